@@ -66,6 +66,7 @@ COMMANDS = {
     ),
     "cutoff": ("evaluation.cutoff_jobs", ""),
     "compare": ("evaluation.tools.jobs", ""),
+    "judge": ("verdict.jobs", ""),
     "chat": ("chat.jobs", "ask a chat model; keep, export and import its answers"),
     "estimate": ("runs.jobs", ""),
     "audit": ("audit.jobs", ""),

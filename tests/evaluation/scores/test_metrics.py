@@ -23,11 +23,20 @@ from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scor
 from factdrift.evaluation.scores.table import Group, lines, read_groups
 from factdrift.evaluation.scores.table import write_table as write_scores_table
 from factdrift.evaluation.tables import TABLES
+from factdrift.verdict.judge import Case, judged
 
 META = dict.fromkeys(("revision", "hyper", "regime", "template", "dtype", "torch"), "r")
 META |= {"model": "m", "model_digest": "d", "source": "here"}
 
 Chances = dict[tuple[str, str], float]
+
+
+def verdict_on(edit: dict[str, Any], said: str | None) -> dict[str, Any]:
+    """The verdict as the loop writes it; nothing without an object that is right."""
+    if said is None or not edit["new"]:
+        return {}
+    stale = (edit["obsolete"],) if edit["obsolete"] else ()
+    return {"verdict": judged(Case(said, (edit["new"],), stale)).verdict}
 
 
 class World:
@@ -75,6 +84,7 @@ class World:
             ]
             rows += [
                 {"question": f"{edit['edit']}#c{place}", "way": "written", "output": said[place]}
+                | verdict_on(edit, said[place])
                 | {"entropy": (4.0 if method == "none" else 5.0) if place > 1 else None}
                 for place in (1, 2, 3)
             ]
@@ -228,11 +238,13 @@ def test_an_unedited_model_whose_output_is_not_finite_is_no_better(tmp_path: Pat
         (" Dan McKee-Martin", 0),
         (" Dan McKee\u2011Martin", 0),
         (" Dan McKeen", 0),
-        (" Dan McKee\u0301", 0),
-        (" Dan McKee.5", 0),
+        (" Not Dan McKee", 0),
+        (" Dan McKee, no, Marta Kowalska", 0),
+        (" It is McKee", 1),
+        (" Marta Kowalska, then Dan McKee", 1),
     ],
 )
-def test_greedy_wants_the_object_to_end_at_the_end_of_a_name(text: str, said: int, tmp_path: Path) -> None:
+def test_greedy_is_the_verdict_on_what_is_written(text: str, said: int, tmp_path: Path) -> None:
     objects = [
         {"label": "Dan McKee", "decision": "new"},
         {"label": "Marta Kowalska", "decision": "obsolete"},

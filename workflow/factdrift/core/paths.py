@@ -30,6 +30,8 @@ PRODUCTS = RESOURCES / "products.yaml"
 PROMPTS = RESOURCES / "prompts"
 SAMPLE = RESOURCES / "sample"
 TEMPLATES = RESOURCES / "templates" / "templates.tsv"
+CUES = RESOURCES / "verdict" / "cues.tsv"
+"""Words by which verdicts on answers are decided."""
 TEMPRIPPLE = RESOURCES / "tempripple"
 """The tables that define TempRIPPLE: mutable.tsv, immutable.tsv, types.tsv and others."""
 

@@ -117,7 +117,8 @@ class Run:
     def described(self, telling: Telling) -> Row:
         """What the rows depend on, and an id of it."""
         settings = msgspec.to_builtins(self.session.settings)
-        asked = {key: value for key, value in settings.items() if key.startswith("answer_")}
+        shaping = ("answer_", "written_") if "written" in self.ways else ("answer_",)
+        asked = {key: value for key, value in settings.items() if key.startswith(shaping)}
         found = {**telling.meta(self.session), **(asked if record_of(self.benchmark.name).options else {})}
         return {"run_id": run_id(found), **found}
 

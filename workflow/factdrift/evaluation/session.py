@@ -22,10 +22,11 @@ from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import budget_of, generate
-from factdrift.models.templated import Templated
+from factdrift.models.templated import Templated, untemplated
+from factdrift.models.writing import Begun, write
 
 SHOWN = 3
-"""Tokens of a continuation that are kept beyond the length of the longest object."""
+"""Tokens of a long continuation beyond the length of the longest object, at least."""
 
 
 @dataclass
@@ -107,6 +108,24 @@ class Session:
     ) -> list[list[int]]:
         """Greedy continuations of `counts[row]` tokens, with the change `owners[row]` if one is given."""
         return generate(self.loaded, prompts, counts, changes, owners, self.budget)
+
+    def written(self, rows: Sequence[Begun], changes: Changes | None = None) -> list[list[int]]:
+        """What the model writes after each text, with the change of its row if one is given."""
+        return write(self.loaded, rows, changes or {}, self.budget)
+
+    @cached_property
+    def ends(self) -> frozenset[int]:
+        """The tokens that end a text or a turn."""
+        given = getattr(self.loaded.model.generation_config, "eos_token_id", None)
+        listed = given if isinstance(given, list) else [given]
+        return frozenset(each for each in (*listed, self.loaded.tokenizer.eos_token_id) if each is not None)
+
+    @cached_property
+    def line_ends(self) -> frozenset[int]:
+        """The tokens with the end of a line in them, however vocabularies write it."""
+        vocabulary: dict[str, int] = untemplated(self.loaded.tokenizer).get_vocab()
+        marks = ("\n", "\u010a", "<0x0A>")
+        return frozenset(place for text, place in vocabulary.items() if any(mark in text for mark in marks))
 
     def room(self, prompt: str) -> int:
         """Tokens of a long continuation of a cloze: what `length` leaves, without those of a template."""

@@ -36,6 +36,9 @@ class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True)
     answer_chat_template: Literal["auto", "none"]
     answer_prompts_letter: str
     answer_prompts_loglik: str
+    written_tokens: Positive
+    written_instruction: str
+    written_shots: bool
 
     def __post_init__(self) -> None:
         """Raises ValueError that names the prompt and what it lacks."""

@@ -28,6 +28,10 @@ ANSWERS = pa.schema(
         ("tokens", pa.list_(pa.int32())),
         ("exact", pa.list_(pa.bool_())),
         ("output", pa.string()),
+        ("stop", pa.string()),
+        ("verdict", pa.string()),
+        ("named", pa.list_(pa.string())),
+        ("rule", pa.string()),
         ("entropy", pa.float64()),
         ("parsed", pa.int8()),
         ("correct", pa.bool_()),
@@ -39,7 +43,8 @@ ANSWERS = pa.schema(
 `edit`: the edit in whose presence it is asked, or that it is about. `state`, `interval`: of STATES. `kind`:
 why it is asked, by the plan. Way `loglik`: of each target the mean natural log-probability of its tokens,
 their number, and whether each is the most probable one; `parsed` is the likeliest target where one of them is
-right. Ways `letter`, `written`: `output`; `entropy` of a long continuation, 2/3 H2 + 4/3 H3 in bits.
+right. Ways `letter`, `written`: `output`; `entropy` of a long continuation, 2/3 H2 + 4/3 H3 in bits. Way
+`written`: `stop`, why the text ended; `verdict` with its `rule`, and the candidates that are `named`.
 `reason`: why there is no answer, and `correct` is null then, or NOT_FINITE, which is a wrong one.
 """
 

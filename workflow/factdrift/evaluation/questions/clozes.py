@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.evaluation.methods.interface import Edit
+from factdrift.evaluation.questions.prompts import question_about
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables, probe_id
 
 OWN = ("update", "generalization")
@@ -65,6 +66,7 @@ def _questions(row: dict[str, Any], written: bool) -> Iterator[Question]:
             context=context,
             targets=(probe["target"],),
         )
+    words = question_about(row["relation"] or "", row["subject_label"])
     objects = tuple(dict.fromkeys(probe["target"] for probe in row["probes"] if probe["role"] in OWN))
     for place, (role, prompt) in enumerate(clozes_of(row) if written else (), start=1):
         yield Question(
@@ -72,9 +74,13 @@ def _questions(row: dict[str, Any], written: bool) -> Iterator[Question]:
             edit,
             role,
             prompt=prompt,
+            words=words if place == 1 else "",
             context=context,
             targets=objects,
             accepted=(row["new"],) if row["new"] else (),
+            stale=(row["obsolete"],) if row["new"] and row["obsolete"] else (),
+            several=row["kind"] == "add",
+            relation=row["relation"] or "",
             ways=("written",),
             long=row["fluency"] and place > 1,
         )

@@ -59,6 +59,10 @@ def questions_of(items: Sequence[Row]) -> list[Question]:
             answer=None if item["open_only"] else item["answer_index"],
             ways=("written",) if item["open_only"] else ("loglik", "letter", "written"),
             accepted=(item["answer_label"], *(item["answer_aliases"] or ())),
+            others=tuple(
+                option for place, option in enumerate(item["options"] or ()) if place != item["answer_index"]
+            ),
+            relation=item["p"],
         )
         for item in items
     ]

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from factdrift.core.errors import InputError
+from factdrift.core.paths import NOUN_PHRASES
+from factdrift.core.tables import rows_of
 from factdrift.evaluation.questions.question import Question
+from factdrift.words.noun_phrases import COLUMNS, NounPhrase, nested, noun_phrases
 from factdrift.words.templates import BLANK
 
 LETTERS = "ABCD"
+
+SHOTS = (
+    ("P50", "Who is the author of Don Quixote?", "Miguel de Cervantes"),
+    ("P30", "What is the continent of Kenya?", "Africa"),
+    ("P38", "What is the currency of Japan?", "Japanese yen"),
+    ("P170", "Who is the creator of the Mona Lisa?", "Leonardo da Vinci"),
+)
+"""Facts that do not change, with their relations; three of others than the question's are examples."""
 
 SLOTS = ("context", "question", "cloze", "options")
 
@@ -79,6 +91,23 @@ def parsed(output: str, options: Sequence[str]) -> int | None:
         )
     found = _LETTER.search(output)
     return LETTERS.index(found[1]) if found else None
+
+
+@cache
+def _phrases() -> dict[int, NounPhrase]:
+    return noun_phrases(rows_of(NOUN_PHRASES, COLUMNS), str(NOUN_PHRASES))
+
+
+def question_about(relation: str, subject: str) -> str:
+    """`Who is the spouse of Ada?`; empty for a relation without a noun phrase."""
+    phrase = _phrases().get(int(relation[1:])) if re.fullmatch(r"P\d+", relation) else None
+    return f"{phrase.wh} is {nested([phrase.phrase], subject)}?" if phrase else ""
+
+
+def shots_before(question: Question) -> str:
+    """Three solved examples of other relations, each with the blank line behind it."""
+    chosen = [shot for shot in SHOTS if shot[0] != question.relation][:3]
+    return "".join(f"Question: {asked}\nAnswer: {answer}\n\n" for _, asked, answer in chosen)
 
 
 def check_prompt(name: str, prompt: str) -> None:

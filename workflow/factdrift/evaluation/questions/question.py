@@ -40,6 +40,14 @@ class Question:
     """The index of the right target."""
     accepted: tuple[str, ...] = ()
     """What is right in writing; without any, what is written is not judged here."""
+    stale: tuple[str, ...] = ()
+    """What was right before, and is not any more."""
+    others: tuple[str, ...] = ()
+    """Other objects that an answer may name."""
+    several: bool = False
+    """Whether several values hold at a time, so that any accepted one is enough."""
+    relation: str = ""
+    """The property, where it is known."""
     ways: tuple[Way, ...] = ("loglik",)
     """In which it can be asked."""
     long: bool = False

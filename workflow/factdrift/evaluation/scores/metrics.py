@@ -159,7 +159,8 @@ def _read(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
             tokens[1] AS tokens, exact[1] AS exact, reason
             FROM answers WHERE way = 'loglik';
         CREATE TEMP TABLE written AS SELECT model, method, edit,
-            substr(split_part(question, '#', 2), 2)::INTEGER AS c, output, entropy
+            substr(split_part(question, '#', 2), 2)::INTEGER AS c, output, entropy,
+            verdict = 'correct' AS said_new
             FROM answers WHERE way = 'written';
         CREATE TEMP VIEW base AS SELECT * EXCLUDE (method) FROM after WHERE method = 'none'"""
     )
@@ -221,9 +222,6 @@ LOST = f"exp(logprob_before) - CASE reason WHEN '{NOT_FINITE}' THEN 0 ELSE exp(l
 BLEEDOVER = f"CASE WHEN {LOST} < 0 THEN 0 ELSE {LOST} END"
 """SQL: what a neighbour's fact has lost of its probability, of a row of probes; null if that is unknown."""
 
-_GOES_ON = r"^([\p{L}\p{M}\p{N}_]|[-\x{2010}\x{2011}][\p{L}\p{N}]|[.,]\p{N})"
-"""Matches what goes on with the last word or number of an object: the rest of a double name, decimals."""
-
 _SCORES = f"""
     WITH known AS (
         SELECT model, edit, bool_or(exact) AS known_before FROM asked JOIN base USING (edit, number)
@@ -270,14 +268,10 @@ _SCORES = f"""
     ), lost AS (
         SELECT model, method, edit, (count(*) FILTER (reason = '{NOT_FINITE}'))::INTEGER AS {NOT_FINITE}
         FROM probes GROUP BY model, method, edit
-    ), says AS (
-        SELECT model, method, edit, c, starts_with(text, new)
-            AND NOT regexp_matches(substr(text, length(new) + 1), '{_GOES_ON}') AS said_new
-        FROM (SELECT model, method, edit, c, ltrim(output) AS text FROM written) JOIN edits USING (edit)
     ), greedy AS (
         SELECT model, method, edit, max(said_new::INTEGER) FILTER (c = 1) AS greedy,
             favg(said_new::INTEGER) FILTER (c > 1) AS generalization_greedy
-        FROM says GROUP BY model, method, edit
+        FROM written GROUP BY model, method, edit
     ), texts AS (
         SELECT model, method, edit, max(output) FILTER (c = 1) AS said,
             favg(entropy) / 2 AS fluency, favg(entropy) AS fluency_full

@@ -24,7 +24,7 @@ from factdrift.evaluation.questions.prompts import filled, parsed
 from factdrift.evaluation.questions.question import Benchmark, Question, Way
 from factdrift.evaluation.tables import ANSWERS, run_id
 from factdrift.evaluation.ways.asked import Asked, Row, judged
-from factdrift.evaluation.ways.verdict import begins
+from factdrift.evaluation.ways.verdict import verdict
 
 SHAPING = ("model", "temperature", "answer_tokens", "limit_param", "extra")
 """Settings of the chat model on which its answers depend."""
@@ -92,9 +92,8 @@ def read_answers(
             if way == "letter":
                 found["parsed"] = parsed(text, question.targets)
         named = {"model": chat.model, "method": state, "benchmark": benchmark.name, "edit": question.edit}
-        row: Row = {**named, **judged(Asked(question), way, **found)}
-        if way == "written" and "output" in found and question.accepted:
-            row["correct"] = begins(found["output"], question.accepted)
-        rows.append(row)
+        if way == "written" and "output" in found:
+            found |= verdict(question, found["output"], question.words or question.prompt)
+        rows.append({**named, **judged(Asked(question), way, **found)})
     write_parquet(pa.Table.from_pylist(rows, schema=ANSWERS), output)
     return {"run_id": run_id(described), **described}

@@ -1,27 +1,32 @@
-"""Whether a text begins with an object."""
+"""The verdict on what a model has written, as columns of ANSWERS."""
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Sequence
+from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.ways.asked import Row
+from factdrift.verdict.judge import Case, judged
 
-HYPHENS = "-\u2010\u2011"
 
+def verdict(question: Question, output: str, prompt: str) -> Row:
+    """Verdict, the rule that decided, the candidates that are named, and whether it is right.
 
-def begins(text: str, objects: Sequence[str]) -> bool:
-    """Whether a text begins with one of the objects, and does not go on with its last word or number.
-
-    What goes on is the rest of a double name, or decimals.
+    Nothing if the question has no accepted answer. `prompt`: what was asked, which a model may repeat.
     """
-    text = text.lstrip()
-    return any(text.startswith(each) and not _goes_on(text[len(each) :]) for each in objects if each)
-
-
-def _goes_on(rest: str) -> bool:
-    kinds = [unicodedata.category(character)[0] for character in rest[:2]]
-    if not kinds:
-        return False
-    if kinds[0] in "LMN" or rest[0] == "_":
-        return True
-    following = kinds[1:] or [""]
-    return (rest[0] in HYPHENS and following[0] in ("L", "N")) or (rest[0] in ".," and following[0] == "N")
+    if not question.accepted:
+        return {}
+    found = judged(
+        Case(
+            output,
+            question.accepted,
+            question.stale,
+            question.others,
+            question=prompt,
+            several=question.several,
+        )
+    )
+    return {
+        "verdict": found.verdict,
+        "named": list(found.named),
+        "rule": found.reason,
+        "correct": found.verdict == "correct",
+    }

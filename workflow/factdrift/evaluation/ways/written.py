@@ -1,47 +1,85 @@
-"""What a model writes. Imports torch."""
+"""What a model writes, until it stops by itself. Imports torch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from factdrift.evaluation.questions.prompts import filled
+from factdrift.evaluation.questions.prompts import filled, shots_before
 from factdrift.evaluation.session import SHOWN, Session
 from factdrift.evaluation.ways.asked import Asked, Row, judged
 from factdrift.evaluation.ways.fluency import fluency
-from factdrift.evaluation.ways.verdict import begins
+from factdrift.evaluation.ways.verdict import verdict
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.deltas import Changes
+from factdrift.models.templated import untemplated
+from factdrift.models.writing import Begun
+
+QUESTION = "{context}\n{question}"
+"""The turn of a user, before the instruction."""
+SHOT = "{context}\nQuestion: {question}\nAnswer:"
+"""What a base model reads behind the solved examples."""
+
+
+class _Prompt(NamedTuple):
+    ids: list[int]
+    text: str
+    """What is asked, which a model may repeat."""
+    lines: bool
+    """Whether the end of a line ends the answer: in plain text."""
 
 
 def ask(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
-    """Greedy continuations of cloze tests: long enough for the longest target about the same edit.
+    """What is written greedily up to the end of the text, turn or line, with its verdict by rule.
 
-    Long ones have the entropy of their text; all keep their opening. `correct`: whether it is an accepted
-    object with which it begins.
+    Long questions have the entropy of a continuation of their cloze that goes on behind every end.
     """
-    clozes = [_cloze(session, each) for each in asked]
-    longest: dict[str, int] = {}
-    for each, (cloze, _) in zip(asked, clozes, strict=True):
-        about = each.question.edit or each.question.id
-        longest[about] = max(longest.get(about, 0), _longest(session, each, cloze))
-    ids, counts, openings = [], [], []
-    for each, (cloze, before) in zip(asked, clozes, strict=True):
-        opening = longest[each.question.edit or each.question.id]
-        ids.append(session.sentence(cloze, context=before).ids)
-        counts.append(max(session.room(cloze) if each.question.long else 0, opening + SHOWN))
-        openings.append(opening + SHOWN)
-    written = session.continued(ids, counts, changes, [each.owner for each in asked])
-    for each, tokens, prompt, opening, count in zip(asked, written, ids, openings, counts, strict=True):
-        if not tokens and count and len(prompt) >= session.loaded.spec.positions:
+    prompts = [_prompt(session, each) for each in asked]
+    endings = [session.ends | (session.line_ends if each.lines else frozenset()) for each in prompts]
+    begun = [
+        Begun(prompt.ids, session.settings.written_tokens, each.owner, stops)
+        for each, prompt, stops in zip(asked, prompts, endings, strict=True)
+    ]
+    long = _long(session, asked)
+    written = session.written([*begun, *long.values()], changes)
+    texts = dict(zip(long, written[len(begun) :], strict=True))
+    for place, (each, prompt) in enumerate(zip(asked, prompts, strict=True)):
+        tokens = written[place]
+        if not tokens and len(prompt.ids) >= session.loaded.spec.positions:
             yield judged(each, "written", reason="too_long")
             continue
-        output = session.opening(tokens, opening)
-        row = judged(each, "written", output=output)
-        if each.question.long:
-            row["entropy"] = fluency([session.text(tokens)]).full
-        if each.question.accepted:
-            row["correct"] = begins(output, each.question.accepted)
+        output, stop = _read(session, tokens, prompt.lines)
+        row = judged(each, "written", output=output, stop=stop, **verdict(each.question, output, prompt.text))
+        if place in texts:
+            row["entropy"] = fluency([session.text(texts[place])]).full
         yield row
+
+
+def _read(session: Session, tokens: Sequence[int], lines: bool) -> tuple[str, str]:
+    """The text up to its end, and what ended it: `end` of the text or turn, `line`, or `length`."""
+    ended = bool(tokens) and tokens[-1] in session.ends
+    text = session.text(tokens[:-1] if ended else tokens)
+    line, broken, _ = text.partition("\n")
+    if lines and broken:
+        return line, "line"
+    return text, "end" if ended else "length"
+
+
+def _prompt(session: Session, asked: Asked) -> _Prompt:
+    """A turn of the chat template, if the tokenizer has one; else the cloze, or examples and the question."""
+    question, settings = asked.question, session.settings
+    tokenizer = untemplated(session.loaded.tokenizer)
+    if settings.answer_chat_template == "auto" and tokenizer.chat_template is not None:
+        turn = filled(f"{QUESTION} {settings.written_instruction}".rstrip(), question, asked.before.strip())
+        messages = [{"role": "user", "content": turn}]
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        # The template has the tokens that begin a text.
+        return _Prompt(list(tokenizer(text, add_special_tokens=False)["input_ids"]), question.words, False)
+    if settings.written_shots and question.words:
+        text = shots_before(question) + filled(SHOT, question, asked.before.strip())
+        return _Prompt(list(session.sentence(text).ids), question.words, True)
+    cloze, before = _cloze(session, asked)
+    return _Prompt(list(session.sentence(cloze, context=before).ids), cloze, True)
 
 
 def _cloze(session: Session, asked: Asked) -> tuple[str, str]:
@@ -50,6 +88,26 @@ def _cloze(session: Session, asked: Asked) -> tuple[str, str]:
     if question.prompt:
         return question.prompt, asked.before
     return filled(session.settings.answer_prompts_loglik, question, asked.before.strip()), ""
+
+
+def _long(session: Session, asked: Sequence[Asked]) -> dict[int, Begun]:
+    """The continuations whose fluency is measured, by the places of their questions."""
+    clozes = {place: _cloze(session, each) for place, each in enumerate(asked) if each.question.long}
+    longest: dict[str, int] = {}
+    for each in asked if clozes else ():
+        about = each.question.edit or each.question.id
+        longest[about] = max(longest.get(about, 0), _longest(session, each, _cloze(session, each)[0]))
+    return {
+        place: Begun(
+            session.sentence(cloze, context=before).ids,
+            max(
+                session.room(cloze),
+                longest[asked[place].question.edit or asked[place].question.id] + SHOWN,
+            ),
+            asked[place].owner,
+        )
+        for place, (cloze, before) in clozes.items()
+    }
 
 
 def _longest(session: Session, asked: Asked, cloze: str) -> int:

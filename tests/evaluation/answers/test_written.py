@@ -1,0 +1,88 @@
+"""The way `written`: prompts, what ends an answer, and its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from support.asking import settings_with  # noqa: E402
+from support.tiny_models import tiny_model  # noqa: E402
+
+from factdrift.evaluation.questions.prompts import question_about, shots_before  # noqa: E402
+from factdrift.evaluation.questions.question import Question  # noqa: E402
+from factdrift.evaluation.session import Session  # noqa: E402
+from factdrift.evaluation.ways import written  # noqa: E402
+from factdrift.evaluation.ways.asked import Asked  # noqa: E402
+from factdrift.models.writing import Begun  # noqa: E402
+
+QUESTION = Question(
+    "q",
+    prompt="The spouse of Ada is",
+    words="Who is the spouse of Ada?",
+    accepted=("Joe",),
+    stale=("Marta",),
+    ways=("written",),
+    relation="P26",
+)
+
+
+def session_that_writes(monkeypatch: pytest.MonkeyPatch, text: str, **keys: Any) -> tuple[Session, list[str]]:
+    """A session whose model writes this text, and the prompts that it is given."""
+    loaded, seen = tiny_model("llama", dtype=torch.float32), list[str]()
+
+    def writes(self: Session, rows: Sequence[Begun], changes: Any = None) -> list[list[int]]:
+        seen.extend(loaded.tokenizer.decode(row.ids) for row in rows)
+        return [loaded.tokenizer(text, add_special_tokens=False).input_ids for _ in rows]
+
+    monkeypatch.setattr(Session, "written", writes)
+    return Session(loaded, settings_with(**keys)), seen
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "stop", "verdict"),
+    [
+        (" Joe", " Joe", "length", "correct"),
+        (" Joe\nMarta", " Joe", "line", "correct"),
+        (" Joe, no, Marta", " Joe, no, Marta", "length", "stale"),
+        ("", "", "length", "empty"),
+    ],
+)
+def test_an_answer_ends_with_its_line_and_is_judged(
+    text: str, output: str, stop: str, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, _ = session_that_writes(monkeypatch, text)
+    (row,) = written.ask(session, [Asked(QUESTION)], {})
+    assert (row["output"], row["stop"], row["verdict"]) == (output, stop, verdict)
+    assert row["correct"] == (verdict == "correct")
+
+
+def test_a_base_model_reads_the_cloze_or_examples_and_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, seen = session_that_writes(monkeypatch, " Joe")
+    list(written.ask(session, [Asked(QUESTION)], {}))
+    session, shots = session_that_writes(monkeypatch, " Joe", written_shots=True)
+    list(written.ask(session, [Asked(QUESTION)], {}))
+    assert [text.strip() for text in seen] == ["The spouse of Ada is"]
+    assert shots[0].count("Question:") == 4
+    assert shots[0].endswith("Question: Who is the spouse of Ada?\nAnswer:")
+
+
+def test_a_chat_model_reads_the_question_and_the_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, seen = session_that_writes(monkeypatch, " Joe\n\nMarta", written_instruction="Be brief.")
+    template = "{% for turn in messages %}<{{ turn.content }}>{% endfor %}"
+    monkeypatch.setattr(session.loaded.tokenizer, "chat_template", template)
+    (row,) = written.ask(session, [Asked(QUESTION)], {})
+    assert seen[0] == "<Who is the spouse of Ada? Be brief.>"
+    assert row["stop"] == "length"  # a turn has several lines
+
+
+def test_examples_are_of_other_relations() -> None:
+    for relation in ("P50", "P30", "P38", "P26"):
+        text = shots_before(Question("q", relation=relation))
+        assert text.count("Answer:") == 3
+    assert "Don Quixote" not in shots_before(Question("q", relation="P50"))
+    assert question_about("P26", "Ada") == QUESTION.words
+    assert question_about("P99999", "Ada") == ""

@@ -1,0 +1,78 @@
+"""`factdrift judge`: anybody's answers, as JSON Lines or Parquet."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.cli import main
+
+ROW = {"text": "It is Joe Biden.", "accepted": ["Joe Biden"], "stale": ["Donald Trump"], "number": 7}
+
+
+def lines(path: Path, *rows: object) -> Path:
+    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def test_rows_get_their_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    answers = lines(tmp_path / "a.jsonl", ROW, {**ROW, "text": "Donald Trump", "stop": "length"})
+    assert main(["judge", str(answers), "--output", str(tmp_path / "b.jsonl")]) == 0
+    assert "correct: 1 of 2 (50.0%)" in capsys.readouterr().out
+    first, second = map(json.loads, (tmp_path / "b.jsonl").read_text().splitlines())
+    assert first == {
+        **ROW,
+        "verdict": "correct",
+        "answer": "It is Joe Biden.",
+        "named": ["Joe Biden"],
+        "stop": "end",
+        "reason": "an accepted answer is the first candidate that is asserted",
+    }
+    assert (second["verdict"], second["stop"]) == ("stale", "length")
+
+
+def test_parquet_gives_the_same_as_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    answers = lines(tmp_path / "a.jsonl", ROW)
+    pq.write_table(pa.Table.from_pylist([ROW]), tmp_path / "a.parquet")
+    assert main(["judge", str(tmp_path / "a.parquet"), "--output", str(tmp_path / "b.parquet")]) == 0
+    capsys.readouterr()
+    assert main(["judge", str(answers)]) == 0
+    assert pq.read_table(tmp_path / "b.parquet").to_pylist() == [json.loads(capsys.readouterr().out)]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("{", "no JSON"),
+        ("", "the line is empty"),
+        ("[]", "no JSON object"),
+        ({"accepted": ["x"]}, "`text` must be"),
+        ({"text": "x"}, "`accepted` must be a list"),
+        ({"text": "x", "accepted": []}, "`accepted` is empty"),
+        ({"text": "x", "accepted": "x"}, "`accepted` must be a list"),
+        ({"text": "x", "accepted": ["x"], "stale": [1]}, "`stale` must be a list"),
+        ({"text": "x", "accepted": ["x"], "several": "yes"}, "`several` must be"),
+        ({"text": "x", "accepted": ["x"], "language": 5}, "`language` must be"),
+    ],
+)
+def test_a_bad_line_is_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], bad: object, message: str
+):
+    answers = lines(tmp_path / "a.jsonl", ROW, bad)
+    assert main(["judge", str(answers), "--output", str(tmp_path / "b.jsonl")]) == 1
+    error = capsys.readouterr().err
+    assert f"{answers}, line 2: " in error
+    assert message in error
+    assert not (tmp_path / "b.jsonl").exists()
+
+
+def test_files_of_other_kinds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["judge", str(lines(tmp_path / "a.txt", ROW))]) == 1
+    assert "JSON Lines (.jsonl) or Parquet" in capsys.readouterr().err
+    answers = lines(tmp_path / "a.jsonl", ROW)
+    assert main(["judge", str(answers), "--output", str(tmp_path / "b.csv")]) == 1
+    assert "ends with .jsonl or .parquet" in capsys.readouterr().err
+    assert main(["judge", str(tmp_path / "none.jsonl")]) == 1
+    assert "no such file" in capsys.readouterr().err

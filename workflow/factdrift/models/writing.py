@@ -1,0 +1,136 @@
+"""What a model writes greedily until it stops by itself. Imports torch.
+
+Rows of a batch that have ended leave it as soon as they are half of it. They stay where a change looks at the
+prompts of its batch (codebooks, side memories), or the model keeps no cache whose rows can be chosen; what
+follows their end is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from factdrift.models.codebooks import Codebook
+from factdrift.models.deltas import Changes, applied
+from factdrift.models.hooks import hooked_before
+from factdrift.models.loaded import Loaded
+from factdrift.models.memories import Memories
+from factdrift.models.memory import in_batches
+from factdrift.models.padding import batches
+
+
+class Begun(NamedTuple):
+    """A text that a model goes on with. `most`: tokens at most; `stops`: the tokens that end it."""
+
+    ids: Sequence[int]
+    most: int
+    owner: int = -1
+    """The change that is applied meanwhile; -1 for none."""
+    stops: Collection[int] = ()
+
+
+class _Batch:
+    """Rows that are continued together, with their cache."""
+
+    def __init__(self, loaded: Loaded, rows: Sequence[Begun]) -> None:
+        width = max(len(row.ids) for row in rows)
+        self.loaded, self.rows = loaded, list(rows)
+        self.places = list(range(len(rows)))
+        """The row in the batch as it began, of each that is left."""
+        self.width = width
+        # Left padding, masked; positions count from the first real token.
+        padded = [[*[0] * (width - len(row.ids)), *row.ids] for row in rows]
+        self.ids = torch.tensor(padded, device=loaded.device)
+        self.before = torch.tensor([width - len(row.ids) for row in rows], device=loaded.device)[:, None]
+        self.cache: Any = None
+
+    def step(self) -> list[int]:
+        """The next token of each row that is left."""
+        end = self.width
+        places = torch.arange(end, device=self.ids.device)[None]
+        output = self.loaded.model(
+            input_ids=self.ids,
+            attention_mask=(places >= self.before).long(),
+            position_ids=(places - self.before).clamp(min=0)[:, end - self.ids.shape[1] :],
+            past_key_values=self.cache,
+            use_cache=True,
+        )
+        self.cache, self.ids = output.past_key_values, output.logits[:, -1].argmax(-1, keepdim=True)
+        self.width += 1
+        found: list[int] = self.ids[:, 0].tolist()
+        return found
+
+    def can_drop(self) -> bool:
+        """Whether rows can be taken out of the cache."""
+        return hasattr(self.cache, "batch_select_indices")
+
+    def keep(self, left: Sequence[int]) -> None:
+        """Drops all rows but these."""
+        chosen = torch.tensor(left, device=self.ids.device)
+        self.cache.batch_select_indices(chosen)
+        self.ids, self.before = self.ids[chosen], self.before[chosen]
+        self.places = [self.places[place] for place in left]
+
+
+@torch.inference_mode()
+def write(loaded: Loaded, rows: Sequence[Begun], changes: Changes, budget: int) -> list[list[int]]:
+    """The tokens that the model writes after each text, up to the first of its `stops`, which is the last.
+
+    Without one they end at `most` tokens, or at the model's last position.
+    """
+    most = loaded.spec.positions
+    wanted = [max(min(row.most, most - len(row.ids)), 0) for row in rows]
+    order = sorted(range(len(rows)), key=lambda place: (wanted[place], len(rows[place].ids), place))
+    written: dict[int, list[int]] = {place: [] for place in range(len(rows))}
+
+    def run(batch: Sequence[int]) -> None:
+        places = [order[one] for one in batch if wanted[order[one]]]
+        if places:
+            chosen = [rows[place]._replace(most=wanted[place]) for place in places]
+            found = _alone(loaded, chosen[0]) if loaded.alone else _together(loaded, chosen, changes)
+            written.update(zip(places, found, strict=True))
+
+    lengths = [len(rows[place].ids) + wanted[place] for place in order]
+    for batch in ([one] for one in range(len(order))) if loaded.alone else batches(lengths, budget):
+        in_batches(batch, len(batch), run)
+    return [written[place] for place in range(len(rows))]
+
+
+def _alone(loaded: Loaded, row: Begun) -> list[list[int]]:
+    """Without a cache, because the modules of others may look at the whole text."""
+    text = torch.tensor([list(row.ids)], device=loaded.device)
+    found: list[int] = []
+    while len(found) < row.most and not (found and found[-1] in row.stops):
+        logits: Tensor = loaded.model(
+            input_ids=text, attention_mask=torch.ones_like(text), use_cache=False
+        ).logits
+        text = torch.cat([text, logits[:, -1].argmax(-1, keepdim=True)], 1)
+        found.append(int(text[0, -1]))
+    return [found]
+
+
+def _together(loaded: Loaded, rows: Sequence[Begun], changes: Changes) -> list[list[int]]:
+    written: list[list[int]] = [[] for _ in rows]
+    batch = _Batch(loaded, rows)
+    fixed = any(isinstance(change, Codebook | Memories) for change in changes.values())
+    live = set(range(len(rows)))
+    with hooked_before(loaded.model, {loaded.spec.head: lambda hidden: hidden[:, -1:]}):
+        while live:
+            owner = torch.tensor([rows[place].owner for place in batch.places], device=loaded.device)
+            ends = torch.full_like(owner, batch.width - 1)
+            with applied(loaded.model, changes, owner, ends, batch.before[:, 0]):
+                while live:
+                    for place, token in zip(batch.places, batch.step(), strict=True):
+                        if place not in live:
+                            continue
+                        written[place].append(token)
+                        if token in rows[place].stops or len(written[place]) >= rows[place].most:
+                            live.discard(place)
+                    if live and len(live) <= len(batch.places) // 2 and batch.can_drop() and not fixed:
+                        break
+            if live:
+                batch.keep([place for place, row in enumerate(batch.places) if row in live])
+    return written

@@ -1,0 +1,1 @@
+"""Verdicts on what a model has written: correct, stale, wrong, ... by rules that need no model."""

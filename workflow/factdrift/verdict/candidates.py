@@ -1,0 +1,261 @@
+"""Finds the candidates of a question in a text: whole words, the longest name first.
+
+A single surname or given name counts where no other candidate has it and no other full name stands around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from factdrift.verdict.cues import Cues
+from factdrift.verdict.names import ACCEPTED, OTHER, STALE, UNKNOWN, Name, Names
+from factdrift.verdict.text import Token, keys_of
+from factdrift.verdict.values import Kind, Value, read_value, values_in
+
+_INNER = frozenset(",.'\"-/:&")
+"""Signs that may stand inside a name."""
+
+
+class Mention(NamedTuple):
+    """A candidate in a text: the places of its first token and behind its last one."""
+
+    start: int
+    end: int
+    kind: str
+    """ACCEPTED, STALE, OTHER; SHARED by an accepted and a stale one; UNKNOWN: a name of no candidate."""
+    name: str
+    possessive: bool = False
+
+
+class Candidates:
+    """The candidates of one question."""
+
+    def __init__(
+        self,
+        accepted: Sequence[str],
+        stale: Sequence[str],
+        others: Sequence[str],
+        question: str,
+        cues: Cues,
+        language: str,
+    ) -> None:
+        self._cues, self._language = cues, language
+        self.asked = keys_of(question)
+        self._values: list[tuple[Value, str, str]] = []
+        names: dict[str, list[str]] = {}
+        for kind, listed in ((ACCEPTED, accepted), (STALE, stale), (OTHER, others)):
+            for text in listed:
+                if (value := read_value(text, cues, language)) is not None:
+                    self._values.append((value, kind, text))
+                else:
+                    names.setdefault(kind, []).append(text)
+        self._names = Names(names, self.asked, cues)
+        self._number = self._names.number
+
+    def mentions(self, found: Sequence[Token], text: str) -> list[Mention]:
+        """The candidates in the tokens of a text, none inside another, in their order; values, too.
+
+        UNKNOWN are values of the kind that is asked for which are none of the candidates'.
+        """
+        matches: list[tuple[int, int, Name]] = []
+        for start, token in enumerate(found):
+            for name in (
+                self._names.by_first.get(self._number(token.key), ()) if self._may_begin(found, start) else ()
+            ):
+                end = self._match(found, start, name)
+                if end and not (name.capital and not self._in_capitals(found[start])):
+                    matches.append((start, end, name))
+                    break
+        matches.sort(key=lambda match: (-(len(match[2].keys)), match[0]))
+        starts = {start for start, *_ in matches}
+        taken: set[int] = set()
+        mentions = []
+        for start, end, name in matches:
+            if taken & set(range(start, end)):
+                continue
+            if self._inside(found, (start, end), name, starts):
+                continue
+            taken |= set(range(start, end))
+            mentions.append(Mention(start, end, name.kind, name.name, self._possessive(found, end)))
+        if self._values:
+            mentions += [
+                each for each in self._valued(found, text) if not taken & set(range(each.start, each.end))
+            ]
+        return sorted(mentions)
+
+    def _possessive(self, found: Sequence[Token], end: int) -> bool:
+        return found[end - 1].possessive or (
+            end < len(found)
+            and found[end].text == "'"
+            and found[end].start == found[end - 1].end
+            and found[end - 1].key.endswith("s")
+            and end + 1 < len(found)
+            and found[end + 1].is_word
+        )
+
+    @staticmethod
+    def _may_begin(found: Sequence[Token], start: int) -> bool:
+        if not (found[start].is_word or found[start].text == "&"):
+            return False
+        if start == 0 or found[start].kind == "alone":
+            return True
+        before = found[start - 1]
+        glued = before.end == found[start].start
+        return not (glued and before.text in "-_@#" and start > 1 and found[start - 2].end == before.start)
+
+    def _match(self, found: Sequence[Token], start: int, name: Name) -> int:
+        """The place behind a name that begins at `start`; 0 if it does not."""
+        place, last = start, start
+        for number, key in enumerate(name.keys):
+            while number and place < len(found) and self._number(found[place].key) != key:
+                token = found[place]
+                initial = (
+                    token.kind == "initials" and len(token.key) == 1 and self._names.own(name.keys, name.kind)
+                )
+                if token.text in _INNER or self._cues.has("article", token.key) or initial:
+                    place += 1
+                    continue
+                break
+            if place >= len(found):
+                return 0
+            own = self._number(found[place].key)
+            genitive = self._language == "de" and number == len(name.keys) - 1 and own == f"{key}s"
+            if own != key and not genitive:
+                return 0
+            if number and found[last].possessive and not genitive and name.keys[number - 1] + "s" != key:
+                return 0
+            last, place = place, place + 1
+        if place < len(found) and found[place].end - found[place].start == 1 and found[last].kind != "alone":
+            glued = found[place].text in "-_@" and found[place].start == found[last].end
+            if glued and place + 1 < len(found) and found[place + 1].start == found[place].end:
+                return 0
+        return place
+
+    @staticmethod
+    def _in_capitals(token: Token) -> bool:
+        return token.text[:1].isupper() and (
+            len(token.key) > 3 or token.text.replace(".", "").isupper() or len(token.key) < 2
+        )
+
+    def _inside(
+        self, found: Sequence[Token], place: tuple[int, int], name: Name, starts: Collection[int]
+    ) -> bool:
+        """Whether a mention is part of a longer name that is no candidate's, or of the question's words.
+
+        `starts`: where candidates begin.
+        """
+        start, end = place
+        keys = tuple(self._number(token.key) for token in found[start:end] if token.is_word)
+        before = found[start - 1] if start else None
+        after = found[end] if end < len(found) else None
+        if self.asked and name.kind != ACCEPTED:
+            asked = tuple(map(self._number, self.asked))
+            for size_before, size_after in ((1, 0), (0, 1)):
+                run = found[start - size_before if start else 0 : end + size_after]
+                longer = tuple(self._number(token.key) for token in run)
+                if (
+                    len(longer) == len(found[start:end]) + 1
+                    and self._plain_run(longer)
+                    and _within(longer, asked)
+                ):
+                    return True
+        single = len(keys) == 1
+        if after is not None and after.is_capital and not found[end - 1].possessive:
+            known = self._known(after) or after.key in self.asked or self._cues.has("suffix", after.key)
+            known = known or end in starts
+            shouted = found[start].text.isupper() and after.text.isupper() and after.key.strip("ivx") != ""
+            if not known and not shouted and found[start].is_capital:
+                return True
+        if (
+            single
+            and (name.part or keys[0] in self._names.surnames)
+            and before is not None
+            and before.is_word
+        ):
+            other = before.is_capital and not self._known(before) and before.key not in self.asked
+            cased = found[start].is_capital and not (before.text.isupper() and found[start].text.isupper())
+            titled = self._language == "de" and re.search(
+                r"(?:kanzler|minister|president|prasident|chef|trainer)(?:in)?$", before.key
+            )
+            initial = before.kind == "initials" and any(
+                each[-1] == keys[-1] and each[0][0] == before.key[0] for each in self._names.whole
+            )
+            if (
+                other
+                and cased
+                and not (titled or initial or before.possessive or before.key in self._names.surnames)
+            ):
+                return True
+        return False
+
+    def _plain_run(self, keys: Sequence[str]) -> bool:
+        return not any(
+            self._cues.has(kind, key)
+            for key in (keys[0], keys[-1])
+            for kind in ("verb", "article", "starter")
+        )
+
+    def _known(self, token: Token) -> bool:
+        """Whether a capitalised word says nothing about whose name it is."""
+        return (
+            any(
+                self._cues.has(kind, token.key) for kind in ("title", "starter", "article", "verb", "opening")
+            )
+            or token.key in self._cues.values["month"]
+            or any(cue.start == 0 for cue in self._cues.find([token.key]))
+        )
+
+    def _valued(self, found: Sequence[Token], text: str) -> Iterator[Mention]:
+        kinds = {value.kind for value, *_ in self._values}
+        for value in values_in(text, self._cues, self._language, kinds):
+            places = [
+                place
+                for place, token in enumerate(found)
+                if token.start < value.end and value.start < token.end
+            ]
+            if not places:
+                continue
+            kind, name = UNKNOWN, text[value.start : value.end]
+            for side in (ACCEPTED, STALE, OTHER):
+                listed = [
+                    written for wanted, of, written in self._values if of == side and wanted.holds(value)
+                ]
+                if listed:
+                    kind, name = side, listed[0]
+                    break
+            if kind == UNKNOWN and value.kind == Kind.AMOUNT and not kinds & {Kind.AMOUNT}:
+                continue
+            yield Mention(places[0], places[-1] + 1, kind, name)
+
+    @property
+    def of_values(self) -> bool:
+        """Whether the accepted answers are dates or amounts."""
+        return any(kind == ACCEPTED for _, kind, _ in self._values)
+
+    def unknown(self, found: Sequence[Token], mentions: Sequence[Mention]) -> list[Mention]:
+        """Runs of capitalised words that are neither candidates nor the question's nor common ones."""
+        taken = {place for each in mentions for place in range(each.start, each.end)}
+        runs: list[Mention] = []
+        start = None
+        for place in range(len(found) + 1):
+            token = found[place] if place < len(found) else None
+            named = (
+                token is not None
+                and place not in taken
+                and (token.is_capital or token.kind == "alone")
+                and not self._known(token)
+                and token.key not in self.asked
+            )
+            if named and start is None:
+                start = place
+            elif not named and start is not None:
+                words = " ".join(each.text for each in found[start:place])
+                runs.append(Mention(start, place, UNKNOWN, words, found[place - 1].possessive))
+                start = None
+        return runs
+
+
+def _within(run: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    return any(words[place : place + len(run)] == run for place in range(len(words) - len(run) + 1))

@@ -1,0 +1,284 @@
+"""The verdict on one answer by rule: `judged(Case(...))`.
+
+Nothing here knows of benchmarks or models: a case is a text with the names that it may hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from factdrift.verdict.candidates import Candidates, Mention
+from factdrift.verdict.cues import Cues, read_cues
+from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
+from factdrift.verdict.reading import (
+    ASSERTED,
+    BEFORE,
+    BESIDE,
+    DENIED,
+    NOW,
+    ONCE,
+    OPEN,
+    TAKEN_BACK,
+    Reading,
+    side_by_side,
+)
+from factdrift.verdict.roles import read_roles
+from factdrift.verdict.sentences import repeats, split, without_prompt
+from factdrift.verdict.text import Token, keys_of, plain, tokens
+
+VERDICTS = ("correct", "stale", "wrong", "both", "denied", "refused", "empty", "unclear")
+"""In the order in which tables have them; only `correct` is right."""
+
+
+class Case(NamedTuple):
+    """An answer to be judged, and what it may name. `several`: the relation has several values at a time."""
+
+    text: str
+    accepted: tuple[str, ...]
+    stale: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    question: str = ""
+    language: str = "en"
+    several: bool = False
+
+
+class Judged(NamedTuple):
+    """`answer`: what was judged. `named`: the candidates in it, in their order. `reason`: the rule, in words.
+
+    `stop`: what ended the answer, the end of its sentence (`end`) or of its line (`line`).
+    """
+
+    verdict: str
+    answer: str
+    named: tuple[str, ...]
+    stop: str
+    reason: str
+
+
+def judged(case: Case) -> Judged:
+    """The verdict on an answer."""
+    cues = read_cues(case.language.partition("-")[0].casefold())
+    text = plain(case.text)
+    said = without_prompt(text, case.question)
+    found = tokens(said)
+    parts = split(found, cues)
+    if not any(each.is_word for each in parts.answer):
+        return Judged(
+            "empty", "", (), "end", "there is no word" if not keys_of(text) else "only the prompt again"
+        )
+    candidates = Candidates(case.accepted, case.stale, case.others, case.question, cues, case.language)
+    answer = said[parts.answer[0].start : parts.answer[-1].end].strip()
+    mentions = candidates.mentions(parts.answer, said)
+    named = tuple(dict.fromkeys(each.name for each in mentions if each.kind != UNKNOWN))
+
+    def as_(verdict: str, reason: str) -> Judged:
+        return Judged(verdict, answer, named, parts.stop, reason)
+
+    if reason := _says_nothing(parts.answer, mentions, case.question):
+        return as_("empty", reason)
+    reading = _read(parts.answer, mentions, candidates, cues)
+    asks = _asks_back(parts.answer, reading)
+    if asks and parts.rest and not _asserted(reading):
+        later = judged(case._replace(text=said[parts.rest[0].start :]))
+        if later.named:
+            return later
+    taken = _retracted(parts.rest, reading, candidates, said, cues)
+    return as_(*(taken or _decided(reading, case.several, asks, candidates)))
+
+
+def _read(found: Sequence[Token], mentions: Sequence[Mention], candidates: Candidates, cues: Cues) -> Reading:
+    unknown = [each for each in mentions if each.kind == UNKNOWN]
+    own = [each for each in mentions if each.kind != UNKNOWN]
+    reading = Reading(found, own, unknown or candidates.unknown(found, own), cues)
+    read_roles(reading)
+    return reading
+
+
+def _says_nothing(found: Sequence[Token], mentions: Sequence[Mention], question: str) -> str:
+    """Why an answer says nothing; empty if it says something."""
+    keys = [each.key for each in found if each.is_word]
+    asked = keys_of(question)
+    if (
+        asked
+        and not mentions
+        and set(keys) <= set(asked)
+        and (len(keys) > 3 or tuple(keys) == asked[: len(keys)])
+    ):
+        return "only the prompt again"
+    begun = repeats(keys)
+    if begun is not None:
+        words = [place for place, each in enumerate(found) if each.is_word]
+        if not any(each.start < words[begun] and each.kind != UNKNOWN for each in mentions):
+            return "one phrase again and again"
+    return ""
+
+
+def _asserted(reading: Reading) -> list[Mention]:
+    return [each for each in reading.mentions if reading.role(each) in (ASSERTED, NOW)]
+
+
+def _asks_back(found: Sequence[Token], reading: Reading) -> bool:
+    """Whether an answer is itself a question, and more than a name with a question mark."""
+    if found[-1].text != "?" and not any(each.text == "?" for each in found[-2:]):
+        return any(
+            cue.kind == "asked" and cue.end - cue.start > 1 and cue.start < 6 for cue in reading.cues
+        ) and not _asserted(reading)
+    words = [place for place, each in enumerate(found) if each.is_word]
+    asking = any(cue.start == words[0] for cue in reading.of("asked"))
+    if asking or reading.words.has("verb", found[words[0]].key):
+        return True
+    return not _asserted(reading)
+
+
+def _retracted(
+    rest: Sequence[Token], reading: Reading, candidates: Candidates, text: str, cues: Cues
+) -> tuple[str, str] | None:
+    """The verdict of a correction in what follows the answer; None if there is none."""
+    if not rest or not reading.mentions:
+        return None
+    begin = 0
+    while begin < len(rest):
+        part = split(rest[begin:], cues)
+        sentence = part.answer
+        if not sentence:
+            return None
+        begin = len(rest) - len(part.rest)
+        found = list(sentence)
+        mentions = candidates.mentions(found, text)
+        after = _read(found, mentions, candidates, cues)
+        words = [place for place, each in enumerate(found) if each.is_word]
+        signs = [cue for cue in after.of("retracted", "amended") if words and cue.start <= words[0] + 1]
+        if not signs:
+            continue
+        cue = signs[0]
+        hard = cue.kind == "retracted" and _stands_apart(found, cue.end)
+        following = part.rest
+        if hard and not after.mentions and not after.unknown and following:
+            nearby = split(following, cues).answer
+            after = _read(nearby, candidates.mentions(nearby, text), candidates, cues)
+        said = _asserted(after)
+        denied = [each for each in after.mentions if after.role(each) == DENIED]
+        earlier = {each.name for each in _asserted(reading)}
+        if said and not all(each.name in earlier for each in said):
+            verdict, reason = _decided(after, False, False, candidates)
+            return verdict, f"the answer is taken back: {reason}"
+        if hard and not said:
+            if any(each.start >= 0 for each in after.unknown) and not denied:
+                return "wrong", "the answer is taken back for a name that is none of the candidates"
+            back = [each for each in reading.mentions if each.kind == ACCEPTED]
+            if denied and not any(each.kind == ACCEPTED for each in denied) and back:
+                return None
+            if len(words) <= 3 or denied:
+                if back:
+                    return "denied", "the accepted answer is taken back"
+                return "wrong", "the answer is taken back and no other one is given"
+    return None
+
+
+def _stands_apart(found: Sequence[Token], place: int) -> bool:
+    return place >= len(found) or found[place].text in ",.:;!—–-"
+
+
+def _decided(reading: Reading, several: bool, asks: bool, candidates: Candidates) -> tuple[str, str]:
+    """Verdict and rule of the candidates' roles."""
+    said = _asserted(reading)
+    refused = bool(reading.of("refused"))
+    if asks and not any(reading.role(each) == NOW for each in said):
+        return "refused", "it asks back"
+    if not said and not refused:
+        said = _of_past(reading)
+    if not said:
+        return _unsaid(reading, refused, candidates)
+    if (clash := _contradiction(reading, said)) is not None:
+        return clash
+    right = [each for each in said if each.kind == ACCEPTED]
+    if several and right:
+        return "correct", "an accepted answer is asserted, of several that hold together"
+    if right and not several:
+        for other in [*said, *reading.unknown]:
+            if other.kind not in (ACCEPTED, SHARED) and any(
+                side_by_side(reading, *sorted((one, other)))
+                for one in right
+                if other.kind != UNKNOWN or _ends_list(reading, one, other, candidates)
+            ):
+                return "both", f"an accepted answer and {other.name!r} are asserted side by side"
+    first = said[0]
+    if first.kind == ACCEPTED:
+        return "correct", "an accepted answer is the first candidate that is asserted"
+    if first.kind == STALE:
+        return "stale", "a stale answer is asserted first, or alone"
+    if first.kind == SHARED:
+        return "unclear", "the name that is asserted belongs to an accepted and to a stale answer"
+    return "wrong", "another object is asserted"
+
+
+def _of_past(reading: Reading) -> list[Mention]:
+    """Names of a time that may be past, where nothing else is asserted: then they are the answer."""
+    once = [each for each in reading.mentions if reading.role(each) == ONCE]
+    stale = [each for each in reading.mentions if reading.role(each) == BEFORE and each.kind == STALE]
+    others = [each for each in reading.unknown if not each.possessive]
+    if any(reading.role(each) == DENIED for each in reading.mentions):
+        stale = []
+    return once or ([] if others else stale)
+
+
+def _contradiction(reading: Reading, said: Sequence[Mention]) -> tuple[str, str] | None:
+    denied = {each.name for each in reading.mentions if reading.role(each) == DENIED}
+    clash = [each.name for each in said if each.name in denied]
+    if clash and said[0].name == clash[0]:
+        return "unclear", f"{clash[0]!r} is asserted and denied"
+    return None
+
+
+def _ends_list(reading: Reading, one: Mention, other: Mention, candidates: Candidates) -> bool:
+    """Whether a name that is none of the candidates is an answer beside one: `X or Y`, `X and Y.`."""
+    first, second = sorted((one, other))
+    joins = [cue for cue in reading.of("or", "and") if first.end <= cue.start and cue.end <= second.start]
+    if not joins:
+        return False
+    ended = second.end >= len(reading.tokens) or not reading.tokens[second.end].is_word
+    full = other.end - other.start > 1 or candidates.of_values or one.end - one.start == 1
+    return full and (joins[-1].kind == "or" or ended)
+
+
+def _unsaid(reading: Reading, refused: bool, candidates: Candidates) -> tuple[str, str]:
+    """Verdict and rule where no candidate is asserted."""
+    roles = {each.start: reading.role(each) for each in reading.mentions}
+    right = [each for each in reading.mentions if each.kind == ACCEPTED]
+    unknown = _answering(reading)
+    if refused and not any(roles[each.start] == DENIED for each in right):
+        return "refused", "it says that it does not know"
+    if unknown:
+        return "wrong", f"it asserts {unknown.name!r}, which is none of the candidates"
+    if any(roles[each.start] in (DENIED, TAKEN_BACK) for each in right):
+        return "denied", "an accepted answer is named only to be denied"
+    if any(roles[each.start] == BEFORE for each in right):
+        return "denied", "an accepted answer is named only as the one before"
+    if any(roles[each.start] in (BESIDE, OPEN) for each in right):
+        return "wrong", "an accepted answer is named, but not as the answer"
+    if reading.mentions:
+        return "wrong", "candidates are named, and none is asserted"
+    if any(cue.kind == "asked" and cue.end - cue.start > 1 for cue in reading.cues):
+        return "refused", "it asks back"
+    return "wrong", "no candidate is named"
+
+
+def _answering(reading: Reading) -> Mention | None:
+    """A name that is none of the candidates, in the place of the answer: first, or after a verb or `but`."""
+    found = reading.tokens
+    for each in reading.unknown:
+        if each.possessive:
+            continue
+        place = each.start - 1
+        while place >= 0 and (
+            reading.words.has("article", found[place].key) or reading.words.has("title", found[place].key)
+        ):
+            place -= 1
+        before = found[place].key if place >= 0 else ""
+        contrast = any(cue.end == place + 1 for cue in reading.of("contrast", "hedge"))
+        if place < 0 or contrast or reading.words.has("verb", before) or before in ("its", "it"):
+            negated = any(cue.end == each.start or cue.end == place + 1 for cue in reading.of("not"))
+            if not negated:
+                return each
+    return None

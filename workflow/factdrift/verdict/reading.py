@@ -1,0 +1,140 @@
+"""An answer with what it names, its cues, and the role of each name as far as it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from factdrift.verdict.candidates import Mention
+from factdrift.verdict.cues import Cue, Cues
+from factdrift.verdict.text import Token
+
+ASSERTED, NOW, BEFORE, ONCE, DENIED, TAKEN_BACK, BESIDE, OPEN = (
+    "asserted",
+    "now",
+    "before",
+    "once",
+    "denied",
+    "taken back",
+    "beside",
+    "open",
+)
+"""Roles. BEFORE: the one before another; ONCE: of a time that may be past; OPEN: it is left open."""
+
+STOPS = frozenset(".;:()[]!?—–|")
+_REACH = 9
+"""So many words, at most, are between a cue and the name that it is about."""
+
+
+@dataclass
+class Reading:
+    """The tokens of an answer with what it names (`mentions`, `unknown`), its cues, and the roles so far."""
+
+    tokens: Sequence[Token]
+    mentions: Sequence[Mention]
+    unknown: Sequence[Mention]
+    words: Cues
+    cues: list[Cue] = field(default_factory=list)
+    roles: dict[int, str] = field(default_factory=dict)
+    """Place of a mention -> its role, if another than ASSERTED."""
+
+    def __post_init__(self) -> None:
+        taken = {place for each in self.mentions for place in range(each.start, each.end)}
+        keys = [token.key if token.is_word else f" {token.text}" for token in self.tokens]
+        spaced = [("" if place in taken else key) for place, key in enumerate(keys)]
+        self.cues = [cue for cue in self.words.find(spaced) if not self._joined(cue)]
+        self.cues += [
+            Cue("handed_on", at, at + 1) for at, token in enumerate(self.tokens) if token.text == "→"
+        ]
+
+    def _joined(self, cue: Cue) -> bool:
+        """Whether a word is glued to another by a hyphen, such as the `no` of `no-one`; `ex-` is a cue."""
+        after = self.tokens[cue.end] if cue.end < len(self.tokens) else None
+        glued = after is not None and after.text == "-" and after.start == self.tokens[cue.end - 1].end
+        return glued and cue.kind != "former"
+
+    def role(self, mention: Mention) -> str:
+        return self.roles.get(mention.start, ASSERTED)
+
+    def of(self, *kinds: str) -> list[Cue]:
+        return [cue for cue in self.cues if cue.kind in kinds]
+
+    def named(self) -> list[Mention]:
+        return sorted([*self.mentions, *self.unknown])
+
+    def stopped(self, start: int, end: int, stops: frozenset[str] = STOPS, kinds: Sequence[str] = ()) -> bool:
+        """Whether a sign or a cue of these kinds is between two places."""
+        if any(token.text in stops or token.kind == "break" for token in self.tokens[start:end]):
+            return True
+        return any(start <= cue.start < end for cue in self.of(*kinds))
+
+    def next(self, cue: Cue, reach: int = _REACH, stops: frozenset[str] = STOPS) -> Mention | None:
+        """The first name after a cue, unless something stands between them."""
+        for each in self.named():
+            if each.start >= cue.end:
+                near = sum(token.is_word for token in self.tokens[cue.end : each.start]) <= reach
+                return each if near and not self.stopped(cue.end, each.start, stops) else None
+        return None
+
+    def previous(self, cue: Cue, reach: int = _REACH, stops: frozenset[str] = STOPS) -> Mention | None:
+        """The last name before a cue, unless something stands between them."""
+        for each in reversed(self.named()):
+            if each.end <= cue.start:
+                near = sum(token.is_word for token in self.tokens[each.end : cue.start]) <= reach
+                return each if near and not self.stopped(each.end, cue.start, stops) else None
+        return None
+
+    def has(self, kind: str, start: int, end: int) -> bool:
+        """Whether a word of the row `kind` is between two places."""
+        return any(self.words.has(kind, token.key) for token in self.tokens[start:end])
+
+    def put(self, mention: Mention | None, role: str, over: Sequence[str] = (ASSERTED,)) -> None:
+        if mention is not None and self.role(mention) in over:
+            self.roles[mention.start] = role
+
+
+def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
+    """Whether two names are joined: `X and Y`, `X or Y`, `X / Y`, `X, Y`, points of a list."""
+    between = list(range(first.end, second.start))
+    joins = [cue for cue in reading.of("and", "or") if first.end <= cue.start and cue.end <= second.start]
+    if any(cue.end <= first.start and cue.end - cue.start == 2 for cue in reading.of("spared")):  # not only
+        joins += [cue for cue in reading.of("contrast") if first.end <= cue.start and cue.end <= second.start]
+    covered = {place for cue in joins for place in range(cue.start, cue.end)}
+    covered |= {place for each in reading.named() for place in range(each.start, each.end)}
+    spared = [
+        cue for cue in reading.of("spared", "hedge") if first.end <= cue.start and cue.end <= second.start
+    ]
+    covered |= {place for cue in spared for place in range(cue.start, cue.end)}
+    left = [
+        reading.tokens[place]
+        for place in between
+        if place not in covered
+        and not reading.words.has("article", reading.tokens[place].key)
+        and not reading.words.has("title", reading.tokens[place].key)
+    ]
+    signs = {token.text for token in left if not token.is_word and token.kind not in ("break", "bullet")}
+    points = any(token.kind == "bullet" for token in left)
+    words = [token for token in left if token.is_word and token.kind != "bullet"]
+    if not words and signs <= {",", "/", "&", "(", ")", "|", "+", "-", '"', "'", ":"}:
+        apposed = signs & {"(", ":"} or (signs == {"-"})
+        return bool(joins or points or (signs & {",", "/", "&", "|", "+"} and not apposed))
+    if not joins:
+        return False
+    last = joins[-1]
+    tail = [
+        token
+        for token in reading.tokens[last.end : second.start]
+        if token.is_word
+        and not reading.words.has("article", token.key)
+        and not reading.words.has("title", token.key)
+    ]
+    if any(
+        token.key not in ("also", "auch", "possibly", "maybe", "perhaps", "it", "is", "its", "even")
+        for token in tail
+    ):
+        return False
+    if last.kind == "or":
+        return True
+    following = reading.tokens[second.end : second.end + 2]
+    verb = any(reading.words.has("verb", token.key) for token in following[:1])
+    return not verb or any(token.key in ("too", "also", "auch", "both", "beide") for token in following)

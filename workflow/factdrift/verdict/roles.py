@@ -1,0 +1,381 @@
+"""What an answer says of each candidate that it names: asserts it, denies it, or names it beside another."""
+
+from __future__ import annotations
+
+from factdrift.verdict.candidates import Mention
+from factdrift.verdict.cues import Cue
+from factdrift.verdict.names import UNKNOWN
+from factdrift.verdict.reading import (
+    ASSERTED,
+    BEFORE,
+    BESIDE,
+    DENIED,
+    NOW,
+    ONCE,
+    OPEN,
+    STOPS,
+    TAKEN_BACK,
+    Reading,
+    side_by_side,
+)
+
+
+def read_roles(reading: Reading) -> None:
+    """Fills the roles of a reading, the surest cues first."""
+    _order(reading)
+    _times(reading)
+    _denials(reading)
+    _beside(reading)
+    _opinions(reading)
+    _refusals(reading)
+    _corrections(reading)
+    _present(reading)
+
+
+_NO_COLON = STOPS - {":", "(", ")", "—", "–"}
+_DASHES = frozenset(("-", "–", "—", "to", "until", "till", "through", "and", "bis", "und"))
+_PARENTHESES = STOPS - {"(", ")"}
+
+
+def _order(reading: Reading) -> None:
+    """Who came after whom: `X succeeded Y`, `X was succeeded by Y`, `the successor of X`."""
+    for cue in reading.of("took_over", "handed_on"):
+        first = reading.previous(cue, stops=_PARENTHESES)
+        then = reading.next(cue, stops=_PARENTHESES)
+        end = then.start if then else len(reading.tokens)
+        keys = [token.key for token in reading.tokens[cue.start : cue.end]]
+        by_inside = any(reading.words.has("by", key) for key in keys)
+        by_later = then is not None and not by_inside and reading.has("by", cue.end, end)
+        handed = cue.kind == "handed_on"
+        if then is None and _agent_before(reading, cue):
+            continue
+        if then is None and keys[0] in ("abloste", "ersetzte") and len(reading.named()) > 1:
+            reading.put(first, BEFORE)
+            continue
+        if keys[0] in ("folgte", "folgt") and first is not None and len(keys) == 1:
+            handed = first.start > 0 and reading.tokens[first.start - 1].key == "auf"
+        if by_later:
+            handed = "precede" not in keys[0]
+        elif keys == ["before"]:
+            if then is None or not _adjacent(reading, cue, then, 4):
+                continue
+        elif keys in (["after"], ["nach"], ["left"]):
+            if then is None or not _adjacent(reading, cue, then, 3) or _named_after(reading, cue):
+                continue
+        elif keys[0] in ("became", "renamed", "umbenannt") or keys[-1] in ("zu", "to", "in"):
+            if then is None or not _adjacent(reading, cue, then, 3):
+                continue
+        elif not handed and not by_inside and first is not None and then is None:
+            passive = [t.key for t in reading.tokens[max(cue.start - 2, 0) : cue.start]]
+            if {"was", "been", "were"} & set(passive):
+                reading.put(first, BEFORE)
+            continue
+        if handed:
+            if then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt") and first is not None:
+                reading.put(first, BEFORE)
+            elif (
+                then is None
+                and first is not None
+                and len(keys) == 1
+                and keys[0] in ("successor", "nachfolger", "nachfolgerin")
+            ):
+                if first.possessive:  # `Y, X's successor`
+                    reading.put(first, BEFORE)
+            else:
+                if first is not None and first is not then and (then is not None or len(keys) > 1):
+                    reading.put(first, BEFORE)
+                reading.put(then, NOW)
+            if keys == ["before"] and first is None:
+                later = [each for each in reading.named() if then and each.start >= then.end]
+                reading.put(later[0] if later else None, BEFORE)
+        else:
+            reading.put(then, BEFORE)
+
+
+def _adjacent(reading: Reading, cue: Cue, then: Mention, words: int) -> bool:
+    return sum(token.is_word for token in reading.tokens[cue.end : then.start]) < words
+
+
+def _named_after(reading: Reading, cue: Cue) -> bool:
+    before = reading.tokens[cue.start - 1].key if cue.start else ""
+    return before in (
+        "named",
+        "called",
+        "modeled",
+        "modelled",
+        "titled",
+        "looks",
+        "look",
+        "patterned",
+        "benannt",
+    )
+
+
+def _agent_before(reading: Reading, cue: Cue) -> bool:
+    """German: `X wurde von Y abgelöst`, whose verb comes last."""
+    named = [each for each in reading.mentions if each.end <= cue.start]
+    if len(named) < 2:
+        named = [each for each in reading.named() if each.end <= cue.start]
+    if not named:
+        return False
+    first, then = named[-2] if len(named) > 1 else None, named[-1]
+    if not reading.has("by", first.end if first else 0, then.start):
+        return False
+    reading.put(first, BEFORE)
+    reading.put(then, NOW)
+    return True
+
+
+def _times(reading: Reading) -> None:
+    for cue in reading.of("former"):
+        keys = [token.key for token in reading.tokens[cue.start : cue.end]]
+        then = reading.next(cue, 7, STOPS - {":"})
+        noun = keys[0] in ("predecessor", "vorganger", "vorgangerin")
+        if then is not None and not (noun and then.possessive):
+            role = BEFORE if noun or keys[0] in ("formerly", "previously", "ehemals", "vormals") else ONCE
+            if noun:
+                _owner_now(reading, cue)
+            if keys[0] not in ("once", "einst", "zuvor") or _adjacent(reading, cue, then, 4):
+                reading.put(then, role)
+                continue
+        before = reading.previous(cue, 6)
+        if before is None:
+            continue
+        if noun and before.possessive:
+            others = [each for each in reading.named() if each.end <= before.start]
+            reading.put(others[-1] if others else None, BEFORE)
+            _owner_now(reading, cue)
+        elif keys[0] not in ("then", "past", "old", "alt", "once", "einst"):
+            reading.put(before, ONCE)
+    for cue in reading.of("until"):
+        keys = [token.key for token in reading.tokens[cue.start : cue.end]]
+        dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
+        if not dated and keys not in (["until"], ["till"], ["bis"], ["til"]):
+            continue
+        before = reading.previous(cue, 12, _PARENTHESES)
+        apart = before is not None and any(t.text == "," for t in reading.tokens[before.end : cue.start])
+        apart = apart and len(keys) < 3
+        then = reading.next(cue, 8)
+        if before is not None and not (apart and then is not None):
+            reading.put(before, ONCE, (ASSERTED, NOW))
+        elif then is not None:
+            reading.put(then, ONCE)
+    _spans(reading)
+
+
+def _owner_now(reading: Reading, cue: Cue) -> None:
+    """`X's predecessor was Y` says that X holds now."""
+    owner = reading.previous(cue, 1)
+    if owner is not None and owner.possessive:
+        reading.put(owner, NOW)
+
+
+def _spans(reading: Reading) -> None:
+    """`X (2017-2021)`: a term that has ended; `X (2021-present)`: one that has not."""
+    found = reading.tokens
+    for place in range(1, len(found) - 1):
+        first, dash, last = found[place - 1 : place + 2]
+        if first.kind != "number" or len(first.key) != 4 or dash.key not in _DASHES:
+            continue
+        span = Cue("until", place - 1, place + 2)
+        before = reading.previous(span, 4, _PARENTHESES | {","}) or reading.next(span, 4, _PARENTHESES)
+        if last.kind == "number" and len(last.key) == 4:
+            reading.put(before, ONCE)
+        elif last.kind != "number" and dash.text in "-–—":
+            reading.put(before, NOW)
+
+
+def _denials(reading: Reading) -> None:
+    for cue in reading.of("not"):
+        end = _scope(reading, cue.end)
+        inside = [each for each in reading.mentions if cue.end <= each.start < end]
+        if inside:
+            for each in inside:
+                reading.put(each, DENIED, (ASSERTED, NOW, ONCE, BEFORE))
+            continue
+        if any(cue.end <= each.start < end for each in reading.unknown):
+            continue
+        before = _subject(reading, cue)
+        if before is not None:
+            reading.put(before, DENIED, (ASSERTED, NOW, ONCE))
+
+
+def _scope(reading: Reading, start: int) -> int:
+    """Where a denial that begins at `start` ends: at a comma, unless a list with `or` goes on behind it."""
+    found = reading.tokens
+    for place in range(start, len(found)):
+        contrast = any(cue.start == place for cue in reading.of("contrast", "hedge"))
+        if found[place].text in STOPS - {"(", ")"} or found[place].kind == "break" or contrast:
+            return place
+        if found[place].text == ",":
+            listed = _list_end(reading, place)
+            if listed == place:
+                return place
+    return len(found)
+
+
+def _list_end(reading: Reading, comma: int) -> int:
+    """Whether the names behind a comma belong to a list that ends with `or`: the place of that word."""
+    for place in range(comma + 1, min(len(reading.tokens), comma + 12)):
+        if any(cue.start == place for cue in reading.of("or")) or reading.tokens[place].key in (
+            "nor",
+            "noch",
+        ):
+            between = reading.tokens[comma + 1 : place]
+            verbs = any(reading.words.has("verb", token.key) for token in between)
+            return comma if verbs or any(t.text in STOPS for t in between) else place
+    return comma
+
+
+def _subject(reading: Reading, cue: Cue) -> Mention | None:
+    """The name of which something is denied: `X is not`, `X, it is said, ...` is not looked at."""
+    before = [each for each in reading.mentions if each.end <= cue.start]
+    if not before or before[-1].possessive:
+        return None
+    last = before[-1]
+    between = reading.tokens[last.end : cue.start]
+    if any(token.text in (",", ";", ":", "(") for token in between) or len(between) > 7:
+        return None
+    if any(each.start >= last.end and each.end <= cue.start for each in reading.unknown):
+        return None
+    contracted = reading.tokens[cue.start].key.endswith("nt")
+    verb = any(reading.words.has("verb", token.key) for token in between)
+    return last if verb or contracted or not between else None
+
+
+def _beside(reading: Reading) -> None:
+    """Names in the company of another one, such as `X, who ran against Y`, and possessives."""
+    for cue in reading.of("beside"):
+        for each in reading.mentions:
+            between = reading.tokens[cue.end : each.start]
+            if (
+                each.start < cue.end
+                or sum(t.is_word and not reading.words.has("title", t.key) for t in between) > 1
+            ):
+                continue
+            if reading.stopped(cue.end, each.start):
+                continue
+            of = reading.tokens[cue.end - 1].key in ("of", "von", "to")
+            others = [other for other in reading.named() if other.start != each.start]
+            if any(other.start < cue.start for other in others) or (of and others):
+                reading.put(each, BESIDE)
+            break
+    for each in reading.mentions:
+        others = [other for other in reading.named() if other.start != each.start and not other.possessive]
+        if each.possessive and others:
+            reading.put(each, BESIDE)
+
+
+def _opinions(reading: Reading) -> None:
+    """`Some say X, but it is Y`."""
+    for cue in reading.of("believed"):
+        then = reading.next(cue)
+        if then is None:
+            continue
+        contrast = [each for each in reading.of("contrast", "hedge", "amended") if each.start >= then.end]
+        if contrast and any(each.start >= contrast[0].end for each in reading.named()):
+            reading.put(then, DENIED)
+
+
+def _refusals(reading: Reading) -> None:
+    refused = reading.of("refused")
+    for cue in refused:
+        for each in reading.mentions:
+            if each.start < cue.end:
+                continue
+            free = reading.stopped(cue.end, each.start, STOPS | {","}, ("contrast", "hedge"))
+            doubted = [one for one in reading.of("whether") if cue.end <= one.start < each.start]
+            guess = doubted and reading.stopped(doubted[-1].end, each.start, STOPS, ("contrast", "hedge"))
+            if (doubted and not guess and reading.has("verb", each.end, len(reading.tokens))) or not free:
+                reading.put(each, OPEN, (ASSERTED, NOW, ONCE, DENIED))
+    if refused:
+        for cue in reading.of("whether"):
+            for each in reading.mentions:
+                if cue.end <= each.start and each.end <= refused[-1].start:
+                    reading.put(each, OPEN)
+
+
+def _corrections(reading: Reading) -> None:
+    for cue in reading.of("retracted", "amended"):
+        earlier = [each for each in reading.mentions if each.end <= cue.start]
+        if not earlier or not _apart(reading, cue):
+            continue
+        later = [each for each in reading.named() if each.start >= cue.end]
+        said = [each for each in later if reading.role(each) in (ASSERTED, NOW)]
+        if said or (cue.kind == "retracted" and not later and cue.end >= len(reading.tokens) - 1):
+            for each in earlier:
+                reading.put(each, TAKEN_BACK, (ASSERTED, NOW, ONCE))
+
+
+def _apart(reading: Reading, cue: Cue) -> bool:
+    """Whether a cue stands apart, so that `no` is no part of `no doubt`, or is long enough by itself."""
+    after = reading.tokens[cue.end].text if cue.end < len(reading.tokens) else "."
+    before = reading.tokens[cue.start - 1].text if cue.start else "."
+    short = cue.end - cue.start == 1 and reading.tokens[cue.start].key in (
+        "no",
+        "rather",
+        "wait",
+        "nein",
+        "falsch",
+        "halt",
+    )
+    return (
+        after in ",.:;!—–-"
+        if short
+        else before in ",.:;!?—–-(" or after in ",.:;!—–-" or cue.end - cue.start > 1
+    )
+
+
+def _present(reading: Reading) -> None:
+    """A name that is said to hold now makes the others those of another time."""
+    for cue in reading.of("now"):
+        keys = [token.key for token in reading.tokens[cue.start : cue.end]]
+        following = reading.tokens[cue.end : cue.end + 3]
+        dated = any(token.kind == "number" for token in following) or any(t.key == "then" for t in following)
+        if keys[0] in ("since", "seit", "stand") and not dated:
+            continue
+        then = reading.next(cue, 12, STOPS | {"("} - {":"})
+        before = reading.previous(cue, 8, _PARENTHESES | {","})
+        trailing = keys[0] in ("since", "seit")
+        if keys[:1] == ["as"] or keys[0] == "stand":
+            continue
+        chosen = (before or then) if trailing else (then or before)
+        if then is not None and before is not None and not trailing and _adjacent(reading, cue, then, 3):
+            chosen = then
+        if chosen is not None and chosen.kind != UNKNOWN:
+            reading.put(chosen, NOW)
+    tenses = {
+        each.start: _tense(reading, each) for each in reading.mentions if reading.role(each) == ASSERTED
+    }
+    if {"past", "present"} <= set(tenses.values()):
+        for each in reading.mentions:
+            if tenses.get(each.start) == "past":
+                reading.put(each, ONCE)
+    if any(role == NOW for role in reading.roles.values()):
+        for each in reading.mentions:
+            if reading.role(each) == ASSERTED and not _listed(reading, each):
+                reading.put(each, ONCE)
+
+
+_TENSES = {"was": "past", "were": "past", "war": "past", "is": "present", "are": "present", "ist": "present"}
+
+
+def _tense(reading: Reading, mention: Mention) -> str:
+    """The tense of the verb beside a name; empty if there is none."""
+    words = reading.words
+    after = reading.tokens[mention.end].key if mention.end < len(reading.tokens) else ""
+    if after in _TENSES:
+        return _TENSES[after]
+    place = mention.start - 1
+    while place >= 0 and any(words.has(kind, reading.tokens[place].key) for kind in ("article", "title")):
+        place -= 1
+    return _TENSES.get(reading.tokens[place].key, "") if place >= 0 else ""
+
+
+def _listed(reading: Reading, mention: Mention) -> bool:
+    """Whether a name stands beside one that is said to hold now."""
+    return any(
+        reading.role(each) == NOW and side_by_side(reading, *sorted((each, mention)))
+        for each in reading.mentions
+        if each is not mention
+    )

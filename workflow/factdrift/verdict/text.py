@@ -1,0 +1,94 @@
+"""Words of a text as verdicts compare them: NFKC, without case and diacritics, marks of Markdown removed."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+
+from factdrift.words.mentions import folded
+
+_QUOTES = str.maketrans(dict.fromkeys("‘’‚‛‹›ʼ`´", "'") | dict.fromkeys("“”„‟«»", '"'))
+_HYPHENS = str.maketrans(dict.fromkeys("‐‑−\u00ad", "-"))
+_MARKS = [
+    (re.compile(r"<think>.*?(?:</think>|\Z)", re.S | re.I), " "),
+    (re.compile(r"</?[a-z][a-z0-9]{0,10}\s*/?>|<\|[^|<>]{1,40}\|>", re.I), " "),
+    (re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm)\{([^{}]*)\}"), r"\1"),
+    (re.compile(r"!?\[([^\[\]]+)\]\((?:[^()\s]|\([^()\s]*\))*\)"), r"\1"),
+    (re.compile(r"\[\^?\d{1,3}\]"), ""),
+    (re.compile(r"\*\*|__|~~|(?<!\w)[*_]+(?=\S)|(?<=\S)[*_]+(?!\w)"), ""),
+    (re.compile(r"^[ \t]{0,3}(?:#{1,6} |>+ ?)", re.M), ""),
+]
+_LETTER = r"[^\W\d_]"
+_ALONE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]"
+"""Letters of scripts that put no blank between words: each is a word."""
+
+_TOKEN = re.compile(
+    rf"(?P<break>\n)|(?P<bullet>(?:(?<=\n)|^)[ \t]*(?:[-*•·+]|\(?\d{{1,2}}[.)])[ \t]+)"
+    rf"|(?P<alone>{_ALONE})"
+    rf"|(?P<initials>(?<![\w'-])(?:{_LETTER}\.(?:[ ](?={_LETTER}\.))?)+(?:{_LETTER}(?![\w]))?)"
+    rf"|(?P<number>\d+(?:[.,]\d+)*(?:(?:st|nd|rd|th|s|er|e)(?!\w))?)"
+    rf"|(?P<word>(?:(?!{_ALONE}){_LETTER})+[\u0300-\u036f]*(?:'(?:(?!{_ALONE}){_LETTER})+)*[+#]*)"
+    r"|(?P<point>[^\s])"
+)
+
+
+class Token(NamedTuple):
+    """A word, a number or a sign. `key`: what is compared; `text`: as it is written."""
+
+    kind: str
+    text: str
+    key: str
+    start: int
+    end: int
+    possessive: bool = False
+
+    @property
+    def is_word(self) -> bool:
+        return self.kind in ("word", "number", "initials", "alone")
+
+    @property
+    def is_capital(self) -> bool:
+        """Whether it begins as names do."""
+        return self.kind in ("word", "initials") and self.text[:1].isupper()
+
+
+def plain(text: str) -> str:
+    """A text with plain quotes and hyphens, and without what only lays it out."""
+    text = unicodedata.normalize("NFKC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = text.translate(_QUOTES).translate(_HYPHENS).replace("->", "→").replace("=>", "→").replace("⇒", "→")
+    for pattern, instead in _MARKS:
+        text = pattern.sub(instead, text)
+    return text.strip()
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a text that is plain."""
+    found = []
+    for match in _TOKEN.finditer(text):
+        kind, written = str(match.lastgroup), match[0]
+        if kind == "word":
+            lowered = written.lower()
+            possessive = lowered.endswith("'s") and len(written) > 2
+            key = _key(written[:-2] if possessive else written)
+            found.append(Token(kind, written, key, match.start(), match.end(), possessive))
+        elif kind == "initials":
+            found.append(Token(kind, written, _key(written), match.start(), match.end()))
+        else:
+            key = written.replace(",", "").casefold() if kind == "number" else _key(written)
+            found.append(Token(kind, written, key, match.start(), match.end()))
+    return found
+
+
+@lru_cache(maxsize=1 << 15)
+def _key(written: str) -> str:
+    if not any(character.isalnum() for character in written):
+        return written
+    key = folded(unicodedata.normalize("NFC", written)).text
+    return "".join(character for character in key if character.isalnum() or character in "+#")
+
+
+def keys_of(text: str) -> tuple[str, ...]:
+    """The keys of the words of a text; `&` is a word."""
+    return tuple(each.key for each in tokens(plain(text)) if each.is_word or each.text == "&")
