@@ -32,6 +32,9 @@ from factdrift.models.bundled.taught import TAUGHT
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.pages.compare.differences import CHANGES, DIFFERENCES
 from factdrift.publish.flat import FLAT
+from factdrift.ripples.tables import DROPPED as RIPPLE_DROPPED
+from factdrift.ripples.tables import PROBES as RIPPLES
+from factdrift.ripples.tables import REASONS as RIPPLE_REASONS
 from factdrift.snapshots.api.entities import FETCHED
 from factdrift.statements.gather import CLASSES
 from factdrift.streams.assemble import STREAM
@@ -72,6 +75,8 @@ SCHEMAS = {
     "neighbors": NEIGHBORS,
     "templates": TEMPLATES,
     "literals": LITERALS,
+    "ripples": RIPPLES,
+    "ripple_dropped": RIPPLE_DROPPED,
     "pageviews": VIEWS,
     "klob_facts": FACTS,
     "klob_candidates": KLOB_CANDIDATES,
@@ -165,6 +170,11 @@ def test_kinds_of_the_audit_and_of_differences_are_explained() -> None:
 def test_filters_and_steps_are_explained() -> None:
     assert [row[0].strip("`") for row in rows("filtered") if row[0].strip("`") in FILTERS] == list(FILTERS)
     assert [row[0].strip("`") for row in rows("updates") if row[0].strip("`") in DROPS] == list(DROPS)
+
+
+def test_reasons_of_ripples_are_explained() -> None:
+    explained = rows("ripple_dropped")
+    assert all([f"`{reason}`", meaning] in explained for reason, meaning in RIPPLE_REASONS.items())
 
 
 def test_reasons_of_klob_are_explained() -> None:
