@@ -257,14 +257,14 @@ class Maker:
         changed = any(each["decision"] != "static" for each in update.objects)
         if not static or not changed:
             return
+        known = next((each for each in static if each["old_statement"]), None)
+        if known is None:
+            return self._drop(update, "preserve", "not_before")
         sentence = Sentence(update.prompt, update.rewordings[0] if update.rewordings else "")
         answers = [answer(number_of(each), self._name(each)) for each in static]
-        path = [
-            step(update.subject, update.property, each["id"], each["new_statement"], "new") for each in static
-        ]
-        condition = condition_of(
-            sentence, answers, path[0] | {"statement": static[0]["old_statement"], "dump": "old"}
-        )
+        group = update.subject, update.property
+        path = [step(*group, each["id"], each["new_statement"], "new") for each in static]
+        condition = condition_of(sentence, answers, step(*group, known["id"], known["old_statement"], "old"))
         yield Asked(
             *("preserve", "", update.subject, update.property, sentence),
             *(answers, path, (), [condition]),

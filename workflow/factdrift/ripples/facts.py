@@ -19,7 +19,7 @@ that the seed draws. Whatever the number of buckets, the first of both are among
 
 
 def write_facts(job: Facts) -> None:
-    """Writes facts, statements of updated groups and who is gone, of a bucket (docs/tables/ripple_facts.md)."""
+    """Writes facts, statements of updated groups and who is gone (docs/tables/ripple_facts.md)."""
     with database(job.memory_mb, job.threads) as db:
         _create_updated(db, job.dataset)
         for which, path, day in (("old", job.old, job.old_date), ("new", job.new, job.new_date)):
