@@ -19,6 +19,7 @@ from factdrift.evaluation.scores.clozes import CLOZES as ANSWER_CLOZES
 from factdrift.evaluation.scores.grid import GRID
 from factdrift.evaluation.scores.metrics import PROBES as EDIT_PROBES
 from factdrift.evaluation.scores.metrics import SCORES as EDIT_SCORES
+from factdrift.evaluation.scores.ripples import RIPPLE_SCORES
 from factdrift.evaluation.scores.stream import INTERVALS, STREAM_SCORES
 from factdrift.evaluation.tables import ANSWERS as EVALUATION_ANSWERS
 from factdrift.evaluation.tables import MADE, STATES
@@ -115,6 +116,7 @@ SCHEMAS = {
     "answer_predictions": ANSWER_PREDICTIONS,
     "answer_scores": ANSWER_SCORES,
     "answer_grid": GRID,
+    "ripple_scores": RIPPLE_SCORES,
     "flat_updates": FLAT,
     "audit": AUDIT,
     "differences": DIFFERENCES,

@@ -114,6 +114,10 @@ def other_condition(row: Row) -> None:
     row["conditions"][0]["answers"][0]["id"] = "Q2"
 
 
+def needless_condition(row: Row) -> None:
+    row["conditions"].append({"step": row["path"][0], "answers": [], "prompt": ""})
+
+
 def names_its_answer(row: Row) -> None:
     row["prompt"] = f"As {row['answers'][0]['label']} knows, {row['prompt']}"
 
@@ -348,11 +352,7 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("path", of(criterion="preserve"), put(update="Q1-P1")),
         ("only", of(criterion="compose_object"), lambda row: row["path"][-1].update(relation="P1")),
         ("condition", of(criterion="compose_object"), lambda row: row["conditions"].clear()),
-        (
-            "condition",
-            of(criterion="alias"),
-            lambda row: row["conditions"].append({"step": row["path"][0], "answers": []}),
-        ),
+        ("condition", of(criterion="alias"), needless_condition),
         ("condition", of(criterion="specific"), lambda row: row["conditions"][0]["step"].update(dump="new")),
         ("condition", of(criterion="compose_subject"), other_condition),
         ("tenure", of(criterion="history_old"), put(date="2021-03")),
