@@ -82,6 +82,7 @@ def _sections(
     found += [
         models.verbalizations(build),
         models.editing(build),
+        models.ripples(build),
         models.klob(build),
         models.tempripple(build),
         audit(build),
