@@ -152,6 +152,28 @@ rule answer_dated_scores:
         job("answer dated-scores")
 
 
+rule ripple_scores:
+    """What follows from updates, in all states: the shares right by criterion, as table, text and figure."""
+    input:
+        models_=some_models,
+        probes="results/{pair}/ripples.parquet",
+        answers=answered("ripples", lambda name: [*UNEDITED, *editing(name)], "answers.parquet"),
+    output:
+        output="results/{pair}/ripple_scores.parquet",
+        out_text="results/{pair}/answer/ripples.txt",
+        out_figures=expand("results/{{pair}}/answer/ripples.{form}", form=["svg", "png"]),
+    log:
+        "logs/{pair}/answer/ripples.txt",
+    benchmark:
+        "logs/{pair}/answer/ripples.tsv"
+    resources:
+        **request("answer ripple-scores"),
+    params:
+        **given("answer ripple-scores"),
+    shell:
+        job("answer ripple-scores")
+
+
 rule answer_lm_eval:
     """Tasks for lm-evaluation-harness: the questions, and the clozes of the updates that are edited."""
     input:

@@ -8,7 +8,11 @@ def audited_tables(wildcards):
     ripple = [f"tempripple/{name}.parquet" for name in ("tr_items", "tr_facts", "tr_related")]
     return [
         str(folder / file)
-        for product, files in {"tempripple.parquet": ripple, **parts}.items()
+        for product, files in {
+            "tempripple.parquet": ripple,
+            "ripples.parquet": ["ripples.parquet"],
+            **parts,
+        }.items()
         if built_or_asked([product]) or (folder / files[0]).is_file()
         for file in files
     ]

@@ -21,6 +21,7 @@ from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
 from factdrift.evaluation.scores.grid import GRID
 from factdrift.evaluation.scores.metrics import PROBES as EDIT_PROBES
 from factdrift.evaluation.scores.metrics import SCORES as EDIT_SCORES
+from factdrift.evaluation.scores.ripples import RIPPLE_SCORES
 from factdrift.evaluation.scores.stream import INTERVALS, STREAM_SCORES
 from factdrift.evaluation.tables import ANSWERS as EVALUATION_ANSWERS
 from factdrift.evaluation.tables import MADE, STATES
@@ -34,6 +35,9 @@ from factdrift.models.bundled.taught import TAUGHT
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.pages.compare.differences import CHANGES, DIFFERENCES
 from factdrift.publish.flat import FLAT
+from factdrift.ripples.tables import DROPPED as RIPPLE_DROPPED
+from factdrift.ripples.tables import PROBES as RIPPLES
+from factdrift.ripples.tables import REASONS as RIPPLE_REASONS
 from factdrift.snapshots.api.entities import FETCHED
 from factdrift.statements.gather import CLASSES
 from factdrift.streams.assemble import STREAM
@@ -74,6 +78,8 @@ SCHEMAS = {
     "neighbors": NEIGHBORS,
     "templates": TEMPLATES,
     "literals": LITERALS,
+    "ripples": RIPPLES,
+    "ripple_dropped": RIPPLE_DROPPED,
     "pageviews": VIEWS,
     "klob_facts": FACTS,
     "klob_candidates": KLOB_CANDIDATES,
@@ -114,6 +120,7 @@ SCHEMAS = {
     "answer_grid": GRID,
     "cutoff": CUTOFF,
     "cutoff_answers": CUTOFF_ANSWERS,
+    "ripple_scores": RIPPLE_SCORES,
     "flat_updates": FLAT,
     "audit": AUDIT,
     "differences": DIFFERENCES,
@@ -169,6 +176,11 @@ def test_kinds_of_the_audit_and_of_differences_are_explained() -> None:
 def test_filters_and_steps_are_explained() -> None:
     assert [row[0].strip("`") for row in rows("filtered") if row[0].strip("`") in FILTERS] == list(FILTERS)
     assert [row[0].strip("`") for row in rows("updates") if row[0].strip("`") in DROPS] == list(DROPS)
+
+
+def test_reasons_of_ripples_are_explained() -> None:
+    explained = rows("ripple_dropped")
+    assert all([f"`{reason}`", meaning] in explained for reason, meaning in RIPPLE_REASONS.items())
 
 
 def test_reasons_of_klob_are_explained() -> None:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, STREAM, UPDATES
+from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, RIPPLES, STREAM, UPDATES
 
 Row = dict[str, Any]
 Change = Callable[[Row], object]
@@ -108,6 +108,18 @@ def next_answer(row: Row) -> None:
 
 def two_answers(row: Row) -> None:
     row["options"][(row["answer_index"] + 1) % 4] = row["answer_label"]
+
+
+def other_condition(row: Row) -> None:
+    row["conditions"][0]["answers"][0]["id"] = "Q2"
+
+
+def needless_condition(row: Row) -> None:
+    row["conditions"].append({"step": row["path"][0], "answers": [], "prompt": ""})
+
+
+def names_its_answer(row: Row) -> None:
+    row["prompt"] = f"As {row['answers'][0]['label']} knows, {row['prompt']}"
 
 
 PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
@@ -329,6 +341,29 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             lambda row: row["changes"][0].update(date=row["changes"][0]["date"][:-1] + "x"),
         ),
         ("dated", has("dated_by"), put(dated_by="guess")),
+    ],
+    RIPPLES: [
+        ("path", of(criterion="compose_object"), lambda row: row["path"].reverse()),
+        ("path", of(criterion="compose_subject"), lambda row: row["path"].pop()),
+        ("path", of(criterion="specific"), lambda row: row["path"][0].update(statement="Q1$none")),
+        ("path", of(criterion="alias"), lambda row: row["path"][0].update(dump="old")),
+        ("path", of(criterion="neighbor"), lambda row: row["answers"][0].update(id="Q2")),
+        ("path", of(kind="reverse"), lambda row: row["answers"][0].update(id="Q2")),
+        ("path", of(criterion="preserve"), put(update="Q1-P1")),
+        ("only", of(criterion="compose_object"), lambda row: row["path"][-1].update(relation="P1")),
+        ("condition", of(criterion="compose_object"), lambda row: row["conditions"].clear()),
+        ("condition", of(criterion="alias"), needless_condition),
+        ("condition", of(criterion="specific"), lambda row: row["conditions"][0]["step"].update(dump="new")),
+        ("condition", of(criterion="compose_subject"), other_condition),
+        ("tenure", of(criterion="history_old"), put(date="2021-03")),
+        ("tenure", of(criterion="history_new"), put(date="2020-03")),
+        ("tenure", of(criterion="history_old"), put(date="1900-03")),
+        ("tenure", of(criterion="history_new"), put(date=None)),
+        ("probe", of(criterion="specific"), put(must_change=True)),
+        ("probe", of(criterion="alias"), lambda row: row.update(prompt=f"{row['prompt']} or not")),
+        ("probe", of(criterion="compose_object"), names_its_answer),
+        ("probe", of(criterion="logical"), lambda row: row["stale"].extend(row["answers"])),
+        ("probe", of(criterion="neighbor"), lambda row: row["answers"][0].update(aliases=["Utopia"])),
     ],
     ASOF: [
         ("held", has("options"), next_answer),

@@ -26,6 +26,7 @@ from factdrift.audit import (
     of_layouts,
     of_neighbours,
     of_questions,
+    of_ripples,
     of_rules,
     of_streams,
     of_tables,
@@ -43,6 +44,7 @@ from factdrift.audit.kinds import (
     LAYOUTS,
     QUESTIONS,
     REPLACEMENTS,
+    RIPPLES,
     STREAM,
     UPDATES,
 )
@@ -65,7 +67,12 @@ def audited(tempripple: Path, once: Once) -> Path:
 
     def make(directory: Path) -> None:
         products = [f"results/layouts/{name}.json" for name in LAYOUT_FILES]
-        products += ["results/stream.parquet", "results/asof.parquet", "results/publish/"]
+        products += [
+            "results/ripples.parquet",
+            "results/stream.parquet",
+            "results/asof.parquet",
+            "results/publish/",
+        ]
         run_here(copied(tempripple, directory), "klob", *products, stream=PAIR.split("_"))
 
     return once("audited", make) / "results"
@@ -100,6 +107,8 @@ class Checks(NamedTuple):
             yield from of_questions.check_item(row, self.ripples)
         elif dataset == KLOB:
             yield from of_klob.check_example(row, self.klob)
+        elif dataset == RIPPLES:
+            yield from of_ripples.check_probe(row, self.reading.sides())
         elif dataset == STREAM:
             yield from of_streams.check_row(row, self.reading.dumps)
         else:
@@ -257,6 +266,12 @@ CHECKED = {
         interval old_date new_date chain link links date first_day last_day dated_by reverts superseded_by
         changes.date changes.first_day changes.last_day changes.dated_by changes.reverts changes.superseded_by
     """,
+    RIPPLES: """
+        update subject relation criterion kind path.subject path.relation path.object path.statement path.dump
+        asked_subject asked_relation prompt answers.id answers.label answers.aliases stale.id stale.label
+        stale.aliases conditions.answers.id conditions.step.subject conditions.step.relation
+        conditions.step.object conditions.step.statement conditions.step.dump must_change date
+    """,
     ASOF: f"{OF_AN_ITEM} chain date precision first_day last_day option_verdicts",
 }
 """Dataset -> the columns that some kind of check sees; a new column is added here or to UNCHECKED."""
@@ -314,7 +329,7 @@ def written(given: list[Row], like: Path, to: Path) -> Path:
     return to
 
 
-@finds("twice", UPDATES, QUESTIONS, KLOB, STREAM, ASOF)
+@finds("twice", UPDATES, QUESTIONS, KLOB, STREAM, ASOF, RIPPLES)
 def test_what_occurs_twice_is_found(audited: Path, tmp_path: Path) -> None:
     for name, key in (
         ("wfd_repl", ("subject.id", "relation.id")),
@@ -322,6 +337,7 @@ def test_what_occurs_twice_is_found(audited: Path, tmp_path: Path) -> None:
         ("asof", ("item_id",)),
         ("stream", ("chain", "interval")),
         ("klob_r", ("example_id",)),
+        ("ripples", ("probe_id",)),
     ):
         path = audited / f"{name}.parquet"
         assert list(of_tables.repeated(path, key)) == []

@@ -32,6 +32,7 @@ COMMANDS = {
     "verbalize": ("verbalize.jobs", "sentence templates for relations, literals in words"),
     "wikifactdiff": ("wikifactdiff.jobs", "the datasets, their statistics and their origin"),
     "show": ("wikifactdiff.jobs", ""),
+    "ripples": ("ripples.jobs", "what follows from updates, what must stay, and what was true before"),
     "streams": ("streams.jobs", "the updates of a sequence of dates, linked to chains"),
     "recent": ("snapshots.recent.jobs", ""),
     "klob": ("klob.jobs", "sentences on which locating methods are judged (KLoB)"),

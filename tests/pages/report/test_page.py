@@ -187,6 +187,8 @@ MORE = {
     'm,replace,rome,9,0,91.5,2,entry\nm,,memit,0,0,,,\nm,replace,ft,9,0,50,,"derived, not tuned: x"\n',
     "edit/table6.txt": "Table 6 <b>\n",
     "edit/bleedover.svg": '<?xml version="1.0"?>\n<svg><path d="M0 0"/></svg>',
+    "ripple_scores.parquet": "",
+    "answer/ripples.txt": "right of all probes\n",
     "locate_scores.parquet": "",
     "locate/table_c.txt": "KLoB-c, consistency\n",
     "locate_vs_edit.parquet": "",
@@ -206,12 +208,19 @@ def test_what_was_built_besides_is_shown(copy: Build) -> None:
         path.write_text(text, "utf-8")
     write_page(copy, copy.results / "report.html")
     page = Page(copy.results / "report.html")
-    assert {"editing", "klob", "tempripple", "verbalizations"} <= set(page.sections)
+    assert {"editing", "ripples", "klob", "tempripple", "verbalizations"} <= set(page.sections)
     assert page.tables["editing-1"][1][:5] == ["m", "rome", "9", "0", "91.50 ± 2.00"]
     assert page.tables["editing-1"][2][4] == "–"
     assert page.tables["editing-1"][3][:5] == ["m", "ft*", "9", "0", "50.00"]
     text = (copy.results / "report.html").read_text("utf-8")
-    for said in ("Table 6 &lt;b&gt;", "<path d=", "KLoB-c, consistency", "Rank correlation", "cloze tests"):
+    for said in (
+        "Table 6 &lt;b&gt;",
+        "<path d=",
+        "KLoB-c, consistency",
+        "Rank correlation",
+        "cloze tests",
+        "right of all",
+    ):
         assert said in text
     (copy.pair / "edit/bleedover.svg").write_text("<svg><script>1</script></svg>")
     with pytest.raises(InputError, match="has a script in it"):

@@ -15,7 +15,8 @@ from factdrift.publish.releases.series import check_unchanged, configuration
 FREE = {
     *("snapshots", "stream", "dumps", "contact", "wikidata_api", "refresh", "shards", "check_disk"),
     *("cluster", "max_bad_lines", "languages", "audit", "tempripple", "klob", "slice", "models", "taught"),
-    *("methods", "strict", "edit", "moments", "locators", "locate", "answer", "written", "publish"),
+    *("methods", "strict", "edit", "ripples", "moments", "locators", "locate", "answer", "written"),
+    "publish",
 }
 """Keys on which no product of a release depends."""
 

@@ -14,6 +14,7 @@ from factdrift.audit import (
     of_layouts,
     of_neighbours,
     of_questions,
+    of_ripples,
     of_rules,
     of_streams,
     of_tables,
@@ -31,6 +32,7 @@ from factdrift.audit.kinds import (
     PASSED,
     QUESTIONS,
     REPLACEMENTS,
+    RIPPLES,
     STREAM,
     UPDATES,
 )
@@ -81,6 +83,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
         *_questions(source, samples, reading),
         *_klob(samples, reading),
         *_streams(source, samples, reading),
+        *_ripples(source, samples, reading),
         *_copies(source),
     ]
     guesses = {
@@ -146,6 +149,10 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
     if ASOF in files:
         dated = pq.read_table(files[ASOF], columns=["p", "precision", "holds", "item_id"]).to_pylist()
         take(ASOF, files[ASOF], [(row["p"], row["precision"], row["holds"], row["item_id"]) for row in dated])
+    if RIPPLES in files:
+        columns = ["criterion", "kind", "relation", "probe_id"]
+        probes = pq.read_table(files[RIPPLES], columns=columns).to_pylist()
+        take(RIPPLES, files[RIPPLES], [tuple(row[name] or "" for name in columns) for row in probes])
     return Samples(found, sizes, updates, items, lengths)
 
 
@@ -236,6 +243,14 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
         for row in samples.rows[ASOF]:
             found = of_dated.check_question(row, both)
             yield from _named(ASOF, row["item_id"], row["asked_p"], row["precision"], found)
+
+
+def _ripples(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
+    if RIPPLES in samples.sizes:
+        yield from _faults(RIPPLES, "twice", of_tables.repeated(source.files()[RIPPLES], ("probe_id",)))
+        for row in samples.rows[RIPPLES]:
+            found = of_ripples.check_probe(row, reading.sides())
+            yield from _named(RIPPLES, row["probe_id"], row["relation"], row["criterion"], found)
 
 
 def _copies(source: Source) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from factdrift.audit.kinds import ASOF, KLOB, LAYOUTS, QUESTIONS, REPLACEMENTS, STREAM, UPDATES
+from factdrift.audit.kinds import ASOF, KLOB, LAYOUTS, QUESTIONS, REPLACEMENTS, RIPPLES, STREAM, UPDATES
 from factdrift.audit.reading import Reading
 
 _POOL = "which answers may be options is worked out from all items, which the audit does not repeat"
@@ -47,6 +47,18 @@ UNCHECKED: Mapping[str, Mapping[str, str]] = {
         "context: its day": "of what held last, if nothing holds at the last date",
         "holds: before, then": "only `now` is compared, with the task",
         "rows that are missing": "which dates are asked about is not worked out again",
+    },
+    RIPPLES: {
+        **dict.fromkeys(
+            ("rewording", "question", "conditions.prompt"),
+            "the words of resources/words are not filled in again",
+        ),
+        "place": "an order without a meaning of its own",
+        "probe_id": "an id without a meaning of its own; that none occurs twice is checked",
+        "scenario": "it is that of the row of wikifactdiff",
+        "popularity": "the sitelinks by which probes are chosen",
+        "conditions.answers.label, conditions.answers.aliases": "their ids are compared",
+        "rows that are missing": _CHOSEN,
     },
     LAYOUTS: {
         "prompts about shared objects": "CounterFact's neighborhood_prompts and attribute_prompts come from "

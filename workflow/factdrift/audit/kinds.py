@@ -7,7 +7,8 @@ from factdrift.core.paths import RESOURCES
 
 UPDATES, REPLACEMENTS, QUESTIONS, KLOB = "wikifactdiff", "wfd_repl", "tempripple", "klob"
 STREAM, ASOF, LAYOUTS, FOLDERS = "stream", "asof", "layouts", "publish"
-DATASETS = (UPDATES, REPLACEMENTS, QUESTIONS, KLOB, STREAM, ASOF, LAYOUTS, FOLDERS)
+RIPPLES = "ripples"
+DATASETS = (UPDATES, REPLACEMENTS, QUESTIONS, KLOB, STREAM, ASOF, RIPPLES, LAYOUTS, FOLDERS)
 
 
 class Kind(NamedTuple):

@@ -7,10 +7,19 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from factdrift.audit import of_dated, of_folders, of_klob, of_neighbours, of_questions, of_rules, of_updates
+from factdrift.audit import (
+    of_dated,
+    of_folders,
+    of_klob,
+    of_neighbours,
+    of_questions,
+    of_ripples,
+    of_rules,
+    of_updates,
+)
 from factdrift.audit.dates import day_of
 from factdrift.audit.documents import MOST, Documents
-from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, REPLACEMENTS, STREAM, UPDATES
+from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, REPLACEMENTS, RIPPLES, STREAM, UPDATES
 from factdrift.audit.lines import Entity, read_entities
 from factdrift.audit.of_questions import Ripples
 from factdrift.audit.phrases import read_method
@@ -45,6 +54,7 @@ class Source(NamedTuple):
             UPDATES: self.pair / "wikifactdiff.parquet",
             REPLACEMENTS: self.pair / "wfd_repl.parquet",
             QUESTIONS: self.pair / "tempripple" / "tr_items.parquet",
+            RIPPLES: self.pair / "ripples.parquet",
             KLOB: next(iter(self.klob()), self.pair / "klob_c.parquet"),
         }
         found |= {path.stem: path for path in self.beside if path.name in ("stream.parquet", "asof.parquet")}
@@ -136,6 +146,11 @@ class Reading(NamedTuple):
             settings["distractors"]["same_timeline"],
         )
 
+    def sides(self) -> of_ripples.Sides:
+        """The lines that the sampled probes name."""
+        dumps = self.dumps
+        return of_ripples.Sides(dumps.old, dumps.new, dumps.t_old, dumps.t_new)
+
     def klob(self, lengths: Mapping[str, int]) -> of_klob.Snapshot:
         """The snapshot that KLoB is made of."""
         settings = self.configuration["klob"]
@@ -189,6 +204,8 @@ def read(
             _want(side, of_updates.named_entities(row, frozenset(birth)))
         for row in samples.get(ASOF, ()):
             _want(side, of_dated.named_entities(row))
+        for row in samples.get(RIPPLES, ()):
+            _want(side, of_ripples.named_entities(row))
     for row in updates:
         _want(wanted[0], of_neighbours.named(row))
         _want(wanted[1], ((name, frozenset()) for name, _ in of_neighbours.named(row)))

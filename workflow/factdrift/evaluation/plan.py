@@ -52,11 +52,13 @@ def grouped(benchmark: Benchmark, size: int, alone: bool, seed: int) -> list[Ste
     """Each question in the state that has its edit; groups of `size` edits are made together.
 
     A question that is about no edit is asked in the state of one that the seed draws: it measures what an
-    edit of something else does to it.
+    edit of something else does to it. What only an unedited model is asked is left out.
     """
     ids = [edit.id for edit in benchmark.edits]
     asked: dict[str, list[Asking]] = {edit: [] for edit in ids}
     for question in benchmark.questions if ids else ():
+        if question.unedited:
+            continue
         edit = question.edit if question.edit in asked else ids[draw("state", seed, question.id) % len(ids)]
         asked[edit].append(Asking(question, edit))
     return [
@@ -92,6 +94,10 @@ def by_interval(stream: Benchmark, asked: Benchmark, most: int, seed: int) -> li
         else:
             for row in (stream.rows[edit.id] for edit in made):
                 last[f"{row['subject']}-{row['relation']}"] = row["edit"]
-            put = [Asking(each, last.get(each.edit, ""), "after") for each in asked.questions]
+            put = [
+                Asking(each, last.get(each.edit, ""), "after")
+                for each in asked.questions
+                if not each.unedited
+            ]
         steps.append(Step(number, made, put, interval=interval))
     return steps

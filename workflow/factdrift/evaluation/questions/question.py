@@ -52,6 +52,8 @@ class Question:
     """In which it can be asked."""
     long: bool = False
     """Whether what is written goes on to the length for texts whose fluency is measured."""
+    unedited: bool = False
+    """Whether only a model that was told nothing is asked it."""
 
 
 def probe_id(edit: str, number: int | str) -> str:

@@ -219,6 +219,29 @@ class DatedScores(Job, command="answer dated-scores", beside="models"):
         write_scores(self.items_, self.answers, self.output)
 
 
+class RippleScores(Job, command="answer ripple-scores", beside="models_"):
+    """Write the scores of what follows from updates, as a table, as text, and drawn."""
+
+    probes: Annotated[Path, "ripples.parquet", Flag("PARQUET")]
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+    seed: Annotated[int, Key("seed")]
+    output: Annotated[Output, Flag("PARQUET")]
+    out_text: Annotated[Output, Flag("TXT")]
+    out_figures: Annotated[Outputs, "SVG or PNG"]
+
+    def run(self) -> str:
+        from factdrift.core.owned import atomic_path
+        from factdrift.evaluation.scores.ripple_figure import draw
+        from factdrift.evaluation.scores.ripples import text_of, write_scores
+
+        rows = write_scores(self.probes, self.answers, self.seed, self.output)
+        text = "\n".join(text_of(rows))
+        with atomic_path(self.out_text) as path:
+            path.write_text(f"{text}\n", encoding="utf-8")
+        draw(rows, self.out_figures)
+        return text
+
+
 class AnswerTable(Job, command="answer table", beside="table tables"):
     """Print the scores by task and by hop, as the TempRIPPLE paper's tables."""
 

@@ -84,6 +84,27 @@ def _table6(frame: pd.DataFrame, source: Source) -> Table:
     return table("Table 6, all edits", columns, pd.DataFrame(cells, dtype=object), source, note)
 
 
+def ripples(build: Build) -> Section | None:
+    """Probes of what follows from updates by criterion, and the answers of models to them."""
+    blocks: list[Block] = []
+    path = build.product("ripples.parquet")
+    if path is not None:
+        probes = pd.read_parquet(path, columns=["criterion", "update", "must_change"])
+        counts = probes.groupby("criterion", as_index=False).agg(
+            probes=("update", "size"), updates=("update", "nunique"), changes=("must_change", "first")
+        )
+        counts["changes"] = counts["changes"].map({True: "yes", False: "no"})
+        kinds: dict[str, str] = {"criterion": "text", "probes": "number", "updates": "number"}
+        kinds["an edit must change it"] = "text"
+        blocks.append(table("Probes by criterion", kinds, counts, build.source(path, path.name)))
+    target = "ripple_scores.parquet"
+    if build.product(target) is not None:
+        blocks += _pictures(build, "answer", [("ripples", "Shares right by criterion")], target)
+        blocks += _texts(build, "answer", [("ripples", "Shares right by criterion")], target)
+    lead = "What follows from an update, what it must leave alone, and what was true before."
+    return Section("ripples", "Ripples", lead, blocks) if blocks else None
+
+
 def klob(build: Build) -> Section | None:
     """Counts of KLoB, and locating methods judged by it."""
     blocks: list[Block] = []

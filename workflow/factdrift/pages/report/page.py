@@ -97,6 +97,7 @@ def _sections(
         templates(build, db),
         models.verbalizations(build),
         models.editing(build),
+        models.ripples(build),
         models.klob(build),
         models.tempripple(build),
         audit(build),

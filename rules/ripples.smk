@@ -1,0 +1,87 @@
+"""Ripples: what follows from an update, what it must leave alone, and what was true before.
+
+Inputs: the datasets, the filtered statements and items of both snapshots, templates and words.
+Outputs: results/{pair}/ripples/: facts, statements of the updated groups and candidates by bucket, dropped.parquet;
+results/{pair}/: ripples.parquet.
+"""
+
+
+rule ripple_facts:
+    """What holds at T_old and T_new about the items of updates, in one bucket."""
+    input:
+        dataset="results/{pair}/wikifactdiff.parquet",
+        old="results/{pair}/filtered/old/{bucket}.parquet",
+        new="results/{pair}/filtered/new/{bucket}.parquet",
+        entities=side("entities/{bucket}.parquet", "new"),
+    output:
+        output="results/{pair}/ripples/facts/{bucket}.parquet",
+        out_stated="results/{pair}/ripples/stated/{bucket}.parquet",
+        out_gone="results/{pair}/ripples/gone/{bucket}.parquet",
+    log:
+        "logs/{pair}/ripples/facts-{bucket}.txt",
+    benchmark:
+        "logs/{pair}/ripples/facts-{bucket}.tsv"
+    resources:
+        **request("ripples facts"),
+    params:
+        **given(
+            "ripples facts",
+            old_date=lambda wildcards: date_of(wildcards, "old"),
+            new_date=lambda wildcards: date_of(wildcards, "new"),
+        ),
+    shell:
+        job("ripples facts", without="memory_mb")
+
+
+rule ripple_probes:
+    """What can be asked about the updates of one bucket."""
+    input:
+        dataset="results/{pair}/wikifactdiff.parquet",
+        groups="results/{pair}/replacements.parquet",
+        facts=buckets("results/{pair}/ripples/facts/{bucket}.parquet"),
+        stated=buckets("results/{pair}/ripples/stated/{bucket}.parquet"),
+        gone=buckets("results/{pair}/ripples/gone/{bucket}.parquet"),
+        old_entities=entities("old"),
+        new_entities=entities("new"),
+        properties=side("properties.parquet", "new"),
+        labels=config["labels"],
+        templates="results/{pair}/templates.parquet",
+        words=resources("ripples"),
+    output:
+        output="results/{pair}/ripples/probes/{bucket}.parquet",
+        out_dropped="results/{pair}/ripples/dropped/{bucket}.parquet",
+    log:
+        "logs/{pair}/ripples/probes-{bucket}.txt",
+    benchmark:
+        "logs/{pair}/ripples/probes-{bucket}.tsv"
+    resources:
+        **request("ripples probes"),
+    params:
+        **given(
+            "ripples probes",
+            bucket="{bucket}",
+            old_date=lambda wildcards: date_of(wildcards, "old"),
+            new_date=lambda wildcards: date_of(wildcards, "new"),
+        ),
+    shell:
+        job("ripples probes", without="memory_mb")
+
+
+rule ripples:
+    """The probes of all buckets, no answer and no update with too many, and counts of what was left out."""
+    input:
+        probes=buckets("results/{pair}/ripples/probes/{bucket}.parquet"),
+        dropped=buckets("results/{pair}/ripples/dropped/{bucket}.parquet"),
+    output:
+        output="results/{pair}/ripples.parquet",
+        out_dropped="results/{pair}/ripples/dropped.parquet",
+    log:
+        "logs/{pair}/ripples/ripples.txt",
+    benchmark:
+        "logs/{pair}/ripples/ripples.tsv"
+    resources:
+        **request("ripples choose"),
+    params:
+        **given("ripples choose"),
+    shell:
+        job("ripples choose", without="memory_mb")

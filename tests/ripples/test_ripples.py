@@ -1,0 +1,303 @@
+"""Probes of updates: conclusions, months, caps and sentences, by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.core.errors import InputError
+from factdrift.core.paths import NOUN_PHRASES, RIPPLES
+from factdrift.core.tables import rows_of
+from factdrift.ripples.asked import Means
+from factdrift.ripples.choose import choose, most_of_each
+from factdrift.ripples.conclusions import conclusions
+from factdrift.ripples.criteria import Maker
+from factdrift.ripples.jobs import Choose
+from factdrift.ripples.tables import DROPPED, PROBES, read_relations
+from factdrift.ripples.tenure import Window, month_of
+from factdrift.ripples.words import Words, names_one, usable_alias
+from factdrift.ripples.world import Fact, Name, Stated, Update, World
+from factdrift.words.grammar import read_grammar
+from factdrift.words.names import PLAIN, Usage, read_names
+from factdrift.words.noun_phrases import COLUMNS, noun_phrases
+
+T_OLD, T_NEW = 20210104, 20230227
+EVER = -(10**15)
+GERMANY, MERKEL, SCHOLZ, ERNST, SAUER, BERLIN, STUTTGART = 183, 567, 61053, 88, 99, 64, 1022
+NAMES = {
+    GERMANY: Name("Germany", ("Federal Republic of Germany", "DE", "de"), PLAIN, 300),
+    MERKEL: Name("Angela Merkel", (), PLAIN, 200),
+    SCHOLZ: Name("Olaf Scholz", ("Scholz",), PLAIN, 100),
+    ERNST: Name("Britta Ernst", (), PLAIN, 10),
+    SAUER: Name("Joachim Sauer", (), PLAIN, 10),
+    BERLIN: Name("Berlin", (), PLAIN, 250),
+    STUTTGART: Name("Stuttgart", (), PLAIN, 150),
+}
+TEMPLATES = {
+    6: ["The head of government of {subject} is {object}", "{subject} has a government led by {object}"],
+    26: ["The spouse of {subject} is {object}"],
+    36: ["The capital of {subject} is {object}"],
+    17: ["The country of {subject} is {object}"],
+}
+
+
+def fact(subject: int, relation: int, value: int, old: int = 1, new: int = 1, gone: bool = False) -> Fact:
+    statements = (f"Q{subject}$a" if old else None, f"Q{subject}$a" if new else None)
+    return Fact(subject, relation, "wikibase-item", value, None, f"Q{value}", *statements, old, new, gone, 5)
+
+
+def stated(value: int, start: int | None, end: int | None, dump: str = "new", snak: str = "value") -> Stated:
+    name = f"Q183${value}-{start}"
+    return Stated(
+        dump, name, value, f"Q{value}", snak, start, start, False, end, end, False, False, False, True
+    )
+
+
+def update(**changes: object) -> Update:
+    objects = [
+        {"id": f"Q{SCHOLZ}", "label": "Olaf Scholz", "decision": "new", "new_statement": "Q183$n"},
+        {"id": f"Q{MERKEL}", "label": "Angela Merkel", "decision": "obsolete", "new_statement": None},
+    ]
+    prompt = "The head of government of Germany is ____"
+    made = Update(GERMANY, 6, "ReplaceObject", prompt, [], "Germany", objects, [], [])
+    return made._replace(**changes)  # type: ignore[arg-type]
+
+
+def world(facts: list[Fact], **changes: object) -> World:
+    about: dict[int, dict[int, list[Fact]]] = {}
+    pointing: dict[int, list[Fact]] = {}
+    for each in facts:
+        about.setdefault(each.subject, {}).setdefault(each.property, []).append(each)
+        assert each.object is not None
+        pointing.setdefault(each.object, []).append(each)
+    history = {
+        (GERMANY, 6): [
+            stated(MERKEL, 20051122, 20211208),
+            stated(SCHOLZ, 20211208, None),
+            stated(MERKEL, 20051122, None, "old"),
+        ]
+    }
+    updated = frozenset({(GERMANY, 6)})
+    made = World([], about, pointing, history, NAMES, frozenset(), {}, updated, frozenset(), {})
+    return made._replace(**changes)  # type: ignore[arg-type]
+
+
+def means() -> Means:
+    phrases = noun_phrases(rows_of(NOUN_PHRASES, COLUMNS), "phrases")
+    words = Words(TEMPLATES, phrases, read_grammar(), read_names())
+    return Means(words, read_relations(RIPPLES), T_OLD, T_NEW, 0)
+
+
+def probes(facts: list[Fact], **changes: object) -> tuple[dict[str, list[dict[str, object]]], Counter[str]]:
+    """Criterion -> probes of the update, and why others were left out."""
+    dropped: Counter[tuple[str, str, str]] = Counter()
+    found: dict[str, list[dict[str, object]]] = {}
+    for row in Maker(world(facts, **changes), means(), dropped).probes(update()):
+        found.setdefault(str(row["criterion"]), []).append(row)
+    return found, Counter({f"{criterion} {reason}": n for (criterion, _, reason), n in dropped.items()})
+
+
+def test_second_hops_ask_for_the_new_object_with_the_fact_as_condition() -> None:
+    found, _ = probes([fact(SCHOLZ, 26, ERNST), fact(MERKEL, 26, SAUER)])
+    (probe,) = found["compose_object"]
+    assert probe["prompt"] == "The spouse of the head of government of Germany is ____"
+    assert probe["question"] == "Who is the spouse of the head of government of Germany?"
+    assert [each["label"] for each in probe["answers"]] == ["Britta Ernst"]  # type: ignore[attr-defined]
+    assert [each["label"] for each in probe["stale"]] == ["Joachim Sauer"]  # type: ignore[attr-defined]
+    (condition,) = probe["conditions"]  # type: ignore[misc]
+    assert condition["prompt"] == "The spouse of Olaf Scholz is ____"
+    assert condition["step"]["dump"] == "old"
+    assert [each["statement"] for each in probe["path"]] == ["Q183$n", "Q61053$a"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("hop", "reason"),
+    [
+        ([fact(SCHOLZ, 26, ERNST), fact(MERKEL, 26, ERNST)], "same_answer"),
+        ([fact(SCHOLZ, 26, ERNST, old=0)], "not_before"),
+        ([fact(SCHOLZ, 26, ERNST, new=2)], "not_unique"),
+        ([fact(SCHOLZ, 36, GERMANY)], "names_answer"),
+    ],
+)
+def test_second_hops_that_say_nothing(hop: list[Fact], reason: str) -> None:
+    found, dropped = probes(hop)
+    assert "compose_object" not in found
+    assert dropped[f"compose_object {reason}"] == 1
+
+
+def test_subjects_of_a_first_hop_exist_and_have_names_of_their_own() -> None:
+    hops = [fact(STUTTGART, 17, GERMANY), fact(BERLIN, 17, GERMANY, gone=True), fact(GERMANY, 17, GERMANY)]
+    found, dropped = probes(hops)
+    (probe,) = found["compose_subject"]
+    assert probe["prompt"] == "The head of government of the country of Stuttgart is ____"
+    assert dropped["compose_subject gone"] == dropped["compose_subject same_item"] == 1
+    assert "compose_subject" not in probes(hops, ambiguous=frozenset({STUTTGART}))[0]
+
+
+def test_what_stays_is_the_only_value_at_both_dates_and_no_update() -> None:
+    found, _ = probes([fact(GERMANY, 36, BERLIN)])
+    (probe,) = found["specific"]
+    assert (probe["prompt"], probe["must_change"]) == ("The capital of Germany is ____", False)
+    assert probes([fact(GERMANY, 36, SCHOLZ)])[1]["specific new_object"] == 1
+    assert probes([fact(GERMANY, 36, BERLIN, new=2)])[1]["specific not_unique"] == 1
+    groups = frozenset({(GERMANY, 6), (GERMANY, 36)})
+    assert probes([fact(GERMANY, 36, BERLIN)], updated=groups)[1]["specific is_update"] == 1
+
+
+def test_months_of_both_tenures() -> None:
+    found, _ = probes([])
+    (old,), (new,) = found["history_old"], found["history_new"]
+    assert "2005-12" <= str(old["date"]) <= "2020-12"
+    assert "2022-01" <= str(new["date"]) <= "2023-01"
+    assert str(old["prompt"]).startswith("In ")
+    assert str(old["prompt"]).endswith(", the head of government of Germany was ____")
+
+
+def month(statements: list[Stated]) -> str | None:
+    window = Window(T_OLD, T_NEW, EVER, T_OLD - 1)
+    found = month_of(statements, f"Q{MERKEL}", f"Q{MERKEL}", f"Q{SCHOLZ}", window, "draw")
+    return found and found.date
+
+
+def test_a_month_in_which_another_holder_is_possible_is_not_asked_about() -> None:
+    tenure = stated(MERKEL, 20200110, 20200331)
+    assert month([tenure]) in ("2020-02", "2020-03")
+    assert month([tenure, stated(SAUER, 20200315, None)]) == "2020-02"
+    assert month([tenure, stated(SAUER, None, None)]) is None
+    assert month([tenure, stated(SAUER, None, None, snak="somevalue")]) is None
+    assert month([stated(MERKEL, None, 20200331)]) is None
+    # Without an end it is known to have held only up to the old dump, and only if that has it.
+    assert month([stated(MERKEL, 20201101, None), stated(MERKEL, 20201101, None, "old")]) in (
+        *("2020-11", "2020-12"),
+    )
+    assert month([stated(MERKEL, 20201101, None)]) is None
+
+
+def test_conclusions_are_not_contradicted_and_not_known_before() -> None:
+    relations = read_relations(RIPPLES)
+    chair = update(property=488, subject=1)
+    party = fact(1, 31, 7278)
+    at = [party, fact(2, 488, SCHOLZ, new=0)]
+    found = {each.kind: each for each in conclusions(world(at), chair, SCHOLZ, MERKEL, relations)}
+    assert set(found) == {"reverse", "rule"}
+    assert (found["rule"].subject, found["rule"].relation, found["rule"].answer) == (SCHOLZ, 102, 1)
+    assert found["rule"].premises == [party]
+    assert found["reverse"].problem is None
+    assert found["reverse"].stale == [2]
+    for other, problem in (
+        (fact(SCHOLZ, 102, 3, old=0), "contradicted"),
+        (fact(SCHOLZ, 102, 1), "same_answer"),
+    ):
+        (rule,) = (
+            each
+            for each in conclusions(world([party, other]), chair, SCHOLZ, MERKEL, relations)
+            if each.kind == "rule"
+        )
+        assert rule.problem == problem
+    (reverse,) = (
+        each
+        for each in conclusions(world([fact(2, 488, SCHOLZ)]), chair, SCHOLZ, MERKEL, relations)
+        if each.kind == "reverse"
+    )
+    assert reverse.problem == "not_unique"
+
+
+def test_a_player_changes_the_league_with_the_team() -> None:
+    relations, move = read_relations(RIPPLES), update(property=54)
+    facts = [fact(SCHOLZ, 118, BERLIN), fact(MERKEL, 118, STUTTGART)]
+    (rule,) = conclusions(world(facts), move, SCHOLZ, MERKEL, relations)
+    assert (rule.kind, rule.subject, rule.answer) == ("rule", GERMANY, BERLIN)
+    assert list(rule.stale) == [STUTTGART]
+
+
+@pytest.mark.parametrize(
+    ("alias", "label", "usable"),
+    [
+        ("Federal Republic of Germany", "Germany", True),
+        ("DE", "Germany", False),
+        ("cl", "Chile", False),
+        ("🇩🇪", "Germany", False),
+        ("the United States", "United States", False),
+        ("germany", "Germany", False),
+        ("amazon.com", "Amazon", False),
+        ("Amazon.com, Inc.", "Amazon", True),
+    ],
+)
+def test_aliases_that_are_names(alias: str, label: str, usable: bool) -> None:
+    assert usable_alias(alias, label) is usable
+
+
+def test_names_have_their_articles_and_plurals_in_the_past() -> None:
+    words = means().words._replace(templates={115: ["{subject} plays its home games at {object}"]})
+    lakers, arena = Name("Lakers", (), Usage("the", True), 0), Name("Arena", (), Usage("the"), 0)
+    made = words.past(115, lakers, arena, "May 2019")
+    assert made is not None
+    assert made.prompt == "In May 2019, the Lakers played their home games at the ____"
+    assert words.past(9999, lakers, arena, "May 2019") is None
+    assert names_one("The capital of Mexico City is ____", ["Mexico City"])
+    assert not names_one("The capital of Mexico City is ____", ["Mexico Cit"])
+
+
+def test_no_answer_has_more_than_a_quarter() -> None:
+    for counts in ([100, 1, 1, 1], [5, 5, 5], [7], [34, 20, 20, 20, 6]):
+        most = most_of_each(counts)
+        kept = [min(count, most) for count in counts]
+        assert most == 1 or 4 * max(kept) <= sum(kept)
+
+
+def test_caps_and_counts(tmp_path: Path) -> None:
+    def row(number: int, answer: str, popularity: int) -> dict[str, object]:
+        return {
+            "probe_id": f"{number:016x}",
+            "update": "Q1-P6",
+            "subject": "Q1",
+            "relation": "P6",
+            "criterion": "specific",
+            "prompt": f"{number}",
+            "answers": [{"id": answer, "label": answer, "aliases": []}],
+            "popularity": popularity,
+        }
+
+    rows = [row(number, f"Q{number % 40}", number) for number in range(80)]
+    pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), tmp_path / "probes.parquet")
+    pq.write_table(DROPPED.empty_table(), tmp_path / "dropped.parquet")
+    files = [tmp_path / "probes.parquet"], [tmp_path / "dropped.parquet"]
+    outputs = tmp_path / "ripples.parquet", tmp_path / "out.parquet"
+    job = Choose(
+        probes=files[0],
+        dropped=files[1],
+        per_criterion=8,
+        seed=1,
+        output=outputs[0],
+        out_dropped=outputs[1],
+    )
+    choose(job)
+    made = pq.read_table(outputs[0]).to_pylist()
+    assert len(made) == 8
+    assert {79, 78, 77, 76} <= {each["popularity"] for each in made}
+    assert [each["place"] for each in made] == list(range(8))
+    counts = {each["reason"]: each["probes"] for each in pq.read_table(outputs[1]).to_pylist()}
+    assert counts == {"per_update": 72}
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "said"),
+    [
+        ("reverse.tsv", "P9\tThe head of {subject}\tx", "must contain"),
+        ("reverse.tsv", "Q6\t{object} is {subject}\t{object} is {subject}", "correct it"),
+        ("rules.tsv", "x\tP6\ts P1\to P39 z\tsource", "no triple|z stands"),
+        ("rules.tsv", "x\tP6\t\to P39 z\tsource", "z stands in the conclusion only"),
+    ],
+)
+def test_a_wrong_row_is_named(tmp_path: Path, name: str, line: str, said: str) -> None:
+    for each in RIPPLES.glob("*.tsv"):
+        (tmp_path / each.name).write_text(each.read_text())
+    with (tmp_path / name).open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(InputError, match=said) as refused:
+        read_relations(tmp_path)
+    assert f"{name}, line " in str(refused.value)

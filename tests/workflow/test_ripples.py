@@ -1,0 +1,43 @@
+"""The probes of the sample: counts by criterion, and the same bytes however the build is divided."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support.workflow import copied, snakemake
+
+PAIR = "2021-01-04_2023-02-27"
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def probes(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = copied(built, tmp_path_factory.mktemp("ripples") / "run")
+    snakemake(directory, "results/ripples.parquet")
+    return directory
+
+
+def test_each_criterion_has_probes(probes: Path) -> None:
+    rows = pq.read_table(probes / "results" / "ripples.parquet").to_pylist()
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["criterion"]] = counts.get(row["criterion"], 0) + 1
+    least = dict.fromkeys(
+        (
+            *("alias", "logical", "compose_object", "compose_subject", "specific"),
+            *("history_old", "history_new", "neighbor"),
+        ),
+        40,
+    )
+    assert all(counts[name] >= number for name, number in least.items()), counts
+    assert sum(row["kind"] in ("inverse", "symmetric", "rule") for row in rows) >= 20
+    for criterion in counts:
+        answers = [row["answers"][0]["label"] for row in rows if row["criterion"] == criterion]
+        assert 4 * max(map(answers.count, set(answers))) <= len(answers), criterion
+
+
+def test_buckets_change_no_byte(probes: Path, tmp_path: Path) -> None:
+    snakemake(tmp_path, "results/ripples.parquet", cores=1, shards=1, buckets=3)
+    for name in ("ripples.parquet", "ripples/dropped.parquet"):
+        path = Path("results", PAIR, name)
+        assert (tmp_path / path).read_bytes() == (probes / path).read_bytes(), name

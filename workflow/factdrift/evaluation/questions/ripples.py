@@ -1,0 +1,66 @@
+"""Probes of what follows from updates as questions, and their conditions, for the unedited model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables
+from factdrift.words.templates import before_blank
+
+CONDITION = "condition"
+"""The role of a condition; that of a probe is its criterion."""
+MOST = 5
+"""Of several right answers, the labels whose likelihoods are asked for."""
+
+Row = Mapping[str, Any]
+
+
+def condition_id(condition: Row) -> str:
+    """The id of a condition: equal ones of several probes are asked once."""
+    names = [condition["prompt"], *(each["label"] for each in condition["answers"])]
+    return "c" + hashlib.sha256("|".join(names).encode()).hexdigest()[:16]
+
+
+def read(tables: Tables) -> Benchmark:
+    """The probes about the edits of the second table, and their conditions.
+
+    A probe is right if the model's likeliest continuation is the label of one of its answers, or, in writing,
+    if it begins with a label or alias of one. Conditions are asked of the unedited model only.
+    """
+    probes, edits = tables.questions
+    told = read_edits(edits)
+    contexts = {edit.id: f"{edit.prompt} {edit.target}. " for edit in told.edits}
+    rows = [row for row in pq.read_table(probes).to_pylist() if row["update"] in contexts]
+    questions = [each for row in rows for each in _probe(row, contexts[row["update"]])]
+    conditions = {condition_id(each): each for row in rows for each in row["conditions"]}
+    questions += [_question(name, CONDITION, each) for name, each in sorted(conditions.items())]
+    about = {row["update"] for row in rows}
+    return Benchmark("ripples", questions, [edit for edit in told.edits if edit.id in about])
+
+
+def _probe(row: Row, context: str) -> Iterator[Question]:
+    if before_blank(row["prompt"]) is not None:
+        yield _question(row["probe_id"], row["criterion"], row, row["update"], context)
+
+
+def _question(name: str, role: str, row: Row, edit: str = "", context: str = "") -> Question:
+    labels = dict.fromkeys(each["label"] for each in row["answers"])
+    names = dict.fromkeys(
+        each for one in row["answers"] for each in (one["label"], *(one["aliases"] or ())) if each
+    )
+    return Question(
+        name,
+        edit,
+        role,
+        prompt=before_blank(row["prompt"]) or "",
+        context=context,
+        targets=tuple(labels)[:MOST],
+        accepted=tuple(names),
+        ways=("loglik", "written"),
+        unedited=role == CONDITION,
+    )

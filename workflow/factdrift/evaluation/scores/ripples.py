@@ -1,0 +1,177 @@
+"""Scores of what follows from updates: by model, state, way and criterion (docs/ripples.md)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.questions.ripples import condition_id
+
+CRITERIA = (
+    *("alias", "logical", "compose_object", "compose_subject", "history_new"),
+    *("preserve", "specific", "history_old", "neighbor"),
+)
+"""Criteria in the order of the tables: first those whose answers must change."""
+
+_SHARE = [("low", pa.float64()), ("high", pa.float64())]
+RIPPLE_SCORES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "method", "way", "criterion")),
+        ("must_change", pa.bool_()),
+        *((name, pa.int32()) for name in ("updates", "probes", "unanswered")),
+        ("right", pa.float64()),
+        *_SHARE,
+        *((name, pa.int32()) for name in ("known_updates", "known")),
+        ("known_right", pa.float64()),
+        *((f"known_{name}", kind) for name, kind in _SHARE),
+        *((name, pa.int32()) for name in ("kept", "lost", "gained")),
+    ]
+)
+"""One row for each model, state, way and criterion with an answer."""
+
+DRAWS = 2000
+_Z = 1.96
+
+Row = dict[str, Any]
+
+
+class Judged(NamedTuple):
+    """An answer to a probe: its update, whether it is right, whether the conditions are known to hold, and
+    whether the unedited model was right (None: it has no answer)."""
+
+    update: str
+    right: bool
+    known: bool
+    before: bool | None
+
+
+def write_scores(probes: Path, answers: Sequence[Path], seed: int, output: Path) -> list[Row]:
+    """Writes RIPPLE_SCORES and returns its rows.
+
+    Right is, in the way `loglik`, an answer that is the model's likeliest continuation token by token; in
+    writing, what begins with a label or alias. A probe is known if all of its conditions are right in the
+    unedited model, asked in the same way; without conditions it is. Kept, lost and gained compare with the
+    unedited model, for what must not change.
+    """
+    about = {row["probe_id"]: row for row in pq.read_table(probes).to_pylist()}
+    said = _said(answers)
+    groups: dict[tuple[str, str, str], dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
+    unanswered: dict[tuple[str, str, str, str], int] = defaultdict(int)
+    for (model, method, way, question), right in said.items():
+        probe = about.get(question)
+        if probe is None:
+            continue
+        if right is None:
+            unanswered[model, method, way, probe["criterion"]] += 1
+            continue
+        conditions = [said.get((model, "none", way, condition_id(each))) for each in probe["conditions"]]
+        before = said.get((model, "none", way, question))
+        groups[model, method, way][probe["criterion"]].append(
+            Judged(probe["update"], right, all(each is True for each in conditions), before)
+        )
+    must = {row["criterion"]: row["must_change"] for row in about.values()}
+    rows = [
+        _row((*key, name), must[name], found[name], unanswered[(*key, name)], seed)
+        for key, found in groups.items()
+        for name in CRITERIA
+        if name in found
+    ]
+    write_parquet(pa.Table.from_pylist(rows, schema=RIPPLE_SCORES), output)
+    return rows
+
+
+def _said(answers: Sequence[Path]) -> dict[tuple[str, str, str, str], bool | None]:
+    """(model, method, way, question) -> whether it is right; None without an answer."""
+    found: dict[tuple[str, str, str, str], bool | None] = {}
+    columns = ["model", "method", "way", "question", "exact", "correct", "reason"]
+    for path in answers:
+        for row in pq.read_table(path, columns=columns).to_pylist():
+            right = row["correct"] if row["way"] != "loglik" else row["exact"] and any(row["exact"])
+            if row["reason"] == "not_finite":
+                right = False
+            found[row["model"], row["method"], row["way"], row["question"]] = (
+                None if right is None else bool(right)
+            )
+    return found
+
+
+def _row(
+    key: tuple[str, str, str, str], must_change: bool, found: Sequence[Judged], unanswered: int, seed: int
+) -> Row:
+    known = [each for each in found if each.known]
+    compared = [] if must_change else [each for each in found if each.before is not None]
+    share, of_known = share_of(found, seed), share_of(known, seed)
+    return {
+        **dict(zip(("model", "method", "way", "criterion"), key, strict=True)),
+        "must_change": must_change,
+        "updates": len({each.update for each in found}),
+        "probes": len(found),
+        "unanswered": unanswered,
+        **dict(zip(("right", "low", "high"), share, strict=True)),
+        "known_updates": len({each.update for each in known}),
+        "known": len(known),
+        **dict(zip(("known_right", "known_low", "known_high"), of_known, strict=True)),
+        "kept": None if must_change else sum(each.right and bool(each.before) for each in compared),
+        "lost": None if must_change else sum(not each.right and bool(each.before) for each in compared),
+        "gained": None if must_change else sum(each.right and not each.before for each in compared),
+    }
+
+
+def share_of(found: Sequence[Judged], seed: int) -> tuple[float, float, float] | tuple[None, None, None]:
+    """The share right, with its 95 % interval by bootstrap over updates; Wilson's over updates if all are
+    equal, because the draws have no spread then. None where there are no answers."""
+    if not found:
+        return None, None, None
+    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for each in found:
+        sums[each.update][0] += each.right
+        sums[each.update][1] += 1
+    parts = np.array([sums[name] for name in sorted(sums)], dtype=np.float64)
+    right, count = parts.sum(axis=0)
+    share = float(right / count)
+    if right in (0, count):
+        far = _Z**2 / (len(parts) + _Z**2)
+        return (share, 0.0, far) if right == 0 else (share, 1 - far, 1.0)
+    draws = np.random.default_rng(seed).multinomial(
+        len(parts), np.full(len(parts), 1 / len(parts)), size=DRAWS
+    )
+    drawn = draws @ parts
+    low, high = np.quantile(drawn[:, 0] / drawn[:, 1], (0.025, 0.975))
+    return share, float(low), float(high)
+
+
+def text_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A table for each model and way: criteria against states, shares of all and of known probes."""
+    for model, way in dict.fromkeys((row["model"], row["way"]) for row in rows):
+        own = [row for row in rows if (row["model"], row["way"]) == (model, way)]
+        names = [name for name in CRITERIA if any(row["criterion"] == name for row in own)]
+        yield f"{model}, {way}: % right of all probes / of those whose conditions the unedited model knows"
+        yield f"{'':16}" + "".join(f"{name:>18}" for name in names)
+        for method in dict.fromkeys(row["method"] for row in own):
+            cells = {row["criterion"]: row for row in own if row["method"] == method}
+            yield f"{method:16}" + "".join(f"{_cell(cells.get(name)):>18}" for name in names)
+        counts = {row["criterion"]: row for row in own if row["method"] == own[0]["method"]}
+        yield f"{'probes / known':16}" + "".join(
+            f"{counts[name]['probes']:,} / {counts[name]['known']:,}".rjust(18)
+            if name in counts
+            else " " * 18
+            for name in names
+        )
+        yield ""
+    yield "Intervals, and what was kept, lost and gained: the table itself (docs/tables/ripple_scores.md)."
+
+
+def _cell(row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return "-"
+    known = row["known_right"]
+    shown = "unknown" if known is None or math.isnan(known) else f"{100 * known:.1f}"
+    return f"{100 * row['right']:.1f} / {shown}"

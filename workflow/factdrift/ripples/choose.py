@@ -1,0 +1,100 @@
+"""The probes of all buckets in one table: no answer has too large a share, no update too many probes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from factdrift.core.tables import database, sql, write_parquet, write_query
+from factdrift.ripples.tables import CRITERIA, table_of_dropped
+
+if TYPE_CHECKING:
+    from factdrift.ripples.jobs import Choose
+
+ANSWER_SHARE = 4
+"""No answer has more than one in so many probes of a criterion."""
+
+
+def choose(job: Choose) -> None:
+    """Writes ripples.parquet and the counts of what was left out.
+
+    First no answer gets more than a quarter of a criterion's candidates, by a seeded draw; then an update
+    keeps `per_criterion` of each, half of them the most popular, the others drawn; then again no answer gets
+    more than a quarter of what is left.
+    """
+    with database(job.memory_mb, job.threads) as db:
+        db.execute(
+            f"""CREATE TEMP VIEW candidates AS SELECT * FROM read_parquet({sql(job.probes)});
+            CREATE TEMP TABLE chosen AS
+            SELECT probe_id, update, relation, criterion, popularity,
+                coalesce(answers[1].id, answers[1].label) AS answer,
+                sha256(concat_ws(':', 'ripples', {job.seed}, probe_id)) AS draw
+            FROM candidates"""
+        )
+        dropped: Counter[tuple[str, str, str]] = Counter()
+        _cap_answers(db, dropped)
+        _cap_updates(db, job.per_criterion, dropped)
+        _cap_answers(db, dropped)
+        order = f"list_position({sql(CRITERIA)}, criterion)"
+        write_query(
+            db,
+            f"""SELECT * REPLACE ((row_number() OVER (
+                    PARTITION BY update, criterion ORDER BY popularity DESC, prompt, probe_id
+                ) - 1)::SMALLINT AS place)
+            FROM candidates WHERE probe_id IN (SELECT probe_id FROM chosen)
+            ORDER BY substr(subject, 2)::INTEGER, substr(relation, 2)::INTEGER, {order}, place""",
+            job.output,
+        )
+        for row in db.sql(f"SELECT * FROM read_parquet({sql(job.dropped)})").fetchall():
+            dropped[row[:3]] += row[3]
+    write_parquet(table_of_dropped(dropped), job.out_dropped)
+
+
+def most_of_each(counts: list[int]) -> int:
+    """The largest c for which no answer has more than a quarter if each keeps c at most; at least 1."""
+    most = 1
+    low, high = 1, max(counts, default=1)
+    while low <= high:
+        middle = (low + high) // 2
+        if ANSWER_SHARE * min(middle, max(counts)) <= sum(min(count, middle) for count in counts):
+            most, low = middle, middle + 1
+        else:
+            high = middle - 1
+    return most
+
+
+def _cap_answers(db: duckdb.DuckDBPyConnection, dropped: Counter[tuple[str, str, str]]) -> None:
+    counts: dict[str, list[int]] = {}
+    for criterion, count in db.sql(
+        "SELECT criterion, count(*) FROM chosen GROUP BY criterion, answer ORDER BY ALL"
+    ).fetchall():
+        counts.setdefault(criterion, []).append(count)
+    cases = " ".join(f"WHEN {sql(name)} THEN {most_of_each(each)}" for name, each in sorted(counts.items()))
+    if cases:
+        rank = "row_number() OVER (PARTITION BY criterion, answer ORDER BY draw)"
+        _keep(db, f"{rank} <= CASE criterion {cases} END", "answer_share", dropped)
+
+
+def _cap_updates(db: duckdb.DuckDBPyConnection, most: int, dropped: Counter[tuple[str, str, str]]) -> None:
+    by_popularity = "row_number() OVER (PARTITION BY update, criterion ORDER BY popularity DESC, draw)"
+    popular = (most + 1) // 2
+    db.execute(
+        f"""CREATE OR REPLACE TEMP TABLE chosen AS
+        SELECT *, {by_popularity} <= {popular} AS popular FROM chosen"""
+    )
+    rank = "row_number() OVER (PARTITION BY update, criterion ORDER BY popular DESC, draw)"
+    _keep(db, f"{rank} <= {most}", "per_update", dropped)
+
+
+def _keep(
+    db: duckdb.DuckDBPyConnection, condition: str, reason: str, dropped: Counter[tuple[str, str, str]]
+) -> None:
+    """Leaves the rows of `chosen` that fulfil a condition, and counts the others."""
+    db.execute(f"CREATE OR REPLACE TEMP TABLE judged AS SELECT *, {condition} AS kept FROM chosen")
+    for criterion, relation, count in db.sql(
+        "SELECT criterion, relation, count(*) FROM judged WHERE NOT kept GROUP BY ALL ORDER BY ALL"
+    ).fetchall():
+        dropped[criterion, relation, reason] += count
+    db.execute("CREATE OR REPLACE TEMP TABLE chosen AS SELECT * EXCLUDE (kept) FROM judged WHERE kept")

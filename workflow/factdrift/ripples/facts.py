@@ -1,0 +1,143 @@
+"""The facts of one bucket that probes can be made of: what holds at T_old and T_new about updated items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from factdrift.core.tables import database, sql, write_query
+from factdrift.wikidata.time import pack_date
+
+if TYPE_CHECKING:
+    from factdrift.ripples.jobs import Facts
+
+OBJECTS_KEPT = 64
+"""Of the facts with one relation and one object, as many of the most popular subjects are kept, and as many
+that the seed draws. Whatever the number of buckets, the first of both are among them."""
+
+
+def write_facts(job: Facts) -> None:
+    """Writes facts, statements of updated groups and who is gone (docs/tables/ripple_facts.md)."""
+    with database(job.memory_mb, job.threads) as db:
+        _create_updated(db, job.dataset)
+        for which, path, day in (("old", job.old, job.old_date), ("new", job.new, job.new_date)):
+            db.execute(_held(which, path, pack_date(day)))
+        _create_gone(db, job)
+        db.execute(
+            f"""CREATE TEMP TABLE facts AS
+            SELECT subject, property, any_value(datatype) AS datatype, any_value(object) AS object,
+                any_value(json) AS json, key,
+                min(statement) FILTER (which = 'old' AND sound) AS old_statement,
+                min(statement) FILTER (which = 'new' AND sound) AS new_statement,
+                coalesce(max(values) FILTER (which = 'old'), 0)::INTEGER AS old_values,
+                coalesce(max(values) FILTER (which = 'new'), 0)::INTEGER AS new_values,
+                subject IN (FROM gone) AS gone, coalesce(any_value(sitelinks), 0) AS sitelinks
+            FROM (SELECT 'old' AS which, * FROM held_old UNION ALL SELECT 'new', * FROM held_new)
+            LEFT JOIN (SELECT id AS subject, sitelinks FROM read_parquet({sql(job.entities)}))
+                USING (subject)
+            GROUP BY subject, property, key"""
+        )
+        write_query(
+            db,
+            f"""SELECT subject, property, datatype, object, json, key, old_statement, new_statement,
+                old_values, new_values, gone, sitelinks, about
+            FROM (
+                SELECT *, TRUE AS about FROM facts WHERE subject IN (SELECT id FROM updated)
+                UNION ALL
+                SELECT *, FALSE FROM facts WHERE object IN (SELECT id FROM updated)
+                QUALIFY {kept_objects(job.seed)}
+            ) ORDER BY about, subject, property, key""",
+            job.output,
+        )
+        write_query(db, _stated(job.old, job.new), job.out_stated)
+        write_query(
+            db,
+            """SELECT subject AS id FROM gone
+            WHERE subject IN (SELECT id FROM updated UNION SELECT id FROM neighbors) ORDER BY id""",
+            job.out_gone,
+        )
+
+
+def kept_objects(seed: int) -> str:
+    """SQL, for QUALIFY: whether a fact is among the OBJECTS_KEPT of its relation and object, of its kind.
+
+    The kinds are facts that can be a first hop, and others. Applied to each bucket and then to all, it leaves
+    the same facts however many buckets there are.
+    """
+    usable = """(old_statement IS NOT NULL AND new_statement IS NOT NULL AND NOT gone
+        AND old_values = 1 AND new_values = 1)"""
+    group = f"PARTITION BY property, object, {usable}"
+    draw = f"sha256(concat_ws(':', 'ripples object', {int(seed)}, property, object, subject))"
+    return f"""least(
+        row_number() OVER ({group} ORDER BY sitelinks DESC, subject, key),
+        row_number() OVER ({group} ORDER BY {draw}, subject, key)
+    ) <= {OBJECTS_KEPT}"""
+
+
+def _create_updated(db: duckdb.DuckDBPyConnection, dataset: Path) -> None:
+    """TEMP TABLEs groups (subject, property), and updated (id): the subjects and objects of updates."""
+    db.execute(
+        f"""CREATE TEMP TABLE groups AS
+        SELECT substr(subject.id, 2)::INTEGER AS subject, substr(relation.id, 2)::INTEGER AS property,
+            objects, list_concat(neighborhood, random_neighborhood) AS neighbors
+        FROM read_parquet({sql(dataset)}) WHERE scenario = 'ReplaceObject';
+        CREATE TEMP TABLE updated AS
+        SELECT subject AS id FROM groups UNION
+        SELECT substr(o.id, 2)::INTEGER FROM (SELECT unnest(objects) AS o FROM groups)
+        WHERE o.id LIKE 'Q%';
+        CREATE TEMP TABLE neighbors AS
+        SELECT DISTINCT substr(n.subject.id, 2)::INTEGER AS id
+        FROM (SELECT unnest(neighbors) AS n FROM groups)"""
+    )
+
+
+def _held(which: str, path: Path, day: int) -> str:
+    """SQL: TEMP TABLE held_`which`: statements that hold on a day, of groups with an updated item.
+
+    `sound`: no filter drops it. `values`: how many different values of the group hold.
+    """
+    return f"""CREATE TEMP TABLE held_{which} AS
+        WITH ranked AS (
+            SELECT *, max(rank = 'preferred') OVER (PARTITION BY subject, property) AS preferred
+            FROM read_parquet({sql(path)})
+            WHERE rank <> 'deprecated' AND (subject, property) IN (
+                SELECT (subject, property) FROM read_parquet({sql(path)})
+                WHERE subject IN (SELECT id FROM updated) OR object IN (SELECT id FROM updated)
+            )
+        )
+        SELECT subject, property, datatype, object, json, key, statement, dropped_by IS NULL AS sound,
+            count(DISTINCT key) OVER (PARTITION BY subject, property) AS values
+        FROM ranked
+        WHERE (rank = 'preferred' OR NOT preferred) AND snak = 'value' AND NOT end_unknown
+            AND NOT coalesce("end".first <= {day}, false) AND NOT coalesce(start.last > {day}, false)"""
+
+
+def _create_gone(db: duckdb.DuckDBPyConnection, job: Facts) -> None:
+    """TEMP TABLE gone: the subjects that are dead or dissolved at T_new."""
+    numbers = sorted(int(each[1:]) for each in job.gone)
+    db.execute(
+        f"""CREATE TEMP TABLE gone AS
+        SELECT DISTINCT subject FROM read_parquet({sql(job.new)})
+        WHERE rank <> 'deprecated' AND property IN (SELECT unnest({sql(numbers)})) AND snak <> 'novalue'
+            AND subject IN (SELECT subject FROM held_old UNION SELECT subject FROM held_new
+                UNION SELECT id FROM neighbors)"""
+    )
+
+
+def _stated(old: Path, new: Path) -> str:
+    """SQL: all statements of the updated groups in both dumps that are not deprecated, with their dates."""
+    return (
+        " UNION ALL ".join(
+            f"""SELECT subject, property, '{which}' AS dump, statement, object, key, snak,
+            start.first AS start_first, start.last AS start_last, start_unknown,
+            "end".first AS end_first, "end".last AS end_last, end_unknown, pit IS NOT NULL AS measured,
+            starts IS NOT NULL OR ends IS NOT NULL AS several,
+            dropped_by IS NULL OR dropped_by IN ('keep_latest', 'preferred') AS sound
+        FROM read_parquet({sql(path)}) SEMI JOIN groups USING (subject, property)
+        WHERE rank <> 'deprecated'"""
+            for which, path in (("new", new), ("old", old))
+        )
+        + " ORDER BY subject, property, dump, statement, key"
+    )

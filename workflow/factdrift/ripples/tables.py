@@ -1,0 +1,162 @@
+"""The tables of this stage: schemas, and the project's own tables of relations (`resources/ripples`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from factdrift.core.errors import InputError
+from factdrift.core.tables import rows_of, table_of
+from factdrift.wikidata.ids import property_number
+
+CRITERIA = (
+    *("alias", "logical", "compose_object", "compose_subject", "preserve", "specific"),
+    *("history_old", "history_new", "neighbor"),
+)
+"""The criteria in the order of the table."""
+
+MUST_CHANGE = frozenset({"alias", "logical", "compose_object", "compose_subject", "history_new"})
+
+_TEXTS = pa.list_(pa.string())
+ANSWER = pa.struct([("id", pa.string()), ("label", pa.string()), ("aliases", _TEXTS)])
+STEP = pa.struct(
+    [
+        ("subject", pa.string()),
+        ("relation", pa.string()),
+        ("object", pa.string()),
+        ("statement", pa.string()),
+        ("dump", pa.string()),
+    ]
+)
+CONDITION = pa.struct([("prompt", pa.string()), ("answers", pa.list_(ANSWER)), ("step", STEP)])
+PROBES = pa.schema(
+    [
+        ("probe_id", pa.string()),
+        ("update", pa.string()),
+        ("subject", pa.string()),
+        ("relation", pa.string()),
+        ("scenario", pa.string()),
+        ("criterion", pa.string()),
+        ("kind", pa.string()),
+        ("place", pa.int16()),
+        ("path", pa.list_(STEP)),
+        ("asked_subject", pa.string()),
+        ("asked_relation", pa.string()),
+        ("prompt", pa.string()),
+        ("rewording", pa.string()),
+        ("question", pa.string()),
+        ("answers", pa.list_(ANSWER)),
+        ("stale", pa.list_(ANSWER)),
+        ("conditions", pa.list_(CONDITION)),
+        ("must_change", pa.bool_()),
+        ("date", pa.string()),
+        ("popularity", pa.int32()),
+    ]
+)
+"""One row a probe, by subject, relation, criterion (in the order of CRITERIA) and place."""
+
+DROPPED = pa.schema(
+    [("criterion", pa.string()), ("relation", pa.string()), ("reason", pa.string()), ("probes", pa.int64())]
+)
+"""How many candidates of a criterion and an updated relation were left out for a reason."""
+
+REASONS = {
+    "no_label": "a name is missing",
+    "no_words": "no cloze, noun phrase or past form",
+    "gone": "the asked subject is dead or dissolved at T_new",
+    "not_unique": "the answer is not the only one at T_new",
+    "not_before": "a premise or condition does not hold at T_old",
+    "contradicted": "the new dump states another value",
+    "same_answer": "the answer would be the same with the obsolete object",
+    "names_answer": "the prompt contains the answer's label or an alias",
+    "is_update": "the fact is an update itself",
+    "new_object": "the answer is the new object",
+    "derived": "the rules derive the fact from the update",
+    "ambiguous": "another item with the label of the asked one is as popular",
+    "same_item": "the item is the update's own subject",
+    "no_name": "an alias that is a code, a former name, or another subject's name",
+    "undated": "no month lies wholly in a known tenure without another possible holder",
+    "same_sentence": "another probe of the update has the sentence",
+    "answer_share": "the answer has a quarter of the criterion already",
+    "per_update": "the update has enough probes of the criterion",
+}
+"""Why a candidate is no probe."""
+
+
+class Rule(NamedTuple):
+    """A row of rules.tsv. Premise and conclusion are triples of `s`, `o`, `z` or an item, and a property."""
+
+    name: str
+    relation: int
+    premise: tuple[str, int, str] | None
+    conclusion: tuple[str, int, str]
+
+
+class Relations(NamedTuple):
+    """What the project's tables say of relations."""
+
+    reverse: Mapping[int, Sequence[str]]
+    """Relation -> the sentence from the object to the subject, and its rewording."""
+    inverses: frozenset[tuple[int, int]]
+    """Pairs of relations that say the same in both directions; a symmetric one is its own partner."""
+    rules: Sequence[Rule]
+
+
+_TRIPLE = re.compile(r"([so]) (P[1-9]\d*) ([soz]|Q[1-9]\d*)")
+
+
+def read_relations(folder: Path) -> Relations:
+    """Reads reverse.tsv, inverses.tsv and rules.tsv. Raises InputError that names the file and the line."""
+    reverse: dict[int, tuple[str, str]] = {}
+    path = folder / "reverse.tsv"
+    for line, (relation, sentence, rewording) in rows_of(path, ("property", "sentence", "rewording")):
+        number = _number(path, line, relation)
+        if number in reverse:
+            raise InputError(f"{path}, line {line}: {relation} has a row already; remove one of the two")
+        for text in (sentence, rewording):
+            if text.count("{object}") != 1 or not text.endswith(" {subject}"):
+                raise InputError(
+                    f"{path}, line {line}: {text!r} must contain {{object}} once and end with {{subject}}"
+                )
+        reverse[number] = (sentence, rewording)
+    path = folder / "inverses.tsv"
+    pairs = set()
+    for line, (first, second, _) in rows_of(path, ("first", "second", "source")):
+        one, other = _number(path, line, first), _number(path, line, second)
+        pairs |= {(one, other), (other, one)}
+    path = folder / "rules.tsv"
+    rules = []
+    for line, (name, relation, premise, conclusion, _) in rows_of(
+        path, ("name", "relation", "premise", "conclusion", "source")
+    ):
+        concluded = _triple(path, line, conclusion)
+        if "z" in concluded and "z" not in premise.split(" "):
+            raise InputError(f"{path}, line {line}: z stands in the conclusion only; write a premise with z")
+        given = _triple(path, line, premise) if premise else None
+        rules.append(Rule(name, _number(path, line, relation), given, concluded))
+    return Relations(reverse, frozenset(pairs), rules)
+
+
+def _number(path: Path, line: int, identifier: str) -> int:
+    try:
+        return property_number(identifier)
+    except ValueError as error:
+        raise InputError(f"{path}, line {line}: {error}; correct it") from None
+
+
+def _triple(path: Path, line: int, text: str) -> tuple[str, int, str]:
+    found = _TRIPLE.fullmatch(text)
+    if found is None:
+        raise InputError(f"{path}, line {line}: {text!r} is no triple such as `o P118 z` or `s P31 Q7278`")
+    return found[1], int(found[2][1:]), found[3]
+
+
+def table_of_dropped(counts: Mapping[tuple[str, str, str], int]) -> pa.Table:
+    """DROPPED, by criterion, relation and reason."""
+    order = {name: place for place, name in enumerate(CRITERIA)}
+    rows = sorted(counts.items(), key=lambda row: (order[row[0][0]], int(row[0][1][1:]), row[0][2]))
+    return table_of([(*names, count) for names, count in rows if count], DROPPED)

@@ -1,0 +1,110 @@
+"""Months in which one object of an updated group certainly held and no other possibly did. Pure functions."""
+
+from __future__ import annotations
+
+import calendar
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from factdrift.ripples.world import Stated
+from factdrift.wikidata.time import unpack
+from factdrift.words.dates import MONTHS
+
+_EVER, _NEVER = -(10**15), 10**15
+_MOST = 1200
+"""Months of a tenure that are looked at, from its end."""
+
+
+class Month(NamedTuple):
+    """A month: its text as `2019-03`, in words, and the statement whose tenure it lies in."""
+
+    date: str
+    words: str
+    statement: str
+    dump: str
+
+
+class Window(NamedTuple):
+    """Packed days: those of the dumps, and between which the month must lie."""
+
+    t_old: int
+    t_new: int
+    first: int
+    last: int
+
+
+def month_of(
+    stated: Sequence[Stated], key: str, obsolete: str, new: str, window: Window, draw: str
+) -> Month | None:
+    """A month, drawn with `draw`, wholly in the tenure of `key` and in the window; None if there is none.
+
+    `obsolete` and `new` are the keys of the update's objects: where no end of the obsolete one is stated, it
+    ended when the new one began.
+    """
+    ids = {each.statement for each in stated if each.dump == "new"}
+    known = [each for each in stated if each.dump == "new" or each.statement not in ids]
+    at_old = {each.statement for each in stated if each.dump == "old"}
+    begun = [each.start_last for each in known if each.key == new and each.start_last is not None]
+    handover = min(begun, default=window.t_new)
+    others = [
+        _possible(each, handover if each.key == obsolete else None) for each in known if each.key != key
+    ]
+    months: list[tuple[str, Month]] = []
+    for each in known:
+        if each.key != key or not each.sound or each.snak != "value" or each.measured or each.several:
+            continue
+        tenure = _certain(each, window, each.key == obsolete, each.statement in at_old)
+        if tenure is None:
+            continue
+        begin, end = max(tenure[0], window.first), min(tenure[1], window.last)
+        for year, month in _months(begin, end):
+            first, last = _days(year, month)
+            if not any(low <= last and first <= high for low, high in others):
+                text = f"{year:04d}-{month:02d}"
+                place = hashlib.sha256(f"{draw}:{text}".encode()).hexdigest()
+                words = f"{MONTHS[month]} {year}"
+                months.append((place, Month(text, words, each.statement, each.dump)))
+    return min(months)[1] if months else None
+
+
+def _possible(each: Stated, handover: int | None) -> tuple[int, int]:
+    if each.measured and each.start_first is None:
+        return _EVER, _NEVER
+    low = _EVER if each.start_first is None else each.start_first
+    if each.end_last is not None:
+        return low, each.end_last
+    return low, _NEVER if handover is None else handover
+
+
+def _certain(each: Stated, window: Window, ended: bool, at_old: bool) -> tuple[int, int] | None:
+    if each.start_last is None or each.start_unknown or each.end_unknown:
+        return None
+    if each.end_first is not None:
+        end = each.end_first
+    elif ended or each.dump == "old":
+        if not at_old:
+            return None
+        end = window.t_old
+    else:
+        end = window.t_new
+    return (each.start_last, end) if each.start_last <= end else None
+
+
+def _months(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """The months that lie wholly between two days, the last first."""
+    if begin > end or begin < 10_000:
+        return
+    year, month, day = unpack(end)
+    if day < calendar.monthrange(year, month)[1]:
+        year, month = (year, month - 1) if month > 1 else (year - 1, 12)
+    for _ in range(_MOST):
+        if _days(year, month)[0] < begin:
+            return
+        yield year, month
+        year, month = (year, month - 1) if month > 1 else (year - 1, 12)
+
+
+def _days(year: int, month: int) -> tuple[int, int]:
+    packed = year * 10_000 + month * 100
+    return packed + 1, packed + calendar.monthrange(year, month)[1]

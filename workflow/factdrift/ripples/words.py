@@ -1,0 +1,126 @@
+"""The sentences of probes: clozes, nested noun phrases, questions, and the past. Pure functions of names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from factdrift.ripples.world import Name
+from factdrift.words.grammar import Grammar, cloze
+from factdrift.words.mentions import mentions, name_key
+from factdrift.words.names import Names, Usage, written
+from factdrift.words.noun_phrases import NounPhrase, nested
+from factdrift.words.templates import BLANK, OBJECT, SUBJECT
+
+_FORMAL = re.compile(
+    r"(?:\w+ )?"
+    r"(?:City|Commonwealth|Dominion|Empire|Federation|Kingdom|Principality|Province|Republic|State|Union) of "
+)
+
+
+class Sentence(NamedTuple):
+    """A prompt with its blank, another wording, and a question; empty where there is none."""
+
+    prompt: str
+    rewording: str = ""
+    question: str = ""
+
+
+class Words(NamedTuple):
+    """The templates and noun phrases of relations, and the grammar."""
+
+    templates: Mapping[int, Sequence[str]]
+    phrases: Mapping[int, NounPhrase]
+    grammar: Grammar
+    names: Names
+
+    def usage(self, name: str) -> Usage:
+        """How a name without a known item is used; `Federation of Saint Kitts and Nevis` takes an article."""
+        usage = self.names.usage(name)
+        return usage._replace(article="the") if not usage.article and _FORMAL.match(name) else usage
+
+    def cloze(self, relation: int, subject: Name, answer: Name) -> Sentence | None:
+        """The cloze of a relation; None if it has none."""
+        templates = self.templates.get(relation, ())
+        if not templates:
+            return None
+        first, second = (
+            cloze(text, subject.label, subject.usage, self.grammar, answer.usage.article, BLANK)
+            for text in (templates[0], templates[min(1, len(templates) - 1)])
+        )
+        return Sentence(first, second if second != first else "", self._question([relation], subject))
+
+    def past(self, relation: int, subject: Name, answer: Name, when: str) -> Sentence | None:
+        """The cloze in the past, after a date such as `March 2019`; None if no template has a known past."""
+        said = [
+            text for text in self.templates.get(relation, ()) if self.grammar.is_past(self.grammar.past(text))
+        ]
+        if not said:
+            return None
+        first, second = (
+            self._dated(text, subject, answer, when) for text in (said[0], said[min(1, len(said) - 1)])
+        )
+        return Sentence(first, second if second != first else "")
+
+    def _dated(self, template: str, subject: Name, answer: Name, when: str) -> str:
+        text = self.grammar.past(self.grammar.plural(template) if subject.usage.plural else template)
+        first = text if text.startswith(SUBJECT) else f"{text[:1].lower()}{text[1:]}"
+        usage = subject.usage._replace(plural=False)
+        article = answer.usage.article
+        return cloze(f"In {when}, {first}", subject.label, usage, self.grammar, article, BLANK)
+
+    def composed(self, relations: Sequence[int], subject: Name, answer: Name) -> Sentence | None:
+        """`The spouse of the head of government of Germany is ____`; the innermost relation first."""
+        if any(relation not in self.phrases for relation in relations):
+            return None
+        phrase = self._phrase(relations, subject)
+        blank = f"{answer.usage.article} {BLANK}" if answer.usage.article else BLANK
+        prompt = f"{phrase[0].upper()}{phrase[1:]} is {blank}"
+        return Sentence(prompt, "", self._question(relations, subject))
+
+    def reverse(self, texts: Sequence[str], subject: Name, answer: Name) -> Sentence:
+        """The sentences of reverse.tsv: `subject` is the object of the relation."""
+        swapped = [
+            text.replace(OBJECT, "\0").replace(SUBJECT, OBJECT).replace("\0", SUBJECT) for text in texts
+        ]
+        first, second = (
+            cloze(text, subject.label, subject.usage, self.grammar, answer.usage.article, BLANK)
+            for text in swapped
+        )
+        return Sentence(first, second)
+
+    def _phrase(self, relations: Iterable[int], subject: Name) -> str:
+        return nested(
+            (self.phrases[each].phrase for each in relations), written(subject.label, subject.usage)
+        )
+
+    def _question(self, relations: Sequence[int], subject: Name) -> str:
+        if any(relation not in self.phrases for relation in relations):
+            return ""
+        return f"{self.phrases[relations[-1]].wh} is {self._phrase(relations, subject)}?"
+
+
+def names_one(sentence: str, names: Iterable[str]) -> bool:
+    """Whether a sentence contains one of the names as whole words."""
+    key = name_key(sentence.replace(BLANK, ""))
+    return any(mentions(key, name_key(name)) for name in names if name)
+
+
+_LETTERS = re.compile(r"[^\W\d_]")
+
+
+def usable_alias(alias: str, label: str) -> bool:
+    """Whether an alias reads as a name: no code, sign, domain or number, and not a spelling of the label."""
+    letters = len(_LETTERS.findall(alias))
+    if letters < 3 or BLANK in alias or not alias[0].isalnum():
+        return False
+    if any(sign in alias for sign in "./@#()[]:;_") and not alias.endswith("."):
+        return False
+    if alias == alias.lower() and label != label.lower():
+        return False
+    if re.match(r"(?:La|Le|El|Il|Die|Der|Das) ", alias) or re.fullmatch(r"\w+\.", alias):
+        return False
+    if alias == alias.upper() or re.match("[A-Z]{3}", alias) or sum(each.isdigit() for each in alias) > 1:
+        return False
+    return name_key(alias).removeprefix("the ") != name_key(label).removeprefix("the ")
