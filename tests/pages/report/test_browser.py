@@ -87,6 +87,19 @@ def test_nothing_is_wider_than_the_window(page: Browser, width: int, dark: bool)
     assert abs(luminance(ink) - luminance(paper)) > 150
 
 
+def test_figures_on_white_are_dark_on_a_dark_page(page: Browser) -> None:
+    """Drawn by another program, they are inverted, and their paper lets the page through."""
+    page.run(
+        "document.querySelector('#content, main').insertAdjacentHTML('beforeend', "
+        '\'<div class="paper"><svg id="drawn"></svg></div>\')'
+    )
+    filters = {}
+    for dark in (False, True):
+        page.size(1280, 800, dark)
+        filters[dark] = page.run("getComputedStyle(document.querySelector('#drawn')).filter")
+    assert filters == {False: "none", True: "invert(1) hue-rotate(180deg)"}
+
+
 def luminance(colour: str) -> float:
     """The mean of the parts of `rgb(1, 2, 3)`."""
     return sum(map(float, colour[colour.index("(") + 1 : -1].split(","))) / 3

@@ -158,8 +158,9 @@ def _line(rule: str, jobs: Sequence[_Running], begun: float) -> str:
         parts[0] += f", {sum(bool(job.begun) for job in jobs) - len(ended):,} at work ({share:.0%})"
     if told := {unit: amount for unit, amount in amounts.items() if amount >= LEAST}:
         parts.append(", ".join(counted(amount, unit) for unit, amount in told.items()))
-    if told and seconds >= BRIEF:
-        parts.append(", ".join(f"{amount / seconds:,.1f} {unit}/s" for unit, amount in told.items()))
+    rates = {unit: amount / seconds for unit, amount in told.items() if amount / seconds >= LEAST}
+    if rates and seconds >= BRIEF:
+        parts.append(", ".join(f"{rate:,.1f} {unit}/s" for unit, rate in rates.items()))
     if whole:
         parts.append(f"took {_clock(seconds)}")
     elif share:

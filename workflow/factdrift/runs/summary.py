@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -22,9 +23,6 @@ BAR = 28
 """Characters of the longest bar."""
 
 RELEASES = Path("results/releases")
-WIDTH = 60
-"""Columns that the narrowest usual terminal has."""
-
 LONGEST = 200
 """Characters of an example at most."""
 
@@ -61,8 +59,12 @@ def summary(
     yield ""
     yield styled("What to do next", "bold", stream)
     for command, what in _next(dataset, written, given):
-        yield f"  {what}"
-        yield f"    {styled(command, 'cyan', stream)}"
+        pause = (
+            "  "
+            if len(command) + len(what) + 6 <= shutil.get_terminal_size((100, 24)).columns
+            else "\n      "
+        )
+        yield from f"  {styled(command, 'cyan', stream)}{pause}# {what}".split("\n")
 
 
 def _updates(dataset: Path, pair: str, stream: TextIO) -> Iterator[str]:
@@ -86,10 +88,11 @@ def _updates(dataset: Path, pair: str, stream: TextIO) -> Iterator[str]:
     if examples:
         yield ""
         yield styled("For example", "bold", stream)
+    width = shutil.get_terminal_size((100, 24)).columns
     for prompt, objects in examples:
         yield from textwrap.wrap(
             printable(sentence(prompt, objects))[:LONGEST],
-            WIDTH,
+            width,
             initial_indent="  ",
             subsequent_indent="    ",
         )

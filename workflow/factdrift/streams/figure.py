@@ -44,6 +44,7 @@ def draw(stream: Path, dates: Sequence[str], path: Path) -> None:
     years = range(-(-begin // 12), end // 12 + 1, step)
     axis.set_xticks([year * 12 - 0.5 for year in years], [str(year) for year in years])
     axis.set(ylabel="updates a month", xlim=(begin - 1, end + 1))
+    axis.set_title("Updates by the month of the change; dashed: the dates of the dumps", loc="left")
     if any(below):
         axis.legend(fontsize="small", loc="upper left")
     save(figure, path)
