@@ -1,6 +1,6 @@
 """300 answers of the bundled model, drawn at random, whose first sentences were read one by one.
 
-They are answers to the clozes of updates, to TempRIPPLE and to KLoB, with the new fact before them or without.
+They are answers to the clozes of updates, to TempRIPPLE and to KLoB, with the new fact before or without.
 The reader saw the verdicts, and noted another one where the rules were wrong: `Santiago de Compostela` had
 counted as `Santiago`, which was mended, and one answer contradicts itself.
 """

@@ -111,9 +111,8 @@ class Candidates:
         for number, key in enumerate(name.keys):
             while number and place < len(found) and self._number(found[place].key) != key:
                 token = found[place]
-                initial = (
-                    token.kind == "initials" and len(token.key) == 1 and self._names.own(name.keys, name.kind)
-                )
+                initial = token.is_capital and len(token.key) == 1
+                initial = initial and self._names.own(name.keys, name.kind)
                 if token.text in _INNER or self._cues.has("article", token.key) or initial:
                     place += 1
                     continue
