@@ -111,9 +111,8 @@ class Candidates:
         for number, key in enumerate(name.keys):
             while number and place < len(found) and self._number(found[place].key) != key:
                 token = found[place]
-                initial = (
-                    token.kind == "initials" and len(token.key) == 1 and self._names.own(name.keys, name.kind)
-                )
+                initial = token.is_capital and len(token.key) == 1
+                initial = initial and self._names.own(name.keys, name.kind)
                 if token.text in _INNER or self._cues.has("article", token.key) or initial:
                     place += 1
                     continue
@@ -161,6 +160,10 @@ class Candidates:
                     and _within(longer, asked)
                 ):
                     return True
+        if after is not None and self._joins_names(after) and end + 1 < len(found):
+            following = found[end + 1]  # Santiago de Compostela
+            if following.is_capital and not self._known(following) and end + 1 not in starts:
+                return True
         single = len(keys) == 1
         if after is not None and after.is_capital and not found[end - 1].possessive:
             known = self._known(after) or after.key in self.asked or self._cues.has("suffix", after.key)
@@ -189,6 +192,11 @@ class Candidates:
             ):
                 return True
         return False
+
+    def _joins_names(self, token: Token) -> bool:
+        """Whether a word in small letters is part of a name, and no article of the language."""
+        small = token.kind == "word" and token.text.islower() and self._cues.has("particle", token.key)
+        return small and not self._cues.has("article", token.key) and not self._cues.has("by", token.key)
 
     def _plain_run(self, keys: Sequence[str]) -> bool:
         return not any(

@@ -99,12 +99,8 @@ def _says_nothing(found: Sequence[Token], mentions: Sequence[Mention], question:
     """Why an answer says nothing; empty if it says something."""
     keys = [each.key for each in found if each.is_word]
     asked = keys_of(question)
-    if (
-        asked
-        and not mentions
-        and set(keys) <= set(asked)
-        and (len(keys) > 3 or tuple(keys) == asked[: len(keys)])
-    ):
+    begins = tuple(keys) == asked[: len(keys)]
+    if not mentions and set(keys) <= set(asked) and (len(keys) > 3 or (begins and found[-1].text != "?")):
         return "only the prompt again"
     begun = repeats(keys)
     if begun is not None:
@@ -268,7 +264,7 @@ def _answering(reading: Reading) -> Mention | None:
     """A name that is none of the candidates, in the place of the answer: first, or after a verb or `but`."""
     found = reading.tokens
     for each in reading.unknown:
-        if each.possessive:
+        if each.possessive or any(cue.start == each.end for cue in reading.of("not")):
             continue
         place = each.start - 1
         while place >= 0 and (

@@ -22,6 +22,7 @@ ASSERTED, NOW, BEFORE, ONCE, DENIED, TAKEN_BACK, BESIDE, OPEN = (
 """Roles. BEFORE: the one before another; ONCE: of a time that may be past; OPEN: it is left open."""
 
 STOPS = frozenset(".;:()[]!?—–|")
+PARENTHESES = STOPS - {"(", ")"}
 _REACH = 9
 """So many words, at most, are between a cue and the name that it is about."""
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
+from factdrift.verdict.orders import adjacent, read_order
 from factdrift.verdict.reading import (
     ASSERTED,
     BEFORE,
@@ -13,6 +16,7 @@ from factdrift.verdict.reading import (
     NOW,
     ONCE,
     OPEN,
+    PARENTHESES,
     STOPS,
     TAKEN_BACK,
     Reading,
@@ -22,11 +26,13 @@ from factdrift.verdict.reading import (
 
 def read_roles(reading: Reading) -> None:
     """Fills the roles of a reading, the surest cues first."""
-    _order(reading)
+    read_order(reading)
     _times(reading)
+    _spread(reading)
     _denials(reading)
     _beside(reading)
     _opinions(reading)
+    _concessions(reading)
     _refusals(reading)
     _corrections(reading)
     _present(reading)
@@ -34,96 +40,9 @@ def read_roles(reading: Reading) -> None:
 
 _NO_COLON = STOPS - {":", "(", ")", "—", "–"}
 _DASHES = frozenset(("-", "–", "—", "to", "until", "till", "through", "and", "bis", "und"))
-_PARENTHESES = STOPS - {"(", ")"}
 
 
-def _order(reading: Reading) -> None:
-    """Who came after whom: `X succeeded Y`, `X was succeeded by Y`, `the successor of X`."""
-    for cue in reading.of("took_over", "handed_on"):
-        first = reading.previous(cue, stops=_PARENTHESES)
-        then = reading.next(cue, stops=_PARENTHESES)
-        end = then.start if then else len(reading.tokens)
-        keys = [token.key for token in reading.tokens[cue.start : cue.end]]
-        by_inside = any(reading.words.has("by", key) for key in keys)
-        by_later = then is not None and not by_inside and reading.has("by", cue.end, end)
-        handed = cue.kind == "handed_on"
-        if then is None and _agent_before(reading, cue):
-            continue
-        if then is None and keys[0] in ("abloste", "ersetzte") and len(reading.named()) > 1:
-            reading.put(first, BEFORE)
-            continue
-        if keys[0] in ("folgte", "folgt") and first is not None and len(keys) == 1:
-            handed = first.start > 0 and reading.tokens[first.start - 1].key == "auf"
-        if by_later:
-            handed = "precede" not in keys[0]
-        elif keys == ["before"]:
-            if then is None or not _adjacent(reading, cue, then, 4):
-                continue
-        elif keys in (["after"], ["nach"], ["left"]):
-            if then is None or not _adjacent(reading, cue, then, 3) or _named_after(reading, cue):
-                continue
-        elif keys[0] in ("became", "renamed", "umbenannt") or keys[-1] in ("zu", "to", "in"):
-            if then is None or not _adjacent(reading, cue, then, 3):
-                continue
-        elif not handed and not by_inside and first is not None and then is None:
-            passive = [t.key for t in reading.tokens[max(cue.start - 2, 0) : cue.start]]
-            if {"was", "been", "were"} & set(passive):
-                reading.put(first, BEFORE)
-            continue
-        if handed:
-            if then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt") and first is not None:
-                reading.put(first, BEFORE)
-            elif (
-                then is None
-                and first is not None
-                and len(keys) == 1
-                and keys[0] in ("successor", "nachfolger", "nachfolgerin")
-            ):
-                if first.possessive:  # `Y, X's successor`
-                    reading.put(first, BEFORE)
-            else:
-                if first is not None and first is not then and (then is not None or len(keys) > 1):
-                    reading.put(first, BEFORE)
-                reading.put(then, NOW)
-            if keys == ["before"] and first is None:
-                later = [each for each in reading.named() if then and each.start >= then.end]
-                reading.put(later[0] if later else None, BEFORE)
-        else:
-            reading.put(then, BEFORE)
-
-
-def _adjacent(reading: Reading, cue: Cue, then: Mention, words: int) -> bool:
-    return sum(token.is_word for token in reading.tokens[cue.end : then.start]) < words
-
-
-def _named_after(reading: Reading, cue: Cue) -> bool:
-    before = reading.tokens[cue.start - 1].key if cue.start else ""
-    return before in (
-        "named",
-        "called",
-        "modeled",
-        "modelled",
-        "titled",
-        "looks",
-        "look",
-        "patterned",
-        "benannt",
-    )
-
-
-def _agent_before(reading: Reading, cue: Cue) -> bool:
-    """German: `X wurde von Y abgelöst`, whose verb comes last."""
-    named = [each for each in reading.mentions if each.end <= cue.start]
-    if len(named) < 2:
-        named = [each for each in reading.named() if each.end <= cue.start]
-    if not named:
-        return False
-    first, then = named[-2] if len(named) > 1 else None, named[-1]
-    if not reading.has("by", first.end if first else 0, then.start):
-        return False
-    reading.put(first, BEFORE)
-    reading.put(then, NOW)
-    return True
+_BEFORE = frozenset(("formerly", "previously", "used", "ehemals", "vormals"))
 
 
 def _times(reading: Reading) -> None:
@@ -132,10 +51,14 @@ def _times(reading: Reading) -> None:
         then = reading.next(cue, 7, STOPS - {":"})
         noun = keys[0] in ("predecessor", "vorganger", "vorgangerin")
         if then is not None and not (noun and then.possessive):
-            role = BEFORE if noun or keys[0] in ("formerly", "previously", "ehemals", "vormals") else ONCE
+            role = (
+                BEFORE
+                if noun or keys[0] in ("formerly", "previously", "used", "ehemals", "vormals")
+                else ONCE
+            )
             if noun:
                 _owner_now(reading, cue)
-            if keys[0] not in ("once", "einst", "zuvor") or _adjacent(reading, cue, then, 4):
+            if keys[0] not in ("once", "einst", "zuvor") or adjacent(reading, cue, then, 4):
                 reading.put(then, role)
                 continue
         before = reading.previous(cue, 6)
@@ -152,7 +75,7 @@ def _times(reading: Reading) -> None:
         dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
         if not dated and keys not in (["until"], ["till"], ["bis"], ["til"]):
             continue
-        before = reading.previous(cue, 12, _PARENTHESES)
+        before = reading.previous(cue, 12, PARENTHESES)
         apart = before is not None and any(t.text == "," for t in reading.tokens[before.end : cue.start])
         apart = apart and len(keys) < 3
         then = reading.next(cue, 8)
@@ -161,6 +84,17 @@ def _times(reading: Reading) -> None:
         elif then is not None:
             reading.put(then, ONCE)
     _spans(reading)
+
+
+def _spread(reading: Reading) -> None:
+    """`Previously X and Y` says of both that they were before."""
+    for first, second in pairwise(reading.mentions):
+        role = reading.role(first)
+        joined = any(first.end <= cue.start < second.start for cue in reading.of("and", "or"))
+        comma = any(token.text == "," for token in reading.tokens[first.end : second.start])
+        led = any(cue.end <= first.start for cue in reading.of("former", "took_over"))
+        if role in (BEFORE, ONCE) and led and joined and not comma and side_by_side(reading, first, second):
+            reading.put(second, role)
 
 
 def _owner_now(reading: Reading, cue: Cue) -> None:
@@ -178,7 +112,7 @@ def _spans(reading: Reading) -> None:
         if first.kind != "number" or len(first.key) != 4 or dash.key not in _DASHES:
             continue
         span = Cue("until", place - 1, place + 2)
-        before = reading.previous(span, 4, _PARENTHESES | {","}) or reading.next(span, 4, _PARENTHESES)
+        before = reading.previous(span, 4, PARENTHESES | {","}) or reading.next(span, 4, PARENTHESES)
         if last.kind == "number" and len(last.key) == 4:
             reading.put(before, ONCE)
         elif last.kind != "number" and dash.text in "-–—":
@@ -238,7 +172,8 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
         return None
     if any(each.start >= last.end and each.end <= cue.start for each in reading.unknown):
         return None
-    contracted = reading.tokens[cue.start].key.endswith("nt")
+    first = reading.tokens[cue.start].key
+    contracted = first.endswith("nt") or reading.words.has("verb", first)
     verb = any(reading.words.has("verb", token.key) for token in between)
     return last if verb or contracted or not between else None
 
@@ -275,6 +210,22 @@ def _opinions(reading: Reading) -> None:
         contrast = [each for each in reading.of("contrast", "hedge", "amended") if each.start >= then.end]
         if contrast and any(each.start >= contrast[0].end for each in reading.named()):
             reading.put(then, DENIED)
+
+
+_CONCEDED = frozenset(("although", "though", "while", "whereas", "obwohl", "wahrend", "obgleich"))
+
+
+def _concessions(reading: Reading) -> None:
+    """`Although X claims otherwise, it is Y`."""
+    for cue in reading.of("contrast"):
+        then = reading.next(cue, 3)
+        if reading.tokens[cue.start].key not in _CONCEDED or then is None:
+            continue
+        if cue.start and reading.tokens[cue.start - 1].is_word:
+            continue
+        commas = [at for at in range(then.end, len(reading.tokens)) if reading.tokens[at].text == ","]
+        if commas and any(each.start > commas[0] for each in reading.mentions):
+            reading.put(then, BESIDE)
 
 
 def _refusals(reading: Reading) -> None:
@@ -335,15 +286,18 @@ def _present(reading: Reading) -> None:
         if keys[0] in ("since", "seit", "stand") and not dated:
             continue
         then = reading.next(cue, 12, STOPS | {"("} - {":"})
-        before = reading.previous(cue, 8, _PARENTHESES | {","})
+        before = reading.previous(cue, 8, PARENTHESES | {","})
         trailing = keys[0] in ("since", "seit")
         if keys[:1] == ["as"] or keys[0] == "stand":
             continue
         chosen = (before or then) if trailing else (then or before)
-        if then is not None and before is not None and not trailing and _adjacent(reading, cue, then, 3):
+        if then is not None and before is not None and not trailing and adjacent(reading, cue, then, 3):
             chosen = then
         if chosen is not None and chosen.kind != UNKNOWN:
             reading.put(chosen, NOW)
+            for each in reading.mentions if keys[0] in _NEXT and chosen.start >= cue.end else ():
+                if each.end <= cue.start:
+                    reading.put(each, ONCE, (ASSERTED, NOW))
     tenses = {
         each.start: _tense(reading, each) for each in reading.mentions if reading.role(each) == ASSERTED
     }
@@ -357,6 +311,9 @@ def _present(reading: Reading) -> None:
                 reading.put(each, ONCE)
 
 
+_NEXT = frozenset(
+    ("then", "later", "subsequently", "now", "dann", "danach", "spater", "anschliessend", "jetzt")
+)
 _TENSES = {"was": "past", "were": "past", "war": "past", "is": "present", "are": "present", "ist": "present"}
 
 

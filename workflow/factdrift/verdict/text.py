@@ -17,6 +17,7 @@ _MARKS = [
     (re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm)\{([^{}]*)\}"), r"\1"),
     (re.compile(r"!?\[([^\[\]]+)\]\((?:[^()\s]|\([^()\s]*\))*\)"), r"\1"),
     (re.compile(r"\[\^?\d{1,3}\]"), ""),
+    (re.compile(r"(?<!\w)n/a(?!\w)", re.I), "na"),
     (re.compile(r"\*\*|__|~~|(?<!\w)[*_]+(?=\S)|(?<=\S)[*_]+(?!\w)"), ""),
     (re.compile(r"^[ \t]{0,3}(?:#{1,6} |>+ ?)", re.M), ""),
 ]

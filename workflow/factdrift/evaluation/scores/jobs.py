@@ -377,10 +377,12 @@ class Grid(Job, command="answer grid", beside="models_"):
         from factdrift.core.owned import atomic_path
         from factdrift.evaluation.methods.skipped import Skipped
         from factdrift.evaluation.scores.grid import lines, skipped_runs, write_grid
+        from factdrift.evaluation.scores.written import written_lines
 
         table = write_grid(self.answers, self.made, self.output)
         without = [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]
-        text = "\n".join(lines(table, skipped_runs(self.runs), without))
+        read = lines(table, skipped_runs(self.runs), without)
+        text = "\n".join([*written_lines(self.answers), *read])
         with atomic_path(self.out_text) as path:
             path.write_text(f"{text}\n", encoding="utf-8")
         return text

@@ -1,0 +1,96 @@
+"""Who came after whom, as an answer says it."""
+
+from __future__ import annotations
+
+from factdrift.verdict.candidates import Mention
+from factdrift.verdict.cues import Cue
+from factdrift.verdict.reading import BEFORE, NOW, PARENTHESES, Reading
+
+
+def read_order(reading: Reading) -> None:
+    """Who came after whom: `X succeeded Y`, `X was succeeded by Y`, `the successor of X`."""
+    for cue in reading.of("took_over", "handed_on"):
+        first = reading.previous(cue, stops=PARENTHESES)
+        then = reading.next(cue, stops=PARENTHESES)
+        end = then.start if then else len(reading.tokens)
+        keys = [token.key for token in reading.tokens[cue.start : cue.end]]
+        by_inside = any(reading.words.has("by", key) for key in keys)
+        by_later = then is not None and not by_inside and reading.has("by", cue.end, end)
+        handed = cue.kind == "handed_on"
+        if then is None and _agent_before(reading, cue):
+            continue
+        if then is None and keys[0] in ("abloste", "ersetzte") and len(reading.named()) > 1:
+            reading.put(first, BEFORE)
+            continue
+        if keys[0] in ("folgte", "folgt") and first is not None and len(keys) == 1:
+            handed = first.start > 0 and reading.tokens[first.start - 1].key == "auf"
+        if by_later:
+            handed = "precede" not in keys[0]
+        elif keys == ["before"]:
+            if then is None or not adjacent(reading, cue, then, 4):
+                continue
+        elif keys in (["after"], ["nach"], ["left"]):
+            if then is None or not adjacent(reading, cue, then, 3) or _named_after(reading, cue):
+                continue
+        elif keys[0] in ("became", "renamed", "umbenannt") or keys[-1] in ("zu", "to", "in"):
+            if then is None or not adjacent(reading, cue, then, 3):
+                continue
+        elif not handed and not by_inside and first is not None and then is None:
+            passive = [t.key for t in reading.tokens[max(cue.start - 2, 0) : cue.start]]
+            if {"was", "been", "were"} & set(passive):
+                reading.put(first, BEFORE)
+            continue
+        if handed:
+            if then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt") and first is not None:
+                reading.put(first, BEFORE)
+            elif (
+                then is None
+                and first is not None
+                and len(keys) == 1
+                and keys[0] in ("successor", "nachfolger", "nachfolgerin")
+            ):
+                if first.possessive:  # `Y, X's successor`
+                    reading.put(first, BEFORE)
+            else:
+                if first is not None and first is not then and (then is not None or len(keys) > 1):
+                    reading.put(first, BEFORE)
+                reading.put(then, NOW)
+            if keys == ["before"] and first is None:
+                later = [each for each in reading.named() if then and each.start >= then.end]
+                reading.put(later[0] if later else None, BEFORE)
+        else:
+            reading.put(then, BEFORE)
+
+
+def adjacent(reading: Reading, cue: Cue, then: Mention, words: int) -> bool:
+    return sum(token.is_word for token in reading.tokens[cue.end : then.start]) < words
+
+
+def _named_after(reading: Reading, cue: Cue) -> bool:
+    before = reading.tokens[cue.start - 1].key if cue.start else ""
+    return before in (
+        "named",
+        "called",
+        "modeled",
+        "modelled",
+        "titled",
+        "looks",
+        "look",
+        "patterned",
+        "benannt",
+    )
+
+
+def _agent_before(reading: Reading, cue: Cue) -> bool:
+    """German: `X wurde von Y abgelöst`, whose verb comes last."""
+    named = [each for each in reading.mentions if each.end <= cue.start]
+    if len(named) < 2:
+        named = [each for each in reading.named() if each.end <= cue.start]
+    if not named:
+        return False
+    first, then = named[-2] if len(named) > 1 else None, named[-1]
+    if not reading.has("by", first.end if first else 0, then.start):
+        return False
+    reading.put(first, BEFORE)
+    reading.put(then, NOW)
+    return True
