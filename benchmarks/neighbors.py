@@ -85,7 +85,8 @@ def measure(folder: Path, way: str, every: int, answer: int) -> dict[str, Any]:
     from factdrift.neighbors.tfidf import nearest
     from factdrift.neighbors.vectors import open_space
 
-    corpus = open_space(folder / "space").corpus
+    space = open_space(folder / "space")
+    corpus = space.corpus
     pick = pq.read_table(folder / "updates.parquet")["subject"].to_numpy()[:answer] - 1
     asked = corpus[pick[::every] if way == "plain" else pick]
     queries = asked.shape[0]
@@ -95,7 +96,7 @@ def measure(folder: Path, way: str, every: int, answer: int) -> dict[str, Any]:
         from sklearn.neighbors import NearestNeighbors  # of no other way: it takes memory
     started = time.process_time()
     if way == "factdrift":
-        for row, found in enumerate(nearest(asked, corpus, NUMBER)):
+        for row, found in enumerate(nearest(asked, corpus, space.having, NUMBER)):
             neighbors[row, : len(found.documents)] = found.documents
             similarities[row, : len(found.documents)] = found.similarities
     elif way == "plain":

@@ -48,7 +48,7 @@ rule extract_shard:
 
 
 rule gather_snapshot:
-    """The side tables of a snapshot, its counts, and the check of its bad lines."""
+    """The side tables of a snapshot, its counts, the check of its bad lines; the shards in one folder."""
     input:
         shard_dirs=shards,
         dump=lambda wildcards: dump_file(wildcards.date),
@@ -56,6 +56,8 @@ rule gather_snapshot:
         properties="results/snapshots/{date}/properties.parquet",
         classes="results/snapshots/{date}/classes.parquet",
         json="results/snapshots/{date}/snapshot.json",
+        # A job of a bucket that named each shard would make a graph of shards times buckets.
+        together=temp(directory("results/snapshots/{date}/shards-together")),
     log:
         "logs/snapshots/{date}/snapshot.txt",
     benchmark:
@@ -71,7 +73,7 @@ rule gather_snapshot:
 rule gather_statements:
     """All that concerns the subjects of one bucket, each entity once."""
     input:
-        shard_dirs=shards,
+        shard_dirs="results/snapshots/{date}/shards-together",
         properties="results/snapshots/{date}/properties.parquet",
     output:
         statements="results/snapshots/{date}/statements/{bucket}.parquet",

@@ -14,7 +14,8 @@ from sklearn.metrics.pairwise import cosine_similarity
 from support.examples import examples
 
 from factdrift.neighbors.documents import Counts, Documents
-from factdrift.neighbors.tfidf import TfIdf, nearest, pair_similarities
+from factdrift.neighbors.tfidf import Neighbors, Sizes, TfIdf, pair_similarities
+from factdrift.neighbors.tfidf import nearest as nearest_of
 
 BAGS = st.lists(st.lists(st.integers(-30, 30), min_size=1, max_size=12), min_size=2, max_size=25)
 
@@ -38,6 +39,11 @@ def fitted(counted: Documents) -> TfIdf:
             np.array([having[code] for code in vocabulary], np.int32),
         )
     )
+
+
+def nearest(queries, corpus, number, **sizes) -> list[Neighbors]:
+    having = np.bincount(corpus.indices, minlength=corpus.shape[1]).astype(np.int32)
+    return list(nearest_of(queries, corpus, having, number, Sizes(**sizes)))
 
 
 @settings(max_examples=examples(60))
@@ -84,7 +90,7 @@ def test_ties_go_to_the_smaller_id_also_at_the_cut():
 def test_no_shared_feature_is_no_neighbor():
     weights = fitted(documents([[1], [2]]))
     corpus = weights.transform(documents([[1], [2]]))
-    found = list(nearest(weights.transform(documents([[1], [77]])), corpus, 5))
+    found = nearest(weights.transform(documents([[1], [77]])), corpus, 5)
     assert [best.documents.tolist() for best in found] == [[0], []]
 
 

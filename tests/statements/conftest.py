@@ -71,13 +71,14 @@ def take_snapshot(tmp_path):
         for shard, shard_dir in enumerate(shard_dirs):
             extract(dump, shard, shards, buckets, scope, shard_dir, names)
         properties, classes = folder / "properties.parquet", folder / "classes.parquet"
+        together = folder / "together"
         summary = gather_snapshot(
-            shard_dirs, dump, max_bad_lines, properties, classes, folder / "snapshot.json"
+            shard_dirs, dump, max_bad_lines, properties, classes, folder / "snapshot.json", together
         )
         statements = [folder / "statements" / f"{bucket}.parquet" for bucket in range(buckets)]
         entities = [folder / "entities" / f"{bucket}.parquet" for bucket in range(buckets)]
         for bucket in range(buckets):
-            gather_bucket(shard_dirs, bucket, properties, statements[bucket], entities[bucket])
+            gather_bucket([together], bucket, properties, statements[bucket], entities[bucket])
         return Snapshot(
             pa.concat_tables([pq.read_table(path) for path in statements]).sort_by(
                 [("subject", "ascending"), ("position", "ascending")]

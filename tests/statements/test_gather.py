@@ -203,7 +203,7 @@ def test_a_bucket_out_of_range(write_dump, take_snapshot, tmp_path):
     snapshot = take_snapshot(write_dump(item(1)), buckets=2)
     with pytest.raises(InputError, match="0 to 1"):
         gather_bucket(
-            [snapshot.folder / "0-of-1"],
+            [snapshot.folder / "together"],
             2,
             snapshot.folder / "properties.parquet",
             tmp_path / "s",

@@ -33,7 +33,13 @@ def extract(
 
 
 def gather_snapshot(
-    shard_dirs: Sequence[Path], dump: Path, max_bad_lines: float, properties: Path, classes: Path, json: Path
+    shard_dirs: Sequence[Path],
+    dump: Path,
+    max_bad_lines: float,
+    properties: Path,
+    classes: Path,
+    json: Path,
+    together: Path | None = None,
 ) -> dict[str, Any]:
     job = Snapshot(
         shard_dirs=tuple(shard_dirs),
@@ -42,6 +48,7 @@ def gather_snapshot(
         properties=properties,
         classes=classes,
         json=json,
+        together=together,
     )
     return gathering.gather_snapshot(job)
 

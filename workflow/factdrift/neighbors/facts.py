@@ -66,7 +66,7 @@ def search(job: Search) -> int:
         ).fetchnumpy()
         holders = np.sort(held["cell"])
         vectors = open_space(job.space)
-        found = nearest(vectors.of(subjects), vectors.corpus, job.candidates)
+        found = nearest(vectors.of(subjects), vectors.corpus, vectors.having, job.candidates)
         best = zip(subjects.tolist(), found, strict=True)
         chosen = _choose(groups, best, vectors.known, holders, job.facts)
         db.register("chosen", chosen)

@@ -66,85 +66,119 @@ class Neighbors(NamedTuple):
     similarities: NDArray[np.float64]
 
 
+class Sizes(NamedTuple):
+    """How much is compared at a time; results do not depend on it."""
+
+    documents: int = 4_096
+    """Rows of the corpus in a block, which with `together` queries fits the processor's cache."""
+    together: int = 128
+    common: int = 48
+    """Features that are multiplied as a dense matrix, which takes 4 bytes a row of the corpus each."""
+    held: int = 256
+    """Blocks in memory, which does not grow with the corpus."""
+
+
+USUAL = Sizes()
+
+
 def nearest(
     queries: sparse.csr_array,
     corpus: sparse.csr_array,
+    having: NDArray[np.int32],
     number: int,
-    documents: int = 16_384,
-    together: int = 128,
-    common: int = 48,
-    held: int = 64,
+    sizes: Sizes = USUAL,
 ) -> Iterator[Neighbors]:
     """Yields for each query the `number` most similar rows of the corpus; ties by ascending row.
 
     Rows that share no feature with the query (similarity 0) are left out. All similarities are first computed
     in single precision, whose error is bounded; those that may be among the best are then summed again in
-    double precision, in the order of the features, so results do not depend on the blocks. The first pass
-    takes `together` queries and `documents` rows of the corpus at a time, which fits the processor's cache.
-    Most products come from a few features that nearly every entity has: the `common` most frequent ones are
-    multiplied as a dense matrix (4 bytes a row each), the others as a sparse one. `held` blocks are in memory
-    at a time, so memory does not grow with the corpus.
+    double precision, in the order of the features. Most products come from a few features that nearly every
+    entity has, by the rows of the corpus `having` each feature [f]: these are multiplied as a dense matrix,
+    the others as a sparse one.
     """
-    search = _Search(queries, corpus, number, common)
-    blocks = [
-        (begin, min(begin + documents, corpus.shape[0])) for begin in range(0, corpus.shape[0], documents)
-    ]
+    search = _Search(queries, corpus, having, number, sizes.common)
+    rows = range(0, corpus.shape[0], sizes.documents)
+    blocks = [(begin, min(begin + sizes.documents, corpus.shape[0])) for begin in rows]
     parts = [
-        range(begin, min(begin + together, queries.shape[0]))
-        for begin in range(0, queries.shape[0], together)
+        search.part(begin, min(begin + sizes.together, queries.shape[0]))
+        for begin in range(0, queries.shape[0], sizes.together)
     ]
     progress = Progress("nearest facts", len(blocks) * queries.shape[0], "products")
-    for first in range(0, len(blocks), held):
-        made = [(begin, search.block(begin, end)) for begin, end in blocks[first : first + held]]
+    for first in range(0, len(blocks), sizes.held):
+        made = [(begin, search.block(begin, end)) for begin, end in blocks[first : first + sizes.held]]
         for part in parts:
             for begin, block in made:
-                search.look(part, begin, block)
-            progress.advance(len(made) * len(part))
+                part.look(begin, block)
+            progress.advance(len(made) * part.queries)
     progress.say()
-    yield from search.best()
+    for part in parts:
+        yield from part.best()
+
+
+class _Block(NamedTuple):
+    """Some rows of the corpus, transposed, in single precision, with the features of the queries only:
+    [common features, rows], [other features, rows]."""
+
+    common: NDArray[np.float32]
+    others: sparse.csr_array
 
 
 class _Search:
-    """The candidates of each query among the rows of the corpus that were compared so far."""
+    """The queries in single precision, their features renumbered: those with the most products come first."""
 
-    def __init__(self, queries: sparse.csr_array, corpus: sparse.csr_array, number: int, common: int) -> None:
+    def __init__(
+        self,
+        queries: sparse.csr_array,
+        corpus: sparse.csr_array,
+        having: NDArray[np.int32],
+        number: int,
+        common: int,
+    ) -> None:
         features, columns = np.unique(queries.indices, return_inverse=True)
-        queries = sparse.csr_array(
-            (queries.data, columns.astype(np.int32), queries.indptr), shape=(queries.shape[0], len(features))
-        )
-        self.corpus, self.number, self.features = corpus, number, len(features)
-        self.renumbered = np.full(corpus.shape[1], len(features), np.int32)
-        self.renumbered[features] = np.arange(len(features))
-        self.dense = _most_products(queries, corpus, self.renumbered, common)
-        single = queries.astype(np.float32)
-        self.frequent, self.rare = single[:, self.dense].toarray(), _without(single, self.dense)
-        self.exact = _Exact(queries, corpus, self.renumbered)
+        products = having[features].astype(np.int64) * np.bincount(columns, minlength=len(features))
+        most = np.argsort(-products, kind="stable")
+        place = np.empty(len(features), np.int32)
+        place[most] = np.arange(len(features), dtype=np.int32)
+        self.corpus, self.number = corpus, number
+        self.features, self.common = len(features), min(common, len(features))
+        self.places = np.full(corpus.shape[1], len(features), np.int32)
+        self.places[features] = place
+        single = sparse.csr_array(
+            (queries.data.astype(np.float32), place[columns], queries.indptr),
+            shape=(queries.shape[0], len(features)),
+        ).tocsc()
+        self.frequent = single[:, : self.common].toarray()
+        self.rare = single[:, self.common :].tocsr()
+        self.exact = _Exact(queries, corpus, self.places, self.features)
         # Error bound of a sum of n products in single precision, for vectors of length 1; twice, because both
         # sides of a comparison have it.
-        margins = 2 * (np.diff(queries.indptr) + 4) * float(np.finfo(np.float32).eps) + 2 * 10.0**-DECIMALS
-        self.candidates = [_Candidates(number, margin) for margin in margins.tolist()]
+        terms = np.diff(queries.indptr) + 4
+        self.margins = 2 * terms * float(np.finfo(np.float32).eps) + 2 * 10.0**-DECIMALS
 
     def block(self, begin: int, end: int) -> _Block:
         """The rows of the corpus from `begin` to before `end`."""
-        return _block(self.corpus, begin, end, self.renumbered, self.features, self.dense)
+        bounds = self.corpus.indptr[begin : end + 1]
+        cells = slice(bounds[0], bounds[-1])
+        places = self.places[self.corpus.indices[cells]]
+        rows = np.repeat(np.arange(end - begin, dtype=np.int32), np.diff(bounds))
+        asked = np.flatnonzero(places < self.features)
+        places, rows = places[asked], rows[asked]
+        weights = self.corpus.data[cells][asked].astype(np.float32)
+        frequent = places < self.common
+        table = np.zeros((self.common, end - begin), np.float32)
+        table[places[frequent], rows[frequent]] = weights[frequent]
+        rare = ~frequent
+        bounds = np.zeros(end - begin + 1, np.int32)
+        np.cumsum(np.bincount(rows[rare], minlength=end - begin), out=bounds[1:])
+        others = sparse.csr_array(
+            (weights[rare], places[rare] - self.common, bounds),
+            shape=(end - begin, self.features - self.common),
+        )
+        return _Block(table, others.tocsc().T)
 
-    def look(self, part: range, begin: int, block: _Block) -> None:
-        """Compares the queries `part` with a block of the corpus whose first row is `begin`."""
-        products = self.frequent[part.start : part.stop] @ block.dense
-        others = self.rare[part.start : part.stop] @ block.sparse
-        products[np.repeat(np.arange(len(part)), np.diff(others.indptr)), others.indices] += others.data
-        for query, similarities in zip(part, products, strict=True):
-            mine = self.candidates[query]
-            chosen = np.flatnonzero(similarities > mine.least)
-            if len(chosen):
-                mine.add(chosen + begin, similarities[chosen])
-            if len(mine.rows) > _CROWD * self.number:
-                mine.keep(self.exact.best(query, mine.rows, self.number).documents)
-
-    def best(self) -> Iterator[Neighbors]:
-        """Yields the best rows of each query."""
-        for query, mine in enumerate(self.candidates):
-            yield self.exact.best(query, mine.rows, self.number)
+    def part(self, begin: int, end: int) -> _Part:
+        """The queries from `begin` to before `end`."""
+        return _Part(self, begin, end)
 
 
 _CROWD = 20
@@ -152,114 +186,96 @@ _CROWD = 20
 thousands of entities can be equally similar."""
 
 
-class _Block(NamedTuple):
-    """Some rows of the corpus, transposed, in single precision: [dense features, rows], [features, rows]."""
+class _Part:
+    """Some queries, and the rows of the corpus that may be among the best of each."""
 
-    dense: NDArray[np.float32]
-    sparse: sparse.csr_array
+    def __init__(self, search: _Search, begin: int, end: int) -> None:
+        self.search, self.begin, self.queries = search, begin, end - begin
+        self.frequent, self.rare = search.frequent[begin:end], search.rare[begin:end]
+        self.least = np.zeros((self.queries, 1), np.float32)
+        self.rows = [np.empty(0, np.int64)] * self.queries
+        self.similarities = [np.empty(0, np.float32)] * self.queries
+        self.found: list[tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.float32]]] = []
+        self.waiting = 0
 
+    def look(self, begin: int, block: _Block) -> None:
+        """Compares the queries with a block of the corpus whose first row is `begin`."""
+        products = self.frequent @ block.common
+        width, flat = products.shape[1], products.reshape(-1)
+        others = self.rare @ block.others
+        places = np.repeat(np.arange(self.queries, dtype=np.int32) * width, np.diff(others.indptr))
+        places += others.indices
+        flat[places] += others.data
+        near = np.flatnonzero(products > self.least)
+        self.found.append((near // width, near % width + begin, flat[near]))
+        self.waiting += len(near)
+        if self.waiting > self.queries * self.search.number:
+            self.settle()
 
-class _Candidates:
-    """The rows that may be among the `number` best of one query, by approximate similarity."""
+    def settle(self) -> None:
+        """Takes what was found into the candidates of each query, and raises the least similarity of each."""
+        if not self.waiting:
+            return
+        queries, rows, similarities = (np.concatenate(each) for each in zip(*self.found, strict=True))
+        order = np.argsort(queries, kind="stable")
+        bounds = np.searchsorted(queries[order], np.arange(self.queries + 1))
+        for query in np.flatnonzero(np.diff(bounds)).tolist():
+            mine = order[bounds[query] : bounds[query + 1]]
+            self.add(query, rows[mine], similarities[mine])
+        self.found, self.waiting = [], 0
 
-    def __init__(self, number: int, margin: float):
-        self.number, self.margin, self.least = number, margin, 0.0
-        self.rows, self.similarities = np.empty(0, np.int64), np.empty(0, np.float32)
+    def add(self, query: int, rows: NDArray[np.int64], similarities: NDArray[np.float32]) -> None:
+        """Adds candidates of a query, and drops those that are not near enough to its best."""
+        search, number = self.search, self.search.number
+        rows = np.concatenate([self.rows[query], rows])
+        similarities = np.concatenate([self.similarities[query], similarities])
+        if len(rows) > number:
+            last = float(np.partition(similarities, -number)[-number])
+            least = np.float32(max(last - search.margins[self.begin + query], 0.0))
+            self.least[query] = least
+            near = similarities > least
+            rows, similarities = rows[near], similarities[near]
+        if len(rows) > _CROWD * number:
+            kept = np.isin(rows, search.exact.best(self.begin + query, rows, number).documents)
+            rows, similarities = rows[kept], similarities[kept]
+        self.rows[query], self.similarities[query] = rows, similarities
 
-    def add(self, rows: NDArray[np.int64], similarities: NDArray[np.float32]) -> None:
-        """Adds rows, all more similar than `least`, and raises `least`."""
-        self.rows = np.concatenate([self.rows, rows])
-        self.similarities = np.concatenate([self.similarities, similarities])
-        if len(self.rows) > self.number:
-            last = float(np.partition(self.similarities, -self.number)[-self.number])
-            self.least = max(last - self.margin, 0.0)
-            near = self.similarities > self.least
-            self.rows, self.similarities = self.rows[near], self.similarities[near]
-
-    def keep(self, rows: NDArray[np.int64]) -> None:
-        """Drops all candidates but `rows`, the best by exact similarity."""
-        kept = np.isin(self.rows, rows)
-        self.rows, self.similarities = self.rows[kept], self.similarities[kept]
+    def best(self) -> Iterator[Neighbors]:
+        """Yields the best rows of each query."""
+        self.settle()
+        for query, rows in enumerate(self.rows):
+            yield self.search.exact.best(self.begin + query, rows, self.search.number)
 
 
 class _Exact:
     """Similarities in double precision, summed in the order of the features."""
 
-    def __init__(self, queries: sparse.csr_array, corpus: sparse.csr_array, renumbered: NDArray[np.int32]):
-        self.queries, self.corpus, self.renumbered = queries, corpus, renumbered
+    def __init__(
+        self, queries: sparse.csr_array, corpus: sparse.csr_array, places: NDArray[np.int32], features: int
+    ) -> None:
+        self.queries, self.corpus, self.places = queries, corpus, places
         # One more place, always 0, for features that no query has.
-        self.weights = np.zeros(queries.shape[1] + 1)
+        self.weights = np.zeros(features + 1)
 
     def best(self, query: int, rows: NDArray[np.int64], number: int) -> Neighbors:
         """The `number` best of `rows` by rounded similarity; similarity 0 is left out."""
         rows = np.sort(rows)
         found = self.corpus[rows]
         cells = slice(self.queries.indptr[query], self.queries.indptr[query + 1])
-        self.weights[self.queries.indices[cells]] = self.queries.data[cells]
+        asked = self.places[self.queries.indices[cells]]
+        self.weights[asked] = self.queries.data[cells]
         similarities = np.round(
             sparse.csr_array(
-                (found.data, self.renumbered[found.indices], found.indptr),
+                (found.data, self.places[found.indices], found.indptr),
                 shape=(len(rows), len(self.weights)),
             )
             @ self.weights,
             DECIMALS,
         )
-        self.weights[self.queries.indices[cells]] = 0
+        self.weights[asked] = 0
         order = np.lexsort((rows, -similarities))[:number]
         order = order[similarities[order] > 0]
         return Neighbors(rows[order], similarities[order])
-
-
-def _most_products(
-    queries: sparse.csr_array, corpus: sparse.csr_array, renumbered: NDArray[np.int32], number: int
-) -> NDArray[np.int32]:
-    """The at most `number` features, ascending, with the most products of queries and corpus."""
-    having = np.zeros(queries.shape[1] + 1, np.int64)
-    for first in range(0, len(corpus.indices), _AT_ONCE):
-        columns = renumbered[corpus.indices[first : first + _AT_ONCE]]
-        having += np.bincount(columns, minlength=len(having))
-    products = having[:-1] * np.bincount(queries.indices, minlength=queries.shape[1])
-    most = np.argsort(-products, kind="stable")[:number]
-    return np.sort(most[products[most] > 0]).astype(np.int32)
-
-
-_AT_ONCE = 1 << 24
-"""Entries of the corpus that are counted at a time."""
-
-
-def _without(vectors: sparse.csr_array, features: NDArray[np.int32]) -> sparse.csr_array:
-    """The vectors with these features set to 0."""
-    kept = np.ones(vectors.shape[1], np.float32)
-    kept[features] = 0
-    others = sparse.csr_array(vectors * kept[None, :])
-    others.eliminate_zeros()
-    return others
-
-
-def _block(
-    corpus: sparse.csr_array,
-    first: int,
-    last: int,
-    renumbered: NDArray[np.int32],
-    features: int,
-    dense: NDArray[np.int32],
-) -> _Block:
-    """Rows `first` to `last` (exclusive) of the corpus, with the features of the queries only."""
-    bounds = corpus.indptr[first : last + 1]
-    cells = slice(bounds[0], bounds[-1])
-    columns = renumbered[corpus.indices[cells]]
-    rows = np.repeat(np.arange(last - first, dtype=np.int32), np.diff(bounds))
-    weights = np.asarray(corpus.data[cells], np.float32)
-    place = np.full(features + 1, -1, np.int32)
-    place[dense] = np.arange(len(dense))
-    frequent = place[columns] >= 0
-    table = np.zeros((len(dense), last - first), np.float32)
-    table[place[columns[frequent]], rows[frequent]] = weights[frequent]
-    rare = ~frequent & (columns < features)
-    others = sparse.coo_array(
-        (weights[rare], (columns[rare], rows[rare])), shape=(features, last - first)
-    ).tocsr()
-    return _Block(table, others)
 
 
 def pair_similarities(left: sparse.csr_array, right: sparse.csr_array) -> NDArray[np.float64]:

@@ -31,8 +31,10 @@ DOCUMENTS = 250_000
 
 
 class Space(NamedTuple):
-    """Vectors of the old dump's documents (`known`: ids, ascending) and of new subjects (`added`)."""
+    """Vectors of the old dump's documents (`known`: ids, ascending) and of new subjects (`added`); the number
+    of documents of the old dump that are `having` each feature [f]."""
 
+    having: NDArray[np.int32]
     known: NDArray[np.int32]
     corpus: sparse.csr_array
     added: NDArray[np.int32]
@@ -67,6 +69,7 @@ def make_space(job: jobs.Space, documents: int = DOCUMENTS) -> int:
     with database(job.memory_mb, job.threads) as db, new_folder(job.output) as folder:
         counts = count_documents(db, job.old, bare_relations, documents)
         weights = TfIdf.fit(counts)
+        np.save(folder / "having.npy", counts.having)
         features = int(counts.having.sum(dtype=np.int64))
 
         def vectors(ids: NDArray[np.int32]) -> Iterator[sparse.csr_array]:
@@ -121,7 +124,7 @@ def open_space(folder: Path) -> Space:
         shape = tuple(np.load(folder / f"{name}-shape.npy").tolist())
         return _array(folder / f"{name}.npy"), sparse.csr_array((data, indices, indptr), shape=shape)
 
-    return Space(*read("known"), *read("added"))
+    return Space(_array(folder / "having.npy"), *read("known"), *read("added"))
 
 
 def _array(path: Path) -> Any:

@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.core.errors import DamagedDump, InputError
-from factdrift.core.owned import atomic_path
+from factdrift.core.owned import atomic_path, new_folder
 from factdrift.core.tables import ROW_GROUP, database, write_parquet
 from factdrift.statements.extract import BAD_LINES_NAMED, REPORT
 from factdrift.wikidata.course import suspicious
@@ -55,7 +55,7 @@ def gather_bucket(job: Gather) -> None:
     is not in it, the datatype is inferred from the value. Raises InputError if the shards are not exactly
     those of one dump.
     """
-    shard_dirs, bucket = job.shard_dirs, job.bucket
+    shard_dirs, bucket = _folders(job.shard_dirs), job.bucket
     reports = _reports(shard_dirs)
     if not 0 <= bucket < reports[0]["buckets"]:
         raise InputError(f"--bucket {bucket}: the shards have buckets 0 to {reports[0]['buckets'] - 1}")
@@ -87,11 +87,12 @@ def gather_bucket(job: Gather) -> None:
 def gather_snapshot(job: Snapshot) -> dict[str, Any]:
     """Writes properties (PROPERTIES, by id), classes (CLASSES, by id) and the counts of a snapshot.
 
-    Returns the counts. Raises InputError if the shards are not exactly those of the dump, if the share of its
-    lines or of its text that cannot be used is above `max_bad_lines`, if a line is torn, or if it has no
-    item. Where text may be missing, a warning is printed and stored with the counts.
+    With `together` the shards' folders are moved into one, so that a job of a bucket needs one file of the
+    workflow and not one a shard. Returns the counts. Raises InputError if the shards are not exactly those of
+    the dump, if the share of its lines or of its text that cannot be used is above `max_bad_lines`, if a line
+    is torn, or if it has no item. Where text may be missing, a warning is printed and stored with the counts.
     """
-    dump, shard_dirs = job.dump, job.shard_dirs
+    dump, shard_dirs = job.dump, _folders(job.shard_dirs)
     reports = _reports(shard_dirs)
     _check_dump(reports, dump)
     totals = {kind: sum(report[kind] for report in reports) for kind in _COUNTED}
@@ -136,6 +137,10 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
         print(f"factdrift: warning: {dump}: {warning}", file=sys.stderr, flush=True)
     with atomic_path(job.json) as temporary:
         temporary.write_text(json.dumps(summary, indent=1) + "\n")
+    if job.together is not None:
+        with new_folder(job.together) as folder:
+            for shard_dir in shard_dirs:
+                shard_dir.rename(folder / shard_dir.name)
     return summary
 
 
@@ -233,6 +238,19 @@ def _write(connection: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema,
 def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     [(number,)] = connection.execute(query).fetchall()
     return int(number)
+
+
+def _folders(shard_dirs: Sequence[Path]) -> list[Path]:
+    """The folders of the shards, also where the folder that holds them is named."""
+    return [
+        folder
+        for named in shard_dirs
+        for folder in (
+            [named]
+            if (named / REPORT).exists()
+            else [each.parent for each in sorted(named.glob(f"*/{REPORT}"))] or [named]
+        )
+    ]
 
 
 def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ class Extract(Job, command="statements extract"):
 
 
 class OfShards(Job):
-    shard_dirs: Annotated[Paths, "folders of all shards"]
+    shard_dirs: Annotated[Paths, "folders of all shards, or the one that holds them"]
     memory: Annotated[int, "megabytes of memory before spilling to disk"] = 1000
 
 
@@ -60,6 +60,7 @@ class Snapshot(OfShards, command="statements snapshot"):
     properties: Output
     classes: Output
     json: Annotated[Output, "snapshot.json: counts"]
+    together: Annotated[Output | None, "folder that the folders of the shards are moved to at the end"] = None
 
     def run(self) -> None:
         from factdrift.statements.gather import gather_snapshot
