@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -141,6 +142,25 @@ def one_update(**changes: Any) -> dict[str, Any]:
 
 
 OBJECTS = {"new": "Joe Biden", "obsolete": "Marta Kowalska"}
+
+
+def test_neighbours_with_the_new_object_are_left_out_where_the_variant_wants_it(tmp_path: Path) -> None:
+    near = facts(2, 0.1)
+    near[0]["objects"][0]["object"]["label"] = "Joe Biden"
+    world = World(tmp_path, [one_update(neighborhood=near)], ["replacement"])
+    (edit,) = world.edits
+    for number, probe in enumerate(edit["probes"]):
+        world.before[probe["prompt"], probe["target"]] = 0.8
+        changed = probe["role"] == "nearest" and probe["target"] == "Joe Biden"
+        world.after[edit["edit"], number] = 0.2 if changed else 0.7
+    (_, whole), _ = world.write()
+    assert (whole["bleedover_nearest"], whole["nearests"]) == (pytest.approx(0.35), 2)
+    write_scores(replace(world.runs, without_new=True), tmp_path / "left.parquet", tmp_path / "p.parquet")
+    _, left = pq.read_table(tmp_path / "left.parquet").to_pylist()
+    assert (left["bleedover_nearest"], left["nearests"]) == (pytest.approx(0.1), 1)
+    same = {name: value for name, value in whole.items() if "nearest" not in name}
+    assert {name: left[name] for name in same} == same
+    assert (tmp_path / "p.parquet").read_bytes() == (tmp_path / "probes.parquet").read_bytes()
 
 
 def test_metrics_by_hand(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places, Role
 from factdrift.core.keys import read_json
+from factdrift.core.switches import Variant
 from factdrift.evaluation.probing import Recall
 
 OR_FILE = "JSON itself, or FILE or @FILE that holds it"
@@ -25,6 +26,7 @@ class Scoring(Job, beside="models_"):
     costs: Annotated[Paths, "of each job", Flag("JSON")] = ()
     skipped: Annotated[str, "[model, method, reason] of methods without a job", Flag("JSON")] = "[]"
     strict: Annotated[bool, Key("strict")]
+    variant: Annotated[Variant, Key("variant")]
     models: Annotated[tuple[str, ...], "in the order of the tables"]
     methods: Annotated[tuple[str, ...], "likewise"]
     out_scores: Output
@@ -33,7 +35,8 @@ class Scoring(Job, beside="models_"):
     def tables(self) -> dict[str, Any]:
         """What the jobs have written, as arguments of Runs."""
         names = ("edits", "answers", "made", "states", "models", "methods")
-        return {name: getattr(self, name) for name in names}
+        without_new = self.variant == "revised"
+        return {name: getattr(self, name) for name in names} | {"without_new": without_new}
 
     def write_costs(self) -> None:
         """Writes `out_costs` and prints the methods that were skipped."""

@@ -111,6 +111,8 @@ class Runs:
     methods: Sequence[str]
     abilities: Sequence[Path] = ()
     """Of each model, where its general ability is measured."""
+    without_new: bool = False
+    """Whether neighbours' facts whose answer is the new object are left out of the scores of neighbours."""
 
 
 def write_scores(runs: Runs, out_scores: Path, out_probes: Path, memory_mb: int = 3000) -> int:
@@ -121,6 +123,7 @@ def write_scores(runs: Runs, out_scores: Path, out_probes: Path, memory_mb: int 
     with database(memory_mb) as db:
         _read(db, runs)
         db.execute(f"CREATE TEMP TABLE probes AS {_PROBES}")
+        leave_out(db, runs)
         order = "ORDER BY m, k, e"
         write_query(db, f"SELECT {typed(PROBES)} FROM probes {order}, number", out_probes)
         return write_query(db, f"SELECT {typed(SCORES)} FROM ({_SCORES}) {order}", out_scores)
@@ -183,6 +186,17 @@ def read_runs(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
     for name, paths in (("answers", runs.answers), ("run_edits", runs.made), ("states", runs.states)):
         db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
     check_same_weights(weights_of(runs.made))
+
+
+def leave_out(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
+    """TEMP TABLE left_out (edit, number): neighbours' facts whose answer is the new object, or none.
+
+    An edit may well change them: it makes their answer likelier.
+    """
+    db.execute(
+        f"""CREATE TEMP TABLE left_out AS SELECT edit, number FROM asked JOIN edits USING (edit)
+        WHERE role IN ('nearest', 'random') AND asked.target = edits."new" AND {runs.without_new}"""
+    )
 
 
 def weights_of(made: Sequence[Path]) -> Iterator[tuple[str, str, str]]:
@@ -262,7 +276,7 @@ _SCORES = f"""
     ), others AS (
         SELECT model, method, edit, role, favg(bleedover) AS bleedover,
             favg(exact_before::INTEGER) AS exact_before, favg(exact::INTEGER) AS exact, count(bleedover) AS n
-        FROM (SELECT *, {BLEEDOVER} AS bleedover FROM probes)
+        FROM (SELECT *, {BLEEDOVER} AS bleedover FROM probes ANTI JOIN left_out USING (edit, number))
         WHERE role IN ('nearest', 'random') AND exact IS NOT NULL
         GROUP BY model, method, edit, role
     ), lost AS (

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.tables import database, write_parquet, write_query
 from factdrift.evaluation.questions.intervals import PLAN, plan_table
-from factdrift.evaluation.scores.metrics import BLEEDOVER, Runs, read_runs, typed
+from factdrift.evaluation.scores.metrics import BLEEDOVER, Runs, leave_out, read_runs, typed
 from factdrift.evaluation.tables import STATES
 from factdrift.models.alignment import NOT_FINITE
 
@@ -60,6 +60,7 @@ def write_stream_scores(
         read_runs(db, runs)
         db.register("plan", _plans(runs, most, seed))
         db.execute(_PREPARED)
+        leave_out(db, runs)
         query = f"SELECT {typed(STREAM_SCORES)} FROM ({_SCORES}) ORDER BY m, k, interval, probe, e"
         rows = write_query(db, query, out_scores)
     parts = [pq.read_table(path, columns=INTERVALS.names) for path in runs.states]
@@ -146,7 +147,7 @@ _SCORES = f"""
             favg(exact::INTEGER) FILTER (role = 'random') AS random_exact,
             favg(exact_before::INTEGER) FILTER (role = 'nearest') AS nearest_exact_before,
             favg(exact::INTEGER) FILTER (role = 'nearest') AS nearest_exact
-        FROM (SELECT *, {BLEEDOVER} AS bleedover FROM probes)
+        FROM (SELECT *, {BLEEDOVER} AS bleedover FROM probes ANTI JOIN left_out USING (edit, number))
         WHERE probe = 'neighbors' AND exact IS NOT NULL GROUP BY ALL
     ), lost AS (
         SELECT model, method, interval, edit, probe, count(*) FILTER (reason = '{NOT_FINITE}') AS {NOT_FINITE}
