@@ -134,7 +134,7 @@ def test_dates_of_models(stream: Path, tmp_path: Path):
     assert "<svg" in (stream / targets[2]).read_text("utf-8")
     measured = {**config, "answer": {"model_cutoff": "measured"}}
     said = snakemake(stream, "-n", "results/answer_scores.parquet", **measured)
-    assert f"--dates={stream_folder(stream)}/cutoff.parquet" in joined(said)
+    assert f"--dates {stream_folder(stream)}/cutoff.parquet" in joined(said)
     said = snakemake(stream, "-n", "results/report.html", **config)
     assert "--cutoff=results/cutoff.parquet" in joined(said)
 

@@ -157,8 +157,8 @@ def test_a_model_of_random_weights_has_no_date(seed: int) -> None:
     for name, weights in loaded.model.named_parameters():
         if "norm" not in name:
             torch.nn.init.normal_(weights, std=0.5)
-    rows = [row for row in ask(loaded, some(3), seed) if row["died"] is None]
-    found, _ = tables(rows, Method(span_of(SAMPLE_DATES), seed, draws=10, permutations=300))
+    rows = [row for row in ask(loaded, some(9), seed) if row["died"] is None]
+    found, _ = tables(rows, Method(span_of(SAMPLE_DATES), seed, draws=10, permutations=200))
     assert [row["verdict"] for row in found] == ["none", "none"]
 
 

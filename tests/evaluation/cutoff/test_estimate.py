@@ -29,6 +29,7 @@ from factdrift.evaluation.scores.cutoff import (
 )
 from factdrift.evaluation.scores.cutoff_fit import among_holders, chance_of_no_date, draw_subjects, estimate
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
+from factdrift.evaluation.scores.cutoff_text import disagree
 from factdrift.streams.changes import day_number
 from factdrift.tempripple.score import Cutoff
 
@@ -310,6 +311,21 @@ def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_l
     write_parquet(pa.Table.from_pylist([dated(**more), calibrated, other], TABLE), path)
     days = [datetime.date.fromisoformat(day) for day in (known, unknown)]
     assert cutoffs_of(path) == {"m": Cutoff(*days)}
+
+
+@pytest.mark.parametrize(
+    ("other", "differ"),
+    [
+        ({}, False),
+        ({"low": "2021-02-04", "high": "2021-05-01"}, True),
+        ({"low": "2019-02-04", "high": None}, False),
+        ({"verdict": "before", "low": None, "high": None}, True),
+        ({"verdict": "after", "low": None, "high": None}, True),
+        ({"verdict": "none", "low": None, "high": None}, False),
+    ],
+)
+def test_readings_disagree_whose_intervals_do_not_meet(other: dict[str, str | None], differ: bool) -> None:
+    assert disagree(dated(), dated(**other)) == disagree(dated(**other), dated()) == differ
 
 
 def test_a_table_of_other_columns_has_no_dates(tmp_path: Path) -> None:

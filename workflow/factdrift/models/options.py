@@ -84,7 +84,8 @@ def _means(loaded: Loaded, batch: Batch) -> Tensor:
     device, head = loaded.device, loaded.spec.head
     rows = [(place, target) for place, (_, targets) in enumerate(batch) for target in targets]
     ids = torch.tensor([prompt for prompt, _ in batch], device=device)
-    with hooked_before(loaded.model, {head: lambda hidden: hidden[:, -1:]}):
+    # Of rows with gaps between them torch would multiply one by one, each with a copy of the weights.
+    with hooked_before(loaded.model, {head: lambda hidden: hidden[:, -1:].contiguous()}):
         output = loaded.model(input_ids=ids, use_cache=True)
     owner = torch.tensor([place for place, _ in rows], device=device)
     first = torch.tensor([target[0] for _, target in rows], device=device)

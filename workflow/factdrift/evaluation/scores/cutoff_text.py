@@ -31,6 +31,8 @@ def lines(rows: Sequence[Row], relations: Mapping[str, str], maker: str = "") ->
         yield f"  calibrated by neutral prompts: {verdict(whole['calibrated'])}" + (
             f"; latest {whole['calibrated']['latest']}" if whole["calibrated"]["latest"] else ""
         )
+        if disagree(plain, whole["calibrated"]):
+            yield "  the two readings disagree: do not use either date"
     deaths = next((row for row in rows if row["subset"] == "deaths"), None)
     if deaths:
         yield f"  by {deaths['chains']:,} dates of death: {verdict(deaths)}"
@@ -48,6 +50,24 @@ def lines(rows: Sequence[Row], relations: Mapping[str, str], maker: str = "") ->
             for row in parts
         ]
         yield from grid(("", "chains", "date", "95 % interval", "days from all"), table)
+
+
+def disagree(one: Row, other: Row) -> bool:
+    """Whether two readings of the same model have dates whose intervals do not meet."""
+    if "none" in (one["verdict"], other["verdict"]):
+        return False
+    (low, high), (least, greatest) = map(_bounds, (one, other))
+    return low > greatest or least > high
+
+
+def _bounds(row: Row) -> tuple[str, str]:
+    """The first and the last date of the interval, those of the stream where it reaches them."""
+    match row["verdict"]:
+        case "before":
+            return "", row["first_date"]
+        case "after":
+            return row["last_date"], "9999"
+    return row["low"] or "", row["high"] or "9999"
 
 
 def verdict(row: Row) -> str:
