@@ -116,7 +116,8 @@ class Session:
     @cached_property
     def ends(self) -> frozenset[int]:
         """The tokens that end a text or a turn."""
-        given = getattr(self.loaded.model.generation_config, "eos_token_id", None)
+        # A user's own method may wrap the model; then the tokenizer alone names its end.
+        given = getattr(getattr(self.loaded.model, "generation_config", None), "eos_token_id", None)
         listed = given if isinstance(given, list) else [given]
         return frozenset(each for each in (*listed, self.loaded.tokenizer.eos_token_id) if each is not None)
 
