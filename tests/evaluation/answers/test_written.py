@@ -12,7 +12,8 @@ torch = pytest.importorskip("torch")
 from support.asking import settings_with  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
-from factdrift.evaluation.questions.prompts import question_about, shots_before  # noqa: E402
+from factdrift.evaluation.questions.clozes import question_about  # noqa: E402
+from factdrift.evaluation.questions.prompts import shots_before  # noqa: E402
 from factdrift.evaluation.questions.question import Question  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.ways import written  # noqa: E402

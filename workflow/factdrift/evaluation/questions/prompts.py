@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import NOUN_PHRASES
-from factdrift.core.tables import rows_of
 from factdrift.evaluation.questions.question import Question
-from factdrift.words.noun_phrases import COLUMNS, NounPhrase, nested, noun_phrases
 from factdrift.words.templates import BLANK
 
 LETTERS = "ABCD"
@@ -91,17 +87,6 @@ def parsed(output: str, options: Sequence[str]) -> int | None:
         )
     found = _LETTER.search(output)
     return LETTERS.index(found[1]) if found else None
-
-
-@cache
-def _phrases() -> dict[int, NounPhrase]:
-    return noun_phrases(rows_of(NOUN_PHRASES, COLUMNS), str(NOUN_PHRASES))
-
-
-def question_about(relation: str, subject: str) -> str:
-    """`Who is the spouse of Ada?`; empty for a relation without a noun phrase."""
-    phrase = _phrases().get(int(relation[1:])) if re.fullmatch(r"P\d+", relation) else None
-    return f"{phrase.wh} is {nested([phrase.phrase], subject)}?" if phrase else ""
 
 
 def shots_before(question: Question) -> str:
