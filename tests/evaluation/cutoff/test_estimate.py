@@ -22,6 +22,7 @@ from factdrift.evaluation.scores.cutoff import (
     Method,
     changes,
     cutoffs_of,
+    disagree,
     holm,
     quarters,
     span_of,
@@ -29,7 +30,6 @@ from factdrift.evaluation.scores.cutoff import (
 )
 from factdrift.evaluation.scores.cutoff_fit import among_holders, chance_of_no_date, draw_subjects, estimate
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
-from factdrift.evaluation.scores.cutoff_text import disagree
 from factdrift.streams.changes import day_number
 from factdrift.tempripple.score import Cutoff
 
@@ -306,9 +306,14 @@ def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_l
     more: dict[str, str | None], known: str, unknown: str, tmp_path: Path
 ) -> None:
     other = {**dated(), "model": "n", "verdict": "none"}
-    calibrated = {**dated(), "reading": "calibrated", "low": "2013-01-01"}
+    calibrated = {**dated(**more), "reading": "calibrated", "latest": None}
+    unsure = [
+        {**dated(), "model": "d"},
+        {**calibrated, "model": "d", "low": "2021-02-04", "high": "2021-05-01"},
+    ]
+    unsure[1]["verdict"] = "date"
     path = tmp_path / "cutoff.parquet"
-    write_parquet(pa.Table.from_pylist([dated(**more), calibrated, other], TABLE), path)
+    write_parquet(pa.Table.from_pylist([dated(**more), calibrated, other, *unsure], TABLE), path)
     days = [datetime.date.fromisoformat(day) for day in (known, unknown)]
     assert cutoffs_of(path) == {"m": Cutoff(*days)}
 

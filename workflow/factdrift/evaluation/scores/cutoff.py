@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -314,13 +315,45 @@ def holm(values: Sequence[float], level: float = 0.05) -> list[bool]:
 def cutoffs_of(path: Path) -> dict[str, Cutoff]:
     """Model -> between which days it is open what it knows, by the plain reading of a table of TABLE.
 
-    Models without a date have none. Raises InputError if the table has other columns.
+    Models without a date have none, nor has one whose readings disagree, which is said. Raises InputError if
+    the table has other columns.
     """
     table = pq.read_table(path)
     if table.schema.names != TABLE.names:
         raise InputError(f"{path}: its columns must be {', '.join(TABLE.names)}; make it with `answer dates`")
-    rows = [row for row in table.to_pylist() if row["subset"] == "all" and row["reading"] == "plain"]
-    return {row["model"]: found for row in rows if (found := cutoff_of(row))}
+    readings: dict[str, dict[str, Row]] = {"plain": {}, "calibrated": {}}
+    for row in table.to_pylist():
+        if row["subset"] == "all" and row["reading"] in readings:
+            readings[row["reading"]][row["model"]] = row
+    found = {}
+    for model, row in readings["plain"].items():
+        if model in readings["calibrated"] and disagree(row, readings["calibrated"][model]):
+            print(
+                f"factdrift: warning: {path}: the two readings of the date of {model} disagree; "
+                "its items are all kept",
+                file=sys.stderr,
+            )
+        elif cutoff := cutoff_of(row):
+            found[model] = cutoff
+    return found
+
+
+def disagree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two readings of the same model have dates whose intervals do not meet."""
+    if "none" in (one["verdict"], other["verdict"]):
+        return False
+    (low, high), (least, greatest) = map(_bounds, (one, other))
+    return low > greatest or least > high
+
+
+def _bounds(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The first and the last date of the interval, those of the stream where it reaches them."""
+    match row["verdict"]:
+        case "before":
+            return "", row["first_date"]
+        case "after":
+            return row["last_date"], "9999"
+    return row["low"] or "", row["high"] or "9999"
 
 
 def cutoff_of(row: Row) -> Cutoff | None:

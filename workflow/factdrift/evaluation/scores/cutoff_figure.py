@@ -57,9 +57,18 @@ def draw(rows: Sequence[Row], quarters: Sequence[Row], path: Path, makers: Mappi
             said: Any = _month(maker)
             axis.axvline(said, color="tab:red", linestyle="--", label=f"its maker says {maker}")
         axis.axhline(0.5, color="0.6", linewidth=0.8, linestyle="--")
-        verdict = {"none": "no date can be told", "date": ""}.get(row["verdict"], row["verdict"])
-        axis.set(title=" ".join(filter(None, (row["model"], row["way"], verdict))), ylim=(0, 1))
-        axis.set(ylabel="later holder preferred")
+        axis.set(title=f"{_message(row)} ({row['way']})", ylim=(0, 1))
+        axis.set(ylabel="share that prefers\nthe later holder", xlabel="time of the change")
+        axis.annotate(
+            "chance",
+            (1, 0.5),
+            xycoords=("axes fraction", "data"),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+            color="0.4",
+        )
         axis.grid(alpha=0.3)
         if axis.get_legend_handles_labels()[0]:
             axis.legend(fontsize="small", loc="lower left")
@@ -67,6 +76,15 @@ def draw(rows: Sequence[Row], quarters: Sequence[Row], path: Path, makers: Mappi
         metadata = {"Date": None} if path.suffix == ".svg" else None
         figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
     pyplot.close(figure)
+
+
+def _message(row: Row) -> str:
+    match row["verdict"]:
+        case "none":
+            return f"{row['model']}: no date can be told"
+        case "date":
+            return f"{row['model']} answers as of {row['date']}"
+    return f"{row['model']} answers as of a day {row['verdict']} the chains"
 
 
 def _middle(period: str) -> datetime.date:

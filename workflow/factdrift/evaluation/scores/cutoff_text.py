@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from factdrift.core.progress import counted
 from factdrift.core.screen import grid
+from factdrift.evaluation.scores.cutoff import disagree
 
 Row = Mapping[str, Any]
 
@@ -24,8 +26,8 @@ def lines(rows: Sequence[Row], relations: Mapping[str, str], maker: str = "") ->
     yield f"  {plain['chains']:,} chains asked, {plain['informative']:,} answered"
     if plain["verdict"] != "none":
         yield (
-            f"  what it knows of single facts is spread by {plain['tau']:,.0f} days around the date; "
-            f"{plain['eps']:.0%} of its answers say nothing about time"
+            f"  what it knows of single facts is spread by {counted(round(plain['tau']), 'days')} around the "
+            f"date; {plain['eps']:.0%} of its answers say nothing about time"
         )
     if "calibrated" in whole:
         yield f"  calibrated by neutral prompts: {verdict(whole['calibrated'])}" + (
@@ -50,24 +52,6 @@ def lines(rows: Sequence[Row], relations: Mapping[str, str], maker: str = "") ->
             for row in parts
         ]
         yield from grid(("", "chains", "date", "95 % interval", "days from all"), table)
-
-
-def disagree(one: Row, other: Row) -> bool:
-    """Whether two readings of the same model have dates whose intervals do not meet."""
-    if "none" in (one["verdict"], other["verdict"]):
-        return False
-    (low, high), (least, greatest) = map(_bounds, (one, other))
-    return low > greatest or least > high
-
-
-def _bounds(row: Row) -> tuple[str, str]:
-    """The first and the last date of the interval, those of the stream where it reaches them."""
-    match row["verdict"]:
-        case "before":
-            return "", row["first_date"]
-        case "after":
-            return row["last_date"], "9999"
-    return row["low"] or "", row["high"] or "9999"
 
 
 def verdict(row: Row) -> str:
