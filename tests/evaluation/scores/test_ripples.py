@@ -16,7 +16,7 @@ from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.scores.ripple_figure import draw
 from factdrift.evaluation.scores.ripples import Judged, share_of, text_of, write_scores
 from factdrift.evaluation.tables import ANSWERS
-from factdrift.evaluation.ways.verdict import begins
+from factdrift.evaluation.ways.verdict import verdict
 from factdrift.ripples.tables import MUST_CHANGE, PROBES
 
 Row = dict[str, Any]
@@ -85,7 +85,7 @@ def answers_of(files: tuple[Path, Path], method: str, written: dict[str, str], o
         text = written.get(each.id, written.get("*"))
         if text is not None and (method == "none" or not each.unedited):
             row = {"model": "m", "method": method, "benchmark": "ripples", "question": each.id}
-            rows.append({**row, "way": "written", "output": text, "correct": begins(text, each.accepted)})
+            rows.append({**row, "way": "written", "output": text, **verdict(each, text, each.prompt)})
     write_parquet(pa.Table.from_pylist(rows, schema=ANSWERS), output)
     return output
 

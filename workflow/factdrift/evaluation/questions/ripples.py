@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -30,7 +30,7 @@ def read(tables: Tables) -> Benchmark:
     """The probes about the edits of the second table, and their conditions.
 
     A probe is right if the model's likeliest continuation is the label of one of its answers, or, in writing,
-    if it begins with a label or alias of one. Conditions are asked of the unedited model only.
+    by the verdict on it. Conditions are asked of the unedited model only.
     """
     probes, edits = tables.questions
     told = read_edits(edits)
@@ -50,9 +50,6 @@ def _probe(row: Row, context: str) -> Iterator[Question]:
 
 def _question(name: str, role: str, row: Row, edit: str = "", context: str = "") -> Question:
     labels = dict.fromkeys(each["label"] for each in row["answers"])
-    names = dict.fromkeys(
-        each for one in row["answers"] for each in (one["label"], *(one["aliases"] or ())) if each
-    )
     return Question(
         name,
         edit,
@@ -60,7 +57,15 @@ def _question(name: str, role: str, row: Row, edit: str = "", context: str = "")
         prompt=before_blank(row["prompt"]) or "",
         context=context,
         targets=tuple(labels)[:MOST],
-        accepted=tuple(names),
+        accepted=_names(row["answers"]),
+        stale=_names(row.get("stale") or ()),
+        several=role == "preserve",
         ways=("loglik", "written"),
         unedited=role == CONDITION,
     )
+
+
+def _names(answers: Iterable[Row]) -> tuple[str, ...]:
+    """Labels and aliases, each once."""
+    names = (each for answer in answers for each in (answer["label"], *(answer["aliases"] or ())) if each)
+    return tuple(dict.fromkeys(names))

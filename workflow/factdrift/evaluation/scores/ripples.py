@@ -57,7 +57,7 @@ def write_scores(probes: Path, answers: Sequence[Path], seed: int, output: Path)
     """Writes RIPPLE_SCORES and returns its rows.
 
     Right is, in the way `loglik`, an answer that is the model's likeliest continuation token by token; in
-    writing, what begins with a label or alias. A probe is known if all of its conditions are right in the
+    writing, what the verdict calls correct. A probe is known if all of its conditions are right in the
     unedited model, asked in the same way; without conditions it is. Kept, lost and gained compare with the
     unedited model, for what must not change.
     """
