@@ -21,6 +21,7 @@ from factdrift.cli import main, parser  # noqa: E402
 from factdrift.core.jobs import record  # noqa: E402
 from factdrift.core.yaml_files import read_yaml  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.evaluation.questions.prompts import filled  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.scores.table import CHAT, Group, lines  # noqa: E402
 from factdrift.evaluation.session import Session, excluded  # noqa: E402
@@ -28,6 +29,7 @@ from factdrift.evaluation.states.edited import fresh  # noqa: E402
 from factdrift.evaluation.tools.jobs import Tune  # noqa: E402
 from factdrift.evaluation.tools.tuned import write  # noqa: E402
 from factdrift.evaluation.tools.tuning import Trial  # noqa: E402
+from factdrift.evaluation.ways.written import QUESTION  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
@@ -85,7 +87,7 @@ def asked_of(updates: Benchmark) -> dict[str, Question]:
 
 
 def test_the_unedited_model_answers_a_user(world: Path, tmp_path: Path) -> None:
-    loaded, updates = chatting(), updates_of(world)
+    loaded, updates, settings = chatting(), updates_of(world), settings_with()
     found, questions = ask(loaded, updates, tmp_path), asked_of(updates)
     assert {row["question"] for row in found.answers} == set(questions)
     assert {row["template"] for row in found.edits} == {"chat"}
@@ -94,8 +96,10 @@ def test_the_unedited_model_answers_a_user(world: Path, tmp_path: Path) -> None:
         wanted = chance(loaded, question.prompt, question.targets[0])
         assert row["logprobs"] == pytest.approx([wanted], abs=1e-4)
     for row in found.of_way("written"):
-        ids = torch.tensor([asked(loaded, questions[row["question"]].prompt)])
-        said = loaded.model.generate(ids, max_new_tokens=12, do_sample=False)[0, ids.shape[1] :]
+        turn = f"{QUESTION} {settings.written_instruction}".strip()
+        ids = torch.tensor([asked(loaded, filled(turn, questions[row["question"]]))])
+        said = loaded.model.generate(ids, max_new_tokens=settings.written_tokens, do_sample=False)
+        said = said[0, ids.shape[1] :]
         assert row["output"]
         assert loaded.tokenizer.decode(said, skip_special_tokens=True).startswith(row["output"])
 

@@ -101,7 +101,8 @@ def test_every_command_on_a_disk_that_is_full(built, tmp_path):
             disk.leave(64 << 20)
             again = run(job, disk.folder)
             assert not again.returncode, again.stderr
-            assert made(job, disk.folder) == (wanted or made(job, disk.folder))  # shards are temporary
+            found = made(job, disk.folder)
+            assert {name: found[name] for name in wanted} == wanted  # the folders of shards are temporary
     stages = {re.search(r"factdrift (\w+) ", job.command)[1] for job in jobs_of(built) if job.rule in tried}
     assert stages == {
         *("sample", "statements", "updates", "neighbors", "verbalize", "wikifactdiff", "publish")

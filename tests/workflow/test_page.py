@@ -44,9 +44,9 @@ def test_the_explorer(built: Path, tmp_path: Path) -> None:
     compared = text[text.index('<details class="relation" open id="P6">') :].partition("</details>")[0]
     first = re.sub(r"<[^>]+>", " ", compared[compared.index("<tbody>") :].partition("</tr>")[0]).split()
     assert " ".join(first) == (
-        "Donald Trump preferred from January 20, 2017 no page at Wikidata "
-        "Donald Trump from January 20, 2017 to January 20, 2021 no page at Wikidata "
-        "replaced obsolete, in the dataset preferred filter"
+        "Donald Trump preferred rank from 2017-01-20 "
+        "Donald Trump from 2017-01-20 to 2021-01-20 "
+        "replaced obsolete, in the dataset preferred dropped by this filter"
     )
     before = sorted(path for path in built.rglob("*") if ".snakemake" not in path.parts)
     with serving(pair, tmp_path / "index.sqlite") as address:

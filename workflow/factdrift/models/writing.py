@@ -64,8 +64,9 @@ class _Batch:
         return found
 
     def can_drop(self) -> bool:
-        """Whether rows can be taken out of the cache."""
-        return hasattr(self.cache, "batch_select_indices")
+        """Whether rows can be taken out of the cache; the states of linear attention cannot select any."""
+        parts = [self.cache, *getattr(self.cache, "layers", ())]
+        return all(hasattr(part, "batch_select_indices") for part in parts)
 
     def keep(self, left: Sequence[int]) -> None:
         """Drops all rows but these."""
