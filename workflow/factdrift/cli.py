@@ -187,7 +187,7 @@ class _Parser(argparse.ArgumentParser):
             super().error(message)
         known = re.findall(r"[\w-]+", unknown[3])
         similar = difflib.get_close_matches(unknown[2], known, 1)
-        hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(known)}"
+        hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(known)};"
         kind = unknown[1].strip("[]").lower()
         self.exit(
             2, f"{self.prog}: there is no {kind} {unknown[2]}; {hint} `{self.prog} --help` describes all\n"
