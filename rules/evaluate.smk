@@ -4,7 +4,7 @@ Inputs: tables of questions and of the edits that they are about; the models; wh
 Outputs: results/{pair}/evaluation/{model}/{benchmark}/{state}/: {shard}.answers.parquet, .edits.parquet, .states.parquet
 and .json, with edit.keep .adapters/; the same for streams in results/streams/{name}/evaluation/. A state is `none`,
 `context` or a method; the benchmark `blocks` has the updates with edits at every block of the model. With `answer.chat`
-results/{pair}/evaluation/chat/tempripple/: requests.parquet, answers.parquet and .json, run.json.
+results/{pair}/evaluation/chat/{benchmark}/: requests.parquet, answers.parquet and .json, run.json.
 """
 
 import json
