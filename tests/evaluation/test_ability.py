@@ -16,6 +16,7 @@ from support.asking import ask, saved, state_of  # noqa: E402
 from support.tiny_edits import FAILING, add_method, shifted  # noqa: E402
 from support.tiny_models import TEXT, tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
+from support.writing import continued  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
@@ -32,7 +33,6 @@ from factdrift.evaluation.scores.intervals import geometric  # noqa: E402
 from factdrift.evaluation.scores.metrics import Runs, write_scores  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.perplexity import perplexity  # noqa: E402
-from factdrift.models.scoring import generate  # noqa: E402
 from factdrift.models.texts import sampled  # noqa: E402
 
 
@@ -113,7 +113,7 @@ def test_no_change_keeps_it_to_the_last_bit_and_a_large_one_destroys_the_model(
     loaded = tiny_model("llama", dtype=torch.float32)
     start = loaded.tokenizer(TEXT[0])["input_ids"][:2]
     # What the model itself finds most probable.
-    pieces = [[*start, *generate(loaded, [start], [40])[0]]]
+    pieces = [[*start, *continued(loaded, [start], [40])[0]]]
     ability = msgspec.structs.replace(ability_of(world), pieces=pieces, perplexity=perplexity(loaded, pieces))
     group = {"regime": "sequential", "group": 5}
     found = [

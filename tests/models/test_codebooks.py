@@ -10,12 +10,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_models import FAMILIES, tiny_model  # noqa: E402
+from support.writing import continued  # noqa: E402
 
 from factdrift.models.alignment import Sentence, align  # noqa: E402
 from factdrift.models.codebooks import NEVER, Codebook, Tokens, looked_up  # noqa: E402
 from factdrift.models.deltas import applied  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.scoring import generate, next_tokens, score  # noqa: E402
+from factdrift.models.scoring import next_tokens, score  # noqa: E402
 
 PROMPTS = [
     "The capital of Atlantis is",
@@ -156,7 +157,7 @@ def test_continuations_are_those_without_cache_and_padding(family: str, tokens: 
                 text.append(int(loaded.model(torch.tensor([text])).logits[0, -1].argmax()))
         expected.append(text[len(ids) :])
     for budget in (1, 100_000):
-        assert generate(loaded, prompts, [5] * 5, {name_of(loaded): book}, owners, budget) == expected
+        assert continued(loaded, prompts, [5] * 5, {name_of(loaded): book}, owners, budget) == expected
     first = next_tokens(loaded, prompts[0], 1, {name_of(loaded): book}, 0)
     assert first[0][0] == expected[0][0]
 

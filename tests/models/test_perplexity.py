@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_models import TEXT, tiny_model  # noqa: E402
+from support.writing import continued  # noqa: E402
 
 from factdrift.models.deltas import Dense, LowRank, written  # noqa: E402
 from factdrift.models.perplexity import perplexity, pieces  # noqa: E402
-from factdrift.models.scoring import generate  # noqa: E402
 
 
 class Letters:
@@ -78,7 +78,7 @@ def test_a_destroyed_model_has_a_larger_one_up_to_infinity() -> None:
     loaded = tiny_model("llama", dtype=torch.float32)
     # What the model itself finds most probable.
     start = loaded.tokenizer(TEXT[0])["input_ids"][:2]
-    rows = [(*start, *generate(loaded, [start], [40])[0])]
+    rows = [(*start, *continued(loaded, [start], [40])[0])]
     spec = loaded.spec
     torch.manual_seed(0)
     noise = torch.randn(1, spec.hidden, spec.inner)

@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from support.writing import continued  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig  # noqa: E402
 
@@ -25,7 +26,7 @@ from factdrift.models.deltas import LowRank, applied, matrix, written  # noqa: E
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.loading import load, placed, spreading  # noqa: E402
 from factdrift.models.quantized import check_gradient, described  # noqa: E402
-from factdrift.models.scoring import generate, score  # noqa: E402
+from factdrift.models.scoring import score  # noqa: E402
 
 SIZES: dict[str, Any] = {"hidden_size": 128, "intermediate_size": 256, "head_dim": 32}
 """Widths that bitsandbytes' kernels for the CPU take."""
@@ -78,7 +79,7 @@ def test_quantized_folders_are_asked(kind: str, folders: dict[str, Path]) -> Non
     assert (found.logprob != whole.logprob).any()
     context = align(loaded.tokenizer, *SENTENCES[0], context="Marta Kowalska lives in New Orleans. ")
     assert score(loaded, [context]).logprob[0] != found.logprob[0]
-    said = generate(loaded, [one.ids for one in asked], [3] * len(asked))
+    said = continued(loaded, [one.ids for one in asked], [3] * len(asked))
     assert [len(tokens) for tokens in said] == [3] * len(asked)
 
 

@@ -9,12 +9,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_models import FAMILIES, tiny_model  # noqa: E402
+from support.writing import continued  # noqa: E402
 
 from factdrift.models import scoring  # noqa: E402
 from factdrift.models.alignment import Sentence, align  # noqa: E402
 from factdrift.models.deltas import Deltas, Dense, LowRank, written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.scoring import BUDGET, batches, budget_of, generate, next_tokens, score  # noqa: E402
+from factdrift.models.scoring import BUDGET, batches, budget_of, next_tokens, score  # noqa: E402
 
 from .test_families import UNLISTED  # noqa: E402
 
@@ -119,7 +120,7 @@ def test_continuations_are_those_without_cache_and_padding(family: str) -> None:
     prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
     owners, counts = [-1, 0, 2, 0], [7, 3, 0, 7]
     for budget in (1, 100_000):
-        found = generate(loaded, prompts, counts, deltas, owners, budget)
+        found = continued(loaded, prompts, counts, deltas, owners, budget)
         assert [len(tokens) for tokens in found] == counts
         assert found[0] == greedily(loaded, prompts[0], 7)
         with written(loaded.model, deltas, 0):
@@ -132,7 +133,7 @@ def test_padding_does_not_reach_recurrent_states(family: str) -> None:
     """Of hybrids that no file lists; left padding goes through their convolutions and states."""
     loaded = tiny_model(family, **UNLISTED[family])
     prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
-    found = generate(loaded, prompts, [4] * len(prompts))
+    found = continued(loaded, prompts, [4] * len(prompts))
     assert len({len(ids) for ids in prompts}) > 1
     for ids, tokens in zip(prompts, found, strict=True):
         assert tokens == greedily(loaded, ids, 4)
@@ -141,7 +142,7 @@ def test_padding_does_not_reach_recurrent_states(family: str) -> None:
 def test_a_continuation_ends_where_the_model_has_no_more_positions() -> None:
     loaded = tiny_model("gpt2")
     prompt = align(loaded.tokenizer, PROMPTS[0]).ids
-    (found,) = generate(loaded, [prompt], [1000])
+    (found,) = continued(loaded, [prompt], [1000])
     assert len(found) == loaded.spec.positions - len(prompt)
 
 

@@ -15,6 +15,7 @@ from accelerate.hooks import AlignDevicesHook, add_hook_to_module  # noqa: E402
 from support import tiny_edits  # noqa: E402
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from support.writing import continued  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
@@ -27,7 +28,7 @@ from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.fork import check_logits  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.loading import check_spread, load, places_and_type  # noqa: E402
-from factdrift.models.scoring import generate, score  # noqa: E402
+from factdrift.models.scoring import score  # noqa: E402
 
 
 def dispatched(loaded: Loaded) -> Loaded:
@@ -50,7 +51,7 @@ def outcome(loaded: Loaded, method: str) -> dict[str, Any]:
     owners = list(range(len(EDITS)))
     found = score(loaded, sentences, made.deltas, owners)
     prompts = [one.ids[: one.target] for one in sentences]
-    said = generate(loaded, prompts, [5] * len(prompts), made.deltas, owners)
+    said = continued(loaded, prompts, [5] * len(prompts), made.deltas, owners)
     return {"failed": made.failed, "logprob": found.logprob.tolist(), "said": said}
 
 
@@ -120,7 +121,7 @@ def test_no_method_mixes_tensors_of_two_devices(family: str) -> None:
     with Returned():
         with pytest.raises(RuntimeError, match="device"):
             _ = torch.ones(2, device=META) + torch.ones(2)
-        generate(spread, [one.ids for one in sentences], [3] * len(EDITS))
+        continued(spread, [one.ids for one in sentences], [3] * len(EDITS))
         for method, given in SETTINGS.items():
             hyper = read_hyper(method, "tiny", given)
             regime = "batch" if hyper.record.not_alone else "independent"

@@ -7,9 +7,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from support.tiny_models import tiny_model  # noqa: E402
+from support.writing import continued  # noqa: E402
 
 from factdrift.models.deltas import LowRank  # noqa: E402
-from factdrift.models.scoring import generate  # noqa: E402
 from factdrift.models.writing import Begun, write  # noqa: E402
 
 TEXTS = ("The capital of Atlantis is", "Joe", "It is said that the president of the old republic was")
@@ -19,7 +19,7 @@ TEXTS = ("The capital of Atlantis is", "Joe", "It is said that the president of 
 def test_a_text_ends_where_transformers_ends_it(family: str) -> None:
     loaded = tiny_model(family, dtype=torch.float32)
     prompts = [loaded.tokenizer(text).input_ids for text in TEXTS]
-    free = generate(loaded, prompts, [12] * len(prompts))
+    free = continued(loaded, prompts, [12] * len(prompts))
     stops = {free[0][3], free[2][7]}
     found = write(loaded, [Begun(ids, 12, stops=stops) for ids in prompts], {}, 8192)
     for ids, tokens, whole in zip(prompts, found, free, strict=True):
@@ -38,7 +38,7 @@ def test_rows_that_ended_leave_the_batch_and_keep_their_change() -> None:
     torch.manual_seed(1)
     change = {name: LowRank(torch.randn(2, into, 1), torch.randn(2, out, 1))}
     owners = [0, -1, 1]
-    free = generate(loaded, prompts, [10] * 3, change, owners)
+    free = continued(loaded, prompts, [10] * 3, change, owners)
     rows = [
         Begun(ids, 10, owner, {tokens[at]})
         for ids, owner, tokens, at in zip(prompts, owners, free, (0, 2, 9), strict=True)

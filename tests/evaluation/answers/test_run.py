@@ -26,6 +26,7 @@ from factdrift.evaluation.ways.asked import Asked  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.writing import Begun  # noqa: E402
 
 FAILING = "Q2-P6"
 SHIFTED = state_of("shifted", failing=FAILING)
@@ -102,11 +103,11 @@ def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch:
     asked, seen = [Asked(ripple.questions[0])], list[str]()
     loaded = tiny()
 
-    def continued(self: Session, prompts: Sequence[Sequence[int]], *_: Any) -> list[list[int]]:
-        seen.extend(loaded.tokenizer.decode(ids) for ids in prompts)
-        return [[] for _ in prompts]
+    def said(self: Session, rows: Sequence[Begun], *_: Any) -> list[list[int]]:
+        seen.extend(loaded.tokenizer.decode(row.ids) for row in rows)
+        return [[] for _ in rows]
 
-    monkeypatch.setattr(Session, "continued", continued)
+    monkeypatch.setattr(Session, "written", said)
     template = "{% for turn in messages %}<{{ turn.role }}>{{ turn.content }}{% endfor %}"
     template += "{% if add_generation_prompt %}<me>{% endif %}"
     monkeypatch.setattr(loaded.tokenizer, "chat_template", template)

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_edits import EDITS  # noqa: E402
 from support.tiny_models import DENSE, rounding, tiny_model, tiny_tokenizer  # noqa: E402
+from support.writing import continued  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
@@ -23,7 +24,7 @@ from factdrift.models.deltas import (  # noqa: E402
 )
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.memories import Memories  # noqa: E402
-from factdrift.models.scoring import generate, score  # noqa: E402
+from factdrift.models.scoring import score  # noqa: E402
 
 WRITTEN = ("", "The sea is a baker. ", "You said so. ", "Therefore I am. ", "New Orleans is at the sea. ")
 ARTEFACTS = Artefacts(prefixes=WRITTEN)
@@ -178,11 +179,11 @@ def test_a_continuation_keeps_the_way_of_its_prompt_whatever_is_beside_it() -> N
     loaded = tiny_model("llama")
     found = edited(loaded, EDITS, hyper_of(steps=30, threshold=0.9), ARTEFACTS)
     ids = [tiny_tokenizer()(edit.prompt)["input_ids"] for edit in EDITS]
-    together = generate(loaded, ids, [6] * 5, found.changes, list(range(5)))
+    together = continued(loaded, ids, [6] * 5, found.changes, list(range(5)))
     for place, prompt in enumerate(ids):
-        assert generate(loaded, [prompt], [6], found.changes, [place]) == [together[place]]
-        assert together[place] != generate(loaded, [prompt], [6])[0] or place
-    assert generate(loaded, ids, [6] * 5, found.changes, [-1] * 5) == generate(loaded, ids, [6] * 5)
+        assert continued(loaded, [prompt], [6], found.changes, [place]) == [together[place]]
+        assert together[place] != continued(loaded, [prompt], [6])[0] or place
+    assert continued(loaded, ids, [6] * 5, found.changes, [-1] * 5) == continued(loaded, ids, [6] * 5)
 
 
 def test_in_turn_is_in_one_go_and_the_model_is_left_alone() -> None:

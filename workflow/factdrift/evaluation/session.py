@@ -21,7 +21,7 @@ from factdrift.evaluation.settings import Settings
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
-from factdrift.models.scoring import budget_of, generate
+from factdrift.models.scoring import budget_of
 from factdrift.models.templated import Templated, untemplated
 from factdrift.models.writing import Begun, write
 
@@ -99,19 +99,9 @@ class Session:
             raise AlignmentError(kept.reason, str(kept))
         return kept
 
-    def continued(
-        self,
-        prompts: Sequence[Sequence[int]],
-        counts: Sequence[int],
-        changes: Changes | None = None,
-        owners: Sequence[int] | None = None,
-    ) -> list[list[int]]:
-        """Greedy continuations of `counts[row]` tokens, with the change `owners[row]` if one is given."""
-        return generate(self.loaded, prompts, counts, changes, owners, self.budget)
-
     def written(self, rows: Sequence[Begun], changes: Changes | None = None) -> list[list[int]]:
         """What the model writes after each text, with the change of its row if one is given."""
-        return write(self.loaded, rows, changes or {}, self.budget)
+        return write(self.loaded, rows, changes, self.budget)
 
     @cached_property
     def ends(self) -> frozenset[int]:
@@ -137,12 +127,6 @@ class Session:
     def text(self, ids: Sequence[int]) -> str:
         decoded: str = self.loaded.tokenizer.decode(ids, skip_special_tokens=True)
         return decoded
-
-    def opening(self, ids: Sequence[int], tokens: int) -> str:
-        """The first `tokens` tokens of a continuation as text, up to an end-of-text token."""
-        kept = list(ids[:tokens])
-        end = self.loaded.tokenizer.eos_token_id
-        return self.text(kept[: kept.index(end)] if end in kept else kept)
 
 
 def peak_mb(*devices: torch.device) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from factdrift.core.errors import InputError
 from factdrift.klob.recall import NEW_TOKENS
 from factdrift.models.loaded import Loaded
-from factdrift.models.scoring import generate
+from factdrift.models.writing import Begun, write
 
 
 class CausalModel:
@@ -34,7 +34,7 @@ class CausalModel:
                 f"prompt with its answer needs {longest}; take a model with a longer context, or give "
                 "shorter demonstrations (klob.recall.demos)"
             )
-        written = generate(self._loaded, ids, [NEW_TOKENS] * len(ids), budget=self._budget)
+        written = write(self._loaded, [Begun(each, NEW_TOKENS) for each in ids], budget=self._budget)
         ends = {tokenizer.eos_token_id, *_end_tokens(self._loaded.model)}
         before_end = (list(takewhile(lambda token: token not in ends, tokens)) for tokens in written)
         return [tokenizer.decode(tokens, skip_special_tokens=True) for tokens in before_end]

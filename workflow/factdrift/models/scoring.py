@@ -1,4 +1,4 @@
-"""Log-probabilities of targets after prompts, and greedy continuations. Imports torch.
+"""Log-probabilities of targets after prompts. Imports torch.
 
 Each row of a batch has its own edit. Rows of similar length share a batch. A text that is a prefix of another
 is scored from the longer one. Logits are computed only where a target token is predicted. Results are copied
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -163,74 +162,6 @@ def _of_logits(given: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     logits = given.float()
     chosen = logits.gather(1, target[:, None])[:, 0]
     return chosen - logits.logsumexp(1), logits.argmax(1) == target
-
-
-@torch.inference_mode()
-def generate(
-    loaded: Loaded,
-    prompts: Sequence[Sequence[int]],
-    new_tokens: Sequence[int],
-    changes: Changes | None = None,
-    owners: Sequence[int] | None = None,
-    budget: int = BUDGET,
-) -> list[list[int]]:
-    """Greedy continuations of `new_tokens[row]` tokens after each prompt.
-
-    An end-of-text token does not end a continuation; the number of positions of the model does. Owners and
-    budget are as for `score`; the budget covers prompt and continuation.
-    """
-    given = owners if owners is not None else [-1] * len(prompts)
-    most = loaded.spec.positions
-    wanted = [max(min(count, most - len(ids)), 0) for count, ids in zip(new_tokens, prompts, strict=True)]
-    order = sorted(range(len(prompts)), key=lambda place: (wanted[place], len(prompts[place]), place))
-    lengths = [len(prompts[place]) + wanted[place] for place in order]
-    written: dict[int, Tensor] = {}
-
-    def run(batch: Sequence[int]) -> None:
-        places = [order[one] for one in batch]
-        steps = max(wanted[place] for place in places)
-        owner = torch.tensor([given[place] for place in places], device=loaded.device)
-        # Prompts are padded on the left, so all of them end at the same token.
-        ends = torch.full_like(owner, max(len(prompts[place]) for place in places) - 1)
-        starts = ends + 1 - torch.tensor([len(prompts[place]) for place in places], device=loaded.device)
-        with applied(loaded.model, changes or {}, owner, ends, starts):
-            tokens = _continued(loaded, [prompts[place] for place in places], steps)
-        written.update(zip(places, tokens, strict=True))
-
-    for batch in _batches(loaded, lengths, budget):
-        in_batches(batch, len(batch), run)
-    return [written[place][: wanted[place]].tolist() for place in range(len(prompts))]
-
-
-def _continued(loaded: Loaded, prompts: Sequence[Sequence[int]], steps: int) -> Tensor:
-    """The next `steps` tokens of each prompt, [rows, steps]."""
-    if loaded.alone:
-        # Without a cache, because the modules of others may look at the whole text.
-        text = torch.tensor([list(prompts[0])], device=loaded.device)
-        for _ in range(steps):
-            text = torch.cat([text, _logits(loaded, text)[:, -1].argmax(-1, keepdim=True)], 1)
-        return text[:, len(prompts[0]) :]
-    width = max(len(ids) for ids in prompts)
-    # Left padding, masked; positions count from the first real token.
-    ids = torch.tensor([[*[0] * (width - len(ids)), *ids] for ids in prompts], device=loaded.device)
-    before = torch.tensor([width - len(ids) for ids in prompts], device=loaded.device)[:, None]
-    places = torch.arange(width + steps, device=loaded.device)[None]
-    mask, positions = (places >= before).long(), (places - before).clamp(min=0)
-    cache: Any = None
-    written: list[Tensor] = []
-    with hooked_before(loaded.model, {loaded.spec.head: lambda hidden: hidden[:, -1:]}):
-        for step in range(steps):
-            end = width + step
-            output = loaded.model(
-                input_ids=ids,
-                attention_mask=mask[:, :end],
-                position_ids=positions[:, end - ids.shape[1] : end],
-                past_key_values=cache,
-                use_cache=True,
-            )
-            cache, ids = output.past_key_values, output.logits[:, -1].argmax(-1, keepdim=True)
-            written.append(ids)
-    return torch.cat(written, 1) if written else ids.new_empty(len(prompts), 0)
 
 
 @torch.inference_mode()

@@ -20,6 +20,7 @@ from factdrift.models.loaded import Loaded
 from factdrift.models.memories import Memories
 from factdrift.models.memory import in_batches
 from factdrift.models.padding import batches
+from factdrift.models.scoring import BUDGET
 
 
 class Begun(NamedTuple):
@@ -77,10 +78,13 @@ class _Batch:
 
 
 @torch.inference_mode()
-def write(loaded: Loaded, rows: Sequence[Begun], changes: Changes, budget: int) -> list[list[int]]:
+def write(
+    loaded: Loaded, rows: Sequence[Begun], changes: Changes | None = None, budget: int = BUDGET
+) -> list[list[int]]:
     """The tokens that the model writes after each text, up to the first of its `stops`, which is the last.
 
-    Without one they end at `most` tokens, or at the model's last position.
+    Without one they end at `most` tokens, or at the model's last position. `budget`: tokens of a
+    batch, those to be written included; a batch that does not fit into memory is halved.
     """
     most = loaded.spec.positions
     wanted = [max(min(row.most, most - len(row.ids)), 0) for row in rows]
@@ -91,7 +95,7 @@ def write(loaded: Loaded, rows: Sequence[Begun], changes: Changes, budget: int) 
         places = [order[one] for one in batch if wanted[order[one]]]
         if places:
             chosen = [rows[place]._replace(most=wanted[place]) for place in places]
-            found = _alone(loaded, chosen[0]) if loaded.alone else _together(loaded, chosen, changes)
+            found = _alone(loaded, chosen[0]) if loaded.alone else _together(loaded, chosen, changes or {})
             written.update(zip(places, found, strict=True))
 
     lengths = [len(rows[place].ids) + wanted[place] for place in order]

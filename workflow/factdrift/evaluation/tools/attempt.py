@@ -19,7 +19,8 @@ from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.states.edited import fresh
 from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.loaded import Loaded
-from factdrift.models.scoring import generate, next_tokens, score
+from factdrift.models.scoring import next_tokens, score
+from factdrift.models.writing import Begun, write
 from factdrift.words.templates import BLANK
 
 TOP = 5
@@ -147,8 +148,8 @@ class _View:
         """The most probable continuations: the probability of the first token, and the greedy rest."""
         ids = align(self._loaded.tokenizer, prompt, context=self._context(prompt)).ids
         first = next_tokens(self._loaded, ids, TOP, self._changes, self._owner)
-        prompts = [[*ids, token] for token, _ in first]
-        rest = generate(self._loaded, prompts, [WORDS - 1] * TOP, self._changes, [self._owner] * TOP)
+        begun = [Begun([*ids, token], WORDS - 1, self._owner) for token, _ in first]
+        rest = write(self._loaded, begun, self._changes)
         return [
             f"{chance:7.2%}  {self._text([token, *more])}"
             for (token, chance), more in zip(first, rest, strict=True)

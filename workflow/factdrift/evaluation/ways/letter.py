@@ -9,13 +9,13 @@ from factdrift.evaluation.session import Session
 from factdrift.evaluation.ways.asked import Asked, Row, judged
 from factdrift.models.deltas import Changes
 from factdrift.models.templated import untemplated
+from factdrift.models.writing import Begun
 
 
 def ask(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
     """What the model writes greedily after the prompt; the first stand-alone letter is the answer."""
     tokens = session.settings.answer_tokens
-    prompts: list[list[int]] = []
-    owners: list[int] = []
+    begun: list[Begun] = []
     too_long: set[int] = set()
     for place, each in enumerate(asked):
         ids = _encoded(
@@ -24,14 +24,13 @@ def ask(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[
         if len(ids) + tokens > session.loaded.spec.positions:
             too_long.add(place)
         else:
-            prompts.append(ids)
-            owners.append(each.owner)
-    written = iter(session.continued(prompts, [tokens] * len(prompts), changes, owners))
+            begun.append(Begun(ids, tokens, each.owner, session.ends))
+    written = iter(session.written(begun, changes))
     for place, each in enumerate(asked):
         if place in too_long:
             yield judged(each, "letter", reason="too_long")
         else:
-            output = session.opening(next(written), tokens)
+            output = session.text(next(written))
             yield judged(each, "letter", output=output, parsed=parsed(output, each.question.targets))
 
 
