@@ -4,7 +4,7 @@ Inputs: tr_items.parquet and tr_facts.parquet of the pair; answers to `temprippl
 Outputs: results/{pair}/answer_clozes.parquet, results/{pair}/answer/clozes.txt; results/{pair}/answer_scores.parquet;
 results/{pair}/answer/: predictions.parquet, runs.json, tests.json, table2.txt, table3.txt (and .csv), figure3.svg (and
 .png); results/answer_scores.parquet; with `answer.chat` what the chat model is asked and has answered
-(results/{pair}/evaluation/chat/); by name only results/lm_eval/.
+(results/{pair}/evaluation/chat/); by name only results/lm_eval/ and results/inspect/.
 """
 
 
@@ -196,3 +196,27 @@ rule answer_lm_eval:
         ),
     shell:
         job("answer lm-eval")
+
+
+rule answer_inspect:
+    """Tasks for Inspect: the same questions, which chat models answer in writing."""
+    input:
+        questions=list(LM_EVAL_QUESTIONS.values()),
+        edits=f"{PAIR}/edit/edits.parquet",
+    output:
+        directory("results/inspect"),
+    log:
+        "logs/inspect.txt",
+    benchmark:
+        "logs/inspect.tsv"
+    resources:
+        **request("answer inspect"),
+    params:
+        **given(
+            "answer inspect",
+            questions=lambda wildcards, input: [
+                f"{name}={path}" for name, path in zip(LM_EVAL_QUESTIONS, input.questions)
+            ],
+        ),
+    shell:
+        job("answer inspect")

@@ -21,7 +21,13 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
 from factdrift.evaluation.questions.prompts import cloze_of
 from factdrift.evaluation.questions.updates import EDITS
-from factdrift.evaluation.tools.harness import QUESTIONS, Task, cloze_tasks, question_tasks, write_tasks
+from factdrift.evaluation.tools.harness import (
+    QUESTIONS,
+    Task,
+    cloze_tasks,
+    question_tasks,
+    write_tasks,
+)
 
 PROMPT = "{context} {cloze}"
 CLOZES = [
@@ -77,6 +83,7 @@ def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
     )
     line = [sys.executable, "-c", code, "answer", "lm-eval", "--questions", f"asked={questions}"]
     line += ["--edits", str(tmp_path / "edits.parquet"), "--prompt", PROMPT, "-o", str(tmp_path / "out")]
+    line += ["--tokens", "16", "--instruction", "Be short."]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "asked_with_new: 3" in done.stdout
@@ -107,7 +114,9 @@ def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
 def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path, tmp_path: Path) -> None:
     before = {path.name: path.read_bytes() for path in tasks.iterdir()}
     assert not any(str(tmp_path).encode() in data for data in before.values())
-    task = Task("other", "other", pa.Table.from_pylist([], schema=QUESTIONS))
+    task = Task(
+        "other", "other", pa.Table.from_pylist([], schema=QUESTIONS), {"output_type": "loglikelihood"}
+    )
     write_tasks([task], tasks)
     names = sorted(path.name for path in tasks.iterdir())
     assert names == [LIST, "other.parquet", "other.yaml", "tables.py"]

@@ -95,6 +95,11 @@ def shots_before(question: Question) -> str:
     return "".join(f"Question: {asked}\nAnswer: {answer}\n\n" for _, asked, answer in chosen)
 
 
+def turn_of(question: Question, context: str, instruction: str) -> str:
+    """What a user says to a chat model that is to write its answer."""
+    return filled(f"{{context}}\n{{question}} {instruction}".rstrip(), question, context)
+
+
 def check_prompt(name: str, prompt: str) -> None:
     """Raises ValueError if a prompt has an unknown slot, or lacks one that it needs."""
     slots = re.findall(r"\{(\w*)\}", prompt)

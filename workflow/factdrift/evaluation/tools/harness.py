@@ -1,8 +1,10 @@
 """Task files for EleutherAI's lm-evaluation-harness (package `lm_eval`), docs/answering.md: the questions of
-TempRIPPLE and the clozes of `answer cloze-table`, with the same prompts, options and blanks.
+TempRIPPLE and the clozes of `answer cloze-table`, with the same prompts, options and blanks; and what models
+write after them.
 
 A folder of tasks is complete in itself and can be moved: a YAML file and a Parquet table for each task, and
-the function that reads the table beside it.
+the functions for all of them. What is written is judged by factdrift, which has to be installed where such
+tasks run.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from factdrift.core.owned import new_folder
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.tools.written_questions import COLUMNS, Written
 from factdrift.tempripple.schemas import TASKS
 from factdrift.tempripple.score import CONDITIONS
 
@@ -41,22 +44,31 @@ QUESTIONS = pa.schema(
 CLOZES = pa.schema([(name, pa.string()) for name in ("id", "prompt", "target")])
 """The table of a task in which a model continues a text; `target` begins with the blank."""
 
-_COLUMNS = ("item_id", "question", "options", "answer_index")
-_TYPES = {
-    QUESTIONS: {
-        "output_type": "multiple_choice",
-        "doc_to_choice": "choices",
-        "doc_to_target": "answer",
-        "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
-    },
-    CLOZES: {
-        "output_type": "loglikelihood",
-        "doc_to_target": "target",
-        "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
-    },
+_ACCURACY = {"metric": "acc", "aggregation": "mean", "higher_is_better": True}
+_CHOSEN: dict[str, Any] = {
+    "doc_to_text": "prompt",
+    "output_type": "multiple_choice",
+    "doc_to_choice": "choices",
+    "doc_to_target": "answer",
+    "metric_list": [_ACCURACY],
 }
+_CONTINUED: dict[str, Any] = {
+    "doc_to_text": "prompt",
+    "output_type": "loglikelihood",
+    "doc_to_target": "target",
+    "metric_list": [_ACCURACY],
+}
+_JUDGED = """\
+process_results: !function tables.shares
+filter_list:
+- name: verdict
+  filter:
+  - function: custom
+    filter_fn: !function tables.verdicts
+  - function: take_first
+"""
 _READER = "tables.py"
-_READ = '''"""Reads the table of a task, which is beside this file."""
+_READ = '''"""Reads the table of a task, which is beside this file, and judges what is written."""
 
 from pathlib import Path
 
@@ -66,6 +78,19 @@ import pyarrow.parquet as pq
 
 def read(table, **_):
     return {"test": datasets.Dataset(pq.read_table(Path(__file__).with_name(f"{table}.parquet")))}
+
+
+def verdicts(texts, docs):
+    from factdrift.verdict.files import case_of  # factdrift must be installed here
+    from factdrift.verdict.judge import judged
+
+    return [[judged(case_of({**doc, "text": text})).verdict for text in row] for row, doc in zip(texts, docs)]
+
+
+def shares(doc, verdict):
+    return {"acc": float(verdict[0] == "correct")} | {
+        name: float(verdict[0] == name) for name in ("stale", "refused", "unclear")
+    }
 '''
 
 
@@ -75,6 +100,8 @@ class Task(NamedTuple):
     name: str
     group: str
     table: pa.Table
+    how: Mapping[str, Any]
+    """How a document is asked, as the harness's file says it."""
 
 
 def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
@@ -86,10 +113,10 @@ def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
     Raises InputError if a column is missing or no question has options.
     """
     schema = pq.read_schema(path)
-    lacking = [column for column in _COLUMNS if column not in schema.names]
+    lacking = [column for column in COLUMNS if column not in schema.names]
     if lacking:
         raise InputError(f"{path}: no column {', '.join(lacking)}; give a table such as tempripple.parquet")
-    columns = [*_COLUMNS, *(column for column in ("context", "task") if column in schema.names)]
+    columns = [*COLUMNS, *(column for column in ("context", "task") if column in schema.names)]
     rows: list[Row] = pq.read_table(path, columns=columns).to_pylist()
     rows = sorted((row for row in rows if row["options"]), key=lambda row: str(row["item_id"]))
     if not rows:
@@ -110,7 +137,7 @@ def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
                 }
                 for row in chosen
             ]
-            yield Task(f"{group}{kind}", group, pa.Table.from_pylist(docs, schema=QUESTIONS))
+            yield Task(f"{group}{kind}", group, pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
 
 
 def _question(row: Row) -> Question:
@@ -126,7 +153,34 @@ def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
         found.setdefault((row["benchmark"], row["role"]), []).append(doc)
     for (benchmark, role), docs in found.items():
         name = "_".join([benchmark, *re.findall(r"\w+", role)])
-        yield Task(name, benchmark, pa.Table.from_pylist(docs, schema=CLOZES))
+        yield Task(name, benchmark, pa.Table.from_pylist(docs, schema=CLOZES), _CONTINUED)
+
+
+def written_tasks(written: Iterable[Written], tokens: int) -> Iterator[Task]:
+    """Two tasks for each table of questions that are answered in writing: a text that a model goes on with up
+    to the end of its line (`written`), and a turn of a user that it answers (`chat`).
+
+    `tokens`: the configuration's `written.tokens`. Its accuracy is the share of the verdict `correct`.
+    """
+    metrics = [
+        _ACCURACY,
+        *(
+            _ACCURACY | {"metric": name, "higher_is_better": False}
+            for name in ("stale", "refused", "unclear")
+        ),
+    ]
+    for each in written:
+        for way, table, until in (("written", each.continued, ["\n"]), ("chat", each.turns, [])):
+            how = {
+                "doc_to_text": "prompt",
+                "output_type": "generate_until",
+                "doc_to_target": "target",
+                "generation_kwargs": {"until": until, "max_gen_toks": tokens, "do_sample": False},
+                "metric_list": metrics,
+            }
+            group = f"{each.group}_{way}"
+            if len(table):
+                yield Task(f"{group}{each.kind}", group, table, how)
 
 
 def write_tasks(tasks: Iterable[Task], output: Path) -> list[Task]:
@@ -166,12 +220,12 @@ def _yaml(task: Task) -> str:
         "dataset_kwargs": {"table": task.name},
         "test_split": "test",
         "num_fewshot": 0,
-        "doc_to_text": "prompt",
         "target_delimiter": " ",
-        **_TYPES[task.table.schema],
+        **task.how,
         "metadata": {"version": 1},
     }
-    return f"custom_dataset: !function tables.read\n{_dumped(described)}"
+    judged = _JUDGED if task.how["output_type"] == "generate_until" else ""
+    return f"custom_dataset: !function tables.read\n{judged}{_dumped(described)}"
 
 
 def _group_yaml(group: str, members: Sequence[Task]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,6 +19,7 @@ from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
     from factdrift.evaluation.tools.harness import Task
+    from factdrift.evaluation.tools.written_questions import Written
     from factdrift.models.describe import Lines
     from factdrift.models.families import ModelSpec
 
@@ -244,8 +246,8 @@ class Describe(Job, command="models describe"):
         return describe(name, role, more, self.revision, self.folder, self.trust_remote_code)
 
 
-class LmEval(Job, command="answer lm-eval", beside="questions"):
-    """Write tasks for EleutherAI's lm-evaluation-harness."""
+class _Exported(Job):
+    """Questions that become tasks of a harness."""
 
     questions: Annotated[
         tuple[str, ...],
@@ -254,27 +256,59 @@ class LmEval(Job, command="answer lm-eval", beside="questions"):
     ] = ()
     edits: Annotated[Path | None, "of `edit dataset`: WikiFactDiff's clozes", Flag("PARQUET")] = None
     prompt: Annotated[str, Key("answer.prompts.loglik")]
+    tokens: Annotated[int, Key("written.tokens")]
+    instruction: Annotated[str, Key("written.instruction")]
     output: Annotated[Output, Flag("FOLDER")]
 
-    def run(self) -> str | None:
+    def named(self) -> dict[str, Path]:
+        """Name of the tasks -> its table. Raises InputError."""
         from factdrift.evaluation.questions.prompts import check_prompt
-        from factdrift.evaluation.scores.clozes import cloze_tests
-        from factdrift.evaluation.tools.harness import cloze_tasks, question_tasks, write_tasks
 
         try:
             check_prompt("loglik", self.prompt)
         except ValueError as error:
             raise InputError(f"--prompt: {error}") from None
-        tasks: list[Task] = []
+        found = {}
         for given in self.questions:
             name, _, path = given.partition("=")
-            if not re.fullmatch(r"\w+", name) or not path:
+            if not re.fullmatch(r"[^\W\d]\w*", name) or not path:
                 raise InputError(f"--questions: {given!r} is not of the form tempripple=FILE.parquet")
-            tasks += question_tasks(name, Path(path), self.prompt)
+            found[name] = Path(path)
+        return found
+
+    def written(self) -> Iterator[Written]:
+        from factdrift.evaluation.tools.written_questions import written_items, written_updates
+
+        for name, path in self.named().items():
+            yield from written_items(name, path, self.prompt, self.instruction)
+        if self.edits is not None:
+            yield from written_updates(self.edits, self.prompt, self.instruction)
+
+
+class LmEval(_Exported, command="answer lm-eval", beside="questions"):
+    """Write tasks for EleutherAI's lm-evaluation-harness."""
+
+    def run(self) -> str | None:
+        from factdrift.evaluation.scores.clozes import cloze_tests
+        from factdrift.evaluation.tools.harness import cloze_tasks, question_tasks, write_tasks, written_tasks
+
+        tasks: list[Task] = []
+        for name, path in self.named().items():
+            tasks += question_tasks(name, path, self.prompt)
         if self.edits is not None:
             tasks += cloze_tasks(row for _, row in cloze_tests([], self.edits))
-        written = write_tasks(tasks, self.output)
-        return "\n".join(f"{task.name}: {len(task.table):,}" for task in written) or None
+        found = write_tasks([*tasks, *written_tasks(self.written(), self.tokens)], self.output)
+        return "\n".join(f"{task.name}: {len(task.table):,}" for task in found) or None
+
+
+class Inspect(_Exported, command="answer inspect", beside="questions"):
+    """Write tasks for Inspect (inspect_ai): questions that chat models answer in writing."""
+
+    def run(self) -> str:
+        from factdrift.evaluation.tools.inspect_tasks import write_inspect
+
+        found = write_inspect(self.written(), self.tokens, self.output)
+        return "\n".join(f"{name}: {number:,}" for name, number in found.items())
 
 
 class Taught(Job, command="answer taught"):

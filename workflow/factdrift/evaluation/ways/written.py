@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from factdrift.evaluation.questions.prompts import filled, shots_before
+from factdrift.evaluation.questions.prompts import filled, shots_before, turn_of
 from factdrift.evaluation.session import SHOWN, Session
 from factdrift.evaluation.ways.asked import Asked, Row, judged
 from factdrift.evaluation.ways.fluency import fluency
@@ -15,8 +15,6 @@ from factdrift.models.deltas import Changes
 from factdrift.models.templated import untemplated
 from factdrift.models.writing import Begun
 
-QUESTION = "{context}\n{question}"
-"""The turn of a user, before the instruction."""
 SHOT = "{context}\nQuestion: {question}\nAnswer:"
 """What a base model reads behind the solved examples."""
 
@@ -70,7 +68,7 @@ def _prompt(session: Session, asked: Asked) -> _Prompt:
     question, settings = asked.question, session.settings
     tokenizer = untemplated(session.loaded.tokenizer)
     if settings.answer_chat_template == "auto" and tokenizer.chat_template is not None:
-        turn = filled(f"{QUESTION} {settings.written_instruction}".rstrip(), question, asked.before.strip())
+        turn = turn_of(question, asked.before.strip(), settings.written_instruction)
         messages = [{"role": "user", "content": turn}]
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         # The template has the tokens that begin a text.

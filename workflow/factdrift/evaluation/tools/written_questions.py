@@ -1,0 +1,108 @@
+"""Questions that are answered in writing, as documents for the harnesses of others.
+
+A document has what a model reads, a text to be gone on with or a user's turn, and what the verdict needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.items import questions_of
+from factdrift.evaluation.questions.prompts import filled, turn_of
+from factdrift.evaluation.questions.question import Question
+from factdrift.tempripple.schemas import TASKS
+from factdrift.tempripple.score import CONDITIONS
+
+Row = Mapping[str, Any]
+
+_NAMES = pa.list_(pa.string())
+WRITTEN = pa.schema(
+    [
+        *((name, pa.string()) for name in ("id", "prompt", "question", "target")),
+        *((name, _NAMES) for name in ("accepted", "stale", "others")),
+        ("several", pa.bool_()),
+    ]
+)
+"""A table of documents. `prompt`: what the model reads; `question`: what is asked in it; `target`: the first
+accepted answer."""
+COLUMNS = ("item_id", "question", "options", "answer_index")
+"""What any table of questions with options has."""
+
+
+class Written(NamedTuple):
+    """The documents of one kind of questions."""
+
+    group: str
+    """Such as `tempripple_with`."""
+    kind: str
+    """Such as `_new_related`; empty if the group has one kind."""
+    continued: pa.Table
+    """WRITTEN: texts that a model goes on with."""
+    turns: pa.Table
+    """WRITTEN: turns of a user."""
+
+
+def written_items(name: str, path: Path, prompt: str, instruction: str) -> Iterator[Written]:
+    """TempRIPPLE's items and those with a date, open ones among them, or a table of COLUMNS; with a column
+    `context`, also without it. `prompt`, `instruction`: as in the configuration.
+    """
+    kinds: dict[str, list[Question]] = {}
+    for row in sorted(pq.read_table(path).to_pylist(), key=lambda row: str(row["item_id"])):
+        kind = f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
+        kinds.setdefault(kind, []).append(_question(row))
+    conditions = CONDITIONS if any(each.context for own in kinds.values() for each in own) else ("",)
+    for condition in conditions:
+        for kind, questions in kinds.items():
+            told = condition == "with"
+            yield _written(f"{name}_{condition}".rstrip("_"), kind, questions, told, prompt, instruction)
+
+
+def written_updates(path: Path, prompt: str, instruction: str) -> Iterator[Written]:
+    """The clozes of the updates of a table EDITS that have an accepted answer, by role."""
+    roles: dict[str, list[Question]] = {}
+    for question in read_edits(path).questions:
+        if "written" in question.ways and question.accepted:
+            roles.setdefault(question.role, []).append(question)
+    for role, questions in roles.items():
+        yield _written("wikifactdiff", f"_{role}", questions, False, prompt, instruction)
+
+
+def _question(row: Row) -> Question:
+    if "open_only" in row:
+        (found,) = questions_of([dict(row)])
+        return found
+    options = row["options"] or ()
+    if not options or row["answer_index"] is None:
+        raise InputError(f"the question {row['item_id']!r} has no options, so no answer of it is known")
+    answer = options[row["answer_index"]]
+    others = tuple(option for option in options if option != answer)
+    return Question(row["item_id"], words=row["question"], accepted=(answer,), others=others)
+
+
+def _written(
+    group: str, kind: str, questions: Iterable[Question], told: bool, prompt: str, instruction: str
+) -> Written:
+    continued, turns = [], []
+    for each in questions:
+        context = each.context if told else ""
+        named = {
+            "id": each.id,
+            "target": each.accepted[0],
+            "accepted": each.accepted,
+            "stale": each.stale,
+            "others": each.others,
+            "several": each.several,
+        }
+        cloze = f"{context} {each.prompt}".lstrip() if each.prompt else filled(prompt, each, context)
+        continued.append({**named, "prompt": cloze, "question": each.prompt or filled("{cloze}", each)})
+        if each.words:
+            turn = turn_of(each, context, instruction)
+            turns.append({**named, "prompt": turn, "question": each.words})
+    return Written(group, kind, *(pa.Table.from_pylist(rows, schema=WRITTEN) for rows in (continued, turns)))
