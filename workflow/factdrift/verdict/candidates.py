@@ -234,6 +234,8 @@ class Candidates:
         part = name.part or (len(keys) == 1 and keys[0] in self._names.surnames)
         if end not in starts and self._goes_on(found, end) and found[start].is_capital:
             return part or not shouted or not after or after.key.strip("ivx") == ""
+        if part and self._is_followed(found, end):
+            return True
         while start and part and self._cues.has("particle", found[start - 1].key):
             start -= 1
         before = found[start - 1] if start else None
@@ -242,6 +244,16 @@ class Candidates:
         if part and (len(keys) == 1 or self._cues.has("particle", keys[0])):
             return self._of_another(before, name, keys)
         return self._of_another_place(found, start, name)
+
+    def _is_followed(self, found: Sequence[Token], end: int) -> bool:
+        """Whether what follows a surname or given name makes it another's: `Scholz & Friends`."""
+        after, then = ([*found[end : end + 2], None, None])[:2]
+        if after is None or found[end - 1].possessive:
+            return False
+        if after.is_capital and self._number(after.key) in self._names.surnames:
+            return True
+        joined = after.text == "&" or after.key == "the"
+        return joined and then is not None and then.is_capital and not self._known(then)
 
     def _of_another(self, before: Token, name: Name, keys: tuple[str, ...]) -> bool:
         """Whether the word before a surname or given name is another one's: `Hunter Biden`."""

@@ -90,7 +90,7 @@ def _forms(cues: Cues) -> _Forms:
         rf"\b{month},?\s+(?:of\s+|the year\s+)?{year}",
         r"(?<![\d/])(?P<m>0?[1-9]|1[0-2])/(?P<year>(?:1\d|20)\d\d)\b(?!/)",
         r"\b(?P<year>\d{4})-(?P<m>0[1-9]|1[0-2])\b(?!-)",
-        r"\b(?P<year>(?:1\d|20)\d\d)[-–/](?P<until>\d\d)\b(?![-–/\d])",
+        r"\b(?P<year>(?:1\d|20)\d\d)[-–/](?P<until>\d\d(?:\d\d)?)\b(?![-–/\d])",
         r"\b(?P<decade>\d{3,4})0(?:s|er)\b(?P<bce> BC)?",
         r"\b(?P<cent>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?P<of>century|millennium|Jahrhundert|Jahrtausend)"
         r"(?P<bc> BC| v\. ?Chr\.)?",
@@ -112,7 +112,7 @@ def _date(match: re.Match[str], forms: _Forms) -> Date | None:
         return Date(start, end, (-first - size + 1 if parts.get("bc") else first, 0, 0), size)
     year = int(parts["year"].replace(",", ""))
     if parts.get("until"):
-        span = int(parts["until"]) - year % 100 + 1
+        span = int(parts["until"]) - (year % 100 if len(parts["until"]) == 2 else year) + 1
         return Date(start, end, (year, 0, 0), span) if span > 1 else None
     if (parts.get("era") or "").casefold().startswith(("b", "v")):
         year = -year

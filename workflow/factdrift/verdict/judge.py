@@ -226,11 +226,22 @@ def _decided(reading: Reading, several: bool, asks: bool, candidates: Candidates
 def _of_past(reading: Reading) -> list[Mention]:
     """Names of a time that may be past, where nothing else is asserted: then they are the answer."""
     once = [each for each in reading.mentions if reading.role(each) == Role.ONCE]
-    stale = [each for each in reading.mentions if reading.role(each) == Role.BEFORE and each.kind == STALE]
+    stale = [
+        each
+        for each in reading.mentions
+        if reading.role(each) == Role.BEFORE and each.kind == STALE and not _describes(reading, each)
+    ]
     others = [each for each in reading.unknown if not each.possessive]
     if any(reading.role(each) == Role.DENIED for each in reading.mentions):
         stale = []
     return once or ([] if others else stale)
+
+
+def _describes(reading: Reading, mention: Mention) -> bool:
+    """Whether a name only describes somebody who is not named: `the one after X`, `X's successor`."""
+    if mention.possessive:
+        return True
+    return any(cue.end == mention.start for cue in reading.of("took_over")) and len(reading.named()) == 1
 
 
 def _contradiction(reading: Reading, said: Sequence[Mention]) -> tuple[str, str] | None:

@@ -40,7 +40,7 @@ def spelled(cues: Cues) -> str:
     if "hundert" in scales:  # German writes it in one word
         parts = "|".join((one, "ein", "und", "einhalb"))
         return rf"\b(?=[^\W\d_]{{3}})(?:{parts})+(?![^\W_])"
-    return rf"\b(?:{one})(?:(?:[- ]|,? and )(?:{one}))*\b"
+    return rf"\b(?:{one})(?:(?:[- ]|,? and |(?<=ion), |(?<=thousand), )(?:{one}))*\b"
 
 
 @lru_cache(maxsize=1 << 12)

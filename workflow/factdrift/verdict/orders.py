@@ -94,9 +94,16 @@ def _behind_articles(reading: Reading, mention: Mention) -> int:
 
 
 def _headed(reading: Reading, first: Mention | None, then: Mention | None) -> bool:
-    """`The predecessor of X, Y`: Y is the answer and X is not."""
-    if first is not None or then is None:
+    """Whether X is not the answer: `the predecessor of X, Y`, `Y, the predecessor of X`."""
+    if then is None:
         return False
+    if first is not None:
+        between = reading.tokens[first.end : then.start]
+        apposed = between[0].text == "," and not any(
+            reading.words.has("verb", token.key) for token in between
+        )
+        reading.put(then if apposed else None, Role.BESIDE)
+        return apposed
     later = [each for each in reading.named() if each.start >= then.end]
     if not later or [token.text for token in reading.tokens[then.end : later[0].start]] != [","]:
         return False

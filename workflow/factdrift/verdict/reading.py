@@ -109,9 +109,22 @@ class Reading:
             self.roles[mention.start] = role
 
 
+def _outside(found: Sequence[Token], places: range) -> list[int]:
+    """The places that are not within parentheses which open and close there."""
+    left: list[int] = []
+    opened: list[int] = []
+    for place in places:
+        left.append(place)
+        if found[place].text == "(":
+            opened.append(len(left) - 1)
+        elif found[place].text == ")" and opened:
+            del left[opened.pop() :]
+    return left
+
+
 def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     """Whether two names are joined: `X and Y`, `X or Y`, `X / Y`, `X, Y`, points of a list."""
-    between = list(range(first.end, second.start))
+    between = _outside(reading.tokens, range(first.end, second.start))
     joins = [cue for cue in reading.of("and", "or") if first.end <= cue.start and cue.end <= second.start]
     if any(cue.end <= first.start and cue.end - cue.start == 2 for cue in reading.of("spared")):  # not only
         joins += [cue for cue in reading.of("contrast") if first.end <= cue.start and cue.end <= second.start]

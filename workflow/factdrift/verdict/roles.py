@@ -94,7 +94,11 @@ def _heads(reading: Reading, cue: Cue, then: Mention) -> bool:
 def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
     """Whether `former` is said of what is asked for: `former president X`, not `former vice president X`."""
     keys = [token.key for token in reading.tokens[cue.end : then.start] if token.is_word]
-    return bool(keys) and cue.end - cue.start == 1 and set(keys) <= set(reading.asked)
+    if not keys or cue.end - cue.start > 1 or reading.tokens[cue.start].key == "outgoing":
+        return False
+    return all(
+        any(key == each or (len(key) > 4 and each.endswith(key)) for each in reading.asked) for key in keys
+    )
 
 
 def _spread(reading: Reading) -> None:
@@ -140,6 +144,11 @@ def _denials(reading: Reading) -> None:
     for cue in reading.of("not"):
         end = _scope(reading, cue.end)
         inside = [each for each in reading.mentions if cue.end <= each.start < end]
+        if inside and reading.tokens[cue.start].key in _INSTEAD:
+            verbs = [
+                at for at in range(inside[0].end, end) if reading.words.has("verb", reading.tokens[at].key)
+            ]
+            inside = [each for each in inside if not verbs or each.start < verbs[0]]
         if inside:
             for each in inside:
                 twice = reading.role(each) == Role.DENIED and not _alternates(reading, cue)
@@ -154,6 +163,9 @@ def _denials(reading: Reading) -> None:
         before = _subject(reading, cue)
         if before is not None:
             reading.put(before, Role.DENIED, (Role.ASSERTED, Role.NOW, Role.ONCE))
+
+
+_INSTEAD = frozenset(("instead", "rather", "statt", "anstatt", "anstelle"))
 
 
 def _alternates(reading: Reading, cue: Cue) -> bool:
@@ -246,7 +258,7 @@ _CONCEDED = frozenset(("although", "though", "while", "whereas", "obwohl", "wahr
 def _concessions(reading: Reading) -> None:
     """`Although X claims otherwise, it is Y`."""
     for cue in reading.of("contrast"):
-        then = reading.next(cue, 3)
+        then = reading.next(cue, 6)
         if reading.tokens[cue.start].key not in _CONCEDED or then is None:
             continue
         if cue.start and reading.tokens[cue.start - 1].is_word:

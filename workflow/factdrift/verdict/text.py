@@ -22,8 +22,10 @@ _FRACTION = re.compile(r"(\d?)\s?([½¼¾])")
 _POWER = re.compile(r"(?<!\d)10([⁰¹²³⁴-⁹]+)")
 _BROKEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_A-Z])")
 """A word that a line's end divides."""
+_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.S | re.I)
+MOST = 8192
+"""Characters of a text, behind its reasoning, that are read."""
 _MARKS = [
-    (re.compile(r"<think>.*?(?:</think>|\Z)", re.S | re.I), " "),
     (re.compile(r"</?[a-z][a-z0-9]{0,10}\s*/?>|<\|[^|<>]{1,40}\|>", re.I), " "),
     (re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm)\{([^{}]*)\}"), r"\1"),
     (re.compile(r"!?\[([^\[\]]+)\]\((?:[^()\s]|\([^()\s]*\))*\)"), r"\1"),
@@ -73,6 +75,9 @@ class Token(NamedTuple):
 
 def plain(text: str) -> str:
     """A text with plain quotes and hyphens, and without what only lays it out."""
+    if "<" in text:
+        text = _THINKING.sub(" ", text)
+    text = text.strip()[:MOST]
     if _PLAIN.fullmatch(text):
         return text.strip()
     if "&" in text:

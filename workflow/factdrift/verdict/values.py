@@ -71,6 +71,8 @@ class Value(NamedTuple):
 _SIGNS = {"$": "$", "€": "€", "£": "£", "¥": "¥", "%": "%", "°": "°", "km²": "km2"}
 _BELOW = re.compile(r"\s+(?:below zero|unter null)\b", re.I)
 _PER = re.compile(r"\s*(?:/|\b(?:per|pro)\b)\s*([^\W\d_]+)", re.I)
+_CURRENCY = re.compile(r"\s([A-Z][a-z]+(?:\s[A-Z][a-z]+)?)\s([a-z]+)\b")
+"""Money of another country, such as `Canadian dollars`."""
 _SCALE = re.compile(r"[\s-]?([^\W\d_]+)\.?")
 _ORDINAL = re.compile(r"(?<![\w.,])(\d+)(?:st|nd|rd|th)(?!\w)", re.I)
 _POWER = (
@@ -119,6 +121,7 @@ def _pattern(cues: Cues) -> re.Pattern[str]:
     words = f"|{pattern}" if (pattern := spelled(cues)) else ""
     return re.compile(
         rf"(?P<minus>(?<![\w)])[-–−+](?=[$€£¥\d])|\b(?:minus|negative)\s)?"
+        r"(?:\b(?P<code>USD|EUR|GBP|JPY|CHF|CAD|AUD|CNY|INR)\s?(?=[\d-]))?"
         rf"(?:(?P<country>\b[A-Z]{{1,2}}|\bU\.S\.)?(?P<sign>[$€£¥])\s?)?(?<![\w.,])"
         rf"(?P<number>(?P<digits>{DIGITS}){_POWER}{words})",
         re.I,
@@ -146,6 +149,8 @@ def _amounts(text: str, cues: Cues, language: str, known_units: bool) -> Iterato
         unit = match["sign"] or ""
         if match["country"] and match["country"].upper() not in ("US", "U.S."):
             unit = f"{match['country'].upper()}{unit}"
+        if match["code"]:
+            unit = units.get(match["code"].casefold(), match["code"].casefold())
         if not unit:
             unit, place = _unit(text, place, units, known_units)
         if re.match(r"\w", text[place : place + 1]) and not unit:
@@ -208,6 +213,8 @@ def _unit(text: str, place: int, units: dict[str, str], known_units: bool) -> tu
             if per := _PER.match(text, match.end()):
                 return f"{known}/{per[1].casefold()}", per.end()
             return known, match.end()
+    if (of_country := _CURRENCY.match(text, place)) and (known := units.get(of_country[2].casefold())):
+        return f"{of_country[1].casefold()} {known}", of_country.end()
     rest = text[place:].strip()
     if (
         not known_units
