@@ -49,6 +49,13 @@ def test_parquet_gives_the_same_as_lines(tmp_path: Path, capsys: pytest.CaptureF
         ("", "the line is empty"),
         ("[]", "no JSON object"),
         ({"accepted": ["x"]}, "`text` must be"),
+        ({"text": None, "accepted": ["x"]}, "`text` must be"),
+        ({"text": 7, "accepted": ["7"]}, "`text` must be"),
+        ({"text": "7", "accepted": [7]}, "`accepted` must be a list"),
+        ({"text": "x", "accepted": ["x"], "others": {}}, "`others` must be a list"),
+        ('{"text": "x", "text": "y", "accepted": ["x"]}', "a key is there twice: 'text'"),
+        ('{"text": "x", "accepted": ["x"], "score": NaN}', "NaN is no number of JSON"),
+        ({"text": "\ud800", "accepted": ["x"]}, "half of a surrogate pair"),
         ({"text": "x"}, "`accepted` must be a list"),
         ({"text": "x", "accepted": []}, "`accepted` is empty"),
         ({"text": "x", "accepted": "x"}, "`accepted` must be a list"),
@@ -76,3 +83,19 @@ def test_files_of_other_kinds_are_refused(tmp_path: Path, capsys: pytest.Capture
     assert "ends with .jsonl or .parquet" in capsys.readouterr().err
     assert main(["judge", str(tmp_path / "none.jsonl")]) == 1
     assert "no such file" in capsys.readouterr().err
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    answers = tmp_path / "a.jsonl"
+    answers.write_bytes(b'{"text": "\xff", "accepted": ["x"]}\n')
+    assert main(["judge", str(answers)]) == 1
+    assert f"{answers}, line 1: byte 0xff is not UTF-8" in capsys.readouterr().err
+
+
+def test_what_may_be_absent_may_be_null_or_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    absent = {"stale": None, "others": [], "question": None, "language": None, "several": None}
+    assert (
+        main(["judge", str(lines(tmp_path / "a.jsonl", {**absent, "text": "Oslo", "accepted": ["Oslo"]}))])
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["verdict"] == "correct"

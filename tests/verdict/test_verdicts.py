@@ -1,6 +1,7 @@
 """Verdicts by rule: hand-made answers, ten and more for each row of cue words, and what spoils them."""
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -89,3 +90,19 @@ def test_a_wrong_table_of_cue_words_names_its_line(tmp_path: Path):
         table.write_text("\t".join(COLUMNS) + "\n" + row + "\n")
         with pytest.raises(InputError, match=message):
             read_cues("en", table)
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "1", "1,234 ", "Joe Biden, ", "not ", "_a", "a-", "<think>", "J. ", "[a]("]
+)
+def test_only_the_beginning_of_a_huge_text_is_read(unit: str):
+    start = time.process_time()
+    judged(case("us", unit * (1_000_000 // len(unit))))
+    judged(case("date", unit * (1_000_000 // len(unit))))
+    assert time.process_time() - start < 5
+
+
+def test_a_name_with_a_middle_name_is_another_where_the_surname_is_shared():
+    names = {"accepted": ("John Adams",), "others": ("Samuel Adams",)}
+    assert judged(Case("John Quincy Adams", **names)).verdict == "wrong"
+    assert judged(Case("Barack Hussein Obama", accepted=("Barack Obama",))).verdict == "correct"

@@ -11,11 +11,15 @@ from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
 from factdrift.verdict.names import ACCEPTED, OTHER, STALE, UNKNOWN, Name, Names
+from factdrift.verdict.persons import MOST, same
 from factdrift.verdict.text import Token, keys_of
 from factdrift.verdict.values import Kind, Value, read_value, values_in
 
 _INNER = frozenset(",.'\"-/:&")
 """Signs that may stand inside a name."""
+
+
+_TITLE = re.compile(r"(?:kanzler|minister|president|prasident|chef|trainer|vorganger|nachfolger)(?:in)?$")
 
 
 class Mention(NamedTuple):
@@ -27,6 +31,8 @@ class Mention(NamedTuple):
     """ACCEPTED, STALE, OTHER; SHARED by an accepted and a stale one; UNKNOWN: a name of no candidate."""
     name: str
     possessive: bool = False
+    value: bool = False
+    """Whether it is a date or an amount."""
 
 
 class Candidates:
@@ -61,9 +67,7 @@ class Candidates:
         """
         matches: list[tuple[int, int, Name]] = []
         for start, token in enumerate(found):
-            for name in (
-                self._names.by_first.get(self._number(token.key), ()) if self._may_begin(found, start) else ()
-            ):
+            for name in self._beginning(token.key) if self._may_begin(found, start) else ():
                 end = self._match(found, start, name)
                 if end and not (name.capital and not self._in_capitals(found[start])):
                     matches.append((start, end, name))
@@ -79,18 +83,78 @@ class Candidates:
                 continue
             taken |= set(range(start, end))
             mentions.append(Mention(start, end, name.kind, name.name, self._possessive(found, end)))
+        for each in self._people(found):
+            if not taken & set(range(each.start, each.end)):
+                taken |= set(range(each.start, each.end))
+                mentions.append(each)
         if self._values:
             mentions += [
                 each for each in self._valued(found, text) if not taken & set(range(each.start, each.end))
             ]
         return sorted(mentions)
 
+    def _beginning(self, key: str) -> Sequence[Name]:
+        """The names that begin with a word, in German also those of one word in the genitive."""
+        names = self._names.by_first.get(self._number(key), ())
+        if not names and self._language == "de" and key.endswith("s"):
+            return [
+                each for each in self._names.by_first.get(self._number(key[:-1]), ()) if len(each.keys) == 1
+            ]
+        return names
+
+    def _people(self, found: Sequence[Token]) -> Iterator[Mention]:
+        """Persons whose name is written with more or fewer given names and initials than a candidate's."""
+        for place, token in enumerate(found) if self._names.people else ():
+            for person in self._names.people.get(self._number(token.key), ()):
+                end = place + len(person.surname)
+                if tuple(self._number(each.key) for each in found[place:end]) != person.surname:
+                    continue
+                start, given = self._given(found, place, person.given)
+                if given and same(given, person, self._names) and not self._goes_on(found, end):
+                    yield Mention(
+                        start, end, person.name.kind, person.name.name, self._possessive(found, end)
+                    )
+                    break
+
+    def _given(self, found: Sequence[Token], place: int, first: str) -> tuple[int, list[str]]:
+        """Where the given names before a surname begin, and what they are; initials each by itself."""
+        given: list[str] = []
+        start = place
+        while start and len(given) < MOST:
+            token = found[start - 1]
+            if token.text == "-" and token.end == found[start].start:
+                start -= 1
+                continue
+            named = token.is_capital and not token.possessive and not self._known(token)
+            if not named and token.key != first:
+                break
+            given[:0] = token.key if token.kind == "initials" else (token.key,)
+            start -= 1
+            if token.key == first:
+                break
+        return start, given
+
+    def _goes_on(self, found: Sequence[Token], end: int) -> bool:
+        """Whether a longer name goes on behind a place."""
+        after = found[end] if end < len(found) else None
+        if after is None or not after.is_capital or found[end - 1].possessive:
+            return False
+        return not (self._known(after) or after.key in self.asked or self._cues.has("suffix", after.key))
+
     def _possessive(self, found: Sequence[Token], end: int) -> bool:
-        return found[end - 1].possessive or (
+        genitive = (
+            self._language == "de"
+            and found[end - 1].text.endswith("s")
+            and (
+                not self._names.by_first.get(self._number(found[end - 1].key))
+                and self._number(found[end - 1].key[:-1]) in self._names.by_first
+            )
+        )
+        return (found[end - 1].possessive or genitive) or (
             end < len(found)
             and found[end].text == "'"
             and found[end].start == found[end - 1].end
-            and found[end - 1].key.endswith("s")
+            and found[end - 1].key.endswith(("s", "x", "z"))
             and end + 1 < len(found)
             and found[end + 1].is_word
         )
@@ -120,7 +184,9 @@ class Candidates:
             if place >= len(found):
                 return 0
             own = self._number(found[place].key)
-            genitive = self._language == "de" and number == len(name.keys) - 1 and own == f"{key}s"
+            genitive = (
+                self._language == "de" and number == len(name.keys) - 1 and found[place].key == f"{key}s"
+            )
             if own != key and not genitive:
                 return 0
             if number and found[last].possessive and not genitive and name.keys[number - 1] + "s" != key:
@@ -164,34 +230,59 @@ class Candidates:
             following = found[end + 1]  # Santiago de Compostela
             if following.is_capital and not self._known(following) and end + 1 not in starts:
                 return True
-        single = len(keys) == 1
-        if after is not None and after.is_capital and not found[end - 1].possessive:
-            known = self._known(after) or after.key in self.asked or self._cues.has("suffix", after.key)
-            known = known or end in starts
-            shouted = found[start].text.isupper() and after.text.isupper() and after.key.strip("ivx") != ""
-            if not known and not shouted and found[start].is_capital:
-                return True
-        if (
-            single
-            and (name.part or keys[0] in self._names.surnames)
-            and before is not None
-            and before.is_word
-        ):
-            other = before.is_capital and not self._known(before) and before.key not in self.asked
-            cased = found[start].is_capital and not (before.text.isupper() and found[start].text.isupper())
-            titled = self._language == "de" and re.search(
-                r"(?:kanzler|minister|president|prasident|chef|trainer)(?:in)?$", before.key
-            )
-            initial = before.kind == "initials" and any(
-                each[-1] == keys[-1] and each[0][0] == before.key[0] for each in self._names.whole
-            )
-            if (
-                other
-                and cased
-                and not (titled or initial or before.possessive or before.key in self._names.surnames)
-            ):
-                return True
-        return False
+        shouted = after is not None and found[start].text.isupper() and after.text.isupper()
+        part = name.part or (len(keys) == 1 and keys[0] in self._names.surnames)
+        if end not in starts and self._goes_on(found, end) and found[start].is_capital:
+            return part or not shouted or not after or after.key.strip("ivx") == ""
+        if part and self._is_followed(found, end):
+            return True
+        while start and part and self._cues.has("particle", found[start - 1].key):
+            start -= 1
+        before = found[start - 1] if start else None
+        if before is None or not before.is_word or before.possessive:
+            return False
+        if part and (len(keys) == 1 or self._cues.has("particle", keys[0])):
+            return self._of_another(before, name, keys)
+        return self._of_another_place(found, start, name)
+
+    def _is_followed(self, found: Sequence[Token], end: int) -> bool:
+        """Whether what follows a surname or given name makes it another's: `Scholz & Friends`."""
+        after, then = ([*found[end : end + 2], None, None])[:2]
+        if after is None or found[end - 1].possessive:
+            return False
+        if after.is_capital and self._number(after.key) in self._names.surnames:
+            return True
+        joined = after.text == "&" or after.key == "the"
+        return joined and then is not None and then.is_capital and not self._known(then)
+
+    def _of_another(self, before: Token, name: Name, keys: tuple[str, ...]) -> bool:
+        """Whether the word before a surname or given name is another one's: `Hunter Biden`."""
+        if not before.is_capital or self._known(before) or before.key in self.asked:
+            return False
+        titled = self._language == "de" and _TITLE.search(before.key)
+        initial = before.kind == "initials" and any(
+            each[-1] == keys[-1] and each[0][0] == before.key[0] for each in self._names.whole
+        )
+        return not (titled or initial or before.key in self._names.surnames)
+
+    def _of_another_place(self, found: Sequence[Token], start: int, name: Name) -> bool:
+        """Whether the word before a name makes it another one: `New Mexico`, `the Papua Guinea`."""
+        before = found[start - 1]
+        if not before.is_capital or found[start].text.islower():
+            return False
+        if self._cues.has("direction", before.key) and not self._is_person(name):
+            return True
+        if self._language == "de" or len(name.keys) > 1 or start < 2 or not found[start - 2].is_word:
+            return False
+        return not (
+            self._known(before)
+            or before.key in self.asked
+            or self._cues.has("thing", before.key)
+            or before.text.isupper()
+        )
+
+    def _is_person(self, name: Name) -> bool:
+        return any(name.keys == each.name.keys for people in self._names.people.values() for each in people)
 
     def _joins_names(self, token: Token) -> bool:
         """Whether a word in small letters is part of a name, and no article of the language."""
@@ -235,7 +326,7 @@ class Candidates:
                     break
             if kind == UNKNOWN and value.kind == Kind.AMOUNT and not kinds & {Kind.AMOUNT}:
                 continue
-            yield Mention(places[0], places[-1] + 1, kind, name)
+            yield Mention(places[0], places[-1] + 1, kind, name, value=True)
 
     @property
     def of_values(self) -> bool:

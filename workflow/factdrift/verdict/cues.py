@@ -32,7 +32,7 @@ PHRASES = (
     "refused",
 )
 """Kinds that say something about the names around them."""
-PLAIN = ("contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed")
+PLAIN = ("contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed", "bound", "disclaimer")
 WORDS = (
     "article",
     "title",
@@ -45,8 +45,11 @@ WORDS = (
     "by",
     "place",
     "particle",
+    "direction",
+    "from",
+    "to",
 )
-VALUES = ("number", "scale", "month", "unit")
+VALUES = ("number", "ordinal", "scale", "month", "unit")
 KINDS = (*PHRASES, *PLAIN, *WORDS, *VALUES)
 
 

@@ -38,13 +38,37 @@ def read(path: Path) -> list[Row]:
         if not line.strip():
             raise InputError(f"{where}: the line is empty; write one JSON object a line")
         try:
-            row = json.loads(line)
+            row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: no JSON: {error}") from None
         if not isinstance(row, dict):
             raise InputError(f'{where}: no JSON object such as {{"text": "...", "accepted": ["..."]}}')
+        if "\\u" in line and not _is_text(line):
+            raise InputError(f"{where}: half of a surrogate pair, which is no character; write it as UTF-8")
         rows.append(_checked(row, where))
     return rows
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Row:
+    """The object of these pairs. Raises ValueError if a key is there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"a key is there twice: {next(name for name in names if names.count(name) > 1)!r}")
+    return found
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _is_text(line: str) -> bool:
+    """Whether what a line of JSON holds can be written as UTF-8."""
+    try:
+        json.dumps(json.loads(line), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _checked(row: Row, where: str) -> Row:

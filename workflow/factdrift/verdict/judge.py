@@ -6,23 +6,13 @@ Nothing here knows of benchmarks or models: a case is a text with the names that
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.cues import Cues, read_cues
 from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
-from factdrift.verdict.reading import (
-    ASSERTED,
-    BEFORE,
-    BESIDE,
-    DENIED,
-    NOW,
-    ONCE,
-    OPEN,
-    TAKEN_BACK,
-    Reading,
-    side_by_side,
-)
+from factdrift.verdict.reading import Reading, Role, side_by_side
 from factdrift.verdict.roles import read_roles
 from factdrift.verdict.sentences import repeats, split, without_prompt
 from factdrift.verdict.text import Token, keys_of, plain, tokens
@@ -58,7 +48,7 @@ class Judged(NamedTuple):
 
 def judged(case: Case) -> Judged:
     """The verdict on an answer."""
-    cues = read_cues(case.language.partition("-")[0].casefold())
+    cues = _cues(case.language)
     text = plain(case.text)
     said = without_prompt(text, case.question)
     found = tokens(said)
@@ -67,7 +57,7 @@ def judged(case: Case) -> Judged:
         return Judged(
             "empty", "", (), "end", "there is no word" if not keys_of(text) else "only the prompt again"
         )
-    candidates = Candidates(case.accepted, case.stale, case.others, case.question, cues, case.language)
+    candidates = _candidates(case.accepted, case.stale, case.others, case.question, case.language)
     answer = said[parts.answer[0].start : parts.answer[-1].end].strip()
     mentions = candidates.mentions(parts.answer, said)
     named = tuple(dict.fromkeys(each.name for each in mentions if each.kind != UNKNOWN))
@@ -79,7 +69,8 @@ def judged(case: Case) -> Judged:
         return as_("empty", reason)
     reading = _read(parts.answer, mentions, candidates, cues)
     asks = _asks_back(parts.answer, reading)
-    if asks and parts.rest and not _asserted(reading):
+    disclaims = not named and bool(reading.of("disclaimer")) and not reading.of("refused")
+    if (disclaims or (asks and not _asserted(reading))) and parts.rest:
         later = judged(case._replace(text=said[parts.rest[0].start :]))
         if later.named:
             return later
@@ -87,10 +78,22 @@ def judged(case: Case) -> Judged:
     return as_(*(taken or _decided(reading, case.several, asks, candidates)))
 
 
+def _cues(language: str) -> Cues:
+    return read_cues(language.partition("-")[0].casefold())
+
+
+@lru_cache(maxsize=1 << 12)
+def _candidates(
+    accepted: tuple[str, ...], stale: tuple[str, ...], others: tuple[str, ...], question: str, language: str
+) -> Candidates:
+    """The candidates of a question, which has many answers."""
+    return Candidates(accepted, stale, others, question, _cues(language), language)
+
+
 def _read(found: Sequence[Token], mentions: Sequence[Mention], candidates: Candidates, cues: Cues) -> Reading:
     unknown = [each for each in mentions if each.kind == UNKNOWN]
     own = [each for each in mentions if each.kind != UNKNOWN]
-    reading = Reading(found, own, unknown or candidates.unknown(found, own), cues)
+    reading = Reading(found, own, unknown or candidates.unknown(found, own), cues, candidates.asked)
     read_roles(reading)
     return reading
 
@@ -111,7 +114,7 @@ def _says_nothing(found: Sequence[Token], mentions: Sequence[Mention], question:
 
 
 def _asserted(reading: Reading) -> list[Mention]:
-    return [each for each in reading.mentions if reading.role(each) in (ASSERTED, NOW)]
+    return [each for each in reading.mentions if reading.role(each) in (Role.ASSERTED, Role.NOW)]
 
 
 def _asks_back(found: Sequence[Token], reading: Reading) -> bool:
@@ -144,23 +147,29 @@ def _retracted(
         mentions = candidates.mentions(found, text)
         after = _read(found, mentions, candidates, cues)
         words = [place for place, each in enumerate(found) if each.is_word]
-        signs = [cue for cue in after.of("retracted", "amended") if words and cue.start <= words[0] + 1]
+        signs = [
+            cue
+            for cue in after.of("retracted", "amended")
+            if words and (cue.start <= words[0] + 1 or _fills(found[: cue.start], cues))
+        ]
         if not signs:
             continue
         cue = signs[0]
         hard = cue.kind == "retracted" and _stands_apart(found, cue.end)
         following = part.rest
-        if hard and not after.mentions and not after.unknown and following:
+        unknown = [each for each in after.unknown if each.start >= cue.end]
+        if hard and not after.mentions and not unknown and following:
             nearby = split(following, cues).answer
             after = _read(nearby, candidates.mentions(nearby, text), candidates, cues)
+            unknown = list(after.unknown)
         said = _asserted(after)
-        denied = [each for each in after.mentions if after.role(each) == DENIED]
+        denied = [each for each in after.mentions if after.role(each) == Role.DENIED]
         earlier = {each.name for each in _asserted(reading)}
         if said and not all(each.name in earlier for each in said):
             verdict, reason = _decided(after, False, False, candidates)
             return verdict, f"the answer is taken back: {reason}"
         if hard and not said:
-            if any(each.start >= 0 for each in after.unknown) and not denied:
+            if unknown and not denied:
                 return "wrong", "the answer is taken back for a name that is none of the candidates"
             back = [each for each in reading.mentions if each.kind == ACCEPTED]
             if denied and not any(each.kind == ACCEPTED for each in denied) and back:
@@ -172,6 +181,11 @@ def _retracted(
     return None
 
 
+def _fills(found: Sequence[Token], cues: Cues) -> bool:
+    """Whether words say nothing, such as `Hmm`."""
+    return all(cues.has("opening", each.key) for each in found if each.is_word)
+
+
 def _stands_apart(found: Sequence[Token], place: int) -> bool:
     return place >= len(found) or found[place].text in ",.:;!—–-"
 
@@ -180,7 +194,7 @@ def _decided(reading: Reading, several: bool, asks: bool, candidates: Candidates
     """Verdict and rule of the candidates' roles."""
     said = _asserted(reading)
     refused = bool(reading.of("refused"))
-    if asks and not any(reading.role(each) == NOW for each in said):
+    if asks and not any(reading.role(each) == Role.NOW for each in said):
         return "refused", "it asks back"
     if not said and not refused:
         said = _of_past(reading)
@@ -211,16 +225,27 @@ def _decided(reading: Reading, several: bool, asks: bool, candidates: Candidates
 
 def _of_past(reading: Reading) -> list[Mention]:
     """Names of a time that may be past, where nothing else is asserted: then they are the answer."""
-    once = [each for each in reading.mentions if reading.role(each) == ONCE]
-    stale = [each for each in reading.mentions if reading.role(each) == BEFORE and each.kind == STALE]
+    once = [each for each in reading.mentions if reading.role(each) == Role.ONCE]
+    stale = [
+        each
+        for each in reading.mentions
+        if reading.role(each) == Role.BEFORE and each.kind == STALE and not _describes(reading, each)
+    ]
     others = [each for each in reading.unknown if not each.possessive]
-    if any(reading.role(each) == DENIED for each in reading.mentions):
+    if any(reading.role(each) == Role.DENIED for each in reading.mentions):
         stale = []
     return once or ([] if others else stale)
 
 
+def _describes(reading: Reading, mention: Mention) -> bool:
+    """Whether a name only describes somebody who is not named: `the one after X`, `X's successor`."""
+    if mention.possessive:
+        return True
+    return any(cue.end == mention.start for cue in reading.of("took_over")) and len(reading.named()) == 1
+
+
 def _contradiction(reading: Reading, said: Sequence[Mention]) -> tuple[str, str] | None:
-    denied = {each.name for each in reading.mentions if reading.role(each) == DENIED}
+    denied = {each.name for each in reading.mentions if reading.role(each) == Role.DENIED}
     clash = [each.name for each in said if each.name in denied]
     if clash and said[0].name == clash[0]:
         return "unclear", f"{clash[0]!r} is asserted and denied"
@@ -243,18 +268,22 @@ def _unsaid(reading: Reading, refused: bool, candidates: Candidates) -> tuple[st
     roles = {each.start: reading.role(each) for each in reading.mentions}
     right = [each for each in reading.mentions if each.kind == ACCEPTED]
     unknown = _answering(reading)
-    if refused and not any(roles[each.start] == DENIED for each in right):
+    if any(role == Role.TWICE for role in roles.values()):
+        return "unclear", "a denial is denied"
+    if refused and not any(roles[each.start] == Role.DENIED for each in right):
         return "refused", "it says that it does not know"
     if unknown:
         return "wrong", f"it asserts {unknown.name!r}, which is none of the candidates"
-    if any(roles[each.start] in (DENIED, TAKEN_BACK) for each in right):
+    if any(roles[each.start] in (Role.DENIED, Role.TAKEN_BACK) for each in right):
         return "denied", "an accepted answer is named only to be denied"
-    if any(roles[each.start] == BEFORE for each in right):
+    if any(roles[each.start] == Role.BEFORE for each in right):
         return "denied", "an accepted answer is named only as the one before"
-    if any(roles[each.start] in (BESIDE, OPEN) for each in right):
+    if any(roles[each.start] in (Role.BESIDE, Role.OPEN) for each in right):
         return "wrong", "an accepted answer is named, but not as the answer"
     if reading.mentions:
         return "wrong", "candidates are named, and none is asserted"
+    if reading.of("disclaimer"):
+        return "refused", "it only says what it is, or what it was trained on"
     if any(cue.kind == "asked" and cue.end - cue.start > 1 for cue in reading.cues):
         return "refused", "it asks back"
     return "wrong", "no candidate is named"

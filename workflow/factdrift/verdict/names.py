@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
-from factdrift.verdict.text import keys_of, plain
+from factdrift.verdict.numbers import roman
+from factdrift.verdict.text import keys_of, plain, tokens
 
 ACCEPTED, STALE, OTHER, SHARED, UNKNOWN = "accepted", "stale", "other", "shared", "unknown"
 
@@ -28,6 +30,15 @@ class Name(NamedTuple):
     part: bool = False
 
 
+class Person(NamedTuple):
+    """A person's name in its parts, without `Jr.` and the number of a king."""
+
+    name: Name
+    given: str
+    middle: tuple[str, ...]
+    surname: tuple[str, ...]
+
+
 class Names:
     """The names of all candidates of a question, and the parts of persons' names that are nobody else's."""
 
@@ -44,12 +55,20 @@ class Names:
                 elif keys:
                     whole[keys] = Name(keys, kind, text, self._counts_capitals(text, keys))
         self.whole = whole
-        self.surnames = frozenset(
-            key[-1] for key, each in whole.items() if len(key) > 1 and self._person(each.name)
+        nobody = not _WHO & self._asked and any(cues.has("thing", key) for key in self._asked)
+        people = (
+            []
+            if nobody
+            else [each for each in whole.values() if len(each.keys) > 1 and _person(each.name, cues)]
         )
+        self.surnames = frozenset(each.keys[-1] for each in people)
+        self.people: dict[str, list[Person]] = {}
         names = dict(whole)
-        for each in whole.values():
-            for keys in self._parts(each):
+        for each in people:
+            if each.kind == SHARED or (person := _in_parts(each, cues)) is None:
+                continue
+            self.people.setdefault(person.surname[0], []).append(person)
+            for keys in self._parts(person):
                 names.setdefault(keys, each._replace(keys=keys, capital=False, part=True))
         self.by_first: dict[str, list[Name]] = {}
         for each in sorted(names.values(), key=lambda name: -len(name.keys)):
@@ -61,10 +80,8 @@ class Names:
         return tuple(self.number(key) for key in (bare or keys))
 
     def number(self, key: str) -> str:
-        """A number in words as its digits; `&` as the word for it."""
-        if key in ("&", "und"):
-            return "and"
-        return self._cues.values["number"].get(key, key)
+        """A number as its digits, also a Roman one and an ordinal; `&` as the word for it."""
+        return _number(key, self._cues)
 
     def _counts_capitals(self, text: str, keys: Sequence[str]) -> bool:
         if len(keys) > 1 or not any(character.isupper() for character in text):
@@ -72,30 +89,13 @@ class Names:
         common = self._cues.has("starter", keys[0]) or self._cues.has("article", keys[0])
         return common or keys[0] in _WORDS
 
-    def _person(self, text: str) -> bool:
-        """Whether a name looks like that of a person, as far as its words and the question tell."""
-        words = plain(text).split()
-        if not 2 <= len(words) <= 5 or re.search(r"[\d,&/()]", text):
-            return False
-        if not _WHO & self._asked and any(self._cues.has("thing", key) for key in self._asked):
-            return False
-        keys = [key for word in words for key in keys_of(word)]
-        if any(self._cues.has("place", key) for key in keys):
-            return False
-        return all(word[:1].isupper() or self._cues.has("particle", word.casefold()) for word in words)
-
-    def _parts(self, name: Name) -> Iterator[tuple[str, ...]]:
+    def _parts(self, person: Person) -> Iterator[tuple[str, ...]]:
         """Surname, given name, and the name without its middle ones, where only one side has them."""
-        if len(name.keys) < 2 or not self._person(name.name) or name.kind == SHARED:
-            return
-        keys = [key for key in name.keys if key not in ("jr", "sr", "ii", "iii", "iv")]
-        if len(keys) < 2:
-            return
-        last = len(keys) - 1
-        while last > 1 and self._cues.has("particle", keys[last - 1]):
-            last -= 1
-        short = [key for key in keys if len(key) > 1 or key in (keys[0], keys[-1])]
-        found = [tuple(keys[last:]), (keys[-1],), (keys[0],), (keys[0], *keys[last:]), tuple(short)]
+        name, given, middle, surname = person
+        short = tuple(key for key in middle if len(key) > 1)
+        found = [surname, surname[-1:], (given, *surname), (given, *short, *surname)]
+        if given not in initials_of(name.name):
+            found.insert(2, (given,))
         for part in dict.fromkeys(found):
             if part and part != name.keys and len(part[-1]) > 1 and self.own(part, name.kind):
                 yield part
@@ -103,8 +103,46 @@ class Names:
     def own(self, part: tuple[str, ...], kind: str) -> bool:
         """Whether no candidate of another side has these words in this order, with others between or not."""
         for keys, each in self.whole.items():
-            if each.kind != kind:
+            if each.kind != kind and part[0] in keys:
                 left = iter(keys)
                 if all(word in left for word in part):
                     return False
         return True
+
+
+@lru_cache(maxsize=1 << 15)
+def _number(key: str, cues: Cues) -> str:
+    if key in ("&", "und"):
+        return "and"
+    if key[0].isdigit():
+        return re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", key)
+    known = cues.values["number"].get(key) or cues.values["ordinal"].get(key)
+    return known or roman(key)
+
+
+@lru_cache(maxsize=1 << 14)
+def initials_of(text: str) -> frozenset[str]:
+    """The keys of a name that are initials."""
+    return frozenset(each.key for each in tokens(plain(text)) if each.kind == "initials")
+
+
+@lru_cache(maxsize=1 << 14)
+def _person(text: str, cues: Cues) -> bool:
+    """Whether a name looks like that of a person, as far as its words tell."""
+    words = plain(text).split()
+    if not 2 <= len(words) <= 5 or re.search(r"[\d,&/()]", text):
+        return False
+    keys = [key for word in words for key in keys_of(word)]
+    if any(cues.has("place", key) for key in keys):
+        return False
+    return all(word[:1].isupper() or cues.has("particle", word.casefold()) for word in words)
+
+
+def _in_parts(name: Name, cues: Cues) -> Person | None:
+    keys = [key for key in name.keys if key not in ("jr", "sr") and not key.isdigit()]
+    if len(keys) < 2:
+        return None
+    last = len(keys) - 1
+    while last > 1 and cues.has("particle", keys[last - 1]):
+        last -= 1
+    return Person(name, keys[0], tuple(keys[1:last]), tuple(keys[last:]))

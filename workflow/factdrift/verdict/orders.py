@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
-from factdrift.verdict.reading import BEFORE, NOW, PARENTHESES, Reading
+from factdrift.verdict.reading import PARENTHESES, Reading, Role
 
 
 def read_order(reading: Reading) -> None:
     """Who came after whom: `X succeeded Y`, `X was succeeded by Y`, `the successor of X`."""
+    _changes(reading)
     for cue in reading.of("took_over", "handed_on"):
         first = reading.previous(cue, stops=PARENTHESES)
         then = reading.next(cue, stops=PARENTHESES)
@@ -20,7 +23,7 @@ def read_order(reading: Reading) -> None:
         if then is None and _agent_before(reading, cue):
             continue
         if then is None and keys[0] in ("abloste", "ersetzte") and len(reading.named()) > 1:
-            reading.put(first, BEFORE)
+            reading.put(first, Role.BEFORE)
             continue
         if keys[0] in ("folgte", "folgt") and first is not None and len(keys) == 1:
             handed = first.start > 0 and reading.tokens[first.start - 1].key == "auf"
@@ -38,11 +41,17 @@ def read_order(reading: Reading) -> None:
         elif not handed and not by_inside and first is not None and then is None:
             passive = [t.key for t in reading.tokens[max(cue.start - 2, 0) : cue.start]]
             if {"was", "been", "were"} & set(passive):
-                reading.put(first, BEFORE)
+                reading.put(first, Role.BEFORE)
+            continue
+        if (
+            handed
+            and {"predecessor", "vorganger", "vorgangerin"} & set(keys)
+            and _headed(reading, first, then)
+        ):
             continue
         if handed:
             if then is None and keys[0] in ("abgelost", "ersetzt", "umbenannt") and first is not None:
-                reading.put(first, BEFORE)
+                reading.put(first, Role.BEFORE)
             elif (
                 then is None
                 and first is not None
@@ -50,16 +59,56 @@ def read_order(reading: Reading) -> None:
                 and keys[0] in ("successor", "nachfolger", "nachfolgerin")
             ):
                 if first.possessive:  # `Y, X's successor`
-                    reading.put(first, BEFORE)
+                    reading.put(first, Role.BEFORE)
             else:
                 if first is not None and first is not then and (then is not None or len(keys) > 1):
-                    reading.put(first, BEFORE)
-                reading.put(then, NOW)
+                    reading.put(first, Role.BEFORE)
+                reading.put(then, Role.NOW)
             if keys == ["before"] and first is None:
                 later = [each for each in reading.named() if then and each.start >= then.end]
-                reading.put(later[0] if later else None, BEFORE)
+                reading.put(later[0] if later else None, Role.BEFORE)
         else:
-            reading.put(then, BEFORE)
+            reading.put(then, Role.BEFORE)
+
+
+def _changes(reading: Reading) -> None:
+    """`From X to Y`."""
+    words, found = reading.words, reading.tokens
+    for first, second in pairwise(reading.named()):
+        before = _behind_articles(reading, first)
+        to = _behind_articles(reading, second)
+        joined = first.end <= to and not any(token.is_word for token in found[first.end : to])
+        if before >= 0 and words.has("from", found[before].key) and joined and words.has("to", found[to].key):
+            reading.put(first, Role.BEFORE)
+            reading.put(second, Role.NOW)
+
+
+def _behind_articles(reading: Reading, mention: Mention) -> int:
+    """The place of the last word before a name that is neither article nor title; -1 if there is none."""
+    place = mention.start - 1
+    while place >= 0 and any(
+        reading.words.has(kind, reading.tokens[place].key) for kind in ("article", "title")
+    ):
+        place -= 1
+    return place
+
+
+def _headed(reading: Reading, first: Mention | None, then: Mention | None) -> bool:
+    """Whether X is not the answer: `the predecessor of X, Y`, `Y, the predecessor of X`."""
+    if then is None:
+        return False
+    if first is not None:
+        between = reading.tokens[first.end : then.start]
+        apposed = between[0].text == "," and not any(
+            reading.words.has("verb", token.key) for token in between
+        )
+        reading.put(then if apposed else None, Role.BESIDE)
+        return apposed
+    later = [each for each in reading.named() if each.start >= then.end]
+    if not later or [token.text for token in reading.tokens[then.end : later[0].start]] != [","]:
+        return False
+    reading.put(then, Role.BESIDE)
+    return True
 
 
 def adjacent(reading: Reading, cue: Cue, then: Mention, words: int) -> bool:
@@ -91,6 +140,6 @@ def _agent_before(reading: Reading, cue: Cue) -> bool:
     first, then = named[-2] if len(named) > 1 else None, named[-1]
     if not reading.has("by", first.end if first else 0, then.start):
         return False
-    reading.put(first, BEFORE)
-    reading.put(then, NOW)
+    reading.put(first, Role.BEFORE)
+    reading.put(then, Role.NOW)
     return True

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue, Cues
 from factdrift.verdict.text import Token
 
-ASSERTED, NOW, BEFORE, ONCE, DENIED, TAKEN_BACK, BESIDE, OPEN = (
-    "asserted",
-    "now",
-    "before",
-    "once",
-    "denied",
-    "taken back",
-    "beside",
-    "open",
-)
-"""Roles. BEFORE: the one before another; ONCE: of a time that may be past; OPEN: it is left open."""
+
+class Role(StrEnum):
+    """What is said of a name."""
+
+    ASSERTED = "asserted"
+    NOW = "now"
+    BEFORE = "before"
+    """It is the one before another."""
+    ONCE = "once"
+    """Of a time that may be past."""
+    DENIED = "denied"
+    TWICE = "denied twice"
+    TAKEN_BACK = "taken back"
+    BESIDE = "beside"
+    OPEN = "open"
+    """It is left open."""
+
 
 STOPS = frozenset(".;:()[]!?—–|")
 PARENTHESES = STOPS - {"(", ")"}
@@ -35,8 +42,10 @@ class Reading:
     mentions: Sequence[Mention]
     unknown: Sequence[Mention]
     words: Cues
+    asked: Sequence[str] = ()
+    """The words of the question."""
     cues: list[Cue] = field(default_factory=list)
-    roles: dict[int, str] = field(default_factory=dict)
+    roles: dict[int, Role] = field(default_factory=dict)
     """Place of a mention -> its role, if another than ASSERTED."""
 
     def __post_init__(self) -> None:
@@ -47,15 +56,21 @@ class Reading:
         self.cues += [
             Cue("handed_on", at, at + 1) for at, token in enumerate(self.tokens) if token.text == "→"
         ]
+        empty = self.of("refused", "disclaimer", "retracted")
+        self.unknown = [
+            each
+            for each in self.unknown
+            if not any(one.start < each.end and each.start < one.end for one in empty)
+        ]
 
     def _joined(self, cue: Cue) -> bool:
         """Whether a word is glued to another by a hyphen, such as the `no` of `no-one`; `ex-` is a cue."""
         after = self.tokens[cue.end] if cue.end < len(self.tokens) else None
         glued = after is not None and after.text == "-" and after.start == self.tokens[cue.end - 1].end
-        return glued and cue.kind != "former"
+        return glued and cue.kind not in ("former", "disclaimer")
 
-    def role(self, mention: Mention) -> str:
-        return self.roles.get(mention.start, ASSERTED)
+    def role(self, mention: Mention) -> Role:
+        return self.roles.get(mention.start, Role.ASSERTED)
 
     def of(self, *kinds: str) -> list[Cue]:
         return [cue for cue in self.cues if cue.kind in kinds]
@@ -89,14 +104,27 @@ class Reading:
         """Whether a word of the row `kind` is between two places."""
         return any(self.words.has(kind, token.key) for token in self.tokens[start:end])
 
-    def put(self, mention: Mention | None, role: str, over: Sequence[str] = (ASSERTED,)) -> None:
+    def put(self, mention: Mention | None, role: Role, over: Sequence[Role] = (Role.ASSERTED,)) -> None:
         if mention is not None and self.role(mention) in over:
             self.roles[mention.start] = role
 
 
+def _outside(found: Sequence[Token], places: range) -> list[int]:
+    """The places that are not within parentheses which open and close there."""
+    left: list[int] = []
+    opened: list[int] = []
+    for place in places:
+        left.append(place)
+        if found[place].text == "(":
+            opened.append(len(left) - 1)
+        elif found[place].text == ")" and opened:
+            del left[opened.pop() :]
+    return left
+
+
 def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     """Whether two names are joined: `X and Y`, `X or Y`, `X / Y`, `X, Y`, points of a list."""
-    between = list(range(first.end, second.start))
+    between = _outside(reading.tokens, range(first.end, second.start))
     joins = [cue for cue in reading.of("and", "or") if first.end <= cue.start and cue.end <= second.start]
     if any(cue.end <= first.start and cue.end - cue.start == 2 for cue in reading.of("spared")):  # not only
         joins += [cue for cue in reading.of("contrast") if first.end <= cue.start and cue.end <= second.start]

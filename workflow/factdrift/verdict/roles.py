@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from factdrift.verdict.bounds import read_bounds
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.orders import adjacent, read_order
-from factdrift.verdict.reading import (
-    ASSERTED,
-    BEFORE,
-    BESIDE,
-    DENIED,
-    NOW,
-    ONCE,
-    OPEN,
-    PARENTHESES,
-    STOPS,
-    TAKEN_BACK,
-    Reading,
-    side_by_side,
-)
+from factdrift.verdict.reading import PARENTHESES, STOPS, Reading, Role, side_by_side
 
 
 def read_roles(reading: Reading) -> None:
     """Fills the roles of a reading, the surest cues first."""
+    read_bounds(reading)
     read_order(reading)
     _times(reading)
     _spread(reading)
@@ -51,10 +40,10 @@ def _times(reading: Reading) -> None:
         then = reading.next(cue, 7, STOPS - {":"})
         noun = keys[0] in ("predecessor", "vorganger", "vorgangerin")
         if then is not None and not (noun and then.possessive):
+            if noun and _heads(reading, cue, then):
+                continue
             role = (
-                BEFORE
-                if noun or keys[0] in ("formerly", "previously", "used", "ehemals", "vormals")
-                else ONCE
+                Role.BEFORE if noun or keys[0] in _BEFORE or _of_the_office(reading, cue, then) else Role.ONCE
             )
             if noun:
                 _owner_now(reading, cue)
@@ -66,24 +55,50 @@ def _times(reading: Reading) -> None:
             continue
         if noun and before.possessive:
             others = [each for each in reading.named() if each.end <= before.start]
-            reading.put(others[-1] if others else None, BEFORE)
+            reading.put(others[-1] if others else None, Role.BEFORE)
             _owner_now(reading, cue)
         elif keys[0] not in ("then", "past", "old", "alt", "once", "einst"):
-            reading.put(before, ONCE)
+            reading.put(before, Role.ONCE)
     for cue in reading.of("until"):
         keys = [token.key for token in reading.tokens[cue.start : cue.end]]
         dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
-        if not dated and keys not in (["until"], ["till"], ["bis"], ["til"]):
+        if not dated and keys[-1] not in _ENDED:
             continue
         before = reading.previous(cue, 12, PARENTHESES)
         apart = before is not None and any(t.text == "," for t in reading.tokens[before.end : cue.start])
         apart = apart and len(keys) < 3
         then = reading.next(cue, 8)
         if before is not None and not (apart and then is not None):
-            reading.put(before, ONCE, (ASSERTED, NOW))
+            reading.put(before, Role.ONCE, (Role.ASSERTED, Role.NOW))
         elif then is not None:
-            reading.put(then, ONCE)
+            reading.put(then, Role.ONCE)
     _spans(reading)
+
+
+_ENDED = frozenset(("until", "till", "til", "bis", "down", "office", "resigned", "ousted", "dismissed"))
+_ENDED |= {"fired", "retired", "zuruck", "aus"}
+"""Words that end a term, with a date or without."""
+
+
+def _heads(reading: Reading, cue: Cue, then: Mention) -> bool:
+    """Whether a name is itself the answer in `X's predecessor, Y`, without a verb between; then X is not."""
+    owner = reading.previous(cue, 1)
+    if owner is None or not owner.possessive or reading.has("verb", cue.end, then.start):
+        return False
+    if any(each.end <= owner.start for each in reading.named()):
+        return False
+    reading.put(owner, Role.BESIDE)
+    return True
+
+
+def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
+    """Whether `former` is said of what is asked for: `former president X`, not `former vice president X`."""
+    keys = [token.key for token in reading.tokens[cue.end : then.start] if token.is_word]
+    if not keys or cue.end - cue.start > 1 or reading.tokens[cue.start].key == "outgoing":
+        return False
+    return all(
+        any(key == each or (len(key) > 4 and each.endswith(key)) for each in reading.asked) for key in keys
+    )
 
 
 def _spread(reading: Reading) -> None:
@@ -93,7 +108,13 @@ def _spread(reading: Reading) -> None:
         joined = any(first.end <= cue.start < second.start for cue in reading.of("and", "or"))
         comma = any(token.text == "," for token in reading.tokens[first.end : second.start])
         led = any(cue.end <= first.start for cue in reading.of("former", "took_over"))
-        if role in (BEFORE, ONCE) and led and joined and not comma and side_by_side(reading, first, second):
+        if (
+            role in (Role.BEFORE, Role.ONCE)
+            and led
+            and joined
+            and not comma
+            and side_by_side(reading, first, second)
+        ):
             reading.put(second, role)
 
 
@@ -101,7 +122,7 @@ def _owner_now(reading: Reading, cue: Cue) -> None:
     """`X's predecessor was Y` says that X holds now."""
     owner = reading.previous(cue, 1)
     if owner is not None and owner.possessive:
-        reading.put(owner, NOW)
+        reading.put(owner, Role.NOW)
 
 
 def _spans(reading: Reading) -> None:
@@ -112,26 +133,44 @@ def _spans(reading: Reading) -> None:
         if first.kind != "number" or len(first.key) != 4 or dash.key not in _DASHES:
             continue
         span = Cue("until", place - 1, place + 2)
-        before = reading.previous(span, 4, PARENTHESES | {","}) or reading.next(span, 4, PARENTHESES)
+        before = reading.previous(span, 4, PARENTHESES - {":"} | {","}) or reading.next(span, 4, PARENTHESES)
         if last.kind == "number" and len(last.key) == 4:
-            reading.put(before, ONCE)
+            reading.put(before, Role.ONCE)
         elif last.kind != "number" and dash.text in "-–—":
-            reading.put(before, NOW)
+            reading.put(before, Role.NOW)
 
 
 def _denials(reading: Reading) -> None:
     for cue in reading.of("not"):
         end = _scope(reading, cue.end)
         inside = [each for each in reading.mentions if cue.end <= each.start < end]
+        if inside and reading.tokens[cue.start].key in _INSTEAD:
+            verbs = [
+                at for at in range(inside[0].end, end) if reading.words.has("verb", reading.tokens[at].key)
+            ]
+            inside = [each for each in inside if not verbs or each.start < verbs[0]]
         if inside:
             for each in inside:
-                reading.put(each, DENIED, (ASSERTED, NOW, ONCE, BEFORE))
+                twice = reading.role(each) == Role.DENIED and not _alternates(reading, cue)
+                reading.put(
+                    each,
+                    Role.TWICE if twice else Role.DENIED,
+                    (Role.ASSERTED, Role.NOW, Role.ONCE, Role.BEFORE, Role.DENIED),
+                )
             continue
         if any(cue.end <= each.start < end for each in reading.unknown):
             continue
         before = _subject(reading, cue)
         if before is not None:
-            reading.put(before, DENIED, (ASSERTED, NOW, ONCE))
+            reading.put(before, Role.DENIED, (Role.ASSERTED, Role.NOW, Role.ONCE))
+
+
+_INSTEAD = frozenset(("instead", "rather", "statt", "anstatt", "anstelle"))
+
+
+def _alternates(reading: Reading, cue: Cue) -> bool:
+    """Whether a denial belongs to another one: `neither X nor Y`."""
+    return reading.tokens[cue.start].key in ("neither", "nor", "weder", "noch")
 
 
 def _scope(reading: Reading, start: int) -> int:
@@ -143,7 +182,8 @@ def _scope(reading: Reading, start: int) -> int:
             return place
         if found[place].text == ",":
             listed = _list_end(reading, place)
-            if listed == place:
+            clause = place + 1 < len(found) and found[place + 1].key == "dass"
+            if listed == place and not clause:
                 return place
     return len(found)
 
@@ -193,12 +233,12 @@ def _beside(reading: Reading) -> None:
             of = reading.tokens[cue.end - 1].key in ("of", "von", "to")
             others = [other for other in reading.named() if other.start != each.start]
             if any(other.start < cue.start for other in others) or (of and others):
-                reading.put(each, BESIDE)
+                reading.put(each, Role.BESIDE)
             break
     for each in reading.mentions:
         others = [other for other in reading.named() if other.start != each.start and not other.possessive]
         if each.possessive and others:
-            reading.put(each, BESIDE)
+            reading.put(each, Role.BESIDE)
 
 
 def _opinions(reading: Reading) -> None:
@@ -209,7 +249,7 @@ def _opinions(reading: Reading) -> None:
             continue
         contrast = [each for each in reading.of("contrast", "hedge", "amended") if each.start >= then.end]
         if contrast and any(each.start >= contrast[0].end for each in reading.named()):
-            reading.put(then, DENIED)
+            reading.put(then, Role.DENIED)
 
 
 _CONCEDED = frozenset(("although", "though", "while", "whereas", "obwohl", "wahrend", "obgleich"))
@@ -218,14 +258,14 @@ _CONCEDED = frozenset(("although", "though", "while", "whereas", "obwohl", "wahr
 def _concessions(reading: Reading) -> None:
     """`Although X claims otherwise, it is Y`."""
     for cue in reading.of("contrast"):
-        then = reading.next(cue, 3)
+        then = reading.next(cue, 6)
         if reading.tokens[cue.start].key not in _CONCEDED or then is None:
             continue
         if cue.start and reading.tokens[cue.start - 1].is_word:
             continue
         commas = [at for at in range(then.end, len(reading.tokens)) if reading.tokens[at].text == ","]
         if commas and any(each.start > commas[0] for each in reading.mentions):
-            reading.put(then, BESIDE)
+            reading.put(then, Role.BESIDE)
 
 
 def _refusals(reading: Reading) -> None:
@@ -238,12 +278,12 @@ def _refusals(reading: Reading) -> None:
             doubted = [one for one in reading.of("whether") if cue.end <= one.start < each.start]
             guess = doubted and reading.stopped(doubted[-1].end, each.start, STOPS, ("contrast", "hedge"))
             if (doubted and not guess and reading.has("verb", each.end, len(reading.tokens))) or not free:
-                reading.put(each, OPEN, (ASSERTED, NOW, ONCE, DENIED))
+                reading.put(each, Role.OPEN, (Role.ASSERTED, Role.NOW, Role.ONCE, Role.DENIED))
     if refused:
         for cue in reading.of("whether"):
             for each in reading.mentions:
                 if cue.end <= each.start and each.end <= refused[-1].start:
-                    reading.put(each, OPEN)
+                    reading.put(each, Role.OPEN)
 
 
 def _corrections(reading: Reading) -> None:
@@ -252,10 +292,10 @@ def _corrections(reading: Reading) -> None:
         if not earlier or not _apart(reading, cue):
             continue
         later = [each for each in reading.named() if each.start >= cue.end]
-        said = [each for each in later if reading.role(each) in (ASSERTED, NOW)]
+        said = [each for each in later if reading.role(each) in (Role.ASSERTED, Role.NOW)]
         if said or (cue.kind == "retracted" and not later and cue.end >= len(reading.tokens) - 1):
             for each in earlier:
-                reading.put(each, TAKEN_BACK, (ASSERTED, NOW, ONCE))
+                reading.put(each, Role.TAKEN_BACK, (Role.ASSERTED, Role.NOW, Role.ONCE))
 
 
 def _apart(reading: Reading, cue: Cue) -> bool:
@@ -286,7 +326,7 @@ def _present(reading: Reading) -> None:
         if keys[0] in ("since", "seit", "stand") and not dated:
             continue
         then = reading.next(cue, 12, STOPS | {"("} - {":"})
-        before = reading.previous(cue, 8, PARENTHESES | {","})
+        before = reading.previous(cue, 8, PARENTHESES - {":"} | {","})
         trailing = keys[0] in ("since", "seit")
         if keys[:1] == ["as"] or keys[0] == "stand":
             continue
@@ -294,21 +334,21 @@ def _present(reading: Reading) -> None:
         if then is not None and before is not None and not trailing and adjacent(reading, cue, then, 3):
             chosen = then
         if chosen is not None and chosen.kind != UNKNOWN:
-            reading.put(chosen, NOW)
+            reading.put(chosen, Role.NOW)
             for each in reading.mentions if keys[0] in _NEXT and chosen.start >= cue.end else ():
                 if each.end <= cue.start:
-                    reading.put(each, ONCE, (ASSERTED, NOW))
+                    reading.put(each, Role.ONCE, (Role.ASSERTED, Role.NOW))
     tenses = {
-        each.start: _tense(reading, each) for each in reading.mentions if reading.role(each) == ASSERTED
+        each.start: _tense(reading, each) for each in reading.mentions if reading.role(each) == Role.ASSERTED
     }
     if {"past", "present"} <= set(tenses.values()):
         for each in reading.mentions:
             if tenses.get(each.start) == "past":
-                reading.put(each, ONCE)
-    if any(role == NOW for role in reading.roles.values()):
+                reading.put(each, Role.ONCE)
+    if any(role == Role.NOW for role in reading.roles.values()):
         for each in reading.mentions:
-            if reading.role(each) == ASSERTED and not _listed(reading, each):
-                reading.put(each, ONCE)
+            if reading.role(each) == Role.ASSERTED and not _listed(reading, each):
+                reading.put(each, Role.ONCE)
 
 
 _NEXT = frozenset(
@@ -332,7 +372,7 @@ def _tense(reading: Reading, mention: Mention) -> str:
 def _listed(reading: Reading, mention: Mention) -> bool:
     """Whether a name stands beside one that is said to hold now."""
     return any(
-        reading.role(each) == NOW and side_by_side(reading, *sorted((each, mention)))
+        reading.role(each) == Role.NOW and side_by_side(reading, *sorted((each, mention)))
         for each in reading.mentions
         if each is not mention
     )

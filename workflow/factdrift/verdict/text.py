@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from functools import lru_cache
@@ -9,18 +10,34 @@ from typing import NamedTuple
 
 from factdrift.words.mentions import folded
 
-_QUOTES = str.maketrans(dict.fromkeys("‘’‚‛‹›ʼ`´", "'") | dict.fromkeys("“”„‟«»", '"'))
-_HYPHENS = str.maketrans(dict.fromkeys("‐‑−\u00ad", "-"))
+_SIGNS = str.maketrans(
+    dict.fromkeys("‘’‚‛‹›ʼ`´", "'")
+    | dict.fromkeys("“”„‟«»", '"')
+    | dict.fromkeys("‐‑−", "-")
+    | {"\u00ad": "", "\u200b": "", "\ufeff": "", "\u2060": ""}
+)
+_ARROWS = re.compile(r"[-=]+>|[⇒⟶⟹➔➜➝➙➞➡⮕🡒]\ufe0f?")
+_FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75"}
+_FRACTION = re.compile(r"(\d?)\s?([½¼¾])")
+_POWER = re.compile(r"(?<!\d)10([⁰¹²³⁴-⁹]+)")
+_BROKEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_A-Z])")
+"""A word that a line's end divides."""
+_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.S | re.I)
+MOST = 8192
+"""Characters of a text, behind its reasoning, that are read."""
 _MARKS = [
-    (re.compile(r"<think>.*?(?:</think>|\Z)", re.S | re.I), " "),
     (re.compile(r"</?[a-z][a-z0-9]{0,10}\s*/?>|<\|[^|<>]{1,40}\|>", re.I), " "),
     (re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm)\{([^{}]*)\}"), r"\1"),
     (re.compile(r"!?\[([^\[\]]+)\]\((?:[^()\s]|\([^()\s]*\))*\)"), r"\1"),
     (re.compile(r"\[\^?\d{1,3}\]"), ""),
     (re.compile(r"(?<!\w)n/a(?!\w)", re.I), "na"),
+    (re.compile(r"~~[^~\n]*~~"), " "),
+    (re.compile(r"(?<=[^\W\d_])_(?=[^\W\d_])(?=[A-Z])"), " "),
     (re.compile(r"\*\*|__|~~|(?<!\w)[*_]+(?=\S)|(?<=\S)[*_]+(?!\w)"), ""),
     (re.compile(r"^[ \t]{0,3}(?:#{1,6} |>+ ?)", re.M), ""),
 ]
+_PLAIN = re.compile(r"[A-Za-z0-9 .,;:'\"!?()-]*", re.ASCII)
+"""What is left as it is, unless it has one of the words that marks are made of."""
 _LETTER = r"[^\W\d_]"
 _ALONE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]"
 """Letters of scripts that put no blank between words: each is a word."""
@@ -28,7 +45,8 @@ _ALONE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]"
 _TOKEN = re.compile(
     rf"(?P<break>\n)|(?P<bullet>(?:(?<=\n)|^)[ \t]*(?:[-*•·+]|\(?\d{{1,2}}[.)])[ \t]+)"
     rf"|(?P<alone>{_ALONE})"
-    rf"|(?P<initials>(?<![\w'-])(?:{_LETTER}\.(?:[ ](?={_LETTER}\.))?)+(?:{_LETTER}(?![\w]))?)"
+    rf"|(?P<initials>(?<![\w'-])(?:(?:{_LETTER}\.(?:[ ](?={_LETTER}\.))?)+(?:{_LETTER}(?![\w]))?"
+    r"|(?:[A-Z] )+[A-Z](?= [A-Z][a-z])))"
     rf"|(?P<number>\d+(?:[.,]\d+)*(?:(?:st|nd|rd|th|s|er|e)(?!\w))?)"
     rf"|(?P<word>(?:(?!{_ALONE}){_LETTER})+[\u0300-\u036f]*(?:'(?:(?!{_ALONE}){_LETTER})+)*[+#]*)"
     r"|(?P<point>[^\s])"
@@ -57,8 +75,17 @@ class Token(NamedTuple):
 
 def plain(text: str) -> str:
     """A text with plain quotes and hyphens, and without what only lays it out."""
+    if "<" in text:
+        text = _THINKING.sub(" ", text)
+    text = text.strip()[:MOST]
+    if _PLAIN.fullmatch(text):
+        return text.strip()
+    if "&" in text:
+        text = html.unescape(text)
+    text = _FRACTION.sub(lambda match: f"{match[1] or 0}{_FRACTIONS[match[2]]}", text)
+    text = _POWER.sub(r"10^\1", text)
     text = unicodedata.normalize("NFKC", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = text.translate(_QUOTES).translate(_HYPHENS).replace("->", "→").replace("=>", "→").replace("⇒", "→")
+    text = _BROKEN.sub("", _ARROWS.sub("→", text.translate(_SIGNS)))
     for pattern, instead in _MARKS:
         text = pattern.sub(instead, text)
     return text.strip()
@@ -90,6 +117,7 @@ def _key(written: str) -> str:
     return "".join(character for character in key if character.isalnum() or character in "+#")
 
 
+@lru_cache(maxsize=1 << 16)
 def keys_of(text: str) -> tuple[str, ...]:
     """The keys of the words of a text; `&` is a word."""
     return tuple(each.key for each in tokens(plain(text)) if each.is_word or each.text == "&")

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
+from factdrift.verdict.dates import Date, dates_in, raw
+from factdrift.verdict.numbers import DIGITS, counts, in_words, number_of, spelled
 from factdrift.verdict.text import keys_of, plain
 
 
 class Kind(Enum):
     DATE = "date"
     AMOUNT = "amount"
+
+
+_METRIC = {
+    "t": ("g", Decimal(1_000_000)),
+    "kg": ("g", Decimal(1_000)),
+    "km": ("m", Decimal(1_000)),
+    "cm": ("m", Decimal("0.01")),
+    "mm": ("m", Decimal("0.001")),
+    "ha": ("km2", Decimal("0.01")),
+    "h": ("s", Decimal(3_600)),
+    "min": ("s", Decimal(60)),
+}
+"""Unit -> the unit in which it is compared, and how many of these it is: exact ones only."""
 
 
 class Value(NamedTuple):
@@ -28,8 +44,6 @@ class Value(NamedTuple):
     """Years that a coarse date covers, from `date`."""
     number: Decimal = Decimal(0)
     unit: str = ""
-    digits: int = 0
-    """Significant digits of an amount that is written with a large scale, such as `125.44 million`."""
 
     def holds(self, other: Value) -> bool:
         """Whether another value is this one, or a finer date within it."""
@@ -39,8 +53,9 @@ class Value(NamedTuple):
             )
             return year is not None and other.kind == Kind.AMOUNT and other.number == year and not other.unit
         if self.kind == Kind.AMOUNT:
-            unit = not other.unit or not self.unit or self.unit == other.unit
-            return self.number == other.number and unit
+            if not other.unit or not self.unit or self.unit == other.unit:
+                return self.number == other.number
+            return self._metric() == other._metric()
         if self.span > 1:
             inside = self.date[0] <= other.date[0] and other.date[0] + other.span <= self.date[0] + self.span
             return inside
@@ -48,21 +63,30 @@ class Value(NamedTuple):
             return False
         return all(own in (0, theirs) for own, theirs in zip(self.date, other.date, strict=True))
 
+    def _metric(self) -> tuple[str, Decimal]:
+        base, size = _METRIC.get(self.unit, (self.unit, Decimal(1)))
+        return base, self.number * size
 
-_NUMBER = r"\d{1,3}(?:[,.' \u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?"
+
 _SIGNS = {"$": "$", "€": "€", "£": "£", "¥": "¥", "%": "%", "°": "°", "km²": "km2"}
-_RAW = re.compile(r"([+-])(\d{4,})-(\d\d)-(\d\d)T[\d:]+Z")
-_ERA = r"(?:\s*(?P<era>BC|BCE|B\.C\.|v\. ?Chr\.|AD|CE|A\.D\.|n\. ?Chr\.))?"
+_BELOW = re.compile(r"\s+(?:below zero|unter null)\b", re.I)
+_PER = re.compile(r"\s*(?:/|\b(?:per|pro)\b)\s*([^\W\d_]+)", re.I)
+_CURRENCY = re.compile(r"\s([A-Z][a-z]+(?:\s[A-Z][a-z]+)?)\s([a-z]+)\b")
+"""Money of another country, such as `Canadian dollars`."""
+_SCALE = re.compile(r"[\s-]?([^\W\d_]+)\.?")
+_ORDINAL = re.compile(r"(?<![\w.,])(\d+)(?:st|nd|rd|th)(?!\w)", re.I)
+_POWER = (
+    r"(?:[eE](?P<exponent>[+-]?\d{1,2})(?!\w)|\s?[x×*·⋅]\s?10\s?\^?\s?\{?(?P<power>[+-]?\d{1,2})(?!\d)\}?)?"
+)
 
 
+@lru_cache(maxsize=1 << 14)
 def read_value(text: str, cues: Cues, language: str) -> Value | None:
     """The date or amount that a whole text is; None if it is something else."""
     text = plain(text)
-    raw = _RAW.fullmatch(text)
-    if raw:
-        year = int(raw[2]) * (-1 if raw[1] == "-" else 1)
-        return Value(Kind.DATE, 0, len(text), (year, int(raw[3]), int(raw[4])))
-    for value in values_in(text, cues, language, {Kind.DATE, Kind.AMOUNT}, known_units=False):
+    if (date := raw(text)) is not None:
+        return _dated(date)
+    for value in values_in(text, cues, language, frozenset(Kind), known_units=False):
         if value.start == 0 and value.end == len(text):
             return value
     return None
@@ -70,138 +94,101 @@ def read_value(text: str, cues: Cues, language: str) -> Value | None:
 
 def values_in(
     text: str, cues: Cues, language: str, kinds: Collection[Kind], known_units: bool = True
-) -> Iterator[Value]:
+) -> list[Value]:
     """The dates and amounts in a plain text, in their order; a date's numbers are no amounts.
 
     `known_units`: only these are read as units, not any words up to the end of the text.
     """
-    dates = list(_dates(text, cues, language))
-    taken = [(each.start, each.end) for each in dates]
-    bare = {(each.start, each.end) for each in dates if _is_year(text, each)}
-    found = dates if Kind.DATE in kinds else [each for each in dates if (each.start, each.end) not in bare]
-    if Kind.DATE not in kinds:
-        taken = [span for span in taken if span not in bare]
-        found = []
-    if Kind.AMOUNT in kinds:
-        amounts = [
-            each
-            for each in _amounts(text, cues, language, known_units)
-            if not any(start < each.end and each.start < end for start, end in taken)
-        ]
-        found = sorted([*found, *amounts], key=lambda each: each.start)
-    yield from found
-
-
-def _is_year(text: str, value: Value) -> bool:
-    return text[value.start : value.end].isdigit()
-
-
-def _dates(text: str, cues: Cues, language: str) -> Iterator[Value]:
-    months = cues.values["month"] or {}
-    names = "|".join(sorted((re.escape(name) for name in _spelled(months)), key=len, reverse=True)) or "(?!)"
-    year = rf"(?P<year>\d{{1,3}}(?:,\d{{3}})+|\d{{1,4}}){_ERA}(?![\d]|[.,]\d)"
-    patterns = [
-        r"\b(?P<year>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:T[\d:]+Z)?\b",
-        r"\b(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<year>\d{4})\b",
-        r"\b(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<year>\d{4})\b",
-        rf"\b(?P<month>{names})\.?\s+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?\s+{year}",
-        rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<month>{names})\.?,?\s+{year}",
-        rf"\b(?P<month>{names})\.?,?\s+(?:of\s+|the year\s+)?{year}",
-        r"\b(?P<year>\d{4})-(?P<m>\d\d)\b(?!-)",
-        r"\b(?P<decade>\d{3,4})0(?:s|er)\b(?P<bce> BC)?",
-        r"\b(?P<cent>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?P<of>century|millennium|Jahrhundert|Jahrtausend)"
-        r"(?P<bc> BC| v\. ?Chr\.)?",
-        r"(?<![\d.,$€£¥+-])(?P<year>\d{1,4})\s*(?P<era>BC|BCE|B\.C\.|v\. ?Chr\.|AD|CE|n\. ?Chr\.)(?!\w)",
-        r"(?<![\d.,$€£¥/])(?P<year>(?:1\d|20)\d\d)(?!\d|[.,]\d|\s*(?:%|°))\b",
+    dates = dates_in(text, cues)
+    found = [_dated(each) for each in dates] if Kind.DATE in kinds else []
+    if Kind.AMOUNT not in kinds:
+        return found
+    taken = [each for each in dates if Kind.DATE in kinds or not text[each.start : each.end].isdigit()]
+    amounts = [
+        each
+        for each in _amounts(text, cues, language, known_units)
+        if not any(one.start < each.end and each.start < one.end for one in taken)
     ]
-    spelled = _spelled(months)
-    spans: list[tuple[int, int]] = []
-    found = []
-    for pattern in patterns:
-        for match in re.finditer(pattern, text, re.I):
-            if any(start < match.end() and match.start() < end for start, end in spans):
-                continue
-            value = _date(match, spelled)
-            if value is not None:
-                spans.append(match.span())
-                found.append(value)
-    yield from sorted(found, key=lambda each: each.start)
+    return sorted([*found, *(amounts or _ordinals(text, cues))], key=lambda each: each.start)
 
 
-def _spelled(months: dict[str, str]) -> dict[str, str]:
-    """The months with and without the diacritics that keys lack."""
-    more = {"märz": "3", "mär": "3", "jänner": "1"} if "marz" in months else {}
-    return {**months, **more}
+def _dated(date: Date) -> Value:
+    return Value(Kind.DATE, date.start, date.end, date.date, date.span)
 
 
-def _date(match: re.Match[str], months: dict[str, str]) -> Value | None:
-    parts = match.groupdict()
-    start, end = match.span()
-    if parts.get("decade"):
-        return Value(Kind.DATE, start, end, (int(parts["decade"]) * 10, 0, 0), 10)
-    if parts.get("cent"):
-        size = 100 if parts["of"].casefold() in ("century", "jahrhundert") else 1000
-        first = (int(parts["cent"]) - 1) * size + 1
-        return Value(Kind.DATE, start, end, (-first - size + 1 if parts.get("bc") else first, 0, 0), size)
-    year = int(parts["year"].replace(",", ""))
-    era = (parts.get("era") or "").casefold()
-    if era.startswith(("b", "v")):
-        year = -year
-    month = int(months[parts["month"].casefold()]) if parts.get("month") else int(parts.get("m") or 0)
-    day = int(parts.get("d") or 0)
-    if month > 12 and day <= 12 and "/" in match[0]:
-        month, day = day, month
-    if month > 12 or day > 31:
-        return None
-    return Value(Kind.DATE, start, end, (year, month, day))
-
-
-def number_of(written: str, language: str) -> Decimal | None:
-    """`1,234.5`, `1.234,5` (German) or `1 234`; what only the other language writes is read as there."""
-    text = re.sub(r"[' \u00a0\u202f]", "", written)
-    group, point = (".", ",") if language == "de" else (",", ".")
-    for one, other in ((group, point), (point, group)):
-        grouped, rest = rf"\d{{1,3}}(?:{re.escape(one)}\d{{3}})+", rf"(?:{re.escape(other)}\d+)?"
-        if re.fullmatch(rf"(?:{grouped}|\d+){rest}", text):
-            try:
-                return Decimal(text.replace(one, "").replace(other, "."))
-            except InvalidOperation:
-                return None
-    return None
+@lru_cache(maxsize=16)
+def _pattern(cues: Cues) -> re.Pattern[str]:
+    words = f"|{pattern}" if (pattern := spelled(cues)) else ""
+    return re.compile(
+        rf"(?P<minus>(?<![\w)])[-–−+](?=[$€£¥\d])|\b(?:minus|negative)\s)?"
+        r"(?:\b(?P<code>USD|EUR|GBP|JPY|CHF|CAD|AUD|CNY|INR)\s?(?=[\d-]))?"
+        rf"(?:(?P<country>\b[A-Z]{{1,2}}|\bU\.S\.)?(?P<sign>[$€£¥])\s?)?(?<![\w.,])"
+        rf"(?P<number>(?P<digits>{DIGITS}){_POWER}{words})",
+        re.I,
+    )
 
 
 def _amounts(text: str, cues: Cues, language: str, known_units: bool) -> Iterator[Value]:
-    units, scales, numbers = cues.values["unit"], cues.values["scale"], cues.values["number"]
-    words = "|".join(sorted((re.escape(word) for word in numbers), key=len, reverse=True))
-    spelled = rf"|\b(?:(?:{words})(?:[- ](?:{words}))?)\b" if words else ""
-    pattern = re.compile(
-        rf"(?P<minus>(?<![\w)])[-–−+](?=[$€£¥\d]))?(?P<sign>[$€£¥]\s?)?(?<![\w.,])"
-        rf"(?P<number>{_NUMBER}{spelled})",
-        re.I,
-    )
-    place = 0
+    units, scales = cues.values["unit"], cues.values["scale"]
+    pattern, place = _pattern(cues), 0
     while match := pattern.search(text, place):
         place = match.end()
-        written = match["number"]
-        if written[0].isdigit():
-            number = number_of(written, language)
-        else:
-            number = _of_words(written, numbers, text, match.start())
-        if number is None:
+        number = _number(match, text, cues, language)
+        ordinal = _ordinal_words(cues)
+        if number is None or (ordinal and (words := ordinal.match(text, match.start())) and "-" in words[0]):
             continue
-        after = re.compile(r"[\s-]?([^\W\d_]+)\.?").match(text, place)
+        if half := re.compile(r"\s+and a half\b").match(text, place):
+            number, place = number + Decimal("0.5"), half.end()
+        after = _SCALE.match(text, place)
         while after and after[1].casefold() in scales and not _unit_first(after[1], text, after.start(1)):
             number *= Decimal(scales[after[1].casefold()])
             place = after.end(1)
-            after = re.compile(r"[\s-]?([^\W\d_]+)\.?").match(text, place)
-        if match["minus"] in ("-", "–", "−"):
+            after = _SCALE.match(text, place)
+        if match["minus"] and match["minus"] != "+":
             number = -number
-        unit = _SIGNS.get((match["sign"] or "").strip(), "")
+        unit = match["sign"] or ""
+        if match["country"] and match["country"].upper() not in ("US", "U.S."):
+            unit = f"{match['country'].upper()}{unit}"
+        if match["code"]:
+            unit = units.get(match["code"].casefold(), match["code"].casefold())
         if not unit:
             unit, place = _unit(text, place, units, known_units)
-        if re.match(r"\w", text[place:]) and not unit:
+        if re.match(r"\w", text[place : place + 1]) and not unit:
             continue  # part of a word, such as 3rd or A380
+        if below := _BELOW.match(text, place):
+            number, place = -abs(number), below.end()
         yield Value(Kind.AMOUNT, match.start(), place, number=number.normalize(), unit=unit)
+
+
+def _number(match: re.Match[str], text: str, cues: Cues, language: str) -> Decimal | None:
+    written = match["number"]
+    if not written[0].isdigit():
+        before = text[: match.start()].split()[-1:] or [""]
+        return in_words(written, cues) if counts(written, before[0]) else None
+    power = match["exponent"] or match["power"]
+    number = number_of(match["digits"], language)
+    return number.scaleb(int(power)) if number is not None and power else number
+
+
+def _ordinals(text: str, cues: Cues) -> Iterator[Value]:
+    """Ordinals, which are read as amounts where there are no others."""
+    for match in _ORDINAL.finditer(text):
+        yield Value(Kind.AMOUNT, *match.span(), number=Decimal(match[1]))
+    if pattern := _ordinal_words(cues):
+        for match in pattern.finditer(text):
+            tens = int(cues.values["number"][match[1].casefold()]) if match[1] else 0
+            unit = int(cues.values["ordinal"][match[2].casefold()])
+            if not tens or (tens >= 20 and unit < 10):
+                yield Value(Kind.AMOUNT, *match.span(), number=Decimal(tens + unit))
+
+
+@lru_cache(maxsize=16)
+def _ordinal_words(cues: Cues) -> re.Pattern[str] | None:
+    if "second" not in cues.values["ordinal"]:
+        return None
+    words = (sorted(cues.values[kind], key=len, reverse=True) for kind in ("number", "ordinal"))
+    tens, units = ("|".join(map(re.escape, each)) for each in words)
+    return re.compile(rf"\b(?:({tens})[ -])?({units})\b", re.I)
 
 
 def _unit_first(word: str, text: str, start: int) -> bool:
@@ -209,36 +196,25 @@ def _unit_first(word: str, text: str, start: int) -> bool:
     return len(word) == 1 and word.islower() and text[start - 1 : start] == " "
 
 
-def _of_words(written: str, numbers: dict[str, str], text: str, start: int) -> Decimal | None:
-    before = text[:start].split()[-1:] or [""]
-    key = " ".join(keys_of(written))
-    if key in ("one", "eine") and before[0].casefold() in (
-        "the",
-        "no",
-        "this",
-        "that",
-        "any",
-        "some",
-        "every",
-    ):
-        return None
-    parts = [int(numbers[part]) for part in re.split(r"[- ]", written.casefold()) if part in numbers]
-    if len(parts) == 2 and not (parts[0] >= 20 and parts[0] % 10 == 0 and parts[1] < 10):
-        return None
-    return Decimal(sum(parts)) if parts else None
+@lru_cache(maxsize=4)
+def _words(size: int) -> re.Pattern[str]:
+    return re.compile(rf"[\s-]?([^\W\d_][\w²]*(?:\s[^\W_][\w²]*){{{size - 1}}})(?!\w)")
 
 
 def _unit(text: str, place: int, units: dict[str, str], known_units: bool) -> tuple[str, int]:
     """The unit behind a number, and the place behind it; empty if there is none that is known."""
+    behind = text[place : place + 80]
     for sign, unit in _SIGNS.items():
-        if text[place:].lstrip(" ").startswith(sign):
-            return unit, place + len(text[place:]) - len(text[place:].lstrip(" ")) + len(sign)
+        if behind.lstrip(" ").startswith(sign):
+            return unit, place + len(behind) - len(behind.lstrip(" ")) + len(sign)
     for size in (3, 2, 1):
-        match = re.compile(rf"[\s-]?([^\W\d_][\w²]*(?:\s[^\W_][\w²]*){{{size - 1}}})(?!\w)").match(
-            text, place
-        )
+        match = _words(size).match(text, place)
         if match and (known := units.get(" ".join(keys_of(match[1])))):
+            if per := _PER.match(text, match.end()):
+                return f"{known}/{per[1].casefold()}", per.end()
             return known, match.end()
+    if (of_country := _CURRENCY.match(text, place)) and (known := units.get(of_country[2].casefold())):
+        return f"{of_country[1].casefold()} {known}", of_country.end()
     rest = text[place:].strip()
     if (
         not known_units
