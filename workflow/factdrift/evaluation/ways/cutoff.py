@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from factdrift.evaluation.questions.cutoff import ANSWERS, with_dates
+from factdrift.evaluation.questions.cutoff import with_dates
+from factdrift.evaluation.ways.cutoff_rows import about
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.loaded import Loaded
 from factdrift.models.options import score_options
@@ -95,13 +96,7 @@ def _answer(
         values = [[known[prompt, label] for label in labels] for prompt in whole]
         return np.array(values, np.float64).reshape(-1, len(labels))
 
-    names = ("chain", "subject", "relation", "subject_label", "relation_label", "popularity", "died")
-    base = {
-        **dict.fromkeys(ANSWERS.names),
-        "model": model,
-        "way": "likelihood",
-        **{name: row[name] for name in (*names, "holders")},
-    }
+    base = about(row, model, "likelihood")
     own, neutral = table(prompts), table(others)
     if not len(own):
         why = (reasons.get((prompt, label)) for prompt in prompts for label in labels)
