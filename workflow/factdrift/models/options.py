@@ -9,7 +9,7 @@ without keys and values in some block, or one that is `Loaded.alone`, runs every
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,8 +52,8 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
 
 
 Batch = list[tuple[Prompt, Sequence[Prompt]]]
-SAVED = 128
-"""Tokens that must be saved where a common beginning runs apart, because that is a pass of its own."""
+PASS = 128
+"""Tokens that could run in the time that each pass takes besides its own."""
 
 
 def _batches(of_prompt: dict[Prompt, list[Prompt]], budget: int) -> Iterator[Batch]:
@@ -118,20 +118,23 @@ def _means(loaded: Loaded, batch: Batch) -> Tensor:
 
 
 def _ends(texts: Sequence[Prompt], width: int) -> list[int]:
-    """Where the parts of texts end: the prompts, of `width` tokens, and the longest text but its last token.
-
-    Besides, where that saves SAVED tokens, a common beginning of prompts, and the first token of targets.
-    """
-    ends = {width, max(map(len, texts)) - 1}
+    """Where the parts of texts end, so that they take least: of the prompts, and of what follows them."""
     prompts = {text[:width] for text in texts}
-    heads = {end: (len(prompts) - len({ids[:end] for ids in prompts})) * end for end in range(1, width)}
-    head = max(heads, key=lambda end: heads[end], default=0)
-    if heads.get(head, 0) >= SAVED:
-        ends.add(head)
-    longer = [text[: width + 1] for text in texts if len(text) - 1 > width]
-    if len(longer) - len(set(longer)) >= SAVED:
-        ends.add(width + 1)
-    return sorted(ends)
+    return _cheapest(prompts, 0) + _cheapest({text[:-1] for text in texts}, width)
+
+
+def _cheapest(texts: Collection[Prompt], begin: int) -> list[int]:
+    """The ends after `begin` for which padded tokens and passes (PASS) take least, by dynamic programming."""
+    last = max(map(len, texts))
+    least: list[tuple[int, list[int]]] = [(0, [])]
+    for end in range(begin + 1, last + 1):
+        found = []
+        for start in range(begin, end):
+            own = {text[:end] for text in texts if len(text) > start}
+            before, ends = least[start - begin]
+            found.append((before + PASS + len(own) * (max(map(len, own)) - start), [*ends, end]))
+        least.append(min(found))
+    return least[-1][1]
 
 
 def _run(

@@ -93,7 +93,7 @@ def short(row: Row) -> str:
             return f"before {row['first_date']}"
         case "after":
             return f"after {row['last_date']}"
-    return row["date"] or "none"
+    return row.get("date") or "none"
 
 
 def interval(row: Row) -> str:

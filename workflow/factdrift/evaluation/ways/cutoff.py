@@ -28,12 +28,13 @@ def others_of(chains: Sequence[Row], seed: int) -> dict[str, list[str]]:
     """Chain -> NEUTRAL prompts of other subjects of its relation, fewer where there are not as many.
 
     The subjects are drawn once a relation, so that most prompts are the same for all of its chains. Their
-    wordings take turns.
+    wordings take turns. A row about a date of death, which has no calibrated reading, has none.
     """
     prompts: dict[str, dict[str, Sequence[str]]] = defaultdict(dict)
     for row in chains:
-        prompts[row["relation"]][row["chain"]] = row["prompts"]
-    found = {}
+        if row["died"] is None:
+            prompts[row["relation"]][row["chain"]] = row["prompts"]
+    found: dict[str, list[str]] = {row["chain"]: [] for row in chains}
     for relation, own in prompts.items():
         drawn = random.Random(f"{seed}/{relation}").sample(sorted(own), min(NEUTRAL + 1, len(own)))
         said = {chain: own[chain][place % len(own[chain])] for place, chain in enumerate(drawn)}
