@@ -3,7 +3,8 @@
     .venv/bin/python benchmarks/cutoff_speed.py FOLDER --tokenizer results/models/sample-llama --threads 2
 
 Prints the tokens that run with and without shared prefixes, seconds of the clock and of the processor, and
-what the same tokens take of an H100 with 4 B parameters. `--every 20` asks about every 20th chain.
+what the same tokens take of an H100 with 4 B parameters. `--every 20` runs every 20th batch of texts, and
+computes from its share of the tokens what all would take.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.evaluation.questions.cutoff import read_chains, with_dates
-from factdrift.evaluation.ways.cutoff import ask, others_of
+from factdrift.evaluation.ways.cutoff import others_of
+from factdrift.models import options
+from factdrift.models.alignment import align
 from factdrift.models.loading import load
+from factdrift.models.scoring import budget_of
 
 SHAPE = {
     **{"hidden_size": 576, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3},
@@ -29,26 +35,29 @@ H100, SHARE, LARGE = 989e12, 0.2, 4e9
 """Operations a second with bfloat16, the share of them that short batches reach, and parameters."""
 
 
-def tokens(folder: Path, every: int) -> dict[str, int]:
-    """Prompts, pairs of prompt and name, and tokens that run: each prompt once, or once for each name."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    rows = with_dates(read_chains(CUTOFF_CHAINS)[::every], 0)
+def pairs_of(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Each prompt with each name that is scored after it."""
     others = others_of(rows, 0)
-    named: dict[str, set[str]] = {}
-    for row in rows:
-        for prompt in (*row["prompts"], *others[row["chain"]]):
-            named.setdefault(prompt, set()).update(holder["label"] for holder in row["holders"])
-    lengths = {
-        text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
-        for text in {*named, *(f" {name}" for names in named.values() for name in names)}
-    }
-    pairs = [(prompt, f" {name}") for prompt, names in named.items() for name in names]
-    return {
-        "prompts": len(named),
-        "pairs": len(pairs),
-        "tokens": sum(lengths[text] for text in named) + sum(lengths[name] - 1 for _, name in pairs),
-        "tokens_unshared": sum(lengths[prompt] + lengths[name] - 1 for prompt, name in pairs),
-    }
+    return sorted(
+        {
+            (prompt, holder["label"])
+            for row in rows
+            for prompt in (*row["prompts"], *others[row["chain"]])
+            for holder in row["holders"]
+        }
+    )
+
+
+def tokens(batch: options.Batch) -> dict[str, int]:
+    """Prompts, pairs of prompt and name, and tokens that run: with shared beginnings, or each pair alone."""
+    width = len(batch[0][0])
+    texts = [(*prompt, *target) for prompt, targets in batch for target in targets]
+    begin = run = 0
+    for end in options._ends(texts, width):
+        parts = {text[:-1][:end] for text in texts if len(text) - 1 > begin}
+        run, begin = run + sum(len(part) - begin for part in parts), end
+    alone = sum(len(text) - 1 for text in texts)
+    return {"prompts": len(batch), "pairs": len(texts), "tokens": run, "tokens_unshared": alone}
 
 
 def main() -> None:
@@ -61,26 +70,39 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--shape", type=json.loads, default=SHAPE, help="of a LlamaConfig, as JSON")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
     torch.manual_seed(0)
-    if not options.folder.exists():
-        LlamaForCausalLM(LlamaConfig(**options.shape)).save_pretrained(options.folder)
-        AutoTokenizer.from_pretrained(options.tokenizer).save_pretrained(options.folder)
-    loaded = load(str(options.folder), dtype=options.dtype)
-    chains = read_chains(CUTOFF_CHAINS)[:: options.every]
-    counted = tokens(options.folder, options.every)
+    if not given.folder.exists():
+        LlamaForCausalLM(LlamaConfig(**given.shape)).save_pretrained(given.folder)
+        AutoTokenizer.from_pretrained(given.tokenizer).save_pretrained(given.folder)
+    loaded = load(str(given.folder), dtype=given.dtype)
+    rows = with_dates(read_chains(CUTOFF_CHAINS), 0)
+    of_prompt: dict[options.Prompt, list[options.Prompt]] = defaultdict(list)
+    for prompt, name in pairs_of(rows):
+        sentence = align(loaded.tokenizer, prompt, name)
+        of_prompt[sentence.ids[: sentence.target]].append(sentence.ids[sentence.target :])
+    batches = list(options._batches(of_prompt, budget_of(loaded)))
+    whole = Counter[str]()
+    for batch in batches:
+        whole.update(tokens(batch))
+    timed = batches[given.every // 2 :: given.every]
     clock, processor = time.perf_counter(), time.process_time()
-    asked = ask(loaded, chains, 0)
+    with torch.inference_mode():
+        for batch in timed:
+            options._means(loaded, batch)
+    seconds = {"seconds": time.perf_counter() - clock, "processor_seconds": time.process_time() - processor}
+    share = sum(tokens(batch)["tokens"] for batch in timed) / whole["tokens"]
     print(
         json.dumps(
             {
-                "chains": len(asked),
-                **counted,
+                "chains": len(rows),
+                **whole,
                 "parameters": sum(each.numel() for each in loaded.model.parameters()),
-                "seconds": round(time.perf_counter() - clock, 1),
-                "processor_seconds": round(time.process_time() - processor, 1),
-                "h100_seconds_4b": round(2 * LARGE * counted["tokens"] / (H100 * SHARE), 1),
+                "share_timed": round(share, 4),
+                **{name: round(value, 1) for name, value in seconds.items()},
+                **{f"{name}_of_all": round(value / share) for name, value in seconds.items()},
+                "h100_seconds_4b": round(2 * LARGE * whole["tokens"] / (H100 * SHARE), 1),
             }
         )
     )

@@ -1,9 +1,12 @@
 """As of which date each model answers, from the chains of a stream (docs/cutoff.md).
 
-Inputs: the stream, its timelines, the entities of its dumps; the models.
-Outputs: results/streams/{name}/: cutoff/chains.parquet, cutoff/of/{model}.parquet, cutoff.parquet, cutoff_answers.parquet,
-cutoff.svg; the last three also in results/.
+Inputs: the stream, its timelines, the entities of its dumps; the models; with `answer.chat` the chat model.
+Outputs: results/streams/{name}/: cutoff/chains.parquet, cutoff/{way}/{model}.parquet, cutoff.parquet, cutoff_answers.parquet,
+cutoff.svg; the last three also in results/. What the chat model is asked and has answered is in results/{pair}/cutoff/{way}/.
 """
+
+
+include: "inputs/cutoff.smk"
 
 
 rule cutoff_chains:
@@ -31,30 +34,68 @@ rule cutoff_chains:
 
 
 rule cutoff_holders:
-    """Asks a model who holds."""
+    """Asks a model who holds: log-likelihoods, or what it writes."""
     input:
         chains=f"{STREAM}/cutoff/chains.parquet",
         model=edited_model,
     output:
-        f"{STREAM}/cutoff/of/{{edited}}.parquet",
+        f"{STREAM}/cutoff/{{way}}/{{edited}}.parquet",
     log:
-        f"logs/streams/{STREAM_NAME}/cutoff/of/{{edited}}.txt",
+        f"logs/streams/{STREAM_NAME}/cutoff/{{way}}/{{edited}}.txt",
     benchmark:
-        f"logs/streams/{STREAM_NAME}/cutoff/of/{{edited}}.tsv"
+        f"logs/streams/{STREAM_NAME}/cutoff/{{way}}/{{edited}}.tsv"
+    wildcard_constraints:
+        way="likelihood|written",
     threads: config["edit"]["threads"]
     resources:
         **of_a_model(),
     params:
-        **given("answer holders", **MODEL_PARAMS),
+        **given("answer holders", **MODEL_PARAMS, way="{way}"),
     shell:
         job("answer holders")
+
+
+rule cutoff_requests:
+    """What the chat model is asked: letters of the holders in two orders, or a name."""
+    input:
+        chains=f"{STREAM}/cutoff/chains.parquet",
+    output:
+        f"{PAIR}/cutoff/{{way}}/requests.parquet",
+    log:
+        f"logs/streams/{STREAM_NAME}/cutoff/{{way}}.requests.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/cutoff/{{way}}.requests.tsv"
+    resources:
+        **request("answer holders-requests"),
+    params:
+        **given("answer holders-requests", way="{way}"),
+    shell:
+        job("answer holders-requests")
+
+
+rule cutoff_read:
+    """Who holds, by the answers of the chat model."""
+    input:
+        chains=f"{STREAM}/cutoff/chains.parquet",
+        answers=f"{PAIR}/cutoff/{{way}}/answers.parquet",
+    output:
+        f"{PAIR}/cutoff/{{way}}/read.parquet",
+    log:
+        f"logs/streams/{STREAM_NAME}/cutoff/{{way}}.read.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/cutoff/{{way}}.read.tsv"
+    resources:
+        **request("answer holders-read"),
+    params:
+        **given("answer holders-read", way="{way}"),
+    shell:
+        job("answer holders-read")
 
 
 rule cutoff_dates:
     """The date of each model with its interval, and the figure."""
     input:
-        models=some_models,
-        answers=[f"{STREAM}/cutoff/of/{folder}.parquet" for folder in edited_models()],
+        answers=cutoff_files(),
     output:
         output=f"{STREAM}/cutoff.parquet",
         out_answers=f"{STREAM}/cutoff_answers.parquet",

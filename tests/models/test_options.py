@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.support.tiny_models import LISTED, tiny_model
 
+from factdrift.models import options
 from factdrift.models.alignment import Sentence, align
 from factdrift.models.loaded import Loaded
 from factdrift.models.options import score_options
@@ -21,13 +22,29 @@ def sentences(loaded: Loaded) -> list[Sentence]:
     return [align(loaded.tokenizer, prompt, target) for prompt in PROMPTS for target in TARGETS]
 
 
+@pytest.mark.parametrize("cost", [0, 1000])
 @pytest.mark.parametrize("family", LISTED)
-def test_options_have_the_log_probabilities_of_full_texts(family: str) -> None:
+def test_options_have_the_log_probabilities_of_full_texts(
+    family: str, cost: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where what texts have in common runs apart."""
+    monkeypatch.setattr(options, "PASS", cost)
     loaded = tiny_model(family)
     asked = sentences(loaded)
     expected = score(loaded, asked).logprob
     assert score_options(loaded, asked) == pytest.approx(expected, abs=2e-5)
     assert score_options(loaded, asked[::-1], budget=20) == pytest.approx(expected[::-1], abs=2e-5)
+
+
+def test_common_beginnings_of_prompts_and_targets_run_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    head, subjects, names = (1, 2, 3), ((4, 5), (6, 7)), ((8, 9, 9), (8, 9, 8), (8, 3, 9), (7, 2), (6,))
+    texts = [(*head, *subject, *name) for subject in subjects for name in names]
+    monkeypatch.setattr(options, "PASS", 1)
+    assert options._ends(texts, 5) == [3, 5, 6, 7]
+    assert options._ends(texts[:5], 5) == [5, 6, 7]
+    assert options._ends([(*head, 8)], 3) == [3]
+    monkeypatch.setattr(options, "PASS", 100)
+    assert options._ends(texts, 5) == [5, 7]
 
 
 def test_a_model_with_modules_of_others_runs_each_text_alone() -> None:

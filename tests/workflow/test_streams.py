@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+from support.chat_server import chat_serving
 from support.digests import Check
 from support.rows import rows
 from support.sequences import check_chains, check_composition
@@ -137,6 +138,39 @@ def test_dates_of_models(stream: Path, tmp_path: Path):
     assert f"--dates {stream_folder(stream)}/cutoff.parquet" in joined(said)
     said = snakemake(stream, "-n", "results/report.html", **config)
     assert "--cutoff=results/cutoff.parquet" in joined(said)
+
+
+def test_the_dates_of_a_chat_model(stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It is asked for letters and in writing; one that always names the newest holder is after the stream."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    folder = copied(stream, tmp_path / "chat")
+    targets = [f"results/{name}" for name in ("cutoff.parquet", "cutoff_answers.parquet", "cutoff.svg")]
+    config: dict[str, Any] = {
+        "stream": STREAM,
+        "models": [],
+        "answer": {"chat": True, "scoring": ["written"]},
+    }
+
+    def newest(body: dict[str, Any]) -> str:
+        (turn,) = body["messages"]
+        return "Joe Biden." if "United States" in turn["content"] else "I do not know."
+
+    with chat_serving(answer=newest) as server:
+        chat = {"model": "loopback", "base_url": server.url}
+        found = jobs(snakemake(folder, *targets, **config, chat=chat))
+    assert found["ask_chat_model"] == found["cutoff_requests"] == found["cutoff_read"] == 2
+    answers = pq.read_table(folder / targets[1]).to_pylist()
+    assert {(row["model"], row["way"]) for row in answers} == {
+        ("loopback", "letter"),
+        ("loopback", "written"),
+    }
+    heads = next(row for row in answers if row["chain"] == "Q30-P6" and row["way"] == "written")
+    assert heads["holders"][heads["choice"]]["label"] == "Joe Biden"
+    reasons = {way: {row["reason"] for row in answers if row["way"] == way} for way in ("letter", "written")}
+    assert reasons == {"letter": {"no_letter"}, "written": {None, "unnamed"}}
+    # The store answers again without the server.
+    (folder / "results/cutoff.parquet").unlink()
+    snakemake(folder, *targets, **config, chat={**chat, "mode": "replay"})
 
 
 def stream_folder(directory: Path) -> str:

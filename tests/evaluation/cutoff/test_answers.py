@@ -1,8 +1,7 @@
-"""Asking: likelihoods beside lm-eval's, letters of a chat model, and the command."""
+"""Asking a model who holds: likelihoods beside lm-eval's, what it writes, and the command."""
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,18 @@ torch = pytest.importorskip("torch")
 
 from support.tiny_models import tiny_model  # noqa: E402
 
-from factdrift.chat.settings import Chat  # noqa: E402
-from factdrift.chat.tables import ANSWERS as CHAT_ANSWERS  # noqa: E402
 from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.paths import CUTOFF_CHAINS  # noqa: E402
 from factdrift.core.tables import write_parquet  # noqa: E402
 from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES, maker_of  # noqa: E402
-from factdrift.evaluation.questions.cutoff import ANSWERS, CHAINS, read_chains, with_dates  # noqa: E402
+from factdrift.evaluation.questions.cutoff import ANSWERS, CHAINS, read_chains  # noqa: E402
 from factdrift.evaluation.scores.cutoff import Method, span_of, tables  # noqa: E402
+from factdrift.evaluation.session import Session  # noqa: E402
+from factdrift.evaluation.settings import Settings  # noqa: E402
+from factdrift.evaluation.ways import cutoff_written  # noqa: E402
 from factdrift.evaluation.ways.cutoff import NEUTRAL, ask, others_of  # noqa: E402
-from factdrift.evaluation.ways.cutoff_chat import read_answers, write_requests  # noqa: E402
+from factdrift.evaluation.ways.cutoff_rows import holder_named  # noqa: E402
 
 Row = dict[str, Any]
 
@@ -85,49 +84,56 @@ def test_neutral_prompts_are_those_of_other_subjects_and_mostly_the_same() -> No
     assert found == others_of(chains[::-1], seed=3)
 
 
-CHAT: Chat = read_settings(json.dumps({"model": "m"}), Chat, "chat", "--chat")
+def holders(*names: tuple[str, ...]) -> Row:
+    named = [{"label": label, "aliases": list(aliases)} for label, *aliases in names]
+    return {"holders": named, "prompts": ["The mayor of Lake is"]}
 
 
-def written(chains: list[Row], tmp_path: Path, answer: Any) -> list[Row]:
-    """Rows of ANSWERS from answers that a function gives to the text of a request."""
-    requests = tmp_path / "requests.parquet"
-    write_requests(chains, CHAT, 5, requests)
-    rows = []
-    for request in pq.read_table(requests).to_pylist():
-        said = json.loads(request["body"])["messages"][0]["content"]
-        row: Row = dict.fromkeys(CHAT_ANSWERS.names)
-        rows.append({**row, "request": request["request"], "status": "answered", "content": answer(said)})
-    answers = tmp_path / "answers.parquet"
-    write_parquet(pa.Table.from_pylist(rows, CHAT_ANSWERS), answers)
-    return read_answers(chains, "m", 5, answers)
-
-
-def test_the_letter_of_a_holder_in_both_orders_is_the_choice(tmp_path: Path) -> None:
-    chains = with_dates(some(40), 5)
-
-    def first_name(said: str) -> str:
-        options = dict(line.split(". ", 1) for line in said.splitlines() if line[1:3] == ". ")
-        return min(options, key=lambda letter: options[letter])
-
-    rows = written(chains, tmp_path, first_name)
-    assert len(rows) == len(chains)
-    for row in rows:
-        labels = [holder["label"] for holder in row["holders"]]
-        assert labels[row["choice"]] == min(labels)
+LAKE = holders(("Ann Old", "Annabel Old"), ("Bo New",), ("Cy Next",))
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"), [("A", "order"), ("I cannot say", "no_letter"), ("Z", "no_letter")]
+    ("output", "place"),
+    [
+        (" Bo New.", 1),
+        ("Annabel Old, who won the election", 0),
+        ("The mayor of Lake is Cy Next.", 2),
+        ("Not Ann Old but Bo New.", 1),
+        ("Bo New, who succeeded Ann Old", 1),
+        ("Ann Old was succeeded by Bo New.", 1),
+        ("Bo New and Ann Old", 1),
+        ("It was Ann Old.", 0),
+        ("Next", 2),
+        ("Dee Other", None),
+        ("I do not know.", None),
+        ("a city in the north of the country", None),
+        ("", None),
+    ],
 )
-def test_a_letter_that_depends_on_the_order_is_no_answer(tmp_path: Path, said: str, reason: str) -> None:
-    rows = written(with_dates(some(80), 5), tmp_path, lambda _: said)
-    assert {(row["choice"], row["reason"]) for row in rows} == {(None, reason)}
+def test_the_first_holder_that_a_text_asserts_is_the_answer(output: str, place: int | None) -> None:
+    assert holder_named(LAKE, output) == place
 
 
-def test_answers_to_other_requests_are_refused(tmp_path: Path) -> None:
-    written(with_dates(some(80), 5), tmp_path, lambda _: "A")
-    with pytest.raises(InputError, match="ask again"):
-        read_answers(with_dates(some(60), 5), "m", 5, tmp_path / "answers.parquet")
+def test_what_a_model_writes_is_the_answer_of_each_chain_but_dates_of_death(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chains = some(40)
+    told = {row["prompts"][0]: row["holders"][-1]["label"] for row in chains}
+    loaded = tiny_model("llama")
+
+    def write(self: Session, rows: list[Any], changes: Any) -> list[list[int]]:
+        said = [self.loaded.tokenizer.decode(row.ids, skip_special_tokens=True) for row in rows]
+        names = [next(name for prompt, name in told.items() if prompt in text) for text in said]
+        return [loaded.tokenizer(f" {name}.", add_special_tokens=False)["input_ids"] for name in names]
+
+    monkeypatch.setattr(Session, "written", write)
+    settings: Settings = read_settings("{}", Settings, "edit")
+    rows = cutoff_written.ask(Session(loaded, settings), chains)
+    pa.Table.from_pylist(rows, ANSWERS)
+    asked = [row for row in chains if row["died"] is None]
+    assert [row["chain"] for row in rows] == [row["chain"] for row in asked]
+    assert {(row["way"], row["reason"]) for row in rows} == {("written", None)}
+    assert [row["choice"] for row in rows] == [len(row["holders"]) - 1 for row in asked]
 
 
 @pytest.mark.slow
@@ -147,6 +153,26 @@ def test_the_command_tells_that_a_random_model_has_no_date(
     assert f"picture: {picture}" in said
     assert picture.read_text().startswith("<?xml")
     assert pq.read_schema(tmp_path / "answers.parquet").names == ANSWERS.names
+
+
+@pytest.mark.slow
+def test_the_command_lets_a_model_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, chains, kept = tmp_path / "model", tmp_path / "chains.parquet", tmp_path / "answers.parquet"
+    loaded = tiny_model("llama")
+    loaded.model.save_pretrained(model)
+    loaded.tokenizer.save_pretrained(model)
+    write_parquet(pa.Table.from_pylist(some(60), CHAINS), chains)
+    options = ["--chains", str(chains), "--threads", "1", "--way", "written", "--answers", str(kept)]
+    assert main(["cutoff", str(model), *options]) == 1
+    assert "no chain was answered" in capsys.readouterr().err
+    rows = pq.read_table(kept, schema=ANSWERS).to_pylist()
+    assert {(row["reason"], row["died"]) for row in rows} == {("unnamed", None)}
+    assert any(row["output"] for row in rows)
+
+
+def test_a_local_model_chooses_no_letters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cutoff", "sample", "--way", "letter"]) == 1
+    assert "only a chat model behind an address" in capsys.readouterr().err
 
 
 @pytest.mark.slow

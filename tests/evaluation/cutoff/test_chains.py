@@ -10,8 +10,9 @@ import pytest
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import CUTOFF_CHAINS, RESOURCES
-from factdrift.evaluation.questions.cutoff import Asked, Several, question, read_chains, tenures, with_dates
+from factdrift.evaluation.questions.cutoff import Asked, question, read_chains, with_dates
 from factdrift.evaluation.questions.successions import read_successions
+from factdrift.evaluation.questions.tenures import Several, tenures
 from factdrift.evaluation.scores.cutoff import changes
 from factdrift.streams.changes import day_number
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Held

@@ -30,6 +30,7 @@ from factdrift.evaluation.scores.cutoff import (
 )
 from factdrift.evaluation.scores.cutoff_fit import among_holders, chance_of_no_date, draw_subjects, estimate
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
+from factdrift.evaluation.scores.cutoff_text import lines, message, verdict
 from factdrift.streams.changes import day_number
 from factdrift.tempripple.score import Cutoff
 
@@ -351,3 +352,36 @@ def test_dates_between_two_changes_cannot_be_told_apart() -> None:
     assert first < found.low < first + 40
     assert second - 40 < found.high < second
     assert abs(found.date - (first + second) / 2) < 45
+
+
+def test_the_screen_says_what_each_row_tells() -> None:
+    whole = {**dated(), "way": "letter", "date": "2021-01-05", "chains": 9, "informative": 6, "tau": 7.2}
+    whole |= {"eps": 0.1, "p": 0.001, "latest": "2021-Q1"}
+    none = {"reading": "plain", "subset": "relation", "value": "P6", "informative": 3, "verdict": "none"}
+    none |= {"p": 0.2}
+    kept = {"relation": "P6", "relation_label": "head of government", "died": None}
+    told = [{**kept, "reason": reason} for reason in (None, "order", "order", "no_letter")]
+    said = list(lines([whole, none], told, maker="2020-12"))
+    assert said[:3] == [
+        "m (letter): 2021-01-05 [2020-11-01, 2021-02-03]",
+        "  latest knowledge: 2021-Q1",
+        "  its maker says: 2020-12",
+    ]
+    assert said[3] == (
+        "  9 chains asked, 6 answered; 2 changed with the order of the options; 1 had no letter"
+    )
+    assert said[-1].split() == ["relation", "head", "of", "government", "3", "none"]
+    after = dated(verdict="after", low=None, high=None)
+    assert (verdict(after), message(after)) == (
+        "after 2024-12-31",
+        "m answers as of a day after 2024-12-31",
+    )
+    assert message({**whole, "verdict": "none"}) == "m: no date can be told"
+
+
+def test_of_a_choice_alone_only_changes_between_the_chosen_and_another_holder_count() -> None:
+    tenures = [(None, 20191231), (20200101, 20201231), (20210101, None)]
+    holders = [{"tenures": [{"first": first, "last": last, "share": 1.0}]} for first, last in tenures]
+    row = {"holders": holders, "scores": None, "neutral": None, "choice": 2}
+    found = [(each["period"], each["changes"], each["later"]) for each in quarters([row], "plain")]
+    assert found == [("2021-Q1", 1, 1)]

@@ -7,17 +7,22 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import CUTOFF_CHAINS, CUTOFF_MAKERS, PRICES
-from factdrift.models.running import Computing, OfModel, RunsModel, loaded
+from factdrift.evaluation.settings import Settings
+from factdrift.models.running import OfModel, RunsModel, loaded
 
 if TYPE_CHECKING:
-    from factdrift.chat.settings import Chat
+    from factdrift.models.loaded import Loaded
 
+ASKING = "device gpus dtype budget answer_chat_template written_tokens written_instruction written_shots"
+"""The settings on which the answers depend."""
+ChatWay = Literal["letter", "written"]
 SAMPLE_DATES = ("2012-01-01", "2024-12-31")
 """The first and the last date of the stream behind the chains that ship with the package."""
 
@@ -45,9 +50,11 @@ class Chains(Job, command="answer chains"):
 
 
 class Holders(RunsModel, command="answer holders"):
-    """Ask a model who holds: log-likelihoods of the holders of each chain."""
+    """Ask a model who holds: log-likelihoods of the holders of each chain, or what it writes."""
 
     chains: Annotated[Path, "of `answer chains`"]
+    way: Annotated[Literal["likelihood", "written"], "how it is asked"] = "likelihood"
+    settings: Annotated[Settings, Key("edit", only=ASKING)]
     seed: Annotated[int, Key("seed")]
     output: Annotated[Output, Flag("PARQUET")]
 
@@ -56,18 +63,56 @@ class Holders(RunsModel, command="answer holders"):
 
         chains = read_chains(self.chains)
         with self.loaded() as model:
-            from factdrift.evaluation.ways.cutoff import ask
-            from factdrift.models.scoring import budget_of
-
-            rows = ask(model, chains, self.seed, budget_of(model))
+            rows = asked_of(model, self.settings, chains, self.way, self.seed)
         write_answers(rows, self.output)
         return f"{len(rows):,} chains asked"
 
 
-class Dates(Job, command="answer dates", beside="models"):
+class HoldersRequests(Job, command="answer holders-requests"):
+    """Write what a chat model is asked about who holds."""
+
+    chains: Annotated[Path, "of `answer chains`"]
+    way: Annotated[ChatWay, "how it is asked"] = "letter"
+    written: Annotated[str, Key("answer.prompts.written")]
+    seed: Annotated[int, Key("seed")]
+    # Another limit of the price or another server makes no request again.
+    settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
+    output: Annotated[Output, "requests", Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.questions.cutoff import read_chains
+        from factdrift.evaluation.ways.cutoff_chat import Put, write_requests
+
+        put = Put(self.way, self.written, self.seed)
+        rows = write_requests(read_chains(self.chains), put, self.settings, self.output)
+        return f"{self.output}: {rows:,} requests"
+
+
+class HoldersRead(Job, command="answer holders-read"):
+    """Read who holds from the answers of a chat model."""
+
+    chains: Annotated[Path, "of `answer chains`"]
+    way: Annotated[ChatWay, "how it was asked"] = "letter"
+    written: Annotated[str, Key("answer.prompts.written")]
+    seed: Annotated[int, Key("seed")]
+    model: Annotated[str, Key("chat.model")]
+    answers: Annotated[Path, "of `chat ask`", Flag("PARQUET")]
+    output: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.questions.cutoff import read_chains
+        from factdrift.evaluation.ways.cutoff_chat import Put, read_answers
+
+        put = Put(self.way, self.written, self.seed)
+        rows = read_answers(read_chains(self.chains), put, self.model, self.answers)
+        write_answers(rows, self.output)
+        return f"{len(rows):,} chains asked"
+
+
+class Dates(Job, command="answer dates"):
     """Write as of which dates models answer, from their answers; print and draw them."""
 
-    answers: Annotated[Paths, "of `answer holders`, a table per model", Flag("PARQUET")]
+    answers: Annotated[Paths, "of `answer holders`, a table per model and way", Flag("PARQUET")]
     dates: Annotated[tuple[datetime.date, ...], "of the stream's dumps, ascending"]
     seed: Annotated[int, Key("seed")]
     output: Annotated[Output, Flag("PARQUET")]
@@ -94,8 +139,7 @@ class Dates(Job, command="answer dates", beside="models"):
             told += rows
             own, periods = tables(rows, method)
             whole, quarters = whole + own, quarters + periods
-            relations = {row["relation"]: row["relation_label"] for row in rows}
-            said += [*lines(own, relations, maker_of(own[0]["model"])), ""] if own else []
+            said += [*lines(own, rows, maker_of(own[0]["model"])), ""] if own else []
         write_parquet(pa.Table.from_pylist(whole, TABLE), self.output)
         write_answers(told, self.out_answers)
         models = dict.fromkeys(row["model"] for row in whole)
@@ -108,16 +152,22 @@ class Cutoff(OfModel, command="cutoff"):
 
     Asks the model who holds some 1,200 offices and the like, which changed between 2012 and 2024, and finds
     the date at which its answers fit best. A chat model behind an address (--address) chooses by letters.
+    With `--way written` any model writes the name, and the first one that it gives as its answer counts.
     """
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(by_place=True)]
     chains: Annotated[Path, "of `answer chains`"] = CUTOFF_CHAINS
     dates: Annotated[tuple[str, ...], "the first and the last date of their stream"] = SAMPLE_DATES
+    way: Annotated[
+        Literal["likelihood", "letter", "written"] | None,
+        "how it is asked [default: as the kind of model allows]",
+    ] = None
     address: Annotated[str | None, "of a server with the OpenAI chat API", Flag("URL")] = None
     chat: Annotated[dict[str, Any] | None, "keys of the part `chat` of a configuration"] = None
     store: Annotated[Place, "folder of the store of answers"] = Path("chat_store")
     maker: Annotated[str | None, "the maker's own date, such as 2023-12 (default: makers.tsv)"] = None
-    settings: Annotated[Computing, Key("edit")]
+    written: Annotated[str, Key("answer.prompts.written")]
+    settings: Annotated[Settings, Key("edit")]
     threads: Annotated[int | None, "of the CPU (default: all)"] = None
     seed: Annotated[int, Key("seed")]
     answers: Annotated[Place | None, "write the answers, too", Flag("PARQUET")] = None
@@ -139,31 +189,43 @@ class Cutoff(OfModel, command="cutoff"):
         if not rows:
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
         maker = self.maker or maker_of(self.model)
-        relations = {row["relation"]: row["relation_label"] for row in told}
         draw(rows, quarters, self.output, {told[0]["model"]: maker} if maker else {})
-        return "\n".join([*lines(rows, relations, maker), "", f"picture: {self.output}"])
+        return "\n".join([*lines(rows, told, maker), "", f"picture: {self.output}"])
 
     def _of_model(self, chains: Rows) -> Rows:
+        way = self.way or "likelihood"
+        if way == "letter":
+            raise InputError(
+                "--way letter: only a chat model behind an address (--address) chooses by letters"
+            )
         with loaded(self, self.settings, self.threads or os.cpu_count() or 1) as model:
-            from factdrift.evaluation.ways.cutoff import ask
-            from factdrift.models.scoring import budget_of
-
-            return ask(model, chains, self.seed, budget_of(model))
+            return asked_of(model, self.settings, chains, way, self.seed)
 
     def _of_chat(self, chains: Rows) -> Rows:
         from factdrift.chat.ask import ask
-        from factdrift.chat.settings import Chat
         from factdrift.core.owned import scratch
-        from factdrift.evaluation.questions.cutoff import with_dates
-        from factdrift.evaluation.ways.cutoff_chat import read_answers, write_requests
+        from factdrift.evaluation.ways.cutoff_chat import Put, read_answers, write_requests
 
+        if self.way == "likelihood":
+            raise InputError("--way likelihood: a chat model gives none; leave it out, or give `written`")
         keys = {**(self.chat or {}), "model": self.model, "base_url": self.address}
         chat: Chat = read_settings(json.dumps(keys), Chat, "chat", "--chat")
-        asked = with_dates(chains, self.seed)
+        put = Put(self.way or "letter", self.written, self.seed)
         with scratch() as folder:
-            write_requests(asked, chat, self.seed, folder / "requests.parquet")
+            write_requests(chains, put, chat, folder / "requests.parquet")
             ask(folder / "requests.parquet", self.store, chat, folder / "answers.parquet", PRICES)
-            return read_answers(asked, self.model, self.seed, folder / "answers.parquet")
+            return read_answers(chains, put, self.model, folder / "answers.parquet")
+
+
+def asked_of(model: Loaded, settings: Settings, chains: Rows, way: str, seed: int) -> Rows:
+    """Rows of ANSWERS of a loaded model, by likelihood or in writing."""
+    from factdrift.evaluation.session import Session
+    from factdrift.evaluation.ways import cutoff, cutoff_written
+
+    session = Session(model, settings)
+    if way == "written":
+        return cutoff_written.ask(session, chains)
+    return cutoff.ask(model, chains, seed, session.budget)
 
 
 def write_answers(rows: Sequence[dict[str, Any]], path: Path) -> None:

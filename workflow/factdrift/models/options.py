@@ -1,14 +1,15 @@
 """Log-probabilities of many targets after the same prompts: each prompt runs once for all of them. Imports
 torch.
 
-The keys and values of a prompt are repeated for its targets, of which only the tokens behind the first one
-run. A model without keys and values in some block, or one that is `Loaded.alone`, runs every text in full.
+The keys and values of a prompt are repeated for its targets, of which only the tokens before the last one
+run. Where many prompts begin alike, or many targets of a prompt, their beginning runs once, too. A model
+without keys and values in some block, or one that is `Loaded.alone`, runs every text in full.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from torch import Tensor
 from factdrift.models.alignment import Sentence
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
+from factdrift.models.padding import padded
 from factdrift.models.scoring import BUDGET, score
 
 Prompt = tuple[int, ...]
@@ -50,6 +52,8 @@ def score_options(loaded: Loaded, sentences: Sequence[Sentence], budget: int = B
 
 
 Batch = list[tuple[Prompt, Sequence[Prompt]]]
+PASS = 128
+"""Tokens that could run in the time that each pass takes besides its own."""
 
 
 def _batches(of_prompt: dict[Prompt, list[Prompt]], budget: int) -> Iterator[Batch]:
@@ -80,42 +84,66 @@ def _batches(of_prompt: dict[Prompt, list[Prompt]], budget: int) -> Iterator[Bat
 
 
 def _means(loaded: Loaded, batch: Batch) -> Tensor:
-    """Mean log-probability of each target of the batch, in its order; float64."""
-    device, head = loaded.device, loaded.spec.head
-    rows = [(place, target) for place, (_, targets) in enumerate(batch) for target in targets]
-    ids = torch.tensor([prompt for prompt, _ in batch], device=device)
-    # Of rows with gaps between them torch would multiply one by one, each with a copy of the weights.
-    with hooked_before(loaded.model, {head: lambda hidden: hidden[:, -1:].contiguous()}):
-        output = loaded.model(input_ids=ids, use_cache=True)
-    owner = torch.tensor([place for place, _ in rows], device=device)
-    first = torch.tensor([target[0] for _, target in rows], device=device)
-    logits = output.logits[:, -1].float()
-    total = (logits[owner, first] - logits.logsumexp(1)[owner]).double()
-    long = [row for row, (_, target) in enumerate(rows) if len(target) > 1]
-    if long:
-        total[long] += _further(loaded, output.past_key_values, [rows[row] for row in long])
-    mean: Tensor = total / torch.tensor([len(target) for _, target in rows], device=device)
+    """Mean log-probability of each target of the batch, in its order; float64.
+
+    What texts have in common runs once: they run in parts, of which each has a row for each beginning up to
+    the part's end, and goes on from the keys and values of the part before.
+    """
+    device, width = loaded.device, len(batch[0][0])
+    texts = [(*prompt, *target) for prompt, targets in batch for target in targets]
+    total = torch.zeros(len(texts), dtype=torch.float64, device=device)
+    past: Any = None
+    above: dict[Prompt, int] = {}
+    begin = 0
+    for end in _ends(texts, width):
+        running = [place for place, text in enumerate(texts) if len(text) - 1 > begin]
+        own: dict[Prompt, int] = {}
+        logits: dict[tuple[int, int], int] = {}
+        wanted: list[tuple[int, int, int]] = []
+        for place in running:
+            text = texts[place]
+            row = own.setdefault(text[:-1][:end], len(own))
+            for at in range(max(begin, width - 1), min(end, len(text) - 1)):
+                wanted.append((place, logits.setdefault((row, at - begin), len(logits)), text[at + 1]))
+        if past is not None:
+            past.batch_select_indices(torch.tensor([above[ids[:begin]] for ids in own], device=device))
+        past, found = _run(loaded, [ids[begin:] for ids in own], list(logits) or [(0, 0)], past)
+        if wanted:
+            place_, row_, token = torch.tensor(wanted, device=device).T
+            each = found[row_, token] - found.logsumexp(1)[row_]
+            total.index_add_(0, place_, each.double())
+        above, begin = own, end
+    mean: Tensor = total / torch.tensor([len(text) - width for text in texts], device=device)
     return mean
 
 
-def _further(loaded: Loaded, past: Any, rows: Sequence[tuple[int, Prompt]]) -> Tensor:
-    """Sum of the log-probabilities of the tokens behind the first one of each target."""
-    device = loaded.device
-    past.batch_select_indices(torch.tensor([place for place, _ in rows], device=device))
-    steps = max(len(target) for _, target in rows) - 1
+def _ends(texts: Sequence[Prompt], width: int) -> list[int]:
+    """Where the parts of texts end, so that they take least: of the prompts, and of what follows them."""
+    prompts = {text[:width] for text in texts}
+    return _cheapest(prompts, 0) + _cheapest({text[:-1] for text in texts}, width)
+
+
+def _cheapest(texts: Collection[Prompt], begin: int) -> list[int]:
+    """The ends after `begin` for which padded tokens and passes (PASS) take least, by dynamic programming."""
+    last = max(map(len, texts))
+    least: list[tuple[int, list[int]]] = [(0, [])]
+    for end in range(begin + 1, last + 1):
+        found = []
+        for start in range(begin, end):
+            own = {text[:end] for text in texts if len(text) > start}
+            before, ends = least[start - begin]
+            found.append((before + PASS + len(own) * (max(map(len, own)) - start), [*ends, end]))
+        least.append(min(found))
+    return least[-1][1]
+
+
+def _run(
+    loaded: Loaded, rows: Sequence[Prompt], places: Sequence[tuple[int, int]], past: Any
+) -> tuple[Any, Tensor]:
+    """Keys and values after the rows; logits at places (row, token), [places, vocabulary], float32."""
+    row, token = torch.tensor(places, device=loaded.device).T
     # Padding follows the tokens that count, which cannot see it.
-    ids = torch.tensor(
-        [[*target[:-1], *[0] * (steps + 1 - len(target))] for _, target in rows], device=device
-    )
-    wanted = [
-        (row, place, target[place + 1])
-        for row, (_, target) in enumerate(rows)
-        for place in range(len(target) - 1)
-    ]
-    row, place, token = torch.tensor(wanted, device=device).T
-    slicing = {loaded.spec.head: lambda hidden: hidden[row, place].unsqueeze(0)}
-    with hooked_before(loaded.model, slicing):
+    ids = padded(rows, loaded.device)
+    with hooked_before(loaded.model, {loaded.spec.head: lambda hidden: hidden[row, token].unsqueeze(0)}):
         output = loaded.model(input_ids=ids, past_key_values=past, use_cache=True)
-    logits = output.logits[0].float()
-    each = (logits.gather(1, token[:, None])[:, 0] - logits.logsumexp(1)).double()
-    return torch.zeros(len(rows), dtype=torch.float64, device=device).index_add(0, row, each)
+    return output.past_key_values, output.logits[0].float()

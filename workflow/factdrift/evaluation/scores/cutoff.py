@@ -271,11 +271,11 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
     """Rows of QUARTERS without the names of model, way and reading, in the order of time."""
     seen: list[tuple[str, str, bool, bool]] = []
     for row in rows:
-        if row["scores"] is None:
-            continue
-        score = np.array(row["scores"])
+        score = np.array(row["scores"] or _chosen(row))
         neutral = np.array(row["neutral"] if row["neutral"] is not None else np.zeros(len(score)))
         for change in changes(row):
+            if score[change.after] == score[change.before]:
+                continue
             year, month = divmod(change.day // 100, 100)
             quarter, exact = f"{year}-Q{(month + 2) // 3}", f"{year}-{month:02d}"
             later = score[change.after] > score[change.before]
@@ -302,6 +302,11 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
         yield {**row, "above": above}
 
 
+def _chosen(row: Row) -> list[float]:
+    """1 for the holder that was chosen, 0 for all others, of whom nothing is known."""
+    return [float(place == row["choice"]) for place in range(len(row["holders"]))]
+
+
 def holm(values: Sequence[float], level: float = 0.05) -> list[bool]:
     """Which hypotheses are refused at a family-wise level, by Holm's step-down procedure."""
     refused = [False] * len(values)
@@ -315,16 +320,16 @@ def holm(values: Sequence[float], level: float = 0.05) -> list[bool]:
 def cutoffs_of(path: Path) -> dict[str, Cutoff]:
     """Model -> between which days it is open what it knows, by the plain reading of a table of TABLE.
 
-    Models without a date have none, nor has one whose readings disagree, which is said. Raises InputError if
-    the table has other columns.
+    Models without a date have none, nor has one whose readings disagree, which is said. What a model has
+    written counts only if it was asked in no other way. Raises InputError if the table has other columns.
     """
     table = pq.read_table(path)
     if table.schema.names != TABLE.names:
         raise InputError(f"{path}: its columns must be {', '.join(TABLE.names)}; make it with `answer dates`")
     readings: dict[str, dict[str, Row]] = {"plain": {}, "calibrated": {}}
-    for row in table.to_pylist():
+    for row in sorted(table.to_pylist(), key=lambda row: row["way"] == "written"):
         if row["subset"] == "all" and row["reading"] in readings:
-            readings[row["reading"]][row["model"]] = row
+            readings[row["reading"]].setdefault(row["model"], row)
     found = {}
     for model, row in readings["plain"].items():
         if model in readings["calibrated"] and disagree(row, readings["calibrated"][model]):

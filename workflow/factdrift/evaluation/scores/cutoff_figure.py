@@ -12,6 +12,7 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 from factdrift.core.owned import atomic_path
+from factdrift.evaluation.scores.cutoff_text import message
 
 Row = Mapping[str, Any]
 
@@ -57,7 +58,7 @@ def draw(rows: Sequence[Row], quarters: Sequence[Row], path: Path, makers: Mappi
             said: Any = _month(maker)
             axis.axvline(said, color="tab:red", linestyle="--", label=f"its maker says {maker}")
         axis.axhline(0.5, color="0.6", linewidth=0.8, linestyle="--")
-        axis.set(title=f"{_message(row)} ({row['way']})", ylim=(0, 1))
+        axis.set(title=f"{message(row)} ({row['way']})", ylim=(0, 1))
         axis.set(ylabel="share that prefers\nthe later holder", xlabel="time of the change")
         axis.annotate(
             "chance",
@@ -76,15 +77,6 @@ def draw(rows: Sequence[Row], quarters: Sequence[Row], path: Path, makers: Mappi
         metadata = {"Date": None} if path.suffix == ".svg" else None
         figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
     pyplot.close(figure)
-
-
-def _message(row: Row) -> str:
-    match row["verdict"]:
-        case "none":
-            return f"{row['model']}: no date can be told"
-        case "date":
-            return f"{row['model']} answers as of {row['date']}"
-    return f"{row['model']} answers as of a day {row['verdict']} the chains"
 
 
 def _middle(period: str) -> datetime.date:

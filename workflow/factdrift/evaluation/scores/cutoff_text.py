@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,11 +12,23 @@ from factdrift.evaluation.scores.cutoff import disagree
 
 Row = Mapping[str, Any]
 
+UNANSWERED = {
+    "order": "changed with the order of the options",
+    "no_letter": "had no letter",
+    "too_many": "more holders than letters",
+    "unnamed": "named none of the holders",
+    "failed": "requests failed",
+    "too_long": "too long for the model",
+    "not_finite": "the output is not finite",
+}
+"""Why a chain has no answer, in words."""
+
 SUBSETS = {"relation": "relation", "popularity": "popularity", "wording": "wording"}
 
 
-def lines(rows: Sequence[Row], relations: Mapping[str, str], maker: str = "") -> Iterator[str]:
-    """The lines about one model and way: rows of TABLE, and the name of each relation."""
+def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "") -> Iterator[str]:
+    """The lines about one model and way: rows of TABLE, from rows of ANSWERS."""
+    relations = {row["relation"]: row["relation_label"] for row in answers}
     whole = {row["reading"]: row for row in rows if row["subset"] == "all"}
     plain = whole["plain"]
     yield f"{plain['model']} ({plain['way']}): {verdict(plain)}"
@@ -23,7 +36,7 @@ def lines(rows: Sequence[Row], relations: Mapping[str, str], maker: str = "") ->
         yield f"  latest knowledge: {plain['latest']}"
     if maker:
         yield f"  its maker says: {maker}"
-    yield f"  {plain['chains']:,} chains asked, {plain['informative']:,} answered"
+    yield f"  {plain['chains']:,} chains asked, {plain['informative']:,} answered{unanswered(answers)}"
     if plain["verdict"] != "none":
         yield (
             f"  what it knows of single facts is spread by {counted(round(plain['tau']), 'days')} around the "
@@ -54,25 +67,33 @@ def lines(rows: Sequence[Row], relations: Mapping[str, str], maker: str = "") ->
         yield from grid(("", "chains", "date", "95 % interval", "days from all"), table)
 
 
+def unanswered(answers: Sequence[Row]) -> str:
+    """`; 3 named none of the holders`: how many chains have no answer for which reason."""
+    reasons = Counter(row["reason"] for row in answers if row["died"] is None and row["reason"])
+    return "".join(f"; {count:,} {UNANSWERED.get(name, name)}" for name, count in reasons.most_common())
+
+
 def verdict(row: Row) -> str:
     """`2021-01-05 [2020-12-28, 2021-01-11]`, `after 2024-12-31`, or that no date can be told."""
-    match row["verdict"]:
-        case "date":
-            return f"{row['date']} {interval(row)}"
-        case "none":
-            return f"no date can be told (p {row['p']:.3f})"
-    return short(row)
+    if row["verdict"] == "none":
+        return f"no date can be told (p {row['p']:.3f})"
+    return f"{short(row)} {interval(row)}".rstrip()
+
+
+def message(row: Row) -> str:
+    """`gpt2 answers as of 2021-01-05`, or that no date can be told."""
+    if row["verdict"] == "none":
+        return f"{row['model']}: no date can be told"
+    return f"{row['model']} answers as of {'' if row['verdict'] == 'date' else 'a day '}{short(row)}"
 
 
 def short(row: Row) -> str:
     match row["verdict"]:
-        case "date":
-            return str(row["date"])
         case "before":
             return f"before {row['first_date']}"
         case "after":
             return f"after {row['last_date']}"
-    return "none"
+    return row.get("date") or "none"
 
 
 def interval(row: Row) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from factdrift.evaluation.questions.cutoff import ANSWERS, with_dates
+from factdrift.evaluation.questions.cutoff import with_dates
+from factdrift.evaluation.ways.cutoff_rows import about
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.loaded import Loaded
 from factdrift.models.options import score_options
@@ -27,12 +28,13 @@ def others_of(chains: Sequence[Row], seed: int) -> dict[str, list[str]]:
     """Chain -> NEUTRAL prompts of other subjects of its relation, fewer where there are not as many.
 
     The subjects are drawn once a relation, so that most prompts are the same for all of its chains. Their
-    wordings take turns.
+    wordings take turns. A row about a date of death, which has no calibrated reading, has none.
     """
     prompts: dict[str, dict[str, Sequence[str]]] = defaultdict(dict)
     for row in chains:
-        prompts[row["relation"]][row["chain"]] = row["prompts"]
-    found = {}
+        if row["died"] is None:
+            prompts[row["relation"]][row["chain"]] = row["prompts"]
+    found: dict[str, list[str]] = {row["chain"]: [] for row in chains}
     for relation, own in prompts.items():
         drawn = random.Random(f"{seed}/{relation}").sample(sorted(own), min(NEUTRAL + 1, len(own)))
         said = {chain: own[chain][place % len(own[chain])] for place, chain in enumerate(drawn)}
@@ -95,13 +97,7 @@ def _answer(
         values = [[known[prompt, label] for label in labels] for prompt in whole]
         return np.array(values, np.float64).reshape(-1, len(labels))
 
-    names = ("chain", "subject", "relation", "subject_label", "relation_label", "popularity", "died")
-    base = {
-        **dict.fromkeys(ANSWERS.names),
-        "model": model,
-        "way": "likelihood",
-        **{name: row[name] for name in (*names, "holders")},
-    }
+    base = about(row, model, "likelihood")
     own, neutral = table(prompts), table(others)
     if not len(own):
         why = (reasons.get((prompt, label)) for prompt in prompts for label in labels)

@@ -1,27 +1,28 @@
-"""Asks a chat model who holds: letters before the holders of each chain, in two orders."""
+"""Asks a chat model who holds: letters before the holders of each chain, in two orders, or in writing."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.chat.requests import build_body
-from factdrift.chat.settings import Chat
+from factdrift.chat.settings import Form
 from factdrift.chat.store import ANSWERED
 from factdrift.chat.tables import ANSWERS, REQUESTS
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.questions.cutoff import ANSWERS as TABLE
+from factdrift.evaluation.questions.cutoff import with_dates
+from factdrift.evaluation.questions.prompts import filled
+from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.ways.cutoff_rows import Row, about, written
 from factdrift.words.templates import BLANK
-
-Row = dict[str, Any]
 
 ORDERS = 2
 PROMPT = """Complete the sentence with one of the options.
@@ -33,6 +34,31 @@ _LETTER = re.compile(r"(?<![\w&.])([A-Z])(?![\w&'’]| [a-z])")
 """A letter alone; not the first word of a sentence ("I cannot", "A former")."""
 
 
+class Put(NamedTuple):
+    """How chains are put to a chat model: `letter` or `written`, with the prompt of the latter."""
+
+    way: str
+    prompt: str
+    seed: int
+
+    def rows(self, chains: Sequence[Row]) -> list[Row]:
+        """The chains, by letter with dates of death to choose from, in writing without these."""
+        if self.way == "letter":
+            return with_dates(chains, self.seed)
+        return [row for row in chains if row["died"] is None]
+
+    def texts(self, row: Row) -> Iterator[tuple[str, str]]:
+        """The name and the text of each request about a chain; none if it has more holders than letters."""
+        if self.way == "written":
+            yield row["chain"], filled(self.prompt, Question(row["chain"], prompt=row["prompts"][0]))
+        elif len(row["holders"]) <= len(ascii_uppercase):
+            for number, places in enumerate(orders(row, self.seed)):
+                labels = [row["holders"][place]["label"] for place in places]
+                options = "\n".join(map("{}. {}".format, ascii_uppercase, labels))
+                text = PROMPT.format(cloze=row["prompts"][0], blank=BLANK, options=options)
+                yield f"{row['chain']} {number}", text
+
+
 def orders(row: Row, seed: int) -> list[list[int]]:
     """Places of the holders in the order of their letters: drawn by seed and chain, then the reverse."""
     places = list(range(len(row["holders"])))
@@ -40,67 +66,45 @@ def orders(row: Row, seed: int) -> list[list[int]]:
     return [places, places[::-1]]
 
 
-def write_requests(chains: Sequence[Row], chat: Chat, seed: int, output: Path) -> int:
-    """Writes REQUESTS, ORDERS a chain; returns their number. See `with_dates` for dates of death."""
-    rows = []
-    for row in _asked(chains):
-        for number, places in enumerate(orders(row, seed)):
-            said = PROMPT.format(
-                cloze=row["prompts"][0],
-                blank=BLANK,
-                options="\n".join(
-                    f"{letter}. {row['holders'][place]['label']}"
-                    for letter, place in zip(ascii_uppercase, places, strict=False)
-                ),
-            )
-            body = build_body(chat, [{"role": "user", "content": said}])
-            rows.append({"request": f"{row['chain']} {number}", "body": body})
+def write_requests(chains: Sequence[Row], put: Put, chat: Form, output: Path) -> int:
+    """Writes REQUESTS, ORDERS a chain by letter, one in writing; returns their number."""
+    rows = [
+        {"request": name, "body": build_body(chat, [{"role": "user", "content": text}])}
+        for row in put.rows(chains)
+        for name, text in put.texts(row)
+    ]
     return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
 
 
-def _asked(chains: Sequence[Row]) -> list[Row]:
-    return [row for row in chains if len(row["holders"]) <= len(ascii_uppercase)]
-
-
-def read_answers(chains: Sequence[Row], model: str, seed: int, answers: Path) -> list[Row]:
-    """Rows of ANSWERS of `ways.cutoff`. An answer that changes with the order of the options is none.
+def read_answers(chains: Sequence[Row], put: Put, model: str, answers: Path) -> list[Row]:
+    """Rows of ANSWERS of `questions.cutoff`. A letter that changes with the order of the options is none.
 
     Raises InputError if the answers are to other requests.
     """
     found = {row["request"]: row for row in pq.read_table(answers, schema=ANSWERS).to_pylist()}
-    asked = _asked(chains)
-    if found.keys() != {f"{row['chain']} {number}" for row in asked for number in range(ORDERS)}:
+    rows = put.rows(chains)
+    asked = [[name for name, _ in put.texts(row)] for row in rows]
+    if found.keys() != {name for names in asked for name in names}:
         raise InputError(f"{answers}: these are no answers to the questions about these chains; ask again")
-    names = (
-        "chain",
-        "subject",
-        "relation",
-        "subject_label",
-        "relation_label",
-        "popularity",
-        "died",
-        "holders",
-    )
-    rows = []
-    for row in asked:
-        chosen, reason = set(), None
-        for number, places in enumerate(orders(row, seed)):
-            answer = found[f"{row['chain']} {number}"]
-            if answer["status"] != ANSWERED:
-                reason = "failed"
-            chosen.add(_choice(answer["content"] or "", places))
-        told: Row = (
-            dict.fromkeys(TABLE.names)
-            | {"model": model, "way": "letter"}
-            | {name: row[name] for name in names}
-        )
-        if reason or None in chosen:
-            rows.append({**told, "reason": reason or "no_letter"})
-        elif len(chosen) > 1:
-            rows.append({**told, "reason": "order"})
-        else:
-            rows.append({**told, "choice": chosen.pop()})
-    return rows
+    return [
+        _read(row, put, model, [found[name] for name in names])
+        for row, names in zip(rows, asked, strict=True)
+    ]
+
+
+def _read(row: Row, put: Put, model: str, answers: Sequence[Row]) -> Row:
+    base = about(row, model, put.way)
+    if not answers:
+        return {**base, "reason": "too_many"}
+    if any(answer["status"] != ANSWERED for answer in answers):
+        return {**base, "reason": "failed"}
+    said: list[str] = [answer["content"] or answer["refusal"] or "" for answer in answers]
+    if put.way == "written":
+        return written(row, model, said[0])
+    chosen = set(map(_choice, said, orders(row, put.seed)))
+    if None in chosen:
+        return {**base, "reason": "no_letter"}
+    return {**base, "reason": "order"} if len(chosen) > 1 else {**base, "choice": chosen.pop()}
 
 
 def _choice(said: str, places: Sequence[int]) -> int | None:

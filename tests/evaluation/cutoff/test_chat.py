@@ -1,0 +1,187 @@
+"""A chat model who holds: through a real server, the store, and the command."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.chat_server import ChatServer, chat_serving
+
+from factdrift.chat.settings import Chat
+from factdrift.chat.tables import ANSWERS as CHAT_ANSWERS
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.core.keys import default_of, read_settings
+from factdrift.core.paths import CUTOFF_CHAINS
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.questions.cutoff import ANSWERS, CHAINS, read_chains, with_dates
+from factdrift.evaluation.ways.cutoff_chat import Put, read_answers, write_requests
+
+Row = dict[str, Any]
+CHAT: Chat = read_settings(json.dumps({"model": "m"}), Chat, "chat", "--chat")
+LETTER = Put("letter", "", 5)
+WRITTEN = Put("written", default_of("answer.prompts.written"), 5)
+
+
+def some(every: int) -> list[Row]:
+    return read_chains(CUTOFF_CHAINS)[::every]
+
+
+def answered(chains: list[Row], put: Put, tmp_path: Path, answer: Any) -> list[Row]:
+    """Rows of ANSWERS from answers that a function gives to the text of a request."""
+    requests = tmp_path / "requests.parquet"
+    write_requests(chains, put, CHAT, requests)
+    rows = []
+    for request in pq.read_table(requests).to_pylist():
+        said = json.loads(request["body"])["messages"][0]["content"]
+        row: Row = dict.fromkeys(CHAT_ANSWERS.names)
+        rows.append({**row, "request": request["request"], "status": "answered", "content": answer(said)})
+    answers = tmp_path / "answers.parquet"
+    write_parquet(pa.Table.from_pylist(rows, CHAT_ANSWERS), answers)
+    return read_answers(chains, put, "m", answers)
+
+
+def options_of(said: str) -> dict[str, str]:
+    """Letter -> option."""
+    return dict(line.split(". ", 1) for line in said.splitlines() if line[1:3] == ". ")
+
+
+def test_the_letter_of_a_holder_in_both_orders_is_the_choice(tmp_path: Path) -> None:
+    def first_name(said: str) -> str:
+        options = options_of(said)
+        return min(options, key=lambda letter: options[letter])
+
+    rows = answered(some(40), LETTER, tmp_path, first_name)
+    assert [row["chain"] for row in rows] == [row["chain"] for row in with_dates(some(40), 5)]
+    for row in rows:
+        labels = [holder["label"] for holder in row["holders"]]
+        assert labels[row["choice"]] == min(labels)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"), [("A", "order"), ("I cannot say", "no_letter"), ("Z", "no_letter")]
+)
+def test_a_letter_that_depends_on_the_order_is_no_answer(tmp_path: Path, said: str, reason: str) -> None:
+    rows = answered(some(80), LETTER, tmp_path, lambda _: said)
+    assert {(row["choice"], row["reason"]) for row in rows} == {(None, reason)}
+
+
+def test_a_chain_with_more_holders_than_letters_is_counted(tmp_path: Path) -> None:
+    (chain, *_) = some(80)
+    holder = chain["holders"][0]
+    many = {**chain, "holders": [{**holder, "label": f"{holder['label']} {number}"} for number in range(27)]}
+    rows = answered([many, some(80)[1]], LETTER, tmp_path, lambda _: "A")
+    assert [row["reason"] for row in rows] == ["too_many", "order"]
+
+
+def test_the_holder_that_a_chat_model_writes_is_the_choice(tmp_path: Path) -> None:
+    chains = some(80)
+    last = {row["prompts"][0]: row["holders"][-1]["label"] for row in chains}
+
+    def write(said: str) -> str:
+        (prompt,) = [prompt for prompt in last if prompt in said]
+        return f"It is {last[prompt]}."
+
+    rows = answered(chains, WRITTEN, tmp_path, write)
+    assert [row["chain"] for row in rows] == [row["chain"] for row in chains if row["died"] is None]
+    assert all(row["choice"] == len(row["holders"]) - 1 for row in rows)
+    assert all(row["output"].startswith("It is ") for row in rows)
+    unsure = answered(chains, WRITTEN, tmp_path, lambda _: "I do not know.")
+    assert {(row["choice"], row["reason"]) for row in unsure} == {(None, "unnamed")}
+
+
+def test_answers_to_other_requests_are_refused(tmp_path: Path) -> None:
+    answered(some(80), LETTER, tmp_path, lambda _: "A")
+    for chains, put in ((some(60), LETTER), (some(80), WRITTEN)):
+        with pytest.raises(InputError, match="ask again"):
+            read_answers(chains, put, "m", tmp_path / "answers.parquet")
+
+
+DAY = datetime.date(2018, 6, 15)
+
+
+class Living:
+    """Answers as of DAY; to every twentieth chain with the first letter."""
+
+    def __init__(self, chains: list[Row]):
+        self.holder: dict[str, str] = {}
+        self.lazy: set[str] = set()
+        day = int(DAY.strftime("%Y%m%d"))
+        for number, row in enumerate(chains):
+            for holder in row["holders"]:
+                spans = [(each["first"] or 0, each["last"] or 99999999) for each in holder["tenures"]]
+                if any(first <= day <= last for first, last in spans):
+                    self.holder[row["prompts"][0]] = holder["label"]
+            if number % 20 == 0 and row["died"] is None:
+                self.lazy.add(row["prompts"][0])
+
+    def __call__(self, body: Row) -> str:
+        said = body["messages"][0]["content"]
+        prompt = next((line.removesuffix(" ____") for line in said.splitlines() if line.endswith("____")), "")
+        options = options_of(said)
+        if not options:
+            cloze = said.rpartition(": ")[2]
+            return f"{self.holder.get(cloze, 'I do not know')}."
+        if prompt in self.lazy:
+            return "A"
+        return next((letter for letter, name in options.items() if name == self.holder.get(prompt)), "None")
+
+
+@pytest.fixture(scope="module")
+def chains() -> list[Row]:
+    return some(3)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, chains: list[Row]) -> Iterator[ChatServer]:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with chat_serving(answer=Living(chains)) as serving:
+        yield serving
+
+
+def command(folder: Path, url: str, *more: str) -> list[str]:
+    given = ["--chains", str(folder / "chains.parquet"), "--address", url, "--store", str(folder / "store")]
+    return ["cutoff", "loopback", *given, "-o", str(folder / "date.svg"), *more]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["letter", "written"])
+def test_the_date_of_a_chat_model_is_found_and_its_store_replayed(
+    way: str, tmp_path: Path, server: ChatServer, chains: list[Row], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_parquet(pa.Table.from_pylist(chains, CHAINS), tmp_path / "chains.parquet")
+    kept = [tmp_path / f"{name}.parquet" for name in ("live", "replayed")]
+    live = command(tmp_path, server.url, "--way", way, "--answers", str(kept[0]))
+    assert main(live) == 0
+    said, picture = capsys.readouterr().out, (tmp_path / "date.svg").read_bytes()
+    first = next(line for line in said.splitlines() if line.startswith(f"loopback ({way}): "))
+    date, low, high = first.replace("[", "").replace("]", "").replace(",", "").split()[-3:]
+    assert low <= DAY.isoformat() <= high
+    assert abs(datetime.date.fromisoformat(date) - DAY).days <= 21
+    assert "latest knowledge: 201" in said
+    assert picture.count(b"<use") > 20
+    rows = pq.read_table(kept[0], schema=ANSWERS).to_pylist()
+    lazy = server.answer.lazy if way == "letter" else set()  # type: ignore[attr-defined]
+    turned = {row["chain"] for row in rows if row["reason"] == "order"}
+    assert turned == {row["chain"] for row in chains if row["prompts"][0] in lazy}
+    assert f"{len(turned)} changed with the order" in said or way == "written"
+    # Without the server, from the store alone.
+    calls = dict(server.calls)
+    again = command(tmp_path, "http://127.0.0.1:9/v1", "--way", way, "--answers", str(kept[1]))
+    assert main([*again, "--chat", json.dumps({"mode": "replay"})]) == 0
+    assert kept[0].read_bytes() == kept[1].read_bytes()
+    assert (tmp_path / "date.svg").read_bytes() == picture
+    assert [line for line in capsys.readouterr().out.splitlines() if line in said.splitlines()]
+    assert dict(server.calls) == calls
+
+
+def test_a_chat_model_gives_no_likelihoods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_parquet(pa.Table.from_pylist(some(80), CHAINS), tmp_path / "chains.parquet")
+    assert main(command(tmp_path, "http://127.0.0.1:9/v1", "--way", "likelihood")) == 1
+    assert "--way likelihood: a chat model gives none" in capsys.readouterr().err
