@@ -94,6 +94,12 @@ PROBES = _schema(
     exact=FLAG,
     reason=TEXT,
 )
+_ANSWERS = pa.list_(pa.struct(_schema(id__label=TEXT, aliases=pa.list_(TEXT))))
+RIPPLES = _schema(
+    subject__relation__criterion__kind__prompt=TEXT,
+    answers__stale=_ANSWERS,
+    conditions=pa.list_(pa.struct(_schema(prompt=TEXT, answers=_ANSWERS))),
+)
 METHODS = ("none", "ft", "ft_l", "rome", "memit", "prompt")
 
 
@@ -133,6 +139,7 @@ class Synthetic:
             self._triples(bucket)
         self._dataset()
         self._neighbours()
+        self._ripples()
         self._answers()
 
     def _name(self, bucket: int) -> str:
@@ -281,6 +288,22 @@ class Synthetic:
             write_parquet(
                 pa.RecordBatchReader.from_batches(FACTS, batches(table)), self.pair / f"{name}.parquet"
             )
+
+    def _ripples(self) -> None:
+        """Five probes of each update."""
+
+        def probes() -> Iterator[dict[str, Any]]:
+            criteria = ("specific", "alias", "logical", "neighbor", "history_old")
+            labels = self.labels(self.subjects).to_pylist()
+            for number, relation, label in zip(self.subjects, self.relation, labels, strict=True):
+                answers = [{"label": label}]
+                fact = {"prompt": f"What {label} has is ____", "answers": answers}
+                named = {"subject": f"Q{number}", "relation": f"P{relation}", "stale": answers}
+                for place, criterion in enumerate(criteria):
+                    yield named | fact | {"criterion": criterion, "conditions": [fact] * (place % 2)}
+
+        path = self.pair / "ripples.parquet"
+        write_parquet(pa.RecordBatchReader.from_batches(RIPPLES, _batched(probes(), RIPPLES)), path)
 
     def _answers(self) -> None:
         edited = [(int(s), int(r)) for s, r in zip(self.subjects[: self.edits], self.relation, strict=False)]

@@ -156,7 +156,7 @@ rule ripple_scores:
     """What follows from updates, in all states: the shares right by criterion, as table, text and figure."""
     input:
         models_=some_models,
-        probes="results/{pair}/ripples.parquet",
+        probes=ripple_probes(),
         answers=answered("ripples", lambda name: [*UNEDITED, *editing(name)], "answers.parquet"),
     output:
         output="results/{pair}/ripple_scores.parquet",

@@ -22,7 +22,7 @@ rule edit_dataset:
     resources:
         **request("edit dataset"),
     params:
-        **given("edit dataset", limit=edit_limit()),
+        **given("edit dataset", limit=edit_limit(), new_date=lambda wildcards: date_of(wildcards, "new")),
     shell:
         job("edit dataset")
 

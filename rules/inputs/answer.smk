@@ -25,14 +25,14 @@ LM_EVAL_QUESTIONS = {
 
 
 def answer_states(name):
-    """The states in which a model is asked TempRIPPLE's items."""
+    """The states in which a model is asked TempRIPPLE's items, and questions with a date."""
     return [*UNEDITED, *(method for method in answer_methods() if method in PLAN.methods(name))]
 
 
 def asof_files():
-    """The answers of each model, and of the chat model, to questions with a date."""
+    """The answers of each model in all states, and of the chat model, to questions with a date."""
     chat = [f"{PAIR}/evaluation/chat/asof/read.parquet"] if config["answer"]["chat"] else []
-    return chat + answered("asof", lambda name: UNEDITED, "answers.parquet", STREAM)
+    return chat + answered("asof", answer_states, "answers.parquet", STREAM)
 
 
 def answer_files(form):

@@ -9,6 +9,11 @@ KLOB = records()["klob"].questions
 EDITS = records()["updates"].questions[0]
 
 
+def ripple_probes():
+    """The probes of the updates: the user's, or those of the pair."""
+    return config["edit"]["ripples"] or records()["ripples"].questions[0]
+
+
 def tables_of(record, **own):
     """The fields of `evaluate` that a benchmark has: its tables, and how it is asked."""
     tables = {
@@ -19,6 +24,7 @@ def tables_of(record, **own):
 
 
 QUESTIONS = {name: tables_of(record) for name, record in records().items() if not record.of_stream}
+QUESTIONS["ripples"]["questions"] = [ripple_probes(), EDITS]
 QUESTIONS["blocks"] = {
     "benchmark": "updates",
     "questions": ["results/{pair}/locate/edits.parquet"],

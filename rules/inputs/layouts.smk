@@ -1,8 +1,9 @@
 """What each layout takes from tables beside the dataset."""
 
 LAYOUT_TABLES = {
-    "counterfact": {"shared": "shared_objects"},
-    "easyedit": {"facts": "tempripple/tr_facts", "related": "tempripple/tr_related"},
+    "counterfact": {"shared": "shared_objects", "ripples": "ripples"},
+    "easyedit": {"facts": "tempripple/tr_facts", "related": "tempripple/tr_related", "ripples": "ripples"},
+    "rippleedits": {"ripples": "ripples"},
     "wikibigedit": {"facts": "tempripple/tr_facts", "related": "tempripple/tr_related"},
     "zsre": {},
 }
@@ -19,4 +20,4 @@ def layout_tables():
 
         return of
 
-    return {field: table(field) for field in ("shared", "facts", "related")}
+    return {field: table(field) for field in ("shared", "facts", "related", "ripples")}

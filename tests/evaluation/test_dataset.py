@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,10 @@ def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="lacks scenario"):
         write_edits(path, tmp_path / "edits.parquet", Choice())
     assert not (tmp_path / "edits.parquet").exists()
+
+
+def test_a_dated_edit_states_the_month_and_is_asked_without_it(tmp_path: Path) -> None:
+    plain = rows(edits(tmp_path))
+    dated = rows(edits(tmp_path, dated=datetime.date(2023, 2, 27)))
+    assert dated[0]["prompt"] == "As of February 2023, the head of government of Atlantis is"
+    assert [row | {"prompt": None} for row in dated] == [row | {"prompt": None} for row in plain]

@@ -12,10 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import InputError
+from factdrift.evaluation.layouts.beside import Beside
 from factdrift.evaluation.layouts.files import LAYOUTS, export, load
 from factdrift.evaluation.layouts.rows import SCHEMA
 
 Row = dict[str, Any]
+PROBED = Beside(ripples={})
+"""A table without probes, which rippleedits is not written without."""
 
 # The examples are those of the projects' documentation, shortened.
 COUNTERFACT = {
@@ -182,7 +185,7 @@ def neighbors(row: Row) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_there_and_back(layout: str, dataset: Path, tmp_path: Path) -> None:
-    assert export(dataset, layout, tmp_path / "theirs.json")[:2] == (2, 0)
+    assert export(dataset, layout, tmp_path / "theirs.json", PROBED)[:2] == (2, 0)
     assert load(tmp_path / "theirs.json", layout, tmp_path / "back.parquet") == (2, 0)
     assert read(tmp_path / "back.parquet") == read(dataset)
     assert pq.read_schema(tmp_path / "back.parquet").equals(SCHEMA)
@@ -190,7 +193,7 @@ def test_there_and_back(layout: str, dataset: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_fields_count_more_than_what_stands_beside_them(layout: str, dataset: Path, tmp_path: Path) -> None:
-    export(dataset, layout, tmp_path / "theirs.json")
+    export(dataset, layout, tmp_path / "theirs.json", PROBED)
     records = json.loads((tmp_path / "theirs.json").read_text(encoding="utf-8"))
     changed = json.loads(json.dumps(records[0]).replace("Olaf Scholz", "Somebody"))
     changed["factdrift"] = records[0]["factdrift"]
@@ -301,8 +304,9 @@ def test_what_does_not_fit_is_left_out_and_counted(tmp_path: Path) -> None:
     nameless = update() | {"update_prompt": "The chancellor is ____"}
     path = tmp_path / "wfd.parquet"
     pq.write_table(pa.Table.from_pylist([update(), two, lonely, nameless], SCHEMA), path)
-    counts = {layout: export(path, layout, tmp_path / f"{layout}.json")[:2] for layout in LAYOUTS}
-    assert counts == {"counterfact": (2, 2), "easyedit": (3, 1), "wikibigedit": (2, 2), "zsre": (2, 2)}
+    counts = {layout: export(path, layout, tmp_path / f"{layout}.json", PROBED)[:2] for layout in LAYOUTS}
+    counted = {"counterfact": (2, 2), "easyedit": (3, 1), "wikibigedit": (2, 2), "zsre": (2, 2)}
+    assert counts == counted | {"rippleedits": (3, 1)}
 
 
 def test_records_with_an_empty_field_are_left_out_where_it_is_needed(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ from factdrift.wikifactdiff.export import export
 pytestmark = pytest.mark.slow
 
 PAIR = "2021-01-04_2023-02-27"
-LAYOUT_FILES = ("counterfact", "easyedit", "wikibigedit", "zsre", "mquake")
+LAYOUT_FILES = ("counterfact", "easyedit", "rippleedits", "wikibigedit", "zsre", "mquake")
 ROWS = 250
 
 

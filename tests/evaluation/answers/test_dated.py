@@ -91,3 +91,34 @@ def test_a_model_is_asked_as_it_is_asked_tempripple(items: Path):
         rows = [row for row in job.rows() if row["way"] == way]
         assert {row["question"] for row in rows} == asked
         assert all(len(row["logprobs"]) == 4 for row in rows if way == "loglik")
+
+
+def test_states_are_compared_on_what_all_are_asked(items: Path):
+    asked = {item["date"]: item for item in pq.read_table(items).to_pylist() if item["precision"] == "year"}
+    right = {
+        "none": {"2012": True, "2017": True, "2020": False},
+        "context": {"2012": True, "2017": False, "2020": True},
+        "rome": {"2017": False, "2020": True},
+    }
+    answers = [
+        {"model": "m", "way": "letter", "method": method, "question": asked[date]["item_id"], "correct": said}
+        for method, by_date in right.items()
+        for date, said in by_date.items()
+    ]
+    path, output = items.with_name("answers.parquet"), items.with_name("scores.parquet")
+    write_parquet(pa.Table.from_pylist(answers, ANSWERS), path)
+    line = ["answer", "dated-scores", "--items", str(items), "--answers", str(path), "-o", str(output)]
+    assert main(line) == 0
+    counts = ("n", "right", "kept", "lost", "gained")
+    found = {
+        (row["condition"], row["questions"]): tuple(row[name] for name in counts)
+        for row in pq.read_table(output).to_pylist()
+        if row["holds"] == "all"
+    }
+    assert found == {
+        ("without", "all"): (3, 2, 2, 0, 0),
+        ("without", "edited"): (2, 1, 1, 0, 0),
+        ("with", "all"): (3, 2, 1, 1, 1),
+        ("with", "edited"): (2, 1, 0, 1, 1),
+        ("edited-rome", "edited"): (2, 1, 0, 1, 1),
+    }

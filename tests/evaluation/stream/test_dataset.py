@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,14 @@ def test_later_objects_are_asked_with_the_edits_own_prompt(tmp_path: Path) -> No
         (3, "Marta Kowalska"),
     ]
     assert {probe["prompt"] for probe in later} == {first["prompt"]}
+
+
+def test_dated_edits_have_the_month_of_their_interval(tmp_path: Path) -> None:
+    plain, dated = edits(tmp_path), edits(tmp_path, dated=datetime.date(2030, 1, 1))
+    for one, other in zip(plain, dated, strict=True):
+        year, month, _ = map(int, one["new_date"].split("-"))
+        assert other["prompt"].startswith(f"As of {datetime.date(year, month, 1):%B %Y}, the ")
+        assert other | {"prompt": None} == one | {"prompt": None}
 
 
 def asked(rows: list[dict[str, Any]], interval: int, kind: str, most: int = 10) -> set[str]:

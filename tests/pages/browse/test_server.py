@@ -48,6 +48,8 @@ def test_a_subject_has_everything(served: str, made: Synthetic) -> None:
     assert f'id="P{relation}-title"' in text
     assert text.index("obsolete, in the dataset") < text.index("new, in the dataset")
     assert "10 nearest, 10 random" in text
+    assert "5 probes: what follows" in text
+    assert "<td>history old</td>" in text
     assert "0.500" in text  # the similarity of the nearest neighbour, and P(new) after the edit
     assert "How edited models answered" in text
     assert (

@@ -78,7 +78,7 @@ def _is_due(name: str, row: Row) -> bool:
     if name == "counterfact":
         return row["subject"]["label"] in row["update_prompt"]
     near = [_facts(row)[0]] if row["neighborhood"] else []
-    return name == "easyedit" or bool(row["generalization_prompts"] and near)
+    return name in ("easyedit", "rippleedits") or bool(row["generalization_prompts"] and near)
 
 
 def _counterfact(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
@@ -110,6 +110,19 @@ def _easyedit(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
         "rephrase": (record.get("rephrase"), first),
         "locality": (given, _facts(row)),
     }
+
+
+def _rippleedits(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
+    edit, prompt = record["edit"], _open(row["update_prompt"])
+    found = {
+        "example_type": (record["example_type"], "recent"),
+        "subject_id": (edit["subject_id"], row["subject"]["id"]),
+    }
+    for name, fact, decision in (("edit", edit, "new"), ("original_fact", edit["original_fact"], "obsolete")):
+        value = _value(row, decision)
+        due = f"{prompt} {value['label']}.", value["id"] or value["label"]
+        found[name] = (fact["prompt"], fact["target_id"]), due
+    return found
 
 
 def _wikibigedit(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
@@ -147,6 +160,7 @@ def _zsre(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
 _FIELDS: dict[str, Callable[[Record, Row], dict[str, tuple[Any, Any]]]] = {
     "counterfact": _counterfact,
     "easyedit": _easyedit,
+    "rippleedits": _rippleedits,
     "wikibigedit": _wikibigedit,
     "zsre": _zsre,
 }

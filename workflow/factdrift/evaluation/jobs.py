@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from factdrift.evaluation.states.telling import Telling
     from factdrift.models.loaded import Loaded
 
-Layout = Annotated[Literal["counterfact", "easyedit", "wikibigedit", "zsre"], "of which project"]
+Layout = Annotated[
+    Literal["counterfact", "easyedit", "rippleedits", "wikibigedit", "zsre"], "of which project"
+]
 
 
 class Dataset(Choosing, command="edit dataset"):
@@ -327,6 +329,7 @@ class Export(Job, command="edit export"):
     shared: Annotated[Path | None, "shared_objects: for CounterFact"] = None
     facts: Annotated[Path | None, "tr_facts: what follows from the new facts"] = None
     related: Annotated[Path | None, "tr_related: what follows from the new facts"] = None
+    ripples: Annotated[Path | None, "ripples.parquet: what follows from updates, and what must stay"] = None
     need: Annotated[
         tuple[str, ...],
         "leave out records in which a field is empty, such as neighborhood_prompts",
@@ -338,7 +341,7 @@ class Export(Job, command="edit export"):
         from factdrift.evaluation.layouts.beside import read_beside
         from factdrift.evaluation.layouts.files import export
 
-        beside = read_beside(self.shared, self.facts, self.related)
+        beside = read_beside(self.shared, self.facts, self.related, self.ripples)
         done = export(self.dataset, self.layout, self.output, beside, self.need)
         left = f"; {done.left:,} do not fit the layout" if done.left else ""
         left += f"; {done.lacking:,} left out without {' or '.join(self.need)}" if done.lacking else ""
@@ -353,9 +356,14 @@ class Import(Job, command="edit import"):
     file: Annotated[Path, "such as counterfact.json", Flag(by_place=True)]
     layout: Layout
     output: Output
+    out_ripples: Annotated[Output | None, "the probes of RippleEdits", Flag("PARQUET")] = None
 
     def run(self) -> str:
-        from factdrift.evaluation.layouts.files import load
+        from factdrift.evaluation.layouts.files import load, load_probes
 
         kept, left = load(self.file, self.layout, self.output)
-        return f"{self.output}: {kept} updates" + (f"; {left} records left out" if left else "")
+        said = f"{self.output}: {kept} updates" + (f"; {left} records left out" if left else "")
+        if self.out_ripples is None:
+            return said
+        probes = load_probes(self.file, self.layout, self.out_ripples)
+        return f"{said}\n{self.out_ripples}: {probes:,} probes"

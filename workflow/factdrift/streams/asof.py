@@ -26,6 +26,7 @@ from factdrift.tempripple.schemas import row_id
 from factdrift.tempripple.table_source import TableSource
 from factdrift.tempripple.types import Types
 from factdrift.wikidata.time import DAY, MONTH, YEAR, pack_date
+from factdrift.words.dates import as_of
 from factdrift.words.grammar import Marks, read_grammar
 from factdrift.words.templates import BLANK
 
@@ -318,9 +319,8 @@ def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> R
 def _sentence(chain: Chain, date: Asked, last: int) -> str:
     """`As of March 2018, the head of government of X was ____`; `is` on the last dump's day."""
     prompt = chain.then if date.last < last else chain.now
-    first, space, rest = prompt.partition(" ")
     when = date_text(Date(date.first, _PRECISIONS[date.precision]))
-    return f"As of {when}, {first.lower() if first in ('The', 'A', 'An') else first}{space}{rest}"
+    return as_of(when, prompt)
 
 
 def _chance(seed: int, purpose: str, item: int) -> str:

@@ -6,6 +6,8 @@ The calendar is that in which the date was written: a Julian date is not convert
 
 from __future__ import annotations
 
+import datetime
+
 from babel import Locale
 from babel.dates import get_month_names
 
@@ -17,6 +19,17 @@ _ENGLISH = Locale("en")
 MONTHS = get_month_names("wide", locale=_ENGLISH)
 _ORDINAL_ENDINGS = {"one": "st", "two": "nd", "few": "rd", "other": "th"}
 _MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def month_text(day: datetime.date) -> str:
+    """`February 2023`."""
+    return f"{MONTHS[day.month]} {day.year}"
+
+
+def as_of(when: str, sentence: str) -> str:
+    """`As of March 2018, the head of government of X was ____`: of a sentence that may begin with a name."""
+    first, space, rest = sentence.partition(" ")
+    return f"As of {when}, {first.lower() if first in ('The', 'A', 'An') else first}{space}{rest}"
 
 
 def written_date(time: Time) -> str | None:

@@ -64,10 +64,10 @@ def write(row: Row, number: int) -> Record | None:
 
 
 def alike(row: Row, role: str, value: Row) -> list[str]:
-    """The texts before the object of at most `FACTS` facts of other subjects that have the object `value`.
+    """The texts before the object of at most `FACTS` other facts that have the object `value`.
 
-    First those of the table of shared objects, then the update's own neighbours, one of each subject and
-    relation.
+    First those of the table of shared objects, then the update's own neighbours, then what must stay of its
+    own subject (`specific` of the ripples), one of each subject and relation.
     """
     shared = row.get("shared") or {role: []}
     found: dict[tuple[str | None, str | None], str] = {}
@@ -76,6 +76,9 @@ def alike(row: Row, role: str, value: Row) -> list[str]:
         for fact in neighbor["objects"]:
             if fact["object"]["label"] == value["label"]:
                 found.setdefault(place, opened(fact["prompt"]))
+    for probe in row.get("ripples") or []:
+        if probe["criterion"] == "specific" and probe["answers"][0]["label"] == value["label"]:
+            found.setdefault((probe["asked_subject"], probe["asked_relation"]), opened(probe["prompt"]))
     return list(found.values())[:FACTS]
 
 

@@ -28,8 +28,8 @@ def write(row: Row, number: int) -> Record | None:
     Locality compares the answers before and after an edit, so neighbour facts are written unchanged.
     Generalization is measured on one paraphrase, our first; it has two names, since the loaders of KnowEdit
     and of its part wiki_recent read different ones. Answers are lists of lists of spellings: of a text, two
-    of the loaders would take the first letter. `portability` has questions that the new fact answers, if any
-    are given.
+    of the loaders would take the first letter. `portability` has questions that the new fact answers, and
+    what else follows from it, if any are given; `Forgetfulness` has what must stay in a list.
     """
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
     if new is None:
@@ -48,13 +48,31 @@ def write(row: Row, number: int) -> Record | None:
         {"prompt": one["question"], "ground_truth": [[one["answer_label"], *one["answer_aliases"]]]}
         for one in row.get("related") or []
     ]
+    portability = {
+        "Subject_Aliasing": _probes(row, "alias"),
+        "Logical_Generalization": _probes(row, "logical"),
+        "Reasoning": reasoning,
+    }
     specificity = [{"prompt": text, "ground_truth": [[value["label"]]]} for text, value in near]
+    locality = {LOCALITY[0]: specificity, LOCALITY[1]: _probes(row, "preserve")}
     # A part without facts is left out: the loaders take the first fact of a part that is there.
     return record | {
-        "portability": {"Reasoning": reasoning} if reasoning else {},
-        "locality": {LOCALITY[0]: specificity} if specificity else {},
+        "portability": {name: facts for name, facts in portability.items() if facts},
+        "locality": {name: facts for name, facts in locality.items() if facts},
         OURS: held(row),
     }
+
+
+def _probes(row: Row, criterion: str) -> list[Row]:
+    """The probes of a criterion of `ripples.parquet`, any of whose answers is right."""
+    return [
+        {
+            "prompt": opened(probe["prompt"]),
+            "ground_truth": [[name for one in probe["answers"] for name in (one["label"], *one["aliases"])]],
+        }
+        for probe in row.get("ripples") or []
+        if probe["criterion"] == criterion
+    ]
 
 
 def read(record: Record, number: int) -> Row:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,13 +16,14 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import tracked
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.layouts import counterfact, easyedit, wikibigedit, zsre
+from factdrift.evaluation.layouts import counterfact, easyedit, rippleedits, wikibigedit, zsre
 from factdrift.evaluation.layouts.beside import Beside
-from factdrift.evaluation.layouts.rows import EMPTY, OURS, SCHEMA
+from factdrift.evaluation.layouts.rows import EMPTY, OURS, SCHEMA, Record
 
 LAYOUTS: dict[str, ModuleType] = {
     "counterfact": counterfact,
     "easyedit": easyedit,
+    "rippleedits": rippleedits,
     "wikibigedit": wikibigedit,
     "zsre": zsre,
 }
@@ -78,6 +79,28 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
 
     Raises InputError with file, record and field if the file does not have the layout.
     """
+    rows = list(_read(path, layout, LAYOUTS[layout].read))
+    kept = [row for row in rows if row is not None]
+    if not kept:
+        raise InputError(f"{path}: no record that can be used")
+    write_parquet(pa.Table.from_pylist(kept, SCHEMA), output)
+    return len(kept), len(rows) - len(kept)
+
+
+def load_probes(path: Path, layout: str, output: Path) -> int:
+    """Writes the probes of a file with the columns of ripples.parquet, and TESTED; returns their number.
+
+    Raises InputError as `load` does, and for a layout without such probes.
+    """
+    read = getattr(LAYOUTS[layout], "probes", None)
+    if read is None:
+        raise InputError(f"--out-ripples: files in the layout {layout} have no probes of what follows")
+    rows = [probe for found in _read(path, layout, read) for probe in found]
+    return write_parquet(pa.Table.from_pylist(rows, rippleedits.TESTED), output)
+
+
+def _read(path: Path, layout: str, read: Callable[[Record, int], Any]) -> Iterator[Any]:
+    """What `read` returns for each record of a file; raises InputError with the record's number."""
     try:
         records = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -86,10 +109,11 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
         raise InputError(f"{path}: not JSON ({error})") from None
     if not isinstance(records, list):
         raise InputError(f"{path}: not a JSON list of records, which files in the layout {layout} are")
-    rows = []
     for number, record in enumerate(records):
         try:
-            rows.append(LAYOUTS[layout].read(record, number))
+            yield read(record, number)
+        except InputError as error:
+            raise InputError(f"{path}, record {number}: {error}") from None
         except KeyError as error:
             raise InputError(
                 f"{path}, record {number}: no field {error.args[0]!r}; it does not have the layout {layout}"
@@ -98,8 +122,3 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
             raise InputError(
                 f"{path}, record {number}: does not have the layout {layout} ({error})"
             ) from None
-    kept = [row for row in rows if row is not None]
-    if not kept:
-        raise InputError(f"{path}: no record that can be used")
-    write_parquet(pa.Table.from_pylist(kept, SCHEMA), output)
-    return len(kept), len(rows) - len(kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ STREAM_EDITS = pa.schema(
 )
 """One row for each edit, in the order in which the edits are made: EDITS, and its place in the stream.
 
-A probe of the role `later` asks the edit's own prompt for the object that a later edit of the chain writes;
+A probe of the role `later` asks the update's own cloze for the object that a later edit of the chain writes;
 `place` is the link of that edit.
 """
 
@@ -55,7 +56,7 @@ def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
     wanted = {SCENARIOS[name] for name in choice.scenarios}
     rows = pq.read_table(stream, columns=columns).to_pylist()
     rows = [row for row in rows if row["scenario"] in wanted and choice.split in ("all", row.get("split"))]
-    edits = [edit for row in rows for edit in _placed(row, choice.archive_target, intervals)]
+    edits = [edit for row in rows for edit in _placed(row, choice, intervals)]
     if choice.limit:
         edits = _drawn(edits, choice.limit, choice.seed)
     if not edits:
@@ -69,10 +70,11 @@ def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
 
 
 def _placed(
-    row: dict[str, Any], archive_target: str, intervals: dict[tuple[str, int], int]
+    row: dict[str, Any], choice: Choice, intervals: dict[tuple[str, int], int]
 ) -> Iterator[dict[str, Any]]:
     """The edits of an update, named by its interval, too, with the end of the fact that each writes."""
-    for edit in edits_of(row, archive_target):
+    dated = datetime.date.fromisoformat(row["new_date"]) if choice.dated else None
+    for edit in edits_of(row, choice.archive_target, dated):
         decision, label = ("new", edit["new"]) if edit["new"] is not None else ("obsolete", edit["obsolete"])
         (place, *_) = (
             place
@@ -117,4 +119,4 @@ def _linked(edits: Sequence[dict[str, Any]]) -> None:
             }
             for link, new in sorted(later.items()):
                 named = {"role": "later", "place": link, "object": "later"}
-                edit["probes"].append({**named, "prompt": edit["prompt"], "target": new})
+                edit["probes"].append({**named, "prompt": edit["probes"][0]["prompt"], "target": new})

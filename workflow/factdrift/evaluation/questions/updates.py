@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
+from factdrift.words.dates import as_of, month_text
 from factdrift.words.templates import before_blank
 
 SCENARIOS = {
@@ -75,6 +77,8 @@ class Choice(NamedTuple):
     seed: int = 0
     fluency_sample: float = 1.0
     """The share of edits, drawn the same way, whose fluency is measured; not of a stream."""
+    dated: datetime.date | None = None
+    """The date whose month edit prompts begin with, in a stream that of their interval; None for none."""
     without: Collection[str] = ()
     """Ids of subjects whose updates are left out; not of a stream."""
 
@@ -101,7 +105,7 @@ def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
         and choice.split in ("all", row.get("split"))
         and row["subject"]["id"] not in choice.without
     ]
-    edits = [edit for row in rows for edit in edits_of(row, choice.archive_target)]
+    edits = [edit for row in rows for edit in edits_of(row, choice.archive_target, choice.dated)]
     if choice.limit:
         drawn = sorted(edits, key=lambda edit: draw("limit", choice.seed, edit["edit"]))[: choice.limit]
         chosen = {edit["edit"] for edit in drawn}
@@ -123,8 +127,13 @@ def draw(what: str, seed: int, edit: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{what} {seed} {edit}".encode()).digest()[:8], "big")
 
 
-def edits_of(row: dict[str, Any], archive_target: str) -> Iterator[dict[str, Any]]:
-    """The edits of an update: one replacement, else one for each new, else one for each obsolete object."""
+def edits_of(
+    row: dict[str, Any], archive_target: str, dated: datetime.date | None = None
+) -> Iterator[dict[str, Any]]:
+    """The edits of an update: one replacement, else one for each new, else one for each obsolete object.
+
+    `dated`: the edits' prompts begin with its month, "As of February 2023, "; probes have no date.
+    """
     objects = {
         decision: [each["label"] for each in row["objects"] if each["decision"] == decision and each["label"]]
         for decision in ("new", "obsolete")
@@ -151,7 +160,7 @@ def edits_of(row: dict[str, Any], archive_target: str) -> Iterator[dict[str, Any
             "subject_popularity": row.get("subject_popularity"),
             "subject_label": row["subject"]["label"],
             "relation_label": row["relation"]["label"],
-            "prompt": prompt,
+            "prompt": as_of(month_text(dated), prompt) if dated else prompt,
             "target": archive_target if kind == "archive" else added,
             "new": added,
             "obsolete": gone,

@@ -12,16 +12,19 @@ from pathlib import Path
 import pyarrow as pa
 
 from factdrift.core.tables import database, sql, write_parquet
+from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.scores.conditions import CONDITION
 from factdrift.streams.timelines import PRECISIONS
 
+_BY = ("model", "scoring", "condition", "questions", "precision")
 DATED_SCORES = pa.schema(
     [
-        *((name, pa.string()) for name in ("model", "scoring", "condition", "precision", "holds")),
+        *((name, pa.string()) for name in (*_BY, "holds")),
         ("n", pa.int32()),
         ("right", pa.int32()),
         ("unanswered", pa.int32()),
         ("accuracy", pa.float64()),
+        *((name, pa.int32()) for name in ("kept", "lost", "gained")),
         ("pairs", pa.int32()),
         ("pairs_left_out", pa.int32()),
         ("won", pa.int32()),
@@ -30,7 +33,10 @@ DATED_SCORES = pa.schema(
         ("robust", pa.float64()),
     ]
 )
-"""One row for each model, way of scoring, condition, precision and `holds` (`all` for all of them)."""
+"""One row for each value of _BY and `holds` (`all` for all of them).
+
+`questions`: `all`, or `edited`, those that editing methods are asked, which are about chains with an edit.
+"""
 
 
 def write_scores(items: Path, answers: Sequence[Path], output: Path) -> int:
@@ -39,56 +45,67 @@ def write_scores(items: Path, answers: Sequence[Path], output: Path) -> int:
     A *pair* is a fact under its own date and under another date of the same precision on which the timeline
     proves it wrong; it is won if the first gives the fact's object the higher log-probability. A fact is
     robust if all of its pairs are won. Answers as letters have no pairs. Output that is not finite wins no
-    pair; pairs of which a question could not be asked are left out and counted.
+    pair; pairs of which a question could not be asked are left out and counted. Kept, lost and gained compare
+    with the unedited model's answer to the same question.
     """
     order = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(PRECISIONS))
     with database() as db:
         db.execute(
-            f"""CREATE TEMP TABLE asked AS
+            f"""CREATE TEMP TABLE each AS
             SELECT i.* , a.model, a.way AS scoring, {CONDITION} AS condition, a.correct,
+                method NOT IN {sql(UNEDITED)} AS edited, bool_or(a.correct) FILTER (method = 'none') OVER (
+                    PARTITION BY item_id, a.model, a.way) AS before,
                 coalesce(a.logprobs, [NULL, NULL, NULL, NULL]::DOUBLE[]) AS logprobs
             FROM read_parquet({sql(items)}) i JOIN read_parquet({sql(list(answers))}) a
-                ON i.item_id = a.question WHERE a.way <> 'written'"""
+                ON i.item_id = a.question WHERE a.way <> 'written';
+            CREATE TEMP TABLE asked AS
+            SELECT 'all' AS questions, * FROM each WHERE NOT edited UNION ALL
+            SELECT 'edited', * FROM each
+            WHERE (model, item_id) IN (SELECT (model, item_id) FROM each WHERE edited)"""
         )
         db.execute(
             """CREATE TEMP TABLE said AS
-            SELECT model, scoring, condition, precision, chain, fact_id, holds, answer_index,
+            SELECT model, scoring, condition, questions, precision, chain, fact_id, holds, answer_index,
                 unnest(option_ids) AS id, unnest(option_verdicts) AS verdict, unnest(logprobs) AS logprob,
                 option_ids[answer_index + 1] AS answer, correct IS NOT NULL AS answered
             FROM asked WHERE scoring = 'loglik'"""
         )
         db.execute(
             """CREATE TEMP TABLE facts AS
-            SELECT model, scoring, condition, precision, own.holds, own.fact_id,
+            SELECT model, scoring, condition, questions, precision, own.holds, own.fact_id,
                 count(*) FILTER (own.answered AND other.answered) AS pairs,
                 count(*) FILTER (NOT (own.answered AND other.answered)) AS pairs_left_out,
                 count(*) FILTER (own.logprob > other.logprob) AS won
             FROM (SELECT * FROM said WHERE id = answer) own
             JOIN (SELECT * FROM said WHERE verdict = 'wrong') other
-                USING (model, scoring, condition, precision, chain, id)
+                USING (model, scoring, condition, questions, precision, chain, id)
             GROUP BY ALL"""
         )
         table = db.sql(
-            f"""SELECT model, scoring, condition, precision, holds,
+            f"""SELECT {", ".join(_BY)}, holds,
                 n::INTEGER AS n, "right"::INTEGER AS "right", unanswered::INTEGER AS unanswered,
-                "right" / nullif(n, 0) AS accuracy, coalesce(pairs, 0)::INTEGER AS pairs,
+                "right" / nullif(n, 0) AS accuracy, kept::INTEGER AS kept, lost::INTEGER AS lost,
+                gained::INTEGER AS gained, coalesce(pairs, 0)::INTEGER AS pairs,
                 coalesce(pairs_left_out, 0)::INTEGER AS pairs_left_out, coalesce(won, 0)::INTEGER AS won,
                 won / nullif(pairs, 0) AS win_rate, coalesce(facts, 0)::INTEGER AS facts,
                 robust / nullif(facts, 0) AS robust
             FROM (
-                SELECT model, scoring, condition, precision, coalesce(holds, 'all') AS holds,
+                SELECT {", ".join(_BY)}, coalesce(holds, 'all') AS holds,
+                    count(*) FILTER (correct AND before) AS kept,
+                    count(*) FILTER (NOT correct AND before) AS lost,
+                    count(*) FILTER (correct AND NOT before) AS gained,
                     count(correct) AS n, count(*) FILTER (correct) AS "right",
                     count(*) FILTER (correct IS NULL) AS unanswered
                 FROM asked GROUP BY GROUPING SETS (
-                    (model, scoring, condition, precision), (model, scoring, condition, precision, holds))
+                    ({", ".join(_BY)}), ({", ".join(_BY)}, holds))
             ) LEFT JOIN (
-                SELECT model, scoring, condition, precision, coalesce(holds, 'all') AS holds,
+                SELECT {", ".join(_BY)}, coalesce(holds, 'all') AS holds,
                     sum(pairs) AS pairs, sum(pairs_left_out) AS pairs_left_out, sum(won) AS won,
                     count(*) FILTER (pairs > 0) AS facts,
                     count(*) FILTER (pairs > 0 AND won = pairs) AS robust
                 FROM facts GROUP BY GROUPING SETS (
-                    (model, scoring, condition, precision), (model, scoring, condition, precision, holds))
-            ) USING (model, scoring, condition, precision, holds)
-            ORDER BY model, scoring, condition, CASE precision {order} END, holds"""
+                    ({", ".join(_BY)}), ({", ".join(_BY)}, holds))
+            ) USING ({", ".join(_BY)}, holds)
+            ORDER BY model, scoring, condition, questions, CASE precision {order} END, holds"""
         ).to_arrow_table()
         return write_parquet(table.cast(DATED_SCORES), output)

@@ -245,6 +245,18 @@ class RippleScores(Job, command="answer ripple-scores", beside="models_"):
         return text
 
 
+class RippleTests(Job, command="answer ripple-tests"):
+    """Judge written answers to ripples as RippleEdits does."""
+
+    probes: Annotated[Path, "ripples.parquet, or what `edit import` wrote", Flag("PARQUET", by_place=True)]
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.scores.ripple_tests import judged, text_of
+
+        return "\n".join(text_of(judged(self.probes, self.answers)))
+
+
 class AnswerTable(Job, command="answer table", beside="table tables"):
     """Print the scores by task and by hop, as the TempRIPPLE paper's tables."""
 

@@ -26,6 +26,7 @@ _SCORE = (
     "p_obsolete, efficacy_d, exact, said"
 )
 _ANSWER = "model, method, edit, number, role, object, prompt, target, logprob_before, logprob, exact, reason"
+_PROBE = "subject, relation, criterion, kind, prompt, answers, stale, conditions"
 _ASKED = ("update", "generalization")
 """Roles of the probes that are shown; those of neighbours are summed up in the scores."""
 
@@ -44,6 +45,7 @@ class Subject:
     nearest: dict[int, list[Row]] = field(default_factory=lambda: defaultdict(list))
     random: dict[int, list[Row]] = field(default_factory=lambda: defaultdict(list))
     answers: dict[int, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    ripples: dict[int, list[Row]] = field(default_factory=lambda: defaultdict(list))
 
 
 class Tables:
@@ -74,6 +76,9 @@ class Tables:
             each(rows(db, nearest, _FACT, chosen), lambda s, row: s.nearest[row["property"]].append(row))
         if drawn := build.table("random_neighbors.parquet"):
             each(rows(db, drawn, _FACT, chosen), lambda s, row: s.random[row["property"]].append(row))
+        if probes := build.table("ripples.parquet"):
+            for row in rows(db, probes, _PROBE, _among("subject", [f"Q{number}" for number in found])):
+                found[int(row["subject"][1:])].ripples[int(row["relation"][1:])].append(row)
         self._answers(db, found)
         return found
 

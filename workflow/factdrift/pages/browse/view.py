@@ -98,6 +98,7 @@ class Relation:
     nearest: list[Row] = field(default_factory=list)
     random: list[Row] = field(default_factory=list)
     answers: list[Row] = field(default_factory=list)
+    ripples: list[Row] = field(default_factory=list)
 
     @property
     def id(self) -> str:
@@ -147,6 +148,7 @@ def relations(
                 [_fact(row, names) for row in sorted(subject.nearest.get(number, ()), key=_rank)],
                 [_fact(row, names) for row in sorted(subject.random.get(number, ()), key=_rank)],
                 subject.answers.get(number, []),
+                subject.ripples.get(number, []),
             )
         )
     return sorted(made, key=lambda each: (each.update is None, not each.open, each.number))
