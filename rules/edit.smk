@@ -2,7 +2,7 @@
 
 Inputs: a dataset of updates (wfd_repl.parquet, wikifactdiff.parquet or the user's); the models; answers to `updates`.
 Outputs: results/{pair}/edit/edits.parquet; results/{pair}/edit/{model}/ability.json;
-results/{pair}/edit/: probes.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg (and .png);
+results/{pair}/edit/: probes.parquet, written.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg (and .png);
 results/{pair}/edit_scores.parquet, results/edit_scores.parquet.
 """
 
@@ -63,6 +63,7 @@ rule edit_scores:
     output:
         out_scores="results/{pair}/edit_scores.parquet",
         out_probes="results/{pair}/edit/probes.parquet",
+        out_written="results/{pair}/edit/written.parquet",
         out_costs="results/{pair}/edit/costs.json",
     log:
         "logs/{pair}/edit/scores.txt",
@@ -80,6 +81,7 @@ rule edit_report:
     """The tables as people read them, and the figure of bleedover."""
     input:
         scores="results/{pair}/edit_scores.parquet",
+        written="results/{pair}/edit/written.parquet",
         probes="results/{pair}/edit/probes.parquet",
         costs="results/{pair}/edit/costs.json",
         answers=answered("updates", unedited, "answers.parquet"),

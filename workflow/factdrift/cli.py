@@ -55,7 +55,7 @@ COMMANDS = {
     ),
     "locate": ("evaluation.locators.jobs", "locating methods on language models: run and compare them"),
     "locate against-edits": ("evaluation.scores.jobs", ""),
-    "answer": ("evaluation.scores.jobs", "answers of models to questions: requests, scores, tables"),
+    "answer": ("evaluation.scores.answer_jobs", "answers of models to questions: requests, scores, tables"),
     "answer requests": ("evaluation.jobs", ""),
     "answer read": ("evaluation.jobs", ""),
     "answer lm-eval": ("evaluation.tools.jobs", ""),

@@ -15,9 +15,9 @@ from support.questions import facts, items
 
 from factdrift.cli import main
 from factdrift.evaluation.scores.answer_figure import draw
+from factdrift.evaluation.scores.answer_jobs import AnswerScores
 from factdrift.evaluation.scores.answer_table import by_hop, by_task, p_value, read_scores, write_csv
 from factdrift.evaluation.scores.answers import SCORES
-from factdrift.evaluation.scores.jobs import AnswerScores
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.metrics import clustered_interval, mcnemar, wilson
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, write_rows

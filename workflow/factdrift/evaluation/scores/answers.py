@@ -25,7 +25,7 @@ from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_ro
 from factdrift.tempripple.score import SELECTIONS, Cutoff, Key, grouped, report, within_cutoff
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.scores.jobs import AnswerScores
+    from factdrift.evaluation.scores.answer_jobs import AnswerScores
 
 PREDICTIONS = pa.schema(
     [
