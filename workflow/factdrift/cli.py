@@ -46,7 +46,10 @@ COMMANDS = {
     "models describe": ("evaluation.tools.jobs", ""),
     "edit": ("evaluation.jobs", "editing methods on language models: edits, scores, others' layouts"),
     **dict.fromkeys(
-        (f"edit {verb}" for verb in ("scores", "table", "figures", "stream-scores", "stream-report")),
+        (
+            f"edit {verb}"
+            for verb in ("scores", "table", "figures", "written-figure", "stream-scores", "stream-report")
+        ),
         ("evaluation.scores.jobs", ""),
     ),
     **dict.fromkeys(

@@ -110,11 +110,16 @@ class RippleScores(Job, command="answer ripple-scores", beside="models_"):
 
     def run(self) -> str:
         from factdrift.core.owned import atomic_path
+        from factdrift.evaluation.questions.ripples import CONDITION
         from factdrift.evaluation.scores.ripple_figure import draw
         from factdrift.evaluation.scores.ripples import text_of, write_scores
+        from factdrift.evaluation.scores.written import written_table
+        from factdrift.evaluation.scores.written_lines import written_lines
 
         rows = write_scores(self.probes, self.answers, self.seed, self.output)
-        text = "\n".join(text_of(rows))
+        written = written_table(self.answers).to_pylist()
+        said = written_lines(row for row in written if row["role"] != CONDITION)
+        text = "\n".join([*said, *text_of(rows)])
         with atomic_path(self.out_text) as path:
             path.write_text(f"{text}\n", encoding="utf-8")
         draw(rows, self.out_figures)
@@ -122,8 +127,9 @@ class RippleScores(Job, command="answer ripple-scores", beside="models_"):
 
 
 class AnswerTable(Job, command="answer table", beside="table tables"):
-    """Print the scores by task and by hop, as the TempRIPPLE paper's tables."""
+    """Print what was written, then the scores by task and by hop, as the TempRIPPLE paper's tables."""
 
+    answers: Annotated[Paths, "of each job, whose verdicts come first", Flag("PARQUET")] = ()
     scores: Annotated[Path, Flag("PARQUET")]
     tests: Annotated[Path, Flag("JSON")]
     runs: Annotated[str, Role("input"), f"of `answer scores`; {OR_FILE}", Flag("JSON")]
@@ -134,20 +140,23 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
         from factdrift.core.owned import claim
         from factdrift.evaluation.scores import answer_table as table
         from factdrift.evaluation.scores.table import skipped_among
+        from factdrift.evaluation.scores.written import written_table
+        from factdrift.evaluation.scores.written_lines import written_lines
         from factdrift.models.bundled.known import recall_lines
         from factdrift.tempripple.score import SELECTIONS
 
         claim(self.output, (f"{name}.{form}" for name in ("table2", "table3") for form in ("txt", "csv")))
         skipped = skipped_among(_json(self.runs, "--runs", "what `answer scores` wrote"))
         selections = [table.read_scores(self.scores, self.tests, name) for name in SELECTIONS]
-        printed: list[str] = []
+        written = list(written_lines(written_table(self.answers).to_pylist())) if self.answers else []
+        printed = list(written)
         for name, lines, columns in (
             ("table2", table.by_task, table.TASK_COLUMNS),
             ("table3", table.by_hop, table.HOP_COLUMNS),
         ):
             text = [line for scores in selections for line in (*lines(scores, skipped), "")]
             text += recall_lines(self.recall)
-            table.write_text(text, self.output / f"{name}.txt")
+            table.write_text([*written, *text], self.output / f"{name}.txt")
             table.write_csv(selections, columns, self.output / f"{name}.csv")
             printed += text
         return "\n".join(printed)

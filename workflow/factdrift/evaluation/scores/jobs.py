@@ -102,6 +102,19 @@ class Figures(Job, command="edit figures"):
             )
 
 
+class WrittenFigure(Job, command="edit written-figure"):
+    """Draw what was written about updates, by verdict."""
+
+    written: Path
+    out_figures: Annotated[Outputs, Flag("SVG|PNG")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.scores.written_figure import draw
+
+        draw(self.written, self.out_figures)
+        return " ".join(map(str, self.out_figures))
+
+
 class StreamScores(Scoring, command="edit stream-scores"):
     """Join the runs of a stream and compute the metrics of each update."""
 

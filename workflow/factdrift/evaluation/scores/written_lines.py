@@ -50,7 +50,7 @@ def written_lines(rows: Iterable[Row], titles: Mapping[str, str] = {}) -> Iterat
     if any(row["exact_answers"] for row in scores):
         yield FORCED
         yield "Disagree: how often what was written and Exact (or S) are not both right or both wrong."
-        for asked, mine in _by_kind(scores):
+        for asked, mine in _by_kind([*change, *stay]):
             if any(row["exact_answers"] for row in mine):
                 header = [asked, "n", "Exact", "S", "Written", "Disagree", "with S"]
                 yield from grid(header, [[names[id(row)], *_forced_cells(row)] for row in mine])
