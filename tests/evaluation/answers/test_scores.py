@@ -295,3 +295,29 @@ def test_a_group_without_any_answer_has_a_row(tmp_path: Path) -> None:
     assert "w/ ctx: 10 could not be asked and do not count" in lines
     assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in lines)
     draw(found.scores, tmp_path / "empty.svg")
+
+
+def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
+    """All are right with the fact and none without; McNemar's test is over the open items, too."""
+    asked = items()
+    opened = [item for item in asked if item["open_only"]]
+    assert opened
+    rows = [
+        {"model": "m", "way": "written", "method": method, "benchmark": "tempripple"}
+        | {"question": item["item_id"], "role": f"{item['task']} {item['hop']}", "output": "."}
+        | {"verdict": verdict, "correct": verdict == "correct"}
+        for method, verdict in (("none", "stale"), ("context", "correct"))
+        for item in asked
+    ]
+    found = Scored(tmp_path, rows, asked, facts())
+    assert {row["scoring"] for row in found.rows} == {"written"}
+    for condition, share in (("without", 0.0), ("with", 1.0)):
+        mine = found.of(condition=condition)
+        assert sum(row["n"] for row in mine) == len(asked)
+        assert {row["accuracy"] for row in mine} == {share}
+        assert {row["unparsed"] for row in mine} == {0}
+    read = ["--scores", str(found.scores), "--tests", str(found.tests), "--runs", f"{tmp_path}/runs.json"]
+    given = [*read, "--answers", f"{tmp_path}/one.parquet", "--output", str(tmp_path)]
+    assert main(["answer", "table", *given]) == 0
+    text = (tmp_path / "table2.txt").read_text(encoding="utf-8")
+    assert 0 <= text.index("What was written") < text.index("Table 2")

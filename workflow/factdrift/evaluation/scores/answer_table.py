@@ -88,8 +88,7 @@ def p_value(p: float | None) -> str:
 def by_task(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
     """Table 2: a row for each condition, with McNemar's p against the condition without context."""
     yield f"Accuracy by task, {scores.items} items, hop 1 of related facts (Table 2 of the TempRIPPLE paper)"
-    yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx."
-    yield "Chance: 0.250 with options."
+    yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx. Chance: 0.250."
     for model, scoring in scores.groups():
         rows = []
         for condition in scores.conditions(model, scoring):
