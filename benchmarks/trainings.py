@@ -113,14 +113,16 @@ def trained(model: Path, seed: int, options: argparse.Namespace) -> tuple[float,
         factdrift("evaluate", **read, method=method, **needs, **{f"out-{name}": out[name] for name in out})
         for name, path in out.items():
             runs[name].append(path)
-    scores, costs = folder / "scores.parquet", folder / "costs.json"
+    tables = {"scores": folder / "scores.parquet", "written": folder / "written.parquet"}
+    tables |= {"costs": folder / "costs.json"}
     factdrift(
         "edit scores",
         **{"edits": edits, "answers": runs["answers"], "made": runs["edits"], "states": runs["states"]},
         **{"costs": runs["run"], "models": str(model), "methods": options.methods},
-        **{"out-scores": scores, "out-probes": folder / "probes.parquet", "out-costs": costs},
+        **{f"out-{name}": path for name, path in tables.items()},
+        **{"out-probes": folder / "probes.parquet"},
     )
-    factdrift("edit table", scores=scores, costs=costs, output=folder)
+    factdrift("edit table", **tables, output=folder)
     with (folder / "table6.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["kind"] == "replace"]
     values = {row["method"]: {name: float(row[name]) for name in COLUMNS if row[name]} for row in rows}

@@ -116,6 +116,7 @@ rule answer_report:
         scores="results/{pair}/answer_scores.parquet",
         tests="results/{pair}/answer/tests.json",
         runs="results/{pair}/answer/runs.json",
+        answers=answer_files("answers.parquet"),
         recall=bundled_folders(),
     output:
         table="results/{pair}/answer/table2.txt",

@@ -2,7 +2,7 @@
 
 Inputs: a dataset of updates (wfd_repl.parquet, wikifactdiff.parquet or the user's); the models; answers to `updates`.
 Outputs: results/{pair}/edit/edits.parquet; results/{pair}/edit/{model}/ability.json;
-results/{pair}/edit/: probes.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg (and .png);
+results/{pair}/edit/: probes.parquet, written.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg, written.svg (and .png);
 results/{pair}/edit_scores.parquet, results/edit_scores.parquet.
 """
 
@@ -63,6 +63,7 @@ rule edit_scores:
     output:
         out_scores="results/{pair}/edit_scores.parquet",
         out_probes="results/{pair}/edit/probes.parquet",
+        out_written="results/{pair}/edit/written.parquet",
         out_costs="results/{pair}/edit/costs.json",
     log:
         "logs/{pair}/edit/scores.txt",
@@ -77,9 +78,10 @@ rule edit_scores:
 
 
 rule edit_report:
-    """The tables as people read them, and the figure of bleedover."""
+    """The tables as people read them, and the figures of what was written and of bleedover."""
     input:
         scores="results/{pair}/edit_scores.parquet",
+        written="results/{pair}/edit/written.parquet",
         probes="results/{pair}/edit/probes.parquet",
         costs="results/{pair}/edit/costs.json",
         answers=answered("updates", unedited, "answers.parquet"),
@@ -88,6 +90,7 @@ rule edit_report:
     output:
         tables=expand("results/{{pair}}/edit/{name}.{form}", name=["table6", "table7"], form=["txt", "csv"]),
         output=expand("results/{{pair}}/edit/bleedover.{form}", form=["svg", "png"]),
+        out_figures=expand("results/{{pair}}/edit/written.{form}", form=["svg", "png"]),
     log:
         "logs/{pair}/edit/report.txt",
     benchmark:
@@ -95,6 +98,6 @@ rule edit_report:
     resources:
         **request("edit figures"),
     params:
-        **given("edit figures", "edit table", output=subpath(output[0], parent=True)),
+        **given("edit figures", "edit table", "edit written-figure", output=subpath(output[0], parent=True)),
     shell:
-        job("edit figures", "edit table")
+        job("edit figures", "edit table", "edit written-figure")

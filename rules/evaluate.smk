@@ -103,9 +103,11 @@ rule answer_grid:
         models_=some_models,
         answers=grid_files("answers.parquet"),
         made=grid_files("edits.parquet"),
+        edits=grid_edits(),
         runs=grid_files("json"),
     output:
         output="results/{pair}/answer_grid.parquet",
+        out_written="results/{pair}/written_scores.parquet",
         out_text="results/{pair}/answer/grid.txt",
     log:
         "logs/{pair}/answer/grid.txt",

@@ -2,7 +2,7 @@
 
 Inputs: results/streams/{name}/stream.parquet; the models; answers to `stream`.
 Outputs: results/streams/{name}/edit/edits.parquet; results/streams/{name}/edit/{model}/: ability.json, and MEND's editor;
-results/streams/{name}/edit/: intervals.parquet, costs.json, lifelong.txt, lifelong.csv, lifelong.svg, lifelong.png;
+results/streams/{name}/edit/: intervals.parquet, written.parquet, costs.json, lifelong.txt, lifelong.csv, lifelong.svg, lifelong.png;
 results/streams/{name}/stream_scores.parquet, results/stream_scores.parquet.
 """
 
@@ -69,6 +69,7 @@ rule stream_scores:
     output:
         out_scores=f"{STREAM}/stream_scores.parquet",
         out_intervals=f"{STREAM}/edit/intervals.parquet",
+        out_written=f"{STREAM}/edit/written.parquet",
         out_costs=f"{STREAM}/edit/costs.json",
     log:
         f"logs/streams/{STREAM_NAME}/edit/scores.txt",
@@ -91,6 +92,7 @@ rule stream_report:
     """The scores by interval as people read them, and the figure over time."""
     input:
         scores=f"{STREAM}/stream_scores.parquet",
+        written=f"{STREAM}/edit/written.parquet",
         intervals=f"{STREAM}/edit/intervals.parquet",
         costs=f"{STREAM}/edit/costs.json",
         ability=(

@@ -217,3 +217,9 @@ def grid_files(form):
     form_ = form.removeprefix("answers.")
     of_chat = [f"results/{{pair}}/evaluation/chat/{name}/read.{form_}" for name in chat]
     return of_pair_ + [file for name in of_stream for file in answered(name, states, form, STREAM)] + of_chat
+
+
+def grid_edits():
+    """The tables of edits whose objects are asked about by `answer.benchmarks`."""
+    tables = {"updates": EDITS, "stream": f"{STREAM}/edit/edits.parquet"}
+    return [table for name, table in tables.items() if name in config["answer"]["benchmarks"]]

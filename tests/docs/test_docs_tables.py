@@ -23,6 +23,8 @@ from factdrift.evaluation.scores.metrics import PROBES as EDIT_PROBES
 from factdrift.evaluation.scores.metrics import SCORES as EDIT_SCORES
 from factdrift.evaluation.scores.ripples import RIPPLE_SCORES
 from factdrift.evaluation.scores.stream import INTERVALS, STREAM_SCORES
+from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES
+from factdrift.evaluation.scores.written import WRITTEN
 from factdrift.evaluation.tables import ANSWERS as EVALUATION_ANSWERS
 from factdrift.evaluation.tables import MADE, STATES
 from factdrift.klob.candidates import CANDIDATES as KLOB_CANDIDATES
@@ -118,6 +120,8 @@ SCHEMAS = {
     "answer_predictions": ANSWER_PREDICTIONS,
     "answer_scores": ANSWER_SCORES,
     "answer_grid": GRID,
+    "written_scores": WRITTEN_SCORES,
+    "edit_written": WRITTEN,
     "cutoff": CUTOFF,
     "cutoff_answers": CUTOFF_ANSWERS,
     "ripple_scores": RIPPLE_SCORES,

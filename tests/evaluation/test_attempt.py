@@ -153,21 +153,23 @@ def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFix
         command(model, tmp_path / shard, "updates", [path], "prompt", f"--shard={shard}")
         for shard in ("0-of-2", "1-of-2")
     ]
-    out = {name: tmp_path / f"out.{name}" for name in ("scores", "probes", "costs")}
+    out = {name: tmp_path / f"out.{name}" for name in ("scores", "probes", "written", "costs")}
     line = ["edit", "scores", f"--edits={path}", *scoring(jobs), "--models", str(model)]
     line += ["--costs", *(str(job.path("json")) for job in jobs[1:]), "--methods", "none", "prompt"]
     assert main([*line, *(f"--out-{name}={path}" for name, path in out.items())]) == 0
     assert "10 rows" in capsys.readouterr().out
     (costs,) = json.loads(out["costs"].read_text(encoding="utf-8"))
     assert (costs["method"], costs["edits"], costs["device"]) == ("prompt", 5, "cpu")
-    line = ["edit", "table", f"--scores={out['scores']}", f"--costs={out['costs']}", f"--output={tmp_path}"]
+    line = ["edit", "table", *(f"--{name}={out[name]}" for name in ("scores", "written", "costs"))]
+    line.append(f"--output={tmp_path}")
     of_none = [f"--answers={jobs[0].path('answers.parquet')}", f"--made={jobs[0].path('edits.parquet')}"]
     assert main([*line, *of_none]) == 0
     said = capsys.readouterr().out
     assert "Table 6" in said
     assert "Table 7" in said
     assert "5 replacements" in said
-    assert sum(line.startswith("PROMPT") for line in said.splitlines()) == 2
+    # Own and other wordings, nearest and random facts; all with teacher forcing; both parts of Table 6.
+    assert sum(line.startswith("PROMPT ") for line in said.splitlines()) == 10
     assert "0 replacements\nNo edit is in this table: the unedited model writes the obsolete object" in said
     pictures = [str(tmp_path / "bleedover.svg"), str(tmp_path / "bleedover.png")]
     assert main(["edit", "figures", f"--probes={out['probes']}", "--output", *pictures]) == 0

@@ -49,7 +49,7 @@ def made(updates: Benchmark, out: Path, given: Prepared | str = "shifted", **opt
 
 
 def probes_of(updates: Benchmark) -> dict[str, Question]:
-    return {each.id: each for each in updates.questions if each.ways == ("loglik",)}
+    return {each.id: each for each in updates.questions if "loglik" in each.ways}
 
 
 def test_probes_of_an_edit_are_those_of_the_model_with_its_weights_changed(

@@ -224,7 +224,7 @@ def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
     given = ["--edits", str(edits), *scoring(jobs), "--costs", *(str(job.path("json")) for job in jobs)]
     given += ["--methods", "none", "ft", "rome", "--models"]
     given += [str(world / "model"), str(folder), str(vision)]
-    outs = {name: tmp_path / name for name in ("scores", "probes", "costs")}
+    outs = {name: tmp_path / name for name in ("scores", "probes", "written", "costs")}
     given += [f"--out-{name}={path}" for name, path in outs.items()]
     assert main(["edit", "scores", *given]) == 0
     said = capsys.readouterr().out

@@ -29,7 +29,6 @@ from factdrift.evaluation.states.edited import fresh  # noqa: E402
 from factdrift.evaluation.tools.jobs import Tune  # noqa: E402
 from factdrift.evaluation.tools.tuned import write  # noqa: E402
 from factdrift.evaluation.tools.tuning import Trial  # noqa: E402
-from factdrift.evaluation.ways.written import QUESTION  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
@@ -96,7 +95,7 @@ def test_the_unedited_model_answers_a_user(world: Path, tmp_path: Path) -> None:
         wanted = chance(loaded, question.prompt, question.targets[0])
         assert row["logprobs"] == pytest.approx([wanted], abs=1e-4)
     for row in found.of_way("written"):
-        turn = f"{QUESTION} {settings.written_instruction}".strip()
+        turn = f"{{question}} {settings.written_instruction}".strip()
         ids = torch.tensor([asked(loaded, filled(turn, questions[row["question"]]))])
         said = loaded.model.generate(ids, max_new_tokens=settings.written_tokens, do_sample=False)
         said = said[0, ids.shape[1] :]

@@ -46,7 +46,10 @@ COMMANDS = {
     "models describe": ("evaluation.tools.jobs", ""),
     "edit": ("evaluation.jobs", "editing methods on language models: edits, scores, others' layouts"),
     **dict.fromkeys(
-        (f"edit {verb}" for verb in ("scores", "table", "figures", "stream-scores", "stream-report")),
+        (
+            f"edit {verb}"
+            for verb in ("scores", "table", "figures", "written-figure", "stream-scores", "stream-report")
+        ),
         ("evaluation.scores.jobs", ""),
     ),
     **dict.fromkeys(
@@ -55,7 +58,7 @@ COMMANDS = {
     ),
     "locate": ("evaluation.locators.jobs", "locating methods on language models: run and compare them"),
     "locate against-edits": ("evaluation.scores.jobs", ""),
-    "answer": ("evaluation.scores.jobs", "answers of models to questions: requests, scores, tables"),
+    "answer": ("evaluation.scores.answer_jobs", "answers of models to questions: requests, scores, tables"),
     "answer requests": ("evaluation.jobs", ""),
     "answer read": ("evaluation.jobs", ""),
     "answer lm-eval": ("evaluation.tools.jobs", ""),

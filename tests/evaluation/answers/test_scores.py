@@ -15,9 +15,9 @@ from support.questions import facts, items
 
 from factdrift.cli import main
 from factdrift.evaluation.scores.answer_figure import draw
+from factdrift.evaluation.scores.answer_jobs import AnswerScores
 from factdrift.evaluation.scores.answer_table import by_hop, by_task, p_value, read_scores, write_csv
 from factdrift.evaluation.scores.answers import SCORES
-from factdrift.evaluation.scores.jobs import AnswerScores
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.metrics import clustered_interval, mcnemar, wilson
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, write_rows
@@ -295,3 +295,29 @@ def test_a_group_without_any_answer_has_a_row(tmp_path: Path) -> None:
     assert "w/ ctx: 10 could not be asked and do not count" in lines
     assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in lines)
     draw(found.scores, tmp_path / "empty.svg")
+
+
+def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
+    """All are right with the fact and none without; McNemar's test is over the open items, too."""
+    asked = items()
+    opened = [item for item in asked if item["open_only"]]
+    assert opened
+    rows = [
+        {"model": "m", "way": "written", "method": method, "benchmark": "tempripple"}
+        | {"question": item["item_id"], "role": f"{item['task']} {item['hop']}", "output": "."}
+        | {"verdict": verdict, "correct": verdict == "correct"}
+        for method, verdict in (("none", "stale"), ("context", "correct"))
+        for item in asked
+    ]
+    found = Scored(tmp_path, rows, asked, facts())
+    assert {row["scoring"] for row in found.rows} == {"written"}
+    for condition, share in (("without", 0.0), ("with", 1.0)):
+        mine = found.of(condition=condition)
+        assert sum(row["n"] for row in mine) == len(asked)
+        assert {row["accuracy"] for row in mine} == {share}
+        assert {row["unparsed"] for row in mine} == {0}
+    read = ["--scores", str(found.scores), "--tests", str(found.tests), "--runs", f"{tmp_path}/runs.json"]
+    given = [*read, "--answers", f"{tmp_path}/one.parquet", "--output", str(tmp_path)]
+    assert main(["answer", "table", *given]) == 0
+    text = (tmp_path / "table2.txt").read_text(encoding="utf-8")
+    assert 0 <= text.index("What was written") < text.index("Table 2")

@@ -34,10 +34,11 @@ QUESTION = Question(
 def session_that_writes(monkeypatch: pytest.MonkeyPatch, text: str, **keys: Any) -> tuple[Session, list[str]]:
     """A session whose model writes this text, and the prompts that it is given."""
     loaded, seen = tiny_model("llama", dtype=torch.float32), list[str]()
+    said: list[int] = loaded.tokenizer(text, add_special_tokens=False).input_ids
 
     def writes(self: Session, rows: Sequence[Begun], changes: Any = None) -> list[list[int]]:
         seen.extend(loaded.tokenizer.decode(row.ids) for row in rows)
-        return [loaded.tokenizer(text, add_special_tokens=False).input_ids for _ in rows]
+        return [said] * len(rows)
 
     monkeypatch.setattr(Session, "written", writes)
     return Session(loaded, settings_with(**keys)), seen

@@ -23,6 +23,7 @@ from factdrift.evaluation.scores.intervals import interval
 from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
 from factdrift.evaluation.scores.table import Group, lines, read_groups
 from factdrift.evaluation.scores.table import write_table as write_scores_table
+from factdrift.evaluation.scores.written import WRITTEN, written_table
 from factdrift.evaluation.tables import TABLES
 from factdrift.verdict.judge import Case, judged
 
@@ -118,6 +119,7 @@ class World:
             methods=methods or ["none", "x"],
         )
         write_scores(runs, self.folder / "scores.parquet", self.folder / "probes.parquet")
+        pq.write_table(written_table(runs.answers, [runs.edits]), self.folder / "written.parquet")
         found = [pq.read_table(self.folder / f"{name}.parquet") for name in ("scores", "probes")]
         assert [table.schema for table in found] == [SCORES, PROBES]
         scores, probes = (table.to_pylist() for table in found)
@@ -141,6 +143,7 @@ def one_update(**changes: Any) -> dict[str, Any]:
     return update("Atlantis", 1, generalization_prompts=clozes, **near) | changes
 
 
+GROUPED = ("scores.parquet", "written.parquet", "costs.json")
 OBJECTS = {"new": "Joe Biden", "obsolete": "Marta Kowalska"}
 
 
@@ -223,7 +226,7 @@ def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
     assert [row["nearests"] for row in scores] == [2] * 6
     assert [row["not_finite"] for row in scores] == [9, 9, 9, 9, 2, 0]
     (tmp_path / "costs.json").write_text("[]")
-    (group,) = read_groups(tmp_path / "scores.parquet", tmp_path / "costs.json")
+    (group,) = read_groups(*(tmp_path / name for name in GROUPED))
     assert group.not_finite == 5
     assert group.value("efficacy_s").mean == pytest.approx(100 / 3)  # type: ignore[union-attr]
     text = list(lines([group], "Title"))
@@ -319,7 +322,7 @@ def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
     assert all(scores[3][name] is None for name in ("efficacy_d", "efficacy_s", "bleedover_random", "p_new"))
     assert not [row for row in probes if (row["method"], row["edit"]) == ("x", "Q2-P6")]
     (tmp_path / "costs.json").write_text('[{"model": "m", "method": "x", "edits": 2, "edit_seconds": 3.0}]')
-    groups = read_groups(tmp_path / "scores.parquet", tmp_path / "costs.json")
+    groups = read_groups(*(tmp_path / name for name in GROUPED))
     assert [(group.method, group.failed, group.seconds()) for group in groups] == [
         ("none", 0, None),
         ("x", 1, 1.5),
@@ -426,9 +429,9 @@ def test_a_table_without_rows_says_why() -> None:
         ("add", "an addition has no obsolete object"),
     ):
         text = list(lines([Group("m", kind, "ft", [], {}), Group("m", kind, "rome", [], {})], "Title"))
-        assert text[4].startswith("m, 0 ")
-        assert reason in text[5]
-        assert len(text) == 6
+        assert text[2].startswith("m, 0 ")
+        assert reason in text[3]
+        assert len(text) == 4
 
 
 def test_two_objects_of_equal_probability_are_no_success(tmp_path: Path) -> None:
@@ -451,9 +454,12 @@ def test_groups_are_in_the_order_of_models_and_kinds_then_of_methods(tmp_path: P
     rows = [
         dict(zip(("model", "kind", "method"), key, strict=True)) | {"known_before": True} for key in order
     ]
+    for row in rows:
+        row["edit"] = "Q1-P6"
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "scores.parquet")
+    pq.write_table(WRITTEN.empty_table(), tmp_path / "written.parquet")
     (tmp_path / "costs.json").write_text("[]", encoding="utf-8")
-    groups = read_groups(tmp_path / "scores.parquet", tmp_path / "costs.json")
+    groups = read_groups(*(tmp_path / name for name in GROUPED))
     assert [(group.model, group.kind, group.method) for group in groups] == [
         ("m", "add", "x"),
         ("m", "add", "a"),

@@ -1,42 +1,292 @@
-"""The table of what was written, by verdict."""
+"""What was written, against plain counts; and the tables of it."""
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.asking import write_table
+from support.stream_updates import stream_edits
+from support.updates import edits
 
-from factdrift.evaluation.scores.written import clustered_wilson, written_lines
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.intervals import plan_table
+from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, asked_of, clustered_wilson, written_scores
+from factdrift.evaluation.scores.written import WRITTEN, written_table
+from factdrift.evaluation.scores.written_lines import NO_ANSWER, NOT_COMPARED, written_lines
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.metrics import wilson
+from factdrift.verdict.judge import VERDICTS
+
+Rows = list[dict[str, Any]]
 
 
-def answer(question: str, verdict: str | None, **more: Any) -> dict[str, Any]:
-    row = {"model": "m", "method": "none", "benchmark": "tempripple", "question": question, "edit": question}
-    return row | {"way": "written", "verdict": verdict, "correct": verdict == "correct"} | more
+def said(verdict: str | None, **more: Any) -> dict[str, Any]:
+    """A row of WRITTEN about an update's own cloze."""
+    row = dict.fromkeys(WRITTEN.names) | {"model": "m", "benchmark": "updates", "method": "ft"}
+    row |= {"role": "update", "question": "Q1-P6#c1", "edit": "Q1-P6", "stays": False}
+    return row | {"verdict": verdict, "correct": None if verdict is None else verdict == "correct"} | more
 
 
-def test_shares_stand_beside_the_likelihood(tmp_path: Path) -> None:
-    verdicts = ["correct", "correct", "stale", "unclear"]
-    rows = [answer(f"q{number}", verdict) for number, verdict in enumerate(verdicts)]
-    rows += [
-        answer(f"q{number}", None, way="loglik", correct=right)
-        for number, right in enumerate((True, False, True))
+def drawn(draw: random.Random, path: Path, stream: bool) -> Rows:
+    """Answers of `none` and `x` to all questions of a table of edits: verdicts and likelihoods by chance."""
+    benchmark = read_edits(path)
+    asked = [("none", question, None, "") for question in benchmark.questions]
+    if stream:
+        plan = plan_table(pq.read_table(path).to_pylist(), 5, 0).to_pylist()
+        own = {question.id: question for question in benchmark.questions}
+        asked += [("x", own[f"{row['edit']}#{row['number']}"], row["interval"], row["kind"]) for row in plan]
+    else:
+        asked += [("x", question, None, "") for question in benchmark.questions]
+    rows = []
+    for method, question, interval, kind in asked:
+        named = {"model": "m", "benchmark": benchmark.name, "method": method, "question": question.id}
+        named |= {"edit": question.edit, "role": question.role, "interval": interval, "kind": kind}
+        lost = draw.choice([None, None, None, "edit_failed"]) if method == "x" else None
+        for way in question.ways:
+            if way == "written" and kind == "staleness" and question.role != "later":
+                continue
+            row = {**named, "way": way, "reason": lost}
+            if lost is None and way == "loglik":
+                row |= {"logprobs": [-draw.random()], "tokens": [1], "exact": [draw.random() < 0.5]}
+            elif lost is None and question.accepted:
+                row["verdict"] = draw.choice(VERDICTS)
+                row["correct"] = row["verdict"] == "correct"
+            rows.append(row)
+    return rows
+
+
+def by_hand(rows: Rows, edits_: Rows, plan: Rows) -> list[tuple[Any, ...]]:
+    """What `written_table` should give, by looking everything up, one answer after another."""
+    found = []
+    again = [row for row in rows if row["method"] != "none" or not plan]
+    for each in plan:
+        for row in rows:
+            stale = each["kind"] == "staleness" and row["way"] == "written" and row["role"] != "later"
+            same = row["question"] == f"{each['edit']}#{each['number']}"
+            if row["method"] == "none" and same and not stale:
+                again.append(row | {"interval": each["interval"], "kind": each["kind"]})
+    of = {edit["edit"]: edit for edit in edits_}
+    judged = {row["question"] for row in rows if row.get("verdict")}
+
+    def likely(row: dict[str, Any], number: int) -> dict[str, Any]:
+        same = ("method", "interval", "kind", "edit")
+        for other in again:
+            here = other["way"] == "loglik" and other["question"] == f"{row['edit']}#{number}"
+            if here and all(other[name] == row[name] for name in same):
+                return other
+        return {}
+
+    for row in again:
+        if row["way"] != "written" or row["question"] not in judged:
+            continue
+        probes = of[row["edit"]]["probes"]
+        number = row["question"].partition("#")[2]
+        if number.startswith("c"):
+            clozes = [one for one in probes if one["role"] in ("update", "generalization")]
+            prompts = list(dict.fromkeys((one["role"], one["prompt"]) for one in clozes))
+            role, prompt = prompts[int(number[1:]) - 1]
+        else:
+            role, prompt = probes[int(number)]["role"], probes[int(number)]["prompt"]
+        own = other = None
+        for place, one in enumerate(probes):
+            if (one["role"], one["prompt"]) == (role, prompt) and role in ("update", "generalization"):
+                own = place if one["object"] == "new" else own
+                other = place if one["object"] == "obsolete" else other
+            if role == "later" and (one["role"], one["object"]) == ("update", "new"):
+                own, other = int(number), place
+        numbers = likely(row, int(number) if own is None else own)
+        exact = numbers["exact"][0] if numbers.get("exact") else None
+        rival = {} if other is None else likely(row, other)
+        s = None
+        if numbers.get("logprobs") and rival.get("logprobs"):
+            s = numbers["logprobs"][0] > rival["logprobs"][0]
+        before = [
+            one["verdict"] == "correct"
+            for one in rows
+            if (one["method"], one["way"], one["question"]) == ("none", "written", row["question"])
+        ]
+        found.append(
+            (
+                *(row["method"], row["interval"], row["kind"] or None, row["role"], row["question"]),
+                *(row.get("verdict"), row["reason"], role in ("nearest", "random"), before[0], exact, s),
+            )
+        )
+    return sorted(found, key=str)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_each_answer_stands_beside_its_likelihood(stream: bool, seed: int, tmp_path: Path) -> None:
+    path = tmp_path / "edits.parquet"
+    path = stream_edits(path) if stream else edits(tmp_path)
+    rows = drawn(random.Random(seed), path, stream)
+    given = pq.read_table(path).to_pylist()
+    plan = plan_table(given, 5, 0) if stream else None
+    if plan is not None:
+        plan = plan.append_column("model", pa.array(["m"] * len(plan), pa.string()))
+    answers = write_table(tmp_path / "answers.parquet", rows, ANSWERS)
+    table = written_table([answers], [path], plan)
+    columns = ("method", "interval", "kind", "role", "question", "verdict", "reason", "stays", "before")
+    found = [tuple(row[name] for name in (*columns, "exact", "s")) for row in table.to_pylist()]
+    assert sorted(found, key=str) == by_hand(rows, given, plan.to_pylist() if plan is not None else [])
+    assert {row["role"] for row in table.to_pylist()} >= {"update", "generalization", "nearest", "random"}
+    write_parquet(table, tmp_path / "one.parquet")
+    write_parquet(written_table([answers], [path], plan), tmp_path / "two.parquet")
+    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
+
+
+def test_neighbours_with_the_new_object_are_left_out_where_the_variant_wants_it(tmp_path: Path) -> None:
+    path = edits(tmp_path)
+    answers = write_table(tmp_path / "a.parquet", drawn(random.Random(0), path, False), ANSWERS)
+    of = {row["edit"]: row for row in pq.read_table(path).to_pylist()}
+    whole, left = (
+        {row["question"] for row in written_table([answers], [path], without_new=without).to_pylist()}
+        for without in (False, True)
+    )
+    gone = whole - left
+    assert gone
+    for question in gone:
+        edit, _, number = question.partition("#")
+        probe = of[edit]["probes"][int(number)]
+        assert probe["role"] in ("nearest", "random")
+        assert probe["target"] == of[edit]["new"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shares_against_plain_counts(seed: int) -> None:
+    draw = random.Random(seed)
+    rows = []
+    for number in range(200):
+        role = draw.choice(["update", "generalization", "nearest"])
+        verdict = draw.choice([None, *VERDICTS])
+        row = said(verdict, method=draw.choice("ab"), role=role, stays=role == "nearest")
+        row |= {"edit": f"Q{draw.randrange(9)}-P{number}", "before": draw.choice([None, True, False])}
+        rows.append(row | {name: draw.choice([None, True, False]) for name in ("exact", "s")})
+    scores = written_scores(rows)
+    assert len(scores) == 6
+    for score in scores:
+        mine = []
+        for row in rows:
+            wording = {"update": "own wording", "generalization": "other wordings", "nearest": "nearest"}
+            if (row["method"], wording[row["role"]]) == (score["method"], score["asked"]):
+                mine.append(row)
+        answered = [row for row in mine if row["verdict"] is not None]
+        assert score["answers"] == len(answered)
+        assert score["unanswered"] == len(mine) - len(answered)
+        assert score["subjects"] == len({row["edit"].split("-")[0] for row in answered})
+        for verdict in VERDICTS:
+            assert score[verdict] == len([row for row in answered if row["verdict"] == verdict])
+            assert score[f"{verdict}_low"] <= score[verdict] / len(answered) <= score[f"{verdict}_high"]
+        kept = lost = gained = compared = 0
+        for row in answered:
+            if row["before"] is not None:
+                compared += 1
+                kept += row["before"] and row["correct"]
+                lost += row["before"] and not row["correct"]
+                gained += not row["before"] and row["correct"]
+        numbers = (compared, kept, lost, gained) if score["stays"] else (None,) * 4
+        assert tuple(score.get(name) for name in ("compared", "kept", "lost", "gained")) == numbers
+        for name in ("exact", "s"):
+            both = [row for row in answered if row[name] is not None]
+            assert score[f"{name}_answers"] == len(both)
+            assert score[name] == sum(row[name] for row in both) / len(both)
+            assert score[f"{name}_written"] == sum(row["correct"] for row in both) / len(both)
+            differ = sum(row["correct"] != row[name] for row in both)
+            assert score[f"{name}_disagrees"] == differ / len(both)
+    pa.Table.from_pylist(scores, WRITTEN_SCORES)
+    assert {name for score in scores for name in score} <= set(WRITTEN_SCORES.names)
+    assert scores == written_scores(rows)
+
+
+def cells(lines: Sequence[str], asked: str, state: str) -> dict[str, str]:
+    """The cells of one line of the first table about a kind of question."""
+    (place, *_) = (number for number, line in enumerate(lines) if line.startswith(f"{asked} "))
+    (line, *_) = (line for line in lines[place + 1 :] if line.startswith(f"{state} "))
+    header = lines[place].removeprefix(asked).replace("with S", "with-S").split()
+    shown = line.removeprefix(state).replace(", ", ",").replace(" [", "[").replace(NO_ANSWER, "no-answer")
+    return dict(zip(header, shown.replace(NOT_COMPARED, "not-compared").split(), strict=True))
+
+
+def test_the_tables_begin_with_what_was_written() -> None:
+    verdicts = ["correct", "correct", "stale", "refused"]
+    rows = [
+        said(verdict, edit=f"Q{place}-P6", exact=place < 3, s=True) for place, verdict in enumerate(verdicts)
     ]
-    rows.append(answer("open", None))
-    write_table(tmp_path / "a.parquet", rows, ANSWERS)
-    _, header, line, note, _ = written_lines([tmp_path / "a.parquet"])
-    shown = dict(zip(header.split(), line.replace(" to ", "-").split()[-len(header.split()) :], strict=True))
-    assert (shown["n"], shown["right"], shown["stale"], shown["unclear"]) == ("4", "50.0", "25.0", "25.0")
-    assert (shown["likelihood"], shown["disagree"]) == ("66.7", "66.7")
-    assert note.endswith("1 of 4 answers are unclear")
+    near = {"role": "nearest", "stays": True, "exact": True}
+    pairs = [(True, "correct"), (True, "wrong"), (False, "correct"), (False, "wrong")]
+    rows += [said(verdict, before=before, **near) for before, verdict in pairs]
+    lines = list(written_lines(rows))
+    own = cells(lines, "own wording", "FT")
+    assert own.pop("Right").startswith("50.0[")
+    assert own == {"n": "4", "Stale": "25.0", "Both": "0.0", "Refused": "25.0", "Wrong": "0.0"} | (
+        dict.fromkeys(("Denied", "Empty", "Unclear"), "0.0")
+    )
+    near_ = cells(lines, "nearest", "FT")
+    assert (near_["Kept"].split("[")[0], near_["Lost"], near_["Gained"]) == ("25.0", "25.0", "25.0")
+    (place,) = (number for number, line in enumerate(lines) if "teacher forcing" in line)
+    forced = cells(lines[place:], "own wording", "FT")
+    assert (forced["n"], forced["Exact"], forced["S"], forced["Written"]) == ("4", "75.0", "100.0", "50.0")
+    assert (forced["Disagree"], forced["with-S"]) == ("25.0", "50.0")
+    assert cells(lines[place:], "nearest", "FT")["S"] == "-"
 
 
-def test_without_verdicts_there_is_no_table(tmp_path: Path) -> None:
-    write_table(tmp_path / "a.parquet", [answer("q", None)], ANSWERS)
-    assert list(written_lines([tmp_path / "a.parquet"])) == []
+def test_cells_say_what_is_not_there() -> None:
+    near = {"role": "nearest", "stays": True, "question": "Q1-P6#7"}
+    rows = [said("correct", **near), said(None, method="rome", reason="edit_failed", **near)]
+    rows += [said(None, method="rome", reason="edit_failed"), said("refused"), said("refused", method="lora")]
+    lines = list(written_lines(rows, {"ft": "FT*"}))
+    assert cells(lines, "nearest", "FT*")["Kept"] == "not-compared"
+    assert cells(lines, "nearest", "ROME")["Right"] == "no-answer"
+    assert cells(lines, "own wording", "ROME")["Right"] == "no-answer"
+    assert cells(lines, "own wording", "LoRA")["Refused"] == "100.0"
+    assert cells(lines, "own wording", "LoRA")["Right"].startswith("0.0[0.0,")
+    assert "ROME, own wording: 1 questions have no answer" in lines
+    assert list(written_lines([])) == []
+    assert not [line for line in lines if "teacher forcing" in line]
+
+
+def test_what_is_unclear_is_named_above_two_percent() -> None:
+    rows = [said("correct")] * 98 + [said("unclear")] * 2
+    assert not [line for line in written_lines(rows) if "unclear" in line]
+    rows.append(said("unclear"))
+    assert "FT, own wording: 3 of 101 answers are unclear" in list(written_lines(rows))
+
+
+def test_kinds_of_questions() -> None:
+    for row, asked in (
+        ({"role": "update", "kind": "retention"}, "earlier, own wording"),
+        ({"role": "later", "kind": "staleness"}, "superseded"),
+        ({"role": "random", "kind": "neighbors"}, "random"),
+        ({"role": "4 2", "benchmark": "tempripple"}, "old related, hop 2"),
+        ({"role": "1 0", "benchmark": "asof"}, "1 0"),
+        ({"role": None}, "all"),
+    ):
+        assert asked_of(said("correct") | row) == asked
+
+
+def test_other_benchmarks_have_the_option_beside_what_is_written(tmp_path: Path) -> None:
+    rows = []
+    for number, (verdict, right) in enumerate([("correct", True), ("stale", True), ("wrong", None)]):
+        named = {"model": "m", "method": "none", "benchmark": "tempripple", "question": f"q{number}"}
+        named |= {"edit": "Q1-P6", "role": "2 0"}
+        rows.append(named | {"way": "written", "verdict": verdict})
+        if right is not None:
+            rows.append(named | {"way": "loglik", "exact": [False] * 4, "correct": right})
+    (score,) = written_scores(written_table([write_table(tmp_path / "a.parquet", rows, ANSWERS)]).to_pylist())
+    assert (score["asked"], score["stays"], score["answers"]) == ("old, hop 0", True, 3)
+    assert (score["kept"], score["lost"], score["compared"]) == (1, 0, 3)
+    assert (score["exact_answers"], score["exact"], score["exact_disagrees"]) == (2, 1.0, 0.5)
+    assert Counter(verdict for verdict in VERDICTS if score[verdict]) == Counter(
+        ("correct", "stale", "wrong")
+    )
 
 
 def test_alike_answers_of_a_cluster_count_once() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.stream_updates import link, links, stream
+from support.stream_updates import link, links, stream, stream_edits
 
 from factdrift.core.errors import InputError
+from factdrift.evaluation.plan import by_interval
+from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.intervals import plan_table, planned
 from factdrift.evaluation.questions.stream import write_stream_edits
 from factdrift.evaluation.questions.updates import Choice
@@ -136,3 +138,25 @@ def test_other_tables_are_refused(tmp_path: Path) -> None:
         edits(tmp_path, rows)
     with pytest.raises(InputError, match="no update of add_entity"):
         edits(tmp_path, scenarios=["add_entity"])
+
+
+def test_new_objects_later_ones_and_the_first_neighbours_are_asked_in_writing(tmp_path: Path) -> None:
+    benchmark = read_edits(stream_edits(tmp_path / "edits.parquet"))
+    for question in benchmark.questions:
+        row = benchmark.rows[question.edit]
+        probe = row["probes"][int(question.id.partition("#")[2])]
+        asked = probe["object"] in ("new", "later", "neighbor")
+        assert question.ways == (("loglik", "written") if asked else ("loglik",))
+        assert question.accepted == ((probe["target"],) if asked else ())
+        if probe["object"] == "new":
+            assert question.stale == ((row["obsolete"],) if row["obsolete"] else ())
+        elif probe["object"] == "later":
+            assert row["new"] in question.stale
+            assert probe["target"] not in question.stale
+    steps = by_interval(benchmark, benchmark, 5, 0)
+    stale = [each for step in steps for each in step.asked if each.kind == "staleness"]
+    # Of a superseded fact only what holds now is right, so its own object is not asked in writing.
+    assert {(each.question.role, each.question.ways) for each in stale} == {
+        ("update", ("loglik",)),
+        ("later", ("loglik", "written")),
+    }

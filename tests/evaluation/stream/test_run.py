@@ -108,7 +108,8 @@ def test_what_is_in_place_after_all_intervals_is_one_sequence(
     if method != "ft":
         hyper = Hyper(hyper.method, hyper.model, hyper.source, {**hyper, "turn": 1})
     expected = in_sequence(world, tmp_path, hyper)
-    last = [row for row in made(world, tmp_path, hyper).answers if row["interval"] == 4]
+    told = made(world, tmp_path, hyper)
+    last = [row for row in told.answers if (row["interval"], row["way"]) == (4, "loglik")]
     assert {row["kind"] for row in last} == {"current", "neighbors", "retention", "staleness"}
     for row in last:
         assert row["logprobs"] == pytest.approx([expected[row["question"], row["edit"]]], abs=1e-8)
@@ -119,7 +120,11 @@ def test_a_plain_method_stays_in_the_model(world: Benchmark, tmp_path: Path) -> 
     found = made(world, tmp_path, read_given(given, "tiny", {"layer": 1, "lr": 0.01, "steps": 2}))
     assert {row["state_bytes"] for row in found.states} == {None}
     # It is fine-tuning, which changes what the model says interval by interval.
-    held = [row for row in found.answers if (row["question"], row["kind"]) == ("Q2-P6@1#0", "retention")]
+    held = [
+        row
+        for row in found.answers
+        if (row["question"], row["kind"], row["way"]) == ("Q2-P6@1#0", "retention", "loglik")
+    ]
     assert len({row["logprobs"][0] for row in held}) == 3
 
 

@@ -27,6 +27,7 @@ from factdrift.evaluation.tables import TABLES
 
 Rows = list[dict[str, Any]]
 META = {"model": "tiny", "model_digest": "d", "regime": "stream", "template": "none", "dtype": "float32"}
+READ = ("scores.parquet", "written.parquet", "intervals.parquet", "costs.json")
 FAILED, LOST = "Q1-P6@3", "Q3-P6@2"
 
 
@@ -130,7 +131,8 @@ def by_hand(runs: Runs, method: str) -> dict[tuple[int, str, str], dict[str, flo
 
 
 def scored(runs: Runs, folder: Path) -> Rows:
-    write_stream_scores(runs, 5, 0, folder / "scores.parquet", folder / "intervals.parquet")
+    names = ("scores", "intervals", "written")
+    write_stream_scores(runs, 5, 0, *(folder / f"{name}.parquet" for name in names))
     table = pq.read_table(folder / "scores.parquet")
     assert table.schema.equals(STREAM_SCORES)
     found: Rows = table.to_pylist()
@@ -179,9 +181,7 @@ def test_output_that_is_not_finite_counts_as_the_worst(runs: Runs, tmp_path: Pat
     whole = [row["bleedover_nearest"] for row in found if row["bleedover_nearest"] is not None]
     assert max(whole) <= max(math.exp(row["logprobs"][0]) for row in known)
     (tmp_path / "costs.json").write_text("[]", encoding="utf-8")
-    read = Stream.read(
-        tmp_path / "scores.parquet", tmp_path / "intervals.parquet", tmp_path / "costs.json", [], []
-    )
+    read = Stream.read(*(tmp_path / name for name in READ), [], [])
     write_report(read, tmp_path / "table.txt", tmp_path / "table.csv")
     for line in csv.DictReader((tmp_path / "table.csv").open(encoding="utf-8")):
         assert int(line["not_finite"]) == read.not_finite("tiny", "ft", int(line["interval"])) > 0
@@ -198,7 +198,7 @@ def test_the_table_says_what_the_scores_say(runs: Runs, tmp_path: Path) -> None:
     job = {"model": "tiny", "method": "ft", "intervals": spent, "derived": ["lr"], "source": "derived: lr 1"}
     skipped = {"model": "tiny", "method": "memit", "skipped": "no null space"}
     costs.write_text(json.dumps([job, skipped]), encoding="utf-8")
-    read = Stream.read(tmp_path / "scores.parquet", tmp_path / "intervals.parquet", costs, [], [])
+    read = Stream.read(*(tmp_path / name for name in READ), [], [])
     text, table = tmp_path / "table.txt", tmp_path / "table.csv"
     lines = write_report(read, text, table)
     assert text.read_text(encoding="utf-8").splitlines() == lines

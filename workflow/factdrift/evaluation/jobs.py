@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -239,6 +240,8 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
             benchmark = self.read(open_="written" in self.settings.answer_scoring)
             told = read_edits(self.edits) if self.stream and self.edits else None
             run = Run.of(session, benchmark, tellings, self.seed, told)
+            if self.blocks:  # blocks are compared by probabilities
+                run = replace(run, ways=("loglik",))
             yield run.described(tellings[0]) | tellings[0].prepared.account()
             files = Files(self.parts, self.out_answers, self.out_edits, self.out_states, self.out_adapters)
             yield {"batches": evaluate(run, files, read_shard(self.shard))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from factdrift.evaluation.questions.intervals import intervals_of, planned
@@ -72,6 +73,13 @@ def grouped(benchmark: Benchmark, size: int, alone: bool, seed: int) -> list[Ste
     ]
 
 
+def _in(kind: str, question: Question) -> Question:
+    """A probe of a stream as it is asked: of a superseded fact only the later object is right in writing."""
+    if kind == "staleness" and question.role != "later":
+        return replace(question, ways=("loglik",))
+    return question
+
+
 def by_interval(stream: Benchmark, asked: Benchmark, most: int, seed: int) -> list[Step]:
     """The edits of a stream interval by interval, and what is asked after each.
 
@@ -86,7 +94,7 @@ def by_interval(stream: Benchmark, asked: Benchmark, most: int, seed: int) -> li
         made = [edit for edit in stream.edits if stream.rows[edit.id]["interval"] == interval]
         if asked is stream:
             put = [
-                Asking(own[probe_id(edit.id, place)], edit.id, each.kind)
+                Asking(_in(each.kind, own[probe_id(edit.id, place)]), edit.id, each.kind)
                 for each in planned(rows, interval, most, seed)
                 for edit in [stream.edits[each.place]]
                 for place in each.numbers

@@ -322,7 +322,13 @@ class _Loop:
             rows = ASK[way](session, [question for _, question in mine], placed.changes)
             answers = [(each, row) for (each, _), row in zip(mine, rows, strict=True)]
             answers += [
-                (each, {"question": each.question.id, "way": way, "reason": "edit_failed"})
+                (
+                    each,
+                    {
+                        **{"question": each.question.id, "role": each.question.role},
+                        **{"way": way, "reason": "edit_failed"},
+                    },
+                )
                 for each in left
                 if way in each.question.ways
             ]

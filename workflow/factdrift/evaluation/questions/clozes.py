@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,18 +20,24 @@ from factdrift.words.noun_phrases import COLUMNS, NounPhrase, nested, noun_phras
 OWN = ("update", "generalization")
 """Roles of probes on the clozes of the update itself."""
 
+NEIGHBORS = ("nearest", "random")
+"""Roles of probes of facts that must not change."""
+
+WRITTEN_NEIGHBORS = 5
+"""Of each of these roles, the probes of an edit that are asked in writing, too: as many as it has clozes."""
+
 
 def read_edits(path: Path) -> Benchmark:
     """The edits of a table EDITS or STREAM_EDITS, with all their probes.
 
-    A probe asks for the likelihood of one object; each cloze of the update itself is continued, too, but not
-    those of a stream.
+    A probe asks for the likelihood of one object. Asked in writing are each cloze of the update itself, as a
+    question of its own but in a stream, and the first neighbours; of a stream also what a later edit has set.
     """
     rows = pq.read_table(path).to_pylist()
     stream = bool(rows) and "interval" in rows[0]
     return Benchmark(
         "stream" if stream else "updates",
-        [question for row in rows for question in _questions(row, not stream)],
+        [question for row in rows for question in (_of_stream(row) if stream else _questions(row))],
         list(map(edit_of, rows)),
         {row["edit"]: row for row in rows} if stream else {},
     )
@@ -59,10 +66,12 @@ def clozes_of(row: dict[str, Any]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(own))
 
 
-def _questions(row: dict[str, Any], written: bool) -> Iterator[Question]:
+def _probes(row: dict[str, Any]) -> Iterator[Question]:
+    """A question for each probe; those of the first neighbours are asked in writing, too."""
     edit, context = row["edit"], f"{row['prompt']} {row['target']}. "
+    asked = dict.fromkeys(NEIGHBORS, 0)
     for number, probe in enumerate(row["probes"]):
-        yield Question(
+        question = Question(
             probe_id(edit, number),
             edit,
             probe["role"],
@@ -70,9 +79,43 @@ def _questions(row: dict[str, Any], written: bool) -> Iterator[Question]:
             context=context,
             targets=(probe["target"],),
         )
+        if asked.get(probe["role"], WRITTEN_NEIGHBORS) < WRITTEN_NEIGHBORS:
+            asked[probe["role"]] += 1
+            others = (row["new"],) if row["new"] and row["new"] != probe["target"] else ()
+            question = _written(question, (probe["target"],), others=others)
+        yield question
+
+
+def _written(question: Question, accepted: tuple[str, ...], **given: Any) -> Question:
+    """The probe as it is asked in writing, too."""
+    return replace(question, accepted=accepted, ways=("loglik", "written"), **given)
+
+
+def _of_stream(row: dict[str, Any]) -> Iterator[Question]:
+    """The probes of an edit of a stream; in writing, too, those of its new object and of later ones."""
+    later = {probe["place"]: probe["target"] for probe in row["probes"] if probe["role"] == "later"}
+    for question, probe in zip(_probes(row), row["probes"], strict=True):
+        given: dict[str, Any] = {"several": row["kind"] == "add", "relation": row["relation"] or ""}
+        if probe["role"] == "update":
+            given["words"] = question_about(row["relation"] or "", row["subject_label"])
+        if probe["role"] in OWN and probe["object"] == "new":
+            stale = (row["obsolete"],) if row["obsolete"] else ()
+            yield _written(question, (row["new"],), stale=stale, **given)
+        elif probe["role"] == "later":
+            ended = (row["new"], *(label for link, label in later.items() if link < probe["place"]))
+            after = tuple(label for link, label in later.items() if link > probe["place"])
+            stale = tuple(dict.fromkeys(label for label in ended if label != probe["target"]))
+            yield _written(question, (probe["target"],), stale=stale, others=after, **given)
+        else:
+            yield question
+
+
+def _questions(row: dict[str, Any]) -> Iterator[Question]:
+    edit, context = row["edit"], f"{row['prompt']} {row['target']}. "
+    yield from _probes(row)
     words = question_about(row["relation"] or "", row["subject_label"])
     objects = tuple(dict.fromkeys(probe["target"] for probe in row["probes"] if probe["role"] in OWN))
-    for place, (role, prompt) in enumerate(clozes_of(row) if written else (), start=1):
+    for place, (role, prompt) in enumerate(clozes_of(row), start=1):
         yield Question(
             probe_id(edit, f"c{place}"),
             edit,

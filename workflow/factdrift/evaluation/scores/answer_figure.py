@@ -16,7 +16,8 @@ CHANCE = 0.25
 def draw(scores: Path, path: Path) -> None:
     """Draws two panels for each model and way of scoring, over all items.
 
-    Bars are the 95 % bootstrap intervals by asked fact; the dashed line is chance.
+    Bars are the 95 % bootstrap intervals by asked fact; the dashed line is chance, which answers in writing
+    do not have.
     """
     rows = [row for row in pq.read_table(scores).to_pylist() if row["items"] == "all" and row["n"]]
     groups = list(dict.fromkeys((row["model"], row["scoring"]) for row in rows)) or [("", "")]
@@ -36,7 +37,8 @@ def draw(scores: Path, path: Path) -> None:
                 above = [row["by_asked_fact_high"] - row["accuracy"] for row in found]
                 spread = [[max(each, 0) for each in side] for side in (below, above)]
                 axis.errorbar(x, y, spread, marker="o", markersize=3, capsize=2, label=title(condition))
-            axis.axhline(CHANCE, color="0.6", linewidth=0.8, linestyle="--")
+            if group[1] != "written":
+                axis.axhline(CHANCE, color="0.6", linewidth=0.8, linestyle="--")
             axis.set(title=f"{line} facts, {group[0]}, {group[1]}", xlabel="hops from the fact", ylim=(0, 1))
             axis.set_xticks(range(4))
             axis.grid(alpha=0.3)

@@ -25,7 +25,7 @@ from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_ro
 from factdrift.tempripple.score import SELECTIONS, Cutoff, Key, grouped, report, within_cutoff
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.scores.jobs import AnswerScores
+    from factdrift.evaluation.scores.answer_jobs import AnswerScores
 
 PREDICTIONS = pa.schema(
     [
@@ -119,8 +119,6 @@ def predictions(answers: Sequence[Path], runs: Sequence[Mapping[str, Any]]) -> p
     groups: dict[tuple[str, str], list[Row]] = {}
     for path, run in zip(answers, runs, strict=True):
         for row in pq.read_table(path, schema=ANSWERS).to_pylist():
-            if row["way"] == "written":
-                continue
             logprobs = row["logprobs"]
             if logprobs and run["answer_normalise"] == "sum":
                 logprobs = [mean * count for mean, count in zip(logprobs, row["tokens"], strict=True)]
@@ -151,10 +149,15 @@ def _counts(
     answered = [row for row in rows if row["correct"] is not None]
     within = [row for row in answered if (_key(row, items), row["item_id"]) in kept]
     return {
-        "unparsed": _tallied((row for row in within if row["parsed"] is None), items),
+        "unparsed": _tallied((row for row in within if _without(row)), items),
         "unanswered": _tallied((row for row in rows if row["correct"] is None), items),
         "beyond_cutoff": _tallied(answered, items) - _tallied(within, items),
     }
+
+
+def _without(row: Row) -> bool:
+    """Whether an answer names no option; one in writing need not."""
+    return row["parsed"] is None and row["scoring"] != "written"
 
 
 def _key(row: Row, items: Mapping[str, Row]) -> Key:
@@ -184,7 +187,7 @@ def _order(models: Sequence[str], conditions: Sequence[str]) -> Any:
     return lambda row: (
         selections.index(row["items"]),
         model[row["model"]],
-        row["scoring"],
+        (row["scoring"] != "written", row["scoring"]),
         condition[row["condition"]],
         TASKS.index(row["task"]),
         row["hop"],

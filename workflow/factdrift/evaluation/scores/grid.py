@@ -24,7 +24,9 @@ GRID = pa.schema(
         ("reasons", pa.string()),
     ]
 )
-"""One row for each model, benchmark, state, way, and kind of the plan (`all` without a stream).
+"""One row for each model, benchmark, state, way, and kind of the plan.
+
+Without a stream `all`, but `neighbors` for facts that must not change and are asked in writing.
 
 `judged`: answers that are right or wrong; of a cloze test one is right if its object is what greedy decoding
 writes. `trained`: those about subjects on which the method was trained. `share` has a 95 % Wilson interval.
@@ -45,7 +47,10 @@ def write_grid(answers: Sequence[Path], made: Sequence[Path], output: Path) -> p
                         ELSE correct END AS judged
                 FROM read_parquet({sql(list(answers))}) g LEFT JOIN told t USING (model, method, edit)
             )
-            SELECT model, benchmark, method, way, coalesce(nullif(kind, ''), 'all') AS kind,
+            SELECT model, benchmark, method, way,
+                coalesce(nullif(kind, ''), CASE
+                    WHEN way = 'written' AND role IN ('nearest', 'random') THEN 'neighbors'
+                    ELSE 'all' END) AS kind,
                 count(*)::INTEGER AS asked,
                 (count(*) FILTER (reason IS NULL OR reason = '{NOT_FINITE}'))::INTEGER AS answered,
                 count(judged)::INTEGER AS judged, (count(*) FILTER (judged))::INTEGER AS "right",

@@ -1,19 +1,16 @@
-"""Jobs that compute scores from answers, and print and draw them."""
+"""Jobs that compute scores of edits from answers, and print and draw them."""
 
 from __future__ import annotations
 
-import datetime
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places, Role
+from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places
 from factdrift.core.keys import read_json
 from factdrift.core.switches import Variant
 from factdrift.evaluation.probing import Recall
-
-OR_FILE = "JSON itself, or FILE or @FILE that holds it"
 
 
 class Scoring(Job, beside="models_"):
@@ -53,19 +50,25 @@ class Scores(Scoring, command="edit scores"):
 
     ability: Annotated[Paths, "of each model", Flag("JSON")] = ()
     out_probes: Output
+    out_written: Output
 
     def run(self) -> str:
+        from factdrift.core.tables import write_parquet
         from factdrift.evaluation.scores.metrics import Runs, write_scores
+        from factdrift.evaluation.scores.written import written_table
 
         self.write_costs()
         runs = Runs(**self.tables(), abilities=self.ability)
+        written = written_table(runs.answers, [runs.edits], without_new=runs.without_new)
+        write_parquet(written, self.out_written)
         return f"{self.out_scores}: {write_scores(runs, self.out_scores, self.out_probes):,} rows"
 
 
 class Table(Job, command="edit table", beside="tables"):
-    """Print the scores in the layout of the WikiFactDiff paper's Tables 6 and 7."""
+    """Print what was written, and the scores in the layout of the WikiFactDiff paper's Tables 6 and 7."""
 
     scores: Path
+    written: Path
     costs: Annotated[Path, Flag("JSON")]
     answers: Annotated[Paths, "of each unedited model"] = ()
     made: Annotated[Paths, "edits, likewise"] = ()
@@ -76,7 +79,7 @@ class Table(Job, command="edit table", beside="tables"):
         from factdrift.evaluation.scores.table import unaligned_lines, write_tables
 
         unaligned = list(unaligned_lines(self.answers, self.made))
-        write_tables(self.scores, self.costs, unaligned, self.output, self.recall)
+        write_tables(self.scores, self.written, self.costs, unaligned, self.output, self.recall)
 
 
 class Figures(Job, command="edit figures"):
@@ -99,19 +102,33 @@ class Figures(Job, command="edit figures"):
             )
 
 
+class WrittenFigure(Job, command="edit written-figure"):
+    """Draw what was written about updates, by verdict."""
+
+    written: Path
+    out_figures: Annotated[Outputs, Flag("SVG|PNG")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.scores.written_figure import draw
+
+        draw(self.written, self.out_figures)
+        return " ".join(map(str, self.out_figures))
+
+
 class StreamScores(Scoring, command="edit stream-scores"):
     """Join the runs of a stream and compute the metrics of each update."""
 
     probes: Annotated[int, Key("edit.stream.probes")]
     seed: Annotated[int, Key("seed"), "that of `evaluate`;"]
     out_intervals: Output
+    out_written: Output
 
     def run(self) -> str:
         from factdrift.evaluation.scores.metrics import Runs
         from factdrift.evaluation.scores.stream import write_stream_scores
 
         self.write_costs()
-        runs, outputs = Runs(**self.tables()), (self.out_scores, self.out_intervals)
+        runs, outputs = Runs(**self.tables()), (self.out_scores, self.out_intervals, self.out_written)
         return f"{self.out_scores}: {write_stream_scores(runs, self.probes, self.seed, *outputs):,} rows"
 
 
@@ -119,6 +136,7 @@ class StreamReport(Job, command="edit stream-report"):
     """Print the scores of a stream by interval, and draw them."""
 
     scores: Path
+    written: Path
     intervals: Path
     costs: Annotated[Path, Flag("JSON")]
     ability: Annotated[Paths, "of each model", Flag("JSON")] = ()
@@ -131,176 +149,12 @@ class StreamReport(Job, command="edit stream-report"):
         from factdrift.evaluation.scores.stream_figure import draw
         from factdrift.evaluation.scores.stream_table import Stream, write_report
 
-        stream = Stream.read(self.scores, self.intervals, self.costs, self.ability, self.recall)
+        stream = Stream.read(self.scores, self.written, self.intervals, self.costs, self.ability, self.recall)
         for line in write_report(stream, self.out_table, self.out_csv):
             print(f"skipped: {line}")
         for path in self.out_figures:
             draw(stream, path)
         print(*self.out_figures)
-
-
-class ClozeTable(Job, command="answer cloze-table", beside="models_"):
-    """Join the cloze tests of KLoB and of updates that unedited models answered, and print the shares."""
-
-    answers: Annotated[Paths, "of each model on klob and on updates", Flag("PARQUET")]
-    klob: Annotated[Paths, "klob_c, klob_r", Flag("PARQUET")]
-    edits: Annotated[Path, "of `edit dataset`", Flag("PARQUET")]
-    recall: Recall = ()
-    out_text: Annotated[Output, Flag("TXT")]
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.core.owned import atomic_path
-        from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.scores.clozes import lines, table_of
-        from factdrift.models.bundled.known import recall_lines
-
-        table = table_of(self.answers, self.klob, self.edits)
-        text = "\n".join([*lines(table), *recall_lines(self.recall)])
-        with atomic_path(self.out_text) as path:
-            path.write_text(f"{text}\n", encoding="utf-8")
-        write_parquet(table, self.output)
-        return text
-
-
-class AnswerScores(Job, command="answer scores"):
-    """Write accuracies with intervals, and the paper's tests."""
-
-    items_: Annotated[Path, "tr_items", Flag("PARQUET")]
-    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
-    answers: Annotated[Paths, "of each job, in the order of the tables", Flag("PARQUET")]
-    runs: Annotated[tuple[str, ...], Role("input"), f"of each job; {OR_FILE}", Flag("JSON")]
-    cutoffs: Annotated[
-        str, f"model -> last day of its training data, 2021-01-04; {OR_FILE}", Flag("JSON")
-    ] = "{}"
-    dates: Annotated[Paths, "of `answer dates`: cutoffs of the models that have a date", Flag("PARQUET")] = ()
-    skipped: Annotated[str, f"[model, method, reason] of methods without a job; {OR_FILE}", Flag("JSON")] = (
-        "[]"
-    )
-    strict: Annotated[bool, Key("strict")]
-    draws: Annotated[int, Key("answer.draws")]
-    seed: Annotated[int, Key("seed")]
-    out_predictions: Annotated[Output, Flag("PARQUET")]
-    out_runs: Annotated[Output, Flag("JSON")]
-    out_tests: Annotated[Output, Flag("JSON")]
-    output: Annotated[Output, "the scores", Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.methods.skipped import Skipped
-        from factdrift.evaluation.scores.answers import write_runs, write_scores
-
-        skipped = [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]
-        write_runs(self.described(), self.out_runs, skipped, self.strict)
-        return f"{self.output}: {write_scores(self):,} rows"
-
-    def described(self) -> list[dict[str, Any]]:
-        """What was run, of each job."""
-        return [_json(each, "--runs", "what `evaluate` describes") for each in self.runs]
-
-    def last_days(self) -> dict[str, datetime.date]:
-        """Model -> last day of its training data. Raises InputError if the cutoffs are not such an object."""
-        form = '{"sample-llama": "2021-01-04"}'
-        given = _json(self.cutoffs, "--cutoffs", form)
-        try:
-            return {model: datetime.date.fromisoformat(day) for model, day in given.items()}
-        except (ValueError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"--cutoffs: {given!r} is no object from models to days ({error}); give {form}"
-            ) from None
-
-
-class DatedScores(Job, command="answer dated-scores", beside="models"):
-    """Write the scores of questions with a date."""
-
-    items_: Annotated[Path, "of `streams asof`", Flag("PARQUET")]
-    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
-    output: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> None:
-        from factdrift.evaluation.scores.dated import write_scores
-
-        write_scores(self.items_, self.answers, self.output)
-
-
-class RippleScores(Job, command="answer ripple-scores", beside="models_"):
-    """Write the scores of what follows from updates, as a table, as text, and drawn."""
-
-    probes: Annotated[Path, "ripples.parquet", Flag("PARQUET")]
-    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
-    seed: Annotated[int, Key("seed")]
-    output: Annotated[Output, Flag("PARQUET")]
-    out_text: Annotated[Output, Flag("TXT")]
-    out_figures: Annotated[Outputs, "SVG or PNG"]
-
-    def run(self) -> str:
-        from factdrift.core.owned import atomic_path
-        from factdrift.evaluation.scores.ripple_figure import draw
-        from factdrift.evaluation.scores.ripples import text_of, write_scores
-
-        rows = write_scores(self.probes, self.answers, self.seed, self.output)
-        text = "\n".join(text_of(rows))
-        with atomic_path(self.out_text) as path:
-            path.write_text(f"{text}\n", encoding="utf-8")
-        draw(rows, self.out_figures)
-        return text
-
-
-class RippleTests(Job, command="answer ripple-tests"):
-    """Judge written answers to ripples as RippleEdits does."""
-
-    probes: Annotated[Path, "ripples.parquet, or what `edit import` wrote", Flag("PARQUET", by_place=True)]
-    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.ripple_tests import judged, text_of
-
-        return "\n".join(text_of(judged(self.probes, self.answers)))
-
-
-class AnswerTable(Job, command="answer table", beside="table tables"):
-    """Print the scores by task and by hop, as the TempRIPPLE paper's tables."""
-
-    scores: Annotated[Path, Flag("PARQUET")]
-    tests: Annotated[Path, Flag("JSON")]
-    runs: Annotated[str, Role("input"), f"of `answer scores`; {OR_FILE}", Flag("JSON")]
-    recall: Recall = ()
-    output: Annotated[Place, Flag("FOLDER")]
-
-    def run(self) -> str:
-        from factdrift.core.owned import claim
-        from factdrift.evaluation.scores import answer_table as table
-        from factdrift.evaluation.scores.table import skipped_among
-        from factdrift.models.bundled.known import recall_lines
-        from factdrift.tempripple.score import SELECTIONS
-
-        claim(self.output, (f"{name}.{form}" for name in ("table2", "table3") for form in ("txt", "csv")))
-        skipped = skipped_among(_json(self.runs, "--runs", "what `answer scores` wrote"))
-        selections = [table.read_scores(self.scores, self.tests, name) for name in SELECTIONS]
-        printed: list[str] = []
-        for name, lines, columns in (
-            ("table2", table.by_task, table.TASK_COLUMNS),
-            ("table3", table.by_hop, table.HOP_COLUMNS),
-        ):
-            text = [line for scores in selections for line in (*lines(scores, skipped), "")]
-            text += recall_lines(self.recall)
-            table.write_text(text, self.output / f"{name}.txt")
-            table.write_csv(selections, columns, self.output / f"{name}.csv")
-            printed += text
-        return "\n".join(printed)
-
-
-class AnswerFigure(Job, command="answer figure"):
-    """Draw accuracy against the number of hops."""
-
-    scores: Annotated[Path, Flag("PARQUET")]
-    output: Annotated[Outputs, Flag("SVG|PNG")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.answer_figure import draw
-
-        for path in self.output:
-            draw(self.scores, path)
-        return " ".join(map(str, self.output))
 
 
 class AgainstEdits(Job, command="locate against-edits", beside="models_ located"):
@@ -374,35 +228,3 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
             path.write_text(text, encoding="utf-8")
         draw(rows, self.out_figures)
         return f"{text}\n{self.out_table}: {number:,} rows"
-
-
-class Grid(Job, command="answer grid", beside="models_"):
-    """Print how many questions of each benchmark are answered right in each state and way."""
-
-    answers: Annotated[Paths, "of each job"]
-    made: Annotated[Paths, "edits, likewise"]
-    runs: Annotated[Paths, "what each job was", Flag("JSON")]
-    skipped: Annotated[str, f"[model, method, reason] of methods without a job; {OR_FILE}", Flag("JSON")] = (
-        "[]"
-    )
-    out_text: Annotated[Output, Flag("TXT")]
-    output: Output
-
-    def run(self) -> str:
-        from factdrift.core.owned import atomic_path
-        from factdrift.evaluation.methods.skipped import Skipped
-        from factdrift.evaluation.scores.grid import lines, skipped_runs, write_grid
-        from factdrift.evaluation.scores.written import written_lines
-
-        table = write_grid(self.answers, self.made, self.output)
-        without = [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]
-        read = lines(table, skipped_runs(self.runs), without)
-        text = "\n".join([*written_lines(self.answers), *read])
-        with atomic_path(self.out_text) as path:
-            path.write_text(f"{text}\n", encoding="utf-8")
-        return text
-
-
-def _json(text: str, option: str, form: str) -> Any:
-    """What a flag gives: JSON, or a file that holds it, with `@` before its name or without."""
-    return read_json(text if text[:1] in ("{", "[", "@") else f"@{text}", option, form)

@@ -164,7 +164,7 @@ def _read(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
         CREATE TEMP TABLE written AS SELECT model, method, edit,
             substr(split_part(question, '#', 2), 2)::INTEGER AS c, output, entropy,
             verdict = 'correct' AS said_new
-            FROM answers WHERE way = 'written';
+            FROM answers WHERE way = 'written' AND question LIKE '%#c%';
         CREATE TEMP VIEW base AS SELECT * EXCLUDE (method) FROM after WHERE method = 'none'"""
     )
 

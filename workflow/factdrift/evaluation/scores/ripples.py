@@ -150,7 +150,8 @@ def share_of(found: Sequence[Judged], seed: int) -> tuple[float, float, float] |
 
 def text_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A table for each model and way: criteria against states, shares of all and of known probes."""
-    for model, way in dict.fromkeys((row["model"], row["way"]) for row in rows):
+    pairs = dict.fromkeys((row["model"], row["way"]) for row in rows)
+    for model, way in sorted(pairs, key=lambda pair: pair[1] != "written"):
         own = [row for row in rows if (row["model"], row["way"]) == (model, way)]
         names = [name for name in CRITERIA if any(row["criterion"] == name for row in own)]
         yield f"{model}, {way}: % right of all probes / of those whose conditions the unedited model knows"

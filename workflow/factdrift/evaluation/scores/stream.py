@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factdrift.core.tables import database, write_parquet, write_query
+from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.evaluation.questions.intervals import PLAN, plan_table
 from factdrift.evaluation.scores.metrics import BLEEDOVER, Runs, leave_out, read_runs, typed
+from factdrift.evaluation.scores.written import WRITTEN, written_table
 from factdrift.evaluation.tables import STATES
 from factdrift.models.alignment import NOT_FINITE
 
@@ -50,19 +51,24 @@ STREAM_SCORES = pa.schema(
 
 
 def write_stream_scores(
-    runs: Runs, most: int, seed: int, out_scores: Path, out_intervals: Path, memory_mb: int = 3000
+    runs: Runs, most: int, seed: int, out_scores: Path, out_intervals: Path, out_written: Path
 ) -> int:
-    """Writes STREAM_SCORES, and INTERVALS of all jobs; returns the number of scores.
+    """Writes STREAM_SCORES, INTERVALS of all jobs, and WRITTEN; returns the number of scores.
 
-    `most`, `seed`: of the plan.
+    `most`, `seed`: of the plan. What was written about a fact without scores, since an edit failed, has no
+    verdict.
     """
-    with database(memory_mb) as db:
+    plan = _plans(runs, most, seed)
+    with database() as db:
         read_runs(db, runs)
-        db.register("plan", _plans(runs, most, seed))
+        db.register("plan", plan)
         db.execute(_PREPARED)
         leave_out(db, runs)
         query = f"SELECT {typed(STREAM_SCORES)} FROM ({_SCORES}) ORDER BY m, k, interval, probe, e"
         rows = write_query(db, query, out_scores)
+        db.execute(f"CREATE TEMP VIEW scored AS SELECT * FROM read_parquet({sql(out_scores)})")
+        db.register("said", written_table(runs.answers, [runs.edits], plan, runs.without_new))
+        write_query(db, f"SELECT {typed(WRITTEN)} FROM ({_SAID}) ORDER BY place", out_written)
     parts = [pq.read_table(path, columns=INTERVALS.names) for path in runs.states]
     table = pa.concat_tables([INTERVALS.empty_table(), *parts])
     write_parquet(table.filter(pc.field("interval").is_valid()).combine_chunks(), out_intervals)
@@ -83,6 +89,17 @@ def _plans(runs: Runs, most: int, seed: int) -> pa.Table:
     return pa.concat_tables(plans)
 
 
+_SAID = """
+    SELECT said.* REPLACE (
+            CASE WHEN s.failed IS NULL THEN said.verdict END AS verdict,
+            CASE WHEN s.failed IS NULL THEN said.correct END AS correct,
+            CASE WHEN s.failed IS NULL THEN said.reason ELSE 'edit_failed' END AS reason
+        ), row_number() OVER () AS place
+    FROM said LEFT JOIN (SELECT model, method, interval, probe, edit, failed FROM scored) s
+        ON (s.model, s.method, s.interval, s.probe, s.edit)
+            = (said.model, said.method, said.interval, said.kind, said.edit)
+    WHERE said.method IN (SELECT name FROM methods)"""
+
 _META = ", ".join(f'"{name}"' for name in _FROM if name != "source")
 _PREPARED = f"""
     CREATE TEMP TABLE asked AS
@@ -98,7 +115,7 @@ _PREPARED = f"""
     CREATE TEMP TABLE after AS
         SELECT model, method, interval, edit, kind, split_part(question, '#', 2)::INTEGER AS number,
             logprobs[1] AS logprob, exact[1] AS exact, reason
-        FROM answers;
+        FROM answers WHERE way = 'loglik';
     CREATE TEMP VIEW base AS SELECT * EXCLUDE (method, interval, kind) FROM after WHERE method = 'none';
     CREATE TEMP TABLE probes AS
         SELECT r.model, r.method, interval, edit, r.kind AS probe, number, role, place, object,

@@ -13,11 +13,14 @@ import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path
 from factdrift.core.screen import grid
+from factdrift.core.tables import records
 from factdrift.evaluation.ability.record import read_ability
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.methods.skipped import Skipped
 from factdrift.evaluation.scores.intervals import Interval, interval
 from factdrift.evaluation.scores.table import left_out_line, skipped_lines
+from factdrift.evaluation.scores.verdicts import written_scores
+from factdrift.evaluation.scores.written_lines import percent, written_lines
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.bundled.known import recall_lines
 
@@ -63,10 +66,18 @@ class Stream:
     left_out: dict[tuple[str, str], int]
     """(model, method) -> the most texts that did not fit before a prompt, if any."""
     below: list[str]
+    written: list[dict[str, Any]]
+    """Rows of WRITTEN."""
 
     @classmethod
     def read(
-        cls, scores: Path, intervals: Path, costs: Path, ability: Sequence[Path], bundled: Sequence[Path]
+        cls,
+        scores: Path,
+        written: Path,
+        intervals: Path,
+        costs: Path,
+        ability: Sequence[Path],
+        bundled: Sequence[Path],
     ) -> Stream:
         rows: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
         dates: dict[int, tuple[str, str]] = {}
@@ -97,6 +108,7 @@ class Stream:
                 (job["model"], job["method"]): int(job["left_out"]) for job in spent if "left_out" in job
             },
             below=list(recall_lines(bundled)),
+            written=list(records(written)),
         )
 
     @property
@@ -170,6 +182,15 @@ def write_report(stream: Stream, text: Path, table: Path) -> list[str]:
 def lines(stream: Stream) -> Iterator[str]:
     """The table as text: for each model a block for each method, in it a line for each interval."""
     yield "Edits of a stream, interval by interval, each on top of all earlier ones"
+    for model in dict.fromkeys(model for model, _ in stream.groups):
+        yield from ("", f"{model}, in writing, over all intervals")
+        said = [row for row in stream.written if row["model"] == model]
+        titles = {method: stream.title(model, method) for one, method in stream.groups if one == model}
+        yield from written_lines(said, titles)
+        for method in titles:
+            yield f"{model}, {titles[method]}, in writing by interval"
+            yield from grid(["", *SAID.values()], list(_said(stream, model, method)))
+            yield ""
     yield "Means with 95 % confidence intervals (1.96 sd / sqrt(n)), times 100; Kept: bytes beside the model."
     yield "n: facts asked: new/earlier/superseded/with neighbours; intervals are over the facts of one model."
     yield "Not finite: of these, those for which the output of the model is not finite."
@@ -190,6 +211,33 @@ def lines(stream: Stream) -> Iterator[str]:
         for (named, method), most in stream.left_out.items():
             if named == model:
                 yield left_out_line(stream.title(model, method), most)
+
+
+SAID = {
+    ("new, own wording", "correct"): "New: right",
+    ("new, own wording", "stale"): "Stale",
+    ("new, other wordings", "correct"): "Other wordings: right",
+    ("earlier, own wording", "correct"): "Earlier: right",
+    ("superseded", "stale"): "Superseded: stale",
+    ("nearest", "kept"): "Nearest: kept",
+    ("nearest", "lost"): "Lost",
+    ("random", "kept"): "Random: kept",
+}
+"""Kind of question and count of WRITTEN_SCORES -> title, of what was written after an interval."""
+
+
+def _said(stream: Stream, model: str, method: str) -> Iterator[list[str]]:
+    """The shares of SAID after each interval, in percent."""
+    mine = [row for row in stream.written if (row["model"], row["method"]) == (model, method)]
+    for number, dates in stream.dates.items():
+        scores = {
+            row["asked"]: row for row in written_scores([row for row in mine if row["interval"] == number])
+        }
+        cells = [dates[1]]
+        for asked, count in SAID:
+            whole = scores.get(asked, {}).get("compared" if count in ("kept", "lost") else "answers")
+            cells.append(percent(scores[asked][count] / whole) if whole else "-")
+        yield cells
 
 
 def _line(stream: Stream, model: str, method: str, number: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Prints scores as the WikiFactDiff paper's Table 6, and as Table 7 for facts that the model knew before."""
+"""Prints what was written, then the WikiFactDiff paper's Table 6, or its Table 7 of facts known before."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.screen import grid
+from factdrift.core.tables import records
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.methods.skipped import Skipped
 from factdrift.evaluation.scores.general import measured_lines, measured_values
 from factdrift.evaluation.scores.intervals import Interval, interval
+from factdrift.evaluation.scores.verdicts import written_scores
+from factdrift.evaluation.scores.written_lines import written_lines
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.bundled.known import recall_lines
+from factdrift.verdict.judge import VERDICTS
 
 COLUMNS = {
     "efficacy_d": "Efficacy D",
@@ -54,6 +58,8 @@ class Group(NamedTuple):
     method: str
     rows: list[dict[str, Any]]
     cost: dict[str, Any]
+    written: Sequence[dict[str, Any]] = ()
+    """The rows of WRITTEN about these edits."""
 
     @property
     def title(self) -> str:
@@ -101,11 +107,14 @@ class Group(NamedTuple):
         return "; ".join(f"{n:,} edits in {', '.join(named)}" for n, named in titles.items())
 
 
-def read_groups(scores: Path, costs: Path, known_only: bool = False) -> list[Group]:
-    """Scores grouped by model, kind of edit and method, in the order of the table.
+def read_groups(scores: Path, written: Path, costs: Path, known_only: bool = False) -> list[Group]:
+    """Scores and what was written, by model, kind of edit and method, in the order of the table.
 
     `known_only`: only edits whose obsolete object the unedited model writes.
     """
+    said: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in records(written):
+        said.setdefault((row["model"], row["method"], row["edit"]), []).append(row)
     spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text(encoding="utf-8"))}
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in pq.read_table(scores).to_pylist():
@@ -113,7 +122,12 @@ def read_groups(scores: Path, costs: Path, known_only: bool = False) -> list[Gro
         if row["known_before"] or not known_only:
             rows.append(row)
     ordered = sorted(groups, key=lambda key: list(dict.fromkeys(one[:2] for one in groups)).index(key[:2]))
-    return [Group(*key, groups[key], spent.get((key[0], key[2]), {})) for key in ordered]
+    found = []
+    for model, kind, method in ordered:
+        rows = groups[model, kind, method]
+        mine = [each for row in rows for each in said.get((model, method, row["edit"]), ())]
+        found.append(Group(model, kind, method, rows, spent.get((model, method), {}), mine))
+    return found
 
 
 def read_skipped(costs: Path) -> list[Skipped]:
@@ -133,6 +147,11 @@ KINDS = {
 }
 
 
+PAPER = (
+    "The paper's metrics: means with 95 % confidence intervals (1.96 sd / sqrt(n)), times 100 but for",
+    "fluency and seconds. n: edits that did not fail. Not finite: of these, those with such output.",
+)
+
 CHAT = "prompts are turns of a user in the model's chat template"
 
 UNKNOWN = {
@@ -146,8 +165,6 @@ UNKNOWN = {
 def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
     """The table as text, with the methods that could not edit a model."""
     yield title
-    yield "Means with 95 % confidence intervals (1.96 sd / sqrt(n)); all but fluency and seconds times 100."
-    yield "n: edits that did not fail. Not finite: of these, edits after which the output for a probe is not."
     for model, kind in dict.fromkeys((group.model, group.kind) for group in groups):
         mine = [group for group in groups if (group.model, group.kind) == (model, kind)]
         edits = max(len(group.rows) for group in mine)
@@ -158,6 +175,9 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
             yield UNKNOWN[kind]
             yield from skipped_lines(skipped, model)
             continue
+        said = [row for group in mine for row in group.written]
+        yield from written_lines(said, {group.method: group.title for group in mine})
+        yield from PAPER
         yield from grid(["", "n", *COLUMNS.values(), "Seconds"], [_cells(group, COLUMNS) for group in mine])
         yield ""
         yield from grid(["", *ACCURACIES.values(), "Failed", "Not finite"], [_more(group) for group in mine])
@@ -235,7 +255,8 @@ def write_table(
     with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         bounds = [name for column in columns for name in (column, f"{column}_ci95", f"{column}_n")]
-        writer.writerow(["model", "kind", "method", "edits", "failed", "not_finite", *bounds, *_LAST])
+        counted = ["model", "kind", "method", "edits", "failed", "not_finite"]
+        writer.writerow([*counted, *WRITTEN_COLUMNS, *bounds, *_LAST])
         for group in groups:
             found = [group.value(column) for column in columns]
             numbers = [
@@ -248,10 +269,32 @@ def write_table(
             perplexity = general.pop("Perplexity", None)
             tasks = json.dumps({name: each.mean for name, each in general.items()}) if general else ""
             end += [_number(perplexity, 0), _number(perplexity, 1), tasks]
-            writer.writerow([*named, *numbers, *end, group.cost.get("source", ""), ""])
+            writer.writerow([*named, *_said(group), *numbers, *end, group.cost.get("source", ""), ""])
         for each in skipped:
-            row = [each.model, "", each.method, 0, 0, 0, *[""] * (len(bounds) + len(_LAST) - 1), each.skipped]
-            writer.writerow(row)
+            lacking = len(WRITTEN_COLUMNS) + len(bounds) + len(_LAST) - 1
+            writer.writerow([each.model, "", each.method, 0, 0, 0, *[""] * lacking, each.skipped])
+
+
+WRITTEN_COLUMNS = {
+    **{f"written_{name}": ("own wording", name, "answers") for name in VERDICTS},
+    **{f"reworded_{name}": ("other wordings", name, "answers") for name in ("correct", "stale")},
+    **{
+        f"{asked}_{name}": (asked, name, "compared")
+        for asked in ("nearest", "random")
+        for name in ("kept", "lost", "gained")
+    },
+}
+"""Column of the comma-separated values -> kind of question, and the counts whose ratio it is."""
+
+
+def _said(group: Group) -> list[str]:
+    """The values of WRITTEN_COLUMNS, in percent; empty where there are no answers."""
+    scores = {row["asked"]: row for row in written_scores(group.written)}
+    found = []
+    for asked, part, whole in WRITTEN_COLUMNS.values():
+        row = scores.get(asked, {})
+        found.append(f"{100 * row[part] / row[whole]:.6g}" if row.get(whole) else "")
+    return found
 
 
 _LAST = (
@@ -289,7 +332,12 @@ def unaligned_lines(answers: Sequence[Path], made: Sequence[Path]) -> Iterator[s
 
 
 def write_tables(
-    scores: Path, costs: Path, unaligned: Sequence[str], output: Path, bundled: Sequence[Path] = ()
+    scores: Path,
+    written: Path,
+    costs: Path,
+    unaligned: Sequence[str],
+    output: Path,
+    bundled: Sequence[Path] = (),
 ) -> None:
     """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them.
 
@@ -302,7 +350,7 @@ def write_tables(
         ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
         ("table7", "Edits of facts that the model knew before (Table 7)", True),
     ):
-        groups = read_groups(scores, costs, known)
+        groups = read_groups(scores, written, costs, known)
         text, table = output / f"{name}.txt", output / f"{name}.csv"
         known_lines = list(recall_lines(bundled))
         write_table(groups, title, text, table, skipped, known_lines)

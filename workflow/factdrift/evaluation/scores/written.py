@@ -1,109 +1,147 @@
-"""What was written, by verdict: shares of all answers of each model, benchmark and state."""
+"""What was written, answer by answer: its verdict beside what the likelihood says of the same question."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from factdrift.core.screen import grid
-from factdrift.core.tables import records
-from factdrift.evaluation.methods.record import title_of
-from factdrift.verdict.judge import VERDICTS
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-UNCLEAR = 0.02
-"""Above this share of unclear answers a note names it."""
-_Z = 1.96
-_COLUMNS = ["model", "benchmark", "method", "question", "edit", "way", "verdict", "correct", "exact"]
-_CLOZES = {"#c1": "own wording", "#c": "other wordings"}
+from factdrift.core.tables import database, sql
+from factdrift.evaluation.questions.clozes import NEIGHBORS, OWN, clozes_of
+from factdrift.evaluation.questions.question import probe_id
+from factdrift.models.alignment import NOT_FINITE
+
+WRITTEN = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "benchmark", "method")),
+        ("interval", pa.int32()),
+        *((name, pa.string()) for name in ("kind", "role", "question", "edit", "verdict", "reason")),
+        *((name, pa.bool_()) for name in ("correct", "stays", "before", "exact", "s")),
+    ]
+)
+"""One row for each question that was put in writing and has a right answer.
+
+`stays`: whether no edit may change the answer; `before`: whether the unedited model writes a right one.
+`exact`: whether the likelihood is right about the question; `s`: whether it prefers the new object to the
+obsolete one.
+"""
+
+PAIRS = pa.schema([(name, pa.string()) for name in ("asked", "new", "obsolete")])
+"""A question in writing about an update, and the questions for the likelihoods of its two objects."""
+
+STAYS = (*NEIGHBORS, "preserve", "specific", "history_old", "neighbor")
+"""Roles of questions whose answers no edit may change."""
 
 Row = dict[str, Any]
 
 
-def clustered_wilson(right: Sequence[bool], clusters: Sequence[Hashable]) -> tuple[float, float]:
-    """The 95 % Wilson interval of a share, for so many values as clusters of alike ones are worth.
+def written_table(
+    answers: Sequence[Path],
+    edits: Sequence[Path] = (),
+    plan: pa.Table | None = None,
+    without_new: bool = False,
+) -> pa.Table:
+    """WRITTEN of tables of ANSWERS, in the order of models and states as they are given.
 
-    Their number is divided by the design effect: the variance of the mean over clusters to that of
-    independent values, at least 1 (Kish, 1965).
+    `edits`: tables of the edits of updates and streams, for the likelihoods of their objects. `plan`: PLAN of
+    a stream with `model`; the unedited model then has a row wherever it names a question. `without_new`:
+    neighbours' facts whose answer is the new object are left out, as `metrics.leave_out` does.
     """
-    count = len(right)
-    share = sum(right) / count
-    sums: dict[Hashable, float] = defaultdict(float)
-    for one, cluster in zip(right, clusters, strict=True):
-        sums[cluster] += one - share
-    own = share * (1 - share) / count
-    if own:
-        spread = math.fsum(each**2 for each in sums.values()) / count**2
-        if len(sums) > 1:
-            spread *= len(sums) / (len(sums) - 1)
-        count_ = count / max(1.0, spread / own)
-    else:
-        count_ = float(len(sums))
-    middle = (share + _Z**2 / (2 * count_)) / (1 + _Z**2 / count_)
-    half = _Z * math.sqrt(share * (1 - share) / count_ + _Z**2 / (4 * count_**2)) / (1 + _Z**2 / count_)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    with database() as db:
+        db.execute(f"CREATE TEMP VIEW given AS SELECT * FROM read_parquet({sql(list(answers))})")
+        rows = [row for path in edits for row in pq.read_table(path).to_pylist()]
+        db.register("pairs", pa.Table.from_pylist([pair for row in rows for pair in _pairs(row)], PAIRS))
+        left = [probe_id(*pair) for row in rows for pair in _of_the_new_object(row)] if without_new else []
+        db.register("left_out", pa.table({"question": pa.array(left, pa.string())}))
+        db.execute(f"CREATE TEMP TABLE ordered AS {_ORDER}")
+        _place(db, plan)
+        return db.sql(_WRITTEN).to_arrow_table().cast(WRITTEN)
 
 
-def written_lines(answers: Sequence[Path]) -> Iterator[str]:
-    """A table of verdicts, in percent; nothing if nothing was written that is right or wrong.
+def _pairs(row: Row) -> Iterator[Row]:
+    """Rows of PAIRS of an edit. A superseded object is the obsolete one of what is asked about it later."""
+    numbers: dict[tuple[str, str], dict[str, int]] = {}
+    for number, probe in enumerate(row["probes"]):
+        if probe["role"] in OWN:
+            numbers.setdefault((probe["role"], probe["prompt"]), {})[probe["object"]] = number
+        elif probe["role"] == "later":
+            (own,) = (of["new"] for (role, _), of in numbers.items() if role == "update")
+            later = probe_id(row["edit"], number)
+            yield {"asked": later, "new": later, "obsolete": probe_id(row["edit"], own)}
+    for place, cloze in enumerate(clozes_of(row), start=1):
+        new, obsolete = (numbers[cloze].get(name) for name in ("new", "obsolete"))
+        if new is not None:
+            yield {
+                "asked": probe_id(row["edit"], new if "interval" in row else f"c{place}"),
+                "new": probe_id(row["edit"], new),
+                "obsolete": None if obsolete is None else probe_id(row["edit"], obsolete),
+            }
 
-    Beside the share of right answers: the share that the likelihood has right of the same questions, and how
-    often the two disagree.
-    """
-    cells: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
-    likely: dict[tuple[str, ...], bool] = {}
-    for path in answers:
-        for row in records(path, _COLUMNS):
-            key = (row["model"], row["benchmark"], row["method"], row["question"], row["edit"] or "")
-            if row["way"] == "written" and row["verdict"]:
-                cells[row["model"], row["benchmark"], row["method"], _wording(row["question"])].append(row)
-            elif row["way"] == "loglik":
-                found = row["correct"]
-                if found is None and row["exact"] and len(row["exact"]) == 1:
-                    found = row["exact"][0]
-                if found is not None:
-                    likely[key] = found
-    if not cells:
+
+def _of_the_new_object(row: Row) -> Iterator[tuple[str, int]]:
+    """The probes of neighbours' facts whose answer is the new object."""
+    for number, probe in enumerate(row["probes"]):
+        if probe["role"] in NEIGHBORS and probe["target"] == row["new"]:
+            yield row["edit"], number
+
+
+def _place(db: duckdb.DuckDBPyConnection, plan: pa.Table | None) -> None:
+    """TEMP VIEW placed: ANSWERS, of the unedited model as often as the plan asks."""
+    if plan is None:
+        db.execute("CREATE TEMP VIEW placed AS FROM given")
         return
-    yield "What was written, by verdict, in % (right: 95 % Wilson interval, clustered by edit)"
-    header = ["", "n", "right", "interval", *VERDICTS[1:], "likelihood", "disagree"]
-    body, notes = [], []
-    for (model, benchmark, method, wording), rows in cells.items():
-        name = ", ".join(filter(None, (model, benchmark, title_of(method), wording)))
-        right = [row["verdict"] == "correct" for row in rows]
-        clusters = [row["edit"] or row["question"] for row in rows]
-        low, high = clustered_wilson(right, clusters)
-        verdicts = Counter(row["verdict"] for row in rows)
-        shares = [_percent(verdicts[verdict] / len(rows)) for verdict in VERDICTS]
-        both = [
-            (row["verdict"] == "correct", likely[key])
-            for row in rows
-            if (key := (model, benchmark, method, row["question"], row["edit"] or "")) in likely
-        ]
-        beside = ["-", "-"]
-        if both:
-            beside = [
-                _percent(sum(other for _, other in both) / len(both)),
-                _percent(sum(one != other for one, other in both) / len(both)),
-            ]
-        span = f"{_percent(low)} to {_percent(high)}"
-        body.append([name, f"{len(rows):,}", shares[0], span, *shares[1:], *beside])
-        if verdicts["unclear"] > UNCLEAR * len(rows):
-            notes.append(f"{name}: {verdicts['unclear']:,} of {len(rows):,} answers are unclear")
-    yield from grid(header, body)
-    yield from notes
-    yield ""
+    db.register("plan", plan)
+    db.execute(
+        """CREATE TEMP VIEW placed AS
+        SELECT * FROM given WHERE method <> 'none'
+        UNION ALL BY NAME
+        SELECT given.* REPLACE (plan.interval AS interval, plan.kind AS kind)
+        FROM given JOIN plan ON given.model = plan.model
+            AND given.question = plan.edit || '#' || plan.number
+        WHERE method = 'none' AND NOT (way = 'written' AND plan.kind = 'staleness' AND role <> 'later')"""
+    )
 
 
-def _wording(question: str) -> str:
-    """Whether a cloze of an update is that of the edit itself; empty for other questions."""
-    _, mark, number = question.rpartition("#c")
-    if not mark or not number.isdigit():
-        return ""
-    return _CLOZES["#c1"] if number == "1" else _CLOZES["#c"]
+_ORDER = """SELECT model, method, row_number() OVER (ORDER BY min(place)) AS place
+    FROM (SELECT model, method, row_number() OVER () AS place FROM given) GROUP BY ALL"""
 
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
+_WRITTEN = f"""
+    WITH said AS (
+        SELECT model, benchmark, method, interval, coalesce(kind, '') AS kind, coalesce(role, '') AS role,
+            question, coalesce(edit, '') AS edit, verdict, reason, verdict = 'correct' AS correct,
+            coalesce(role, '') IN {STAYS!r} OR benchmark = 'klob'
+                OR (benchmark = 'tempripple' AND substr(role, 1, 1) IN ('2', '4')) AS stays
+        FROM placed ANTI JOIN left_out USING (question)
+        WHERE way = 'written' AND (verdict IS NOT NULL OR (reason IS NOT NULL AND question IN (
+            SELECT question FROM given WHERE verdict IS NOT NULL)))
+    ), likely AS (
+        SELECT model, benchmark, method, interval, coalesce(kind, '') AS kind, question,
+            coalesce(edit, '') AS edit, coalesce(correct, list_bool_or(exact)) AS exact,
+            CASE reason WHEN '{NOT_FINITE}' THEN '-inf'::DOUBLE ELSE logprobs[1] END AS logprob
+        FROM placed WHERE way = 'loglik'
+    ), before AS (
+        SELECT model, benchmark, question, any_value(verdict = 'correct') AS before
+        FROM given WHERE method = 'none' AND way = 'written' AND verdict IS NOT NULL GROUP BY ALL
+    )
+    SELECT said.model, said.benchmark, said.method, said.interval, nullif(said.kind, '') AS kind,
+        nullif(said.role, '') AS role, said.question, nullif(said.edit, '') AS edit, said.verdict,
+        said.reason, said.correct, said.stays, before.before,
+        own.exact, CASE WHEN own.logprob IS NULL OR other.logprob IS NULL THEN NULL
+            ELSE own.logprob > other.logprob END AS s
+    FROM said JOIN ordered USING (model, method)
+    LEFT JOIN pairs ON said.question = pairs.asked
+    LEFT JOIN likely own ON own.question = coalesce(pairs.new, said.question)
+        AND (own.model, own.benchmark, own.method, own.kind, own.edit)
+            = (said.model, said.benchmark, said.method, said.kind, said.edit)
+        AND own.interval IS NOT DISTINCT FROM said.interval
+    LEFT JOIN likely other ON other.question = pairs.obsolete
+        AND (other.model, other.benchmark, other.method, other.kind, other.edit)
+            = (said.model, said.benchmark, said.method, said.kind, said.edit)
+        AND other.interval IS NOT DISTINCT FROM said.interval
+    LEFT JOIN before ON (before.model, before.benchmark, before.question)
+        = (said.model, said.benchmark, said.question)
+    ORDER BY ordered.place, said.benchmark, said.interval, said.kind, said.edit, said.question"""

@@ -22,6 +22,7 @@ from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.scores.table import unaligned_lines, write_tables
+from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES
@@ -144,7 +145,9 @@ def _report(job: Probe, files: Sequence[Files]) -> None:
     )
     scores, costs = job.output / "edit_scores.parquet", job.output / "costs.json"
     write_scores(runs, scores, job.output / "probes.parquet")
+    written = job.output / "written.parquet"
+    write_parquet(written_table(runs.answers, [runs.edits]), written)
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
     unaligned = list(unaligned_lines([files[0].answers], [files[0].edits]))
-    write_tables(scores, costs, unaligned, job.output)
+    write_tables(scores, written, costs, unaligned, job.output)

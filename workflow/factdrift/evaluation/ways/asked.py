@@ -25,7 +25,7 @@ def judged(asked: Asked, way: Way, **answer: Any) -> Row:
 
     A model whose output is not finite was asked and gave no answer, which is wrong.
     """
-    row: Row = {"question": asked.question.id, "way": way, **answer}
+    row: Row = {"question": asked.question.id, "role": asked.question.role, "way": way, **answer}
     if asked.question.answer is not None and row.get("reason") in (None, NOT_FINITE):
         row["correct"] = row.get("parsed") == asked.question.answer
     return row

@@ -24,8 +24,21 @@ def _texts(build: Build, folder: str, names: Sequence[tuple[str, str]], target: 
             yield Text(title, path.read_text(encoding="utf-8").rstrip(), build.source(path, target))
 
 
+def _results(
+    build: Build,
+    folder: str,
+    target: str,
+    pictures: Sequence[tuple[str, str]],
+    texts: Sequence[tuple[str, str]],
+) -> Iterator[Block]:
+    """The pictures and texts in a folder, (name, title) each, if the product of that name is there."""
+    if build.product(target) is not None:
+        yield from _pictures(build, folder, pictures, target)
+        yield from _texts(build, folder, texts, target)
+
+
 def editing(build: Build) -> Section | None:
-    """Scores of editing methods: Table 6 and Figure 2 of the WikiFactDiff paper."""
+    """Scores of editing methods: what was written, then Table 6 and Figure 2 of the WikiFactDiff paper."""
     if build.product("edit_scores.parquet") is None:
         return None
     target = "edit_scores.parquet"
@@ -33,15 +46,26 @@ def editing(build: Build) -> Section | None:
     path = build.product("table6.csv", "edit")
     if path is not None:
         blocks.append(_table6(pd.read_csv(path), build.source(path, target)))
-    blocks += _pictures(build, "edit", [("bleedover", "Bleedover (Figure 2)")], target)
-    texts = [("table6", "Table 6 as text"), ("table7", "Table 7: facts that the model knew")]
-    blocks += _texts(build, "edit", texts, target)
+    pictures = [("written", "What was written"), ("bleedover", "Bleedover (Figure 2)")]
+    texts = [("table6", "Tables as text"), ("table7", "The same of facts that the model knew (Table 7)")]
+    blocks += _results(build, "edit", target, pictures, texts)
     lead = (
-        "How far each method makes the model say the new object (efficacy), in other words too "
-        "(generalization), and how much it takes from other facts (bleedover)."
+        "What each method makes the model write, in other words too, and which other facts it loses; then "
+        "the paper's metrics, from probabilities."
     )
     return Section("editing", "Editing", lead, blocks)
 
+
+WRITTEN = {
+    "written_correct": "right",
+    "written_stale": "stale",
+    "written_both": "both",
+    "written_refused": "refused",
+    "reworded_correct": "right, other wordings",
+    "nearest_kept": "nearest kept",
+    "nearest_lost": "nearest lost",
+}
+"""Columns of what was written, which come first."""
 
 MEANS = {
     "efficacy_d": "efficacy D",
@@ -67,6 +91,10 @@ def _table6(frame: pd.DataFrame, source: Source) -> Table:
             columns[name.replace("_", " ")] = "text" if name in ("model", "method") else "number"
             cells[name] = frame[name]
     cells["method"] = frame["method"] + derived.map({True: "*", False: ""})
+    for name, title in WRITTEN.items():
+        if name in frame.columns:
+            columns[title] = "share"
+            cells[name] = frame[name].astype(object).where(frame[name].notna(), None)
     for name, title in MEANS.items():
         if name in frame.columns:
             columns[title] = "interval"
@@ -78,10 +106,16 @@ def _table6(frame: pd.DataFrame, source: Source) -> Table:
     if "seconds_per_edit" in frame.columns:
         columns["seconds"] = "share"
         cells["seconds_per_edit"] = frame["seconds_per_edit"]
-    note = "Means with 95 % confidence intervals; all but fluency and seconds times 100."
+    note = (
+        "First what was written, in %: of the update's own wording, others, and of the nearest facts, right "
+        "before and after (kept) or only before (lost). Then means with 95 % confidence intervals; all but "
+        "fluency and seconds times 100."
+    )
     if derived.any():
         note += " * The values of its hyper-parameters are derived, not tuned for this model."
-    return table("Table 6, all edits", columns, pd.DataFrame(cells, dtype=object), source, note)
+    return table(
+        "What was written, and Table 6, all edits", columns, pd.DataFrame(cells, dtype=object), source, note
+    )
 
 
 def ripples(build: Build) -> Section | None:
@@ -97,10 +131,8 @@ def ripples(build: Build) -> Section | None:
         kinds: dict[str, str] = {"criterion": "text", "probes": "number", "updates": "number"}
         kinds["an edit must change it"] = "text"
         blocks.append(table("Probes by criterion", kinds, counts, build.source(path, path.name)))
-    target = "ripple_scores.parquet"
-    if build.product(target) is not None:
-        blocks += _pictures(build, "answer", [("ripples", "Shares right by criterion")], target)
-        blocks += _texts(build, "answer", [("ripples", "Shares right by criterion")], target)
+    shares = [("ripples", "Shares right by criterion")]
+    blocks += _results(build, "answer", "ripple_scores.parquet", shares, shares)
     lead = "What follows from an update, what it must leave alone, and what was true before."
     return Section("ripples", "Ripples", lead, blocks) if blocks else None
 
@@ -122,18 +154,13 @@ def klob(build: Build) -> Section | None:
             "examples": "number",
         }
         blocks.append(table("Examples of KLoB-c by relation (Table 2)", columns, relations, source))
-    target = "locate_scores.parquet"
-    if build.product(target) is not None:
-        parts = [("c", "consistency"), ("r", "relevance"), ("u", "unbiasedness")]
-        names = [(f"figure_{part}", f"KLoB-{part}: {what}") for part, what in parts]
-        blocks += _pictures(build, "locate", names, target)
-        blocks += _texts(
-            build, "locate", [(f"table_{part}", f"KLoB-{part}, {what}") for part, what in parts], target
-        )
-    against = "locate_vs_edit.parquet"
-    if build.product(against) is not None:
-        blocks += _pictures(build, "locate", [("vs_edit", "Locating against editing")], against)
-        blocks += _texts(build, "locate", [("vs_edit", "Locating against editing")], against)
+    parts = [("c", "consistency"), ("r", "relevance"), ("u", "unbiasedness")]
+    figures, tables = (
+        [(f"{kind}_{part}", f"KLoB-{part}, {what}") for part, what in parts] for kind in ("figure", "table")
+    )
+    blocks += _results(build, "locate", "locate_scores.parquet", figures, tables)
+    against = [("vs_edit", "Locating against editing")]
+    blocks += _results(build, "locate", "locate_vs_edit.parquet", against, against)
     lead = "Is a method that says where a model stores a fact consistent, relevant and unbiased?"
     return Section("klob", "KLoB and locating", lead, blocks) if blocks else None
 
@@ -153,14 +180,12 @@ def tempripple(build: Build) -> Section | None:
             for kind, reasons in stats["dropped"].items()
         }
         blocks += _counts("Candidates that were dropped", dropped, source)
-    target = "answer_scores.parquet"
-    if build.product(target) is not None:
-        blocks += _pictures(build, "answer", [("figure3", "Accuracy by hop")], target)
-        texts = [("table2", "Accuracy by task (Table 2)"), ("table3", "Accuracy by hop (Table 3)")]
-        blocks += _texts(build, "answer", texts, target)
-    clozes = "answer_clozes.parquet"
-    if build.product(clozes) is not None:
-        blocks += _texts(build, "answer", [("clozes", "What models complete")], clozes)
+    texts = [("table2", "Accuracy by task (Table 2)"), ("table3", "Accuracy by hop (Table 3)")]
+    blocks += _results(build, "answer", "answer_scores.parquet", [("figure3", "Accuracy by hop")], texts)
+    completed = [("clozes", "What models complete")]
+    blocks += _results(build, "answer", "answer_clozes.parquet", [], completed)
+    every = [("grid", "What was written, and every benchmark in every state")]
+    blocks += _results(build, "answer", "answer_grid.parquet", [], every)
     lead = "TempRIPPLE asks what changed in a period, and what follows from it over up to three hops."
     return Section("tempripple", "TempRIPPLE and answering", lead, blocks) if blocks else None
 

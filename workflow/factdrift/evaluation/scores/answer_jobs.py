@@ -1,0 +1,230 @@
+"""Jobs that compute scores from the answers to questions of benchmarks, and print and draw them."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from factdrift.core.errors import InputError
+from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Role
+from factdrift.core.keys import read_json
+from factdrift.core.switches import Variant
+from factdrift.evaluation.probing import Recall
+
+OR_FILE = "JSON itself, or FILE or @FILE that holds it"
+
+
+class ClozeTable(Job, command="answer cloze-table", beside="models_"):
+    """Join the cloze tests of KLoB and of updates that unedited models answered, and print the shares."""
+
+    answers: Annotated[Paths, "of each model on klob and on updates", Flag("PARQUET")]
+    klob: Annotated[Paths, "klob_c, klob_r", Flag("PARQUET")]
+    edits: Annotated[Path, "of `edit dataset`", Flag("PARQUET")]
+    recall: Recall = ()
+    out_text: Annotated[Output, Flag("TXT")]
+    output: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.core.owned import atomic_path
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.scores.clozes import lines, table_of
+        from factdrift.models.bundled.known import recall_lines
+
+        table = table_of(self.answers, self.klob, self.edits)
+        text = "\n".join([*lines(table), *recall_lines(self.recall)])
+        with atomic_path(self.out_text) as path:
+            path.write_text(f"{text}\n", encoding="utf-8")
+        write_parquet(table, self.output)
+        return text
+
+
+class AnswerScores(Job, command="answer scores"):
+    """Write accuracies with intervals, and the paper's tests."""
+
+    items_: Annotated[Path, "tr_items", Flag("PARQUET")]
+    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
+    answers: Annotated[Paths, "of each job, in the order of the tables", Flag("PARQUET")]
+    runs: Annotated[tuple[str, ...], Role("input"), f"of each job; {OR_FILE}", Flag("JSON")]
+    cutoffs: Annotated[
+        str, f"model -> last day of its training data, 2021-01-04; {OR_FILE}", Flag("JSON")
+    ] = "{}"
+    dates: Annotated[Paths, "of `answer dates`: cutoffs of the models that have a date", Flag("PARQUET")] = ()
+    skipped: Annotated[str, f"[model, method, reason] of methods without a job; {OR_FILE}", Flag("JSON")] = (
+        "[]"
+    )
+    strict: Annotated[bool, Key("strict")]
+    draws: Annotated[int, Key("answer.draws")]
+    seed: Annotated[int, Key("seed")]
+    out_predictions: Annotated[Output, Flag("PARQUET")]
+    out_runs: Annotated[Output, Flag("JSON")]
+    out_tests: Annotated[Output, Flag("JSON")]
+    output: Annotated[Output, "the scores", Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.methods.skipped import Skipped
+        from factdrift.evaluation.scores.answers import write_runs, write_scores
+
+        skipped = [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]
+        write_runs(self.described(), self.out_runs, skipped, self.strict)
+        return f"{self.output}: {write_scores(self):,} rows"
+
+    def described(self) -> list[dict[str, Any]]:
+        """What was run, of each job."""
+        return [_json(each, "--runs", "what `evaluate` describes") for each in self.runs]
+
+    def last_days(self) -> dict[str, datetime.date]:
+        """Model -> last day of its training data. Raises InputError if the cutoffs are not such an object."""
+        form = '{"sample-llama": "2021-01-04"}'
+        given = _json(self.cutoffs, "--cutoffs", form)
+        try:
+            return {model: datetime.date.fromisoformat(day) for model, day in given.items()}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"--cutoffs: {given!r} is no object from models to days ({error}); give {form}"
+            ) from None
+
+
+class DatedScores(Job, command="answer dated-scores", beside="models"):
+    """Write the scores of questions with a date."""
+
+    items_: Annotated[Path, "of `streams asof`", Flag("PARQUET")]
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+    output: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> None:
+        from factdrift.evaluation.scores.dated import write_scores
+
+        write_scores(self.items_, self.answers, self.output)
+
+
+class RippleScores(Job, command="answer ripple-scores", beside="models_"):
+    """Write the scores of what follows from updates, as a table, as text, and drawn."""
+
+    probes: Annotated[Path, "ripples.parquet", Flag("PARQUET")]
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+    seed: Annotated[int, Key("seed")]
+    output: Annotated[Output, Flag("PARQUET")]
+    out_text: Annotated[Output, Flag("TXT")]
+    out_figures: Annotated[Outputs, "SVG or PNG"]
+
+    def run(self) -> str:
+        from factdrift.core.owned import atomic_path
+        from factdrift.evaluation.questions.ripples import CONDITION
+        from factdrift.evaluation.scores.ripple_figure import draw
+        from factdrift.evaluation.scores.ripples import text_of, write_scores
+        from factdrift.evaluation.scores.written import written_table
+        from factdrift.evaluation.scores.written_lines import written_lines
+
+        rows = write_scores(self.probes, self.answers, self.seed, self.output)
+        written = written_table(self.answers).to_pylist()
+        said = written_lines(row for row in written if row["role"] != CONDITION)
+        text = "\n".join([*said, *text_of(rows)])
+        with atomic_path(self.out_text) as path:
+            path.write_text(f"{text}\n", encoding="utf-8")
+        draw(rows, self.out_figures)
+        return text
+
+
+class RippleTests(Job, command="answer ripple-tests"):
+    """Judge written answers to ripples as RippleEdits does."""
+
+    probes: Annotated[Path, "ripples.parquet, or what `edit import` wrote", Flag("PARQUET", by_place=True)]
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.scores.ripple_tests import judged, text_of
+
+        return "\n".join(text_of(judged(self.probes, self.answers)))
+
+
+class AnswerTable(Job, command="answer table", beside="table tables"):
+    """Print what was written, then the scores by task and by hop, as the TempRIPPLE paper's tables."""
+
+    answers: Annotated[Paths, "of each job, whose verdicts come first", Flag("PARQUET")] = ()
+    scores: Annotated[Path, Flag("PARQUET")]
+    tests: Annotated[Path, Flag("JSON")]
+    runs: Annotated[str, Role("input"), f"of `answer scores`; {OR_FILE}", Flag("JSON")]
+    recall: Recall = ()
+    output: Annotated[Place, Flag("FOLDER")]
+
+    def run(self) -> str:
+        from factdrift.core.owned import claim
+        from factdrift.evaluation.scores import answer_table as table
+        from factdrift.evaluation.scores.table import skipped_among
+        from factdrift.evaluation.scores.written import written_table
+        from factdrift.evaluation.scores.written_lines import written_lines
+        from factdrift.models.bundled.known import recall_lines
+        from factdrift.tempripple.score import SELECTIONS
+
+        claim(self.output, (f"{name}.{form}" for name in ("table2", "table3") for form in ("txt", "csv")))
+        skipped = skipped_among(_json(self.runs, "--runs", "what `answer scores` wrote"))
+        selections = [table.read_scores(self.scores, self.tests, name) for name in SELECTIONS]
+        written = list(written_lines(written_table(self.answers).to_pylist())) if self.answers else []
+        printed = list(written)
+        for name, lines, columns in (
+            ("table2", table.by_task, table.TASK_COLUMNS),
+            ("table3", table.by_hop, table.HOP_COLUMNS),
+        ):
+            text = [line for scores in selections for line in (*lines(scores, skipped), "")]
+            text += recall_lines(self.recall)
+            table.write_text([*written, *text], self.output / f"{name}.txt")
+            table.write_csv(selections, columns, self.output / f"{name}.csv")
+            printed += text
+        return "\n".join(printed)
+
+
+class AnswerFigure(Job, command="answer figure"):
+    """Draw accuracy against the number of hops."""
+
+    scores: Annotated[Path, Flag("PARQUET")]
+    output: Annotated[Outputs, Flag("SVG|PNG")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.scores.answer_figure import draw
+
+        for path in self.output:
+            draw(self.scores, path)
+        return " ".join(map(str, self.output))
+
+
+class Grid(Job, command="answer grid", beside="models_"):
+    """Print how many questions of each benchmark are answered right in each state and way."""
+
+    answers: Annotated[Paths, "of each job"]
+    made: Annotated[Paths, "edits, likewise"]
+    edits: Annotated[Paths, "tables of the updates, and of the stream, that are asked about"] = ()
+    runs: Annotated[Paths, "what each job was", Flag("JSON")]
+    skipped: Annotated[str, f"[model, method, reason] of methods without a job; {OR_FILE}", Flag("JSON")] = (
+        "[]"
+    )
+    out_text: Annotated[Output, Flag("TXT")]
+    variant: Annotated[Variant, Key("variant")]
+    out_written: Output
+    output: Output
+
+    def run(self) -> str:
+        import pyarrow as pa
+
+        from factdrift.core.owned import atomic_path
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.methods.skipped import Skipped
+        from factdrift.evaluation.scores.grid import lines, skipped_runs, write_grid
+        from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
+        from factdrift.evaluation.scores.written import written_table
+        from factdrift.evaluation.scores.written_lines import written_lines
+
+        table = write_grid(self.answers, self.made, self.output)
+        written = written_table(self.answers, self.edits, without_new=self.variant == "revised").to_pylist()
+        write_parquet(pa.Table.from_pylist(written_scores(written), WRITTEN_SCORES), self.out_written)
+        without = [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]
+        read = lines(table, skipped_runs(self.runs), without)
+        text = "\n".join([*written_lines(written), *read])
+        with atomic_path(self.out_text) as path:
+            path.write_text(f"{text}\n", encoding="utf-8")
+        return text
+
+
+def _json(text: str, option: str, form: str) -> Any:
+    """What a flag gives: JSON, or a file that holds it, with `@` before its name or without."""
+    return read_json(text if text[:1] in ("{", "[", "@") else f"@{text}", option, form)

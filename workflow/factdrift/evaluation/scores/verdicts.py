@@ -1,0 +1,134 @@
+"""Shares of what was written: by verdict, against the unedited model, and beside the likelihood's numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from factdrift.tempripple.schemas import TASKS
+from factdrift.verdict.judge import VERDICTS
+
+_Z = 1.96
+_KEY = ("model", "benchmark", "method", "asked")
+_COMPARED = ("kept", "lost", "gained")
+_BESIDE = ("exact", "s")
+
+WRITTEN_SCORES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "benchmark", "method")),
+        ("asked", pa.string()),
+        ("stays", pa.bool_()),
+        *((name, pa.int32()) for name in ("answers", "unanswered", "subjects", *VERDICTS)),
+        *((f"{verdict}_{end}", pa.float64()) for verdict in VERDICTS for end in ("low", "high")),
+        *((name, pa.int32()) for name in ("compared", *_COMPARED)),
+        *((f"kept_{end}", pa.float64()) for end in ("low", "high")),
+        *((f"{name}_answers", pa.int32()) for name in _BESIDE),
+        *((f"{name}{more}", pa.float64()) for name in _BESIDE for more in ("", "_written", "_disagrees")),
+    ]
+)
+"""One row for each model, benchmark, state and kind of question (`asked_of`).
+
+`*_low`, `*_high`: 95 % Wilson intervals, clustered by subject. `compared`: answers about what must stay that
+the unedited model gave, too. Of the answers with such a number (`*_answers`): `exact`, `s`, what the
+likelihood has right; `*_written`, what was written right; `*_disagrees`, how often the two differ.
+"""
+
+Row = Mapping[str, Any]
+
+_CLOZES = {"update": "own wording", "generalization": "other wordings", "later": "superseded"}
+_KINDS = {"current": "new", "neighbors": "", "retention": "earlier", "staleness": ""}
+
+
+def asked_of(row: Row) -> str:
+    """The kind of a question: `own wording`, `earlier, other wordings`, `nearest`, `new, hop 1`, ..."""
+    role = row["role"] or "all"
+    if row["benchmark"] == "tempripple" and (found := re.fullmatch(r"([1-4]) (\d)", role)):
+        task = TASKS[int(found[1]) - 1]
+        return f"{task}, hop {found[2]}"
+    kind = _KINDS.get(row["kind"] or "", row["kind"] or "")
+    return ", ".join(filter(None, (kind, _CLOZES.get(role, role))))
+
+
+def subject_of(row: Row) -> str:
+    """What answers are clustered by: the subject of the edit, the edit, or, without one, the question."""
+    edit: str = row["edit"] or row["question"]
+    found = re.match(r"(Q\d+)-P\d+", edit)
+    return found[1] if found else edit
+
+
+def written_scores(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """WRITTEN_SCORES of rows of WRITTEN, in their order."""
+    cells: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        cells[*(row[name] for name in _KEY[:-1]), asked_of(row)].append(row)
+    return [dict(zip(_KEY, key, strict=True)) | _scored(cell) for key, cell in cells.items()]
+
+
+def _scored(rows: Sequence[Row]) -> dict[str, Any]:
+    given = [row for row in rows if row["verdict"] is not None]
+    found: dict[str, Any] = {
+        "stays": rows[0]["stays"],
+        "answers": len(given),
+        "unanswered": len(rows) - len(given),
+        "subjects": len(set(map(subject_of, given))),
+    }
+    verdicts = Counter(row["verdict"] for row in given)
+    for verdict in VERDICTS:
+        bounds = _interval(given, [row["verdict"] == verdict for row in given])
+        found |= {verdict: verdicts[verdict], f"{verdict}_low": bounds[0], f"{verdict}_high": bounds[1]}
+    if rows[0]["stays"]:
+        both = [row for row in given if row["before"] is not None]
+        counts = Counter((row["before"], row["correct"]) for row in both)
+        low, high = _interval(both, [row["before"] and row["correct"] for row in both])
+        found |= {"compared": len(both), "kept_low": low, "kept_high": high}
+        found |= dict(zip(_COMPARED, (counts[pair] for pair in _CHANGES), strict=True))
+    for name in _BESIDE:
+        both = [row for row in given if row[name] is not None]
+        found[f"{name}_answers"] = len(both)
+        if both:
+            found[name] = _share(row[name] for row in both)
+            found[f"{name}_written"] = _share(row["correct"] for row in both)
+            found[f"{name}_disagrees"] = _share(row["correct"] != row[name] for row in both)
+    return found
+
+
+_CHANGES = ((True, True), (True, False), (False, True))
+"""Right before and after, of what was kept, lost and gained."""
+
+
+def _share(values: Iterable[bool]) -> float:
+    known = list(values)
+    return sum(known) / len(known)
+
+
+def _interval(rows: Sequence[Row], values: Sequence[bool]) -> tuple[float, float] | tuple[None, None]:
+    return clustered_wilson(values, [subject_of(row) for row in rows]) if rows else (None, None)
+
+
+def clustered_wilson(right: Sequence[bool], clusters: Sequence[Hashable]) -> tuple[float, float]:
+    """The 95 % Wilson interval of a share, for as many values as clusters of alike ones are worth.
+
+    Their number is divided by the design effect: the variance of the mean over clusters to that of
+    independent values, at least 1 (Kish, 1965). Where all values are equal it is the number of clusters.
+    """
+    count = len(right)
+    share = sum(right) / count
+    sums: dict[Hashable, float] = defaultdict(float)
+    for one, cluster in zip(right, clusters, strict=True):
+        sums[cluster] += one - share
+    own = share * (1 - share) / count
+    if own:
+        spread = math.fsum(each**2 for each in sums.values()) / count**2
+        if len(sums) > 1:
+            spread *= len(sums) / (len(sums) - 1)
+        worth = count / max(1.0, spread / own)
+    else:
+        worth = float(len(sums))
+    middle = (share + _Z**2 / (2 * worth)) / (1 + _Z**2 / worth)
+    half = _Z * math.sqrt(share * (1 - share) / worth + _Z**2 / (4 * worth**2)) / (1 + _Z**2 / worth)
+    return max(0.0, middle - half), min(1.0, middle + half)
