@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from support.updates import CLOZES, RULERS, edits
+from support.updates import CLOZES, RULERS, dataset, edits
 from support.workflow import ROOT
 
 from factdrift.core.paths import CONFIG, COSTS
@@ -473,6 +473,24 @@ def test_asking_who_holds_is_timed(tmp_path: Path) -> None:
     assert found["chains"] == 1578
     assert 0 < found["share_timed"] < 0.05
     assert found["tokens"] < found["tokens_unshared"] / 2
+
+
+def test_writing_is_timed_beside_likelihood(tmp_path: Path) -> None:
+    import torch
+    from support.tiny_models import tiny_model
+
+    loaded = tiny_model("llama", dtype=torch.float32)
+    loaded.model.save_pretrained(tmp_path / "model")
+    loaded.tokenizer.save_pretrained(tmp_path / "model")
+    table = dataset(tmp_path / "wfd_repl.parquet")
+    said = run(
+        "written.py", "--model", tmp_path / "model", "--dataset", table, "--tokens", 4, 2, "--pairs", 1
+    )
+    found = [json.loads(line) for line in said.splitlines()]
+    assert [row["most_tokens"] for row in found] == [4, 2]
+    # Each cloze is scored for the old object and for the new one.
+    assert {row["updates"] for row in found} == {len(RULERS)}
+    assert {row["targets"] for row in found} == {found[0]["clozes"] * 2}
 
 
 @pytest.mark.slow
