@@ -22,7 +22,7 @@ rule stream_edits:
     resources:
         **request("edit stream-edits"),
     params:
-        **given("edit stream-edits", limit=edit_limit(), new_date=STREAM_DATES[-1]),
+        **given("edit stream-edits", limit=edit_limit()),
     shell:
         job("edit stream-edits")
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.updates import RULERS, dataset, edits, update
 
+from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.updates import EDITS, Choice, write_edits
 
@@ -131,6 +132,15 @@ def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
 
 def test_a_dated_edit_states_the_month_and_is_asked_without_it(tmp_path: Path) -> None:
     plain = rows(edits(tmp_path))
-    dated = rows(edits(tmp_path, dated=datetime.date(2023, 2, 27)))
+    dated = rows(edits(tmp_path, dated=True, new_date=datetime.date(2023, 2, 27)))
     assert dated[0]["prompt"] == "As of February 2023, the head of government of Atlantis is"
     assert [row | {"prompt": None} for row in dated] == [row | {"prompt": None} for row in plain]
+
+
+def test_a_dated_edit_needs_a_date(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, output = dataset(tmp_path / "dataset.parquet"), tmp_path / "edits.parquet"
+    given = ["edit", "dataset", f"--dataset={table}", f"--output={output}", "--dated=True"]
+    assert main(given) == 1
+    assert "give it with --new-date" in capsys.readouterr().err
+    assert main([*given, "--new-date=2023-02-27"]) == 0
+    assert rows(output)[0]["prompt"].startswith("As of February 2023, ")

@@ -53,7 +53,7 @@ def test_later_objects_are_asked_with_the_edits_own_prompt(tmp_path: Path) -> No
 
 
 def test_dated_edits_have_the_month_of_their_interval(tmp_path: Path) -> None:
-    plain, dated = edits(tmp_path), edits(tmp_path, dated=datetime.date(2030, 1, 1))
+    plain, dated = edits(tmp_path), edits(tmp_path, dated=True)
     for one, other in zip(plain, dated, strict=True):
         year, month, _ = map(int, one["new_date"].split("-"))
         assert other["prompt"].startswith(f"As of {datetime.date(year, month, 1):%B %Y}, the ")

@@ -5,6 +5,7 @@ What people run by hand is in `tools`, scores and reports in `scores`.
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,13 +39,16 @@ class Dataset(Choosing, command="edit dataset"):
     """Convert the updates of a dataset to edits with probes."""
 
     dataset: Path
+    new_date: Annotated[datetime.date | None, "of the newer dump, for --dated"] = None
     fluency_sample: Annotated[float, Key("edit.fluency_sample"), Flag("SHARE")]
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
         from factdrift.evaluation.questions.updates import write_edits
 
-        choice = self.choice()._replace(fluency_sample=self.fluency_sample)
+        if self.dated and self.new_date is None:
+            raise InputError("--dated: the prompts of edits begin with a date; give it with --new-date")
+        choice = self.choice()._replace(new_date=self.new_date, fluency_sample=self.fluency_sample)
         return f"{self.output}: {write_edits(self.dataset, self.output, choice):,} edits"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -35,14 +34,13 @@ class Choosing(Job):
     limit: Annotated[int, "edits, or edits of chains, drawn with the seed; 0 for all"] = 0
     archive_target: Annotated[str, Key("edit.archive_target"), Flag("TEXT")]
     dated: Annotated[bool, Key("edit.dated")]
-    new_date: datetime.date
     seed: Annotated[int, Key("seed")]
 
     def choice(self) -> Choice:
         from factdrift.evaluation.questions.updates import Choice
 
-        dated = self.new_date if self.dated else None
-        return Choice(self.scenarios, self.split, self.limit, self.archive_target, self.seed, dated=dated)
+        choice = Choice(self.scenarios, self.split, self.limit, self.archive_target, self.seed)
+        return choice._replace(dated=self.dated)
 
 
 class Asks(Job):

@@ -77,8 +77,10 @@ class Choice(NamedTuple):
     seed: int = 0
     fluency_sample: float = 1.0
     """The share of edits, drawn the same way, whose fluency is measured; not of a stream."""
-    dated: datetime.date | None = None
-    """The date whose month edit prompts begin with, in a stream that of their interval; None for none."""
+    dated: bool = False
+    """Whether edit prompts begin with the month of the newer dump, in a stream that of their interval."""
+    new_date: datetime.date | None = None
+    """Of the newer dump; not of a stream."""
     without: Collection[str] = ()
     """Ids of subjects whose updates are left out; not of a stream."""
 
@@ -105,7 +107,8 @@ def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
         and choice.split in ("all", row.get("split"))
         and row["subject"]["id"] not in choice.without
     ]
-    edits = [edit for row in rows for edit in edits_of(row, choice.archive_target, choice.dated)]
+    dated = choice.new_date if choice.dated else None
+    edits = [edit for row in rows for edit in edits_of(row, choice.archive_target, dated)]
     if choice.limit:
         drawn = sorted(edits, key=lambda edit: draw("limit", choice.seed, edit["edit"]))[: choice.limit]
         chosen = {edit["edit"] for edit in drawn}
