@@ -110,8 +110,9 @@ def test_the_name_of_a_writer() -> None:
 
 @pytest.mark.system
 @pytest.mark.skipif(bool(why_no_nodes()), reason=why_no_nodes())
-def test_two_nodes_that_share_one_folder(tmp_path: Path) -> None:
+def test_two_nodes_that_share_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock of one holds the other back until its process dies; neither removes what the other writes."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # others may have left unfinished files in theirs
     shared = tmp_path / "shared"
     shared.mkdir()
     first, second = (Node(name, tmp_path) for name in ("one", "two"))
