@@ -21,9 +21,10 @@ from factdrift.verdict import agreement
 from factdrift.verdict.agreement import Verdicts
 from factdrift.verdict.by_model import is_asked, read_words, write_requests
 from factdrift.verdict.judge import VERDICTS, Case, Judged, judged
+from factdrift.verdict.matching import exact_match
 
 LISTS = ("accepted", "stale", "others")
-ADDED = ("verdict", "answer", "named", "stop", "reason")
+ADDED = ("verdict", "answer", "named", "stop", "reason", "exact_match")
 
 Row = dict[str, Any]
 
@@ -165,7 +166,8 @@ def _words(cases: Mapping[str, Case], asked: Asked) -> dict[str, str | None]:
 
 
 def _with(row: Row, found: Judged) -> Row:
-    added: Row = found._asdict() | {"named": list(found.named)}
+    matches = exact_match(row["text"], row["accepted"])
+    added: Row = found._asdict() | {"named": list(found.named), "exact_match": matches}
     if isinstance(row.get("stop"), str):  # why the model stopped, which only it knows
         added["stop"] = row["stop"]
     return {**row, **added}
@@ -176,7 +178,7 @@ def _table(rows: list[Row]) -> pa.Table:
     names = dict.fromkeys(name for row in rows for name in row) or dict.fromkeys(ADDED)
     types = dict.fromkeys((*LISTS, "named"), pa.list_(pa.string()))
     texts = (*ADDED, "judge", "text", "question", "language")
-    types |= dict.fromkeys(texts, pa.string()) | {"named": types["named"]}
+    types |= dict.fromkeys(texts, pa.string()) | {"named": types["named"], "exact_match": pa.bool_()}
     columns = {}
     for name in names:
         try:
