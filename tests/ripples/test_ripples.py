@@ -13,6 +13,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.paths import NOUN_PHRASES, RIPPLES
 from factdrift.core.tables import rows_of
 from factdrift.ripples.asked import Means
+from factdrift.ripples.build import inverses_of
 from factdrift.ripples.choose import choose, most_of_each
 from factdrift.ripples.conclusions import conclusions
 from factdrift.ripples.criteria import Maker
@@ -21,6 +22,7 @@ from factdrift.ripples.tables import DROPPED, PROBES, read_relations
 from factdrift.ripples.tenure import Window, month_of
 from factdrift.ripples.words import Words, names_one, usable_alias
 from factdrift.ripples.world import Fact, Name, Stated, Update, World
+from factdrift.wikidata.tables import PROPERTIES
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import PLAIN, Usage, read_names
 from factdrift.words.noun_phrases import COLUMNS, noun_phrases
@@ -204,6 +206,22 @@ def test_conclusions_are_not_contradicted_and_not_known_before() -> None:
         if each.kind == "reverse"
     )
     assert reverse.problem == "not_unique"
+
+
+def test_inverses_are_those_of_the_dump_and_of_the_table_where_the_dump_lacks_the_properties(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {"id": 36, "inverses": [1376], "is_symmetric": False},
+        {"id": 26, "inverses": [], "is_symmetric": True},
+        {"id": 22, "inverses": [], "is_symmetric": False},
+        {"id": 47, "inverses": [], "is_symmetric": False},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=PROPERTIES), tmp_path / "p.parquet")
+    table = {(22, 40), (40, 22), (47, 47), (802, 1066), (1066, 802), (451, 451)}
+    found = inverses_of(tmp_path / "p.parquet", table)
+    # The dump has P22 and P47, and does not state what the table does.
+    assert found == {(36, 1376), (1376, 36), (26, 26), (802, 1066), (1066, 802), (451, 451)}
 
 
 def test_a_player_changes_the_league_with_the_team() -> None:

@@ -351,11 +351,22 @@ def constraint(kind: int, *separators: int, rank: str = "normal") -> dict[str, A
         ([constraint(19474404, 585, rank="deprecated")], False, []),
         ([constraint(21502410, 585)], False, []),
         ([constraint(21502410, 585), constraint(19474404)], True, []),
+        ([constraint(21510862, 585)], False, []),
     ],
 )
 def test_constraints(constraints, single_value, separators):
     row = property_row(read_entity(entity("P6", *constraints)), 6, 1)
     assert row[7:9] == (single_value, separators)
+
+
+def test_the_symmetric_constraint():
+    for constraints, symmetric in (
+        ([constraint(21510862)], True),
+        ([constraint(19474404), constraint(21510862)], True),
+        ([constraint(21510862, rank="deprecated")], False),
+        ([constraint(19474404)], False),
+    ):
+        assert property_row(read_entity(entity("P26", *constraints)), 26, 1)[11] is symmetric
 
 
 def test_fields_of_a_property():
@@ -379,7 +390,7 @@ def test_fields_of_a_property():
         *(6, "head of government", None, ["premier"], "wikibase-item", None),
         *([22984363], False, []),
     )
-    assert row[10:] == ([35, 1308], 4)
+    assert row[10:] == ([35, 1308], False, 4)
     assert example[0] == 30
     del value["hash"]
     assert json.loads(example[1]) == value

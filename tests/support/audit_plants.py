@@ -349,6 +349,8 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("path", of(criterion="alias"), lambda row: row["path"][0].update(dump="old")),
         ("path", of(criterion="neighbor"), lambda row: row["answers"][0].update(id="Q2")),
         ("path", of(kind="reverse"), lambda row: row["answers"][0].update(id="Q2")),
+        ("path", of(kind="inverse"), put(kind="symmetric")),
+        ("path", of(kind="inverse"), lambda row: row.update(asked_relation=row["relation"])),
         ("path", of(criterion="preserve"), put(update="Q1-P1")),
         ("only", of(criterion="compose_object"), lambda row: row["path"][-1].update(relation="P1")),
         ("condition", of(criterion="compose_object"), lambda row: row["conditions"].clear()),

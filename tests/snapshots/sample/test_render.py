@@ -28,7 +28,7 @@ PROPERTIES = [
         "aliases": "mayor|premier",
         "datatype": "wikibase-item",
         "types": "Q5",
-        "constraint": "single-best-value",
+        "constraints": "single-best-value",
         "separators": "P580 P39",
         "examples": "Q1>Q2",
     }

@@ -95,14 +95,25 @@ def test_entities(write_tables, row, column, what):
         ({"id": "P7", "datatype": "text"}, "datatype", "'text' is no datatype"),
         ({"id": "P580", "datatype": "string"}, "datatype", "P580 has the datatype time"),
         ({"id": "P6", "datatype": "wikibase-item", "types": "Q99"}, "types", "Q99 has no row"),
-        ({"id": "P6", "datatype": "wikibase-item", "constraint": "single"}, "constraint", "'single' is none"),
+        (
+            {"id": "P6", "datatype": "wikibase-item", "constraints": "single"},
+            "constraints",
+            "'single' is none",
+        ),
         (
             {"id": "P6", "datatype": "wikibase-item", "separators": "P580"},
             "separators",
-            "there is no constraint",
+            "there is no single-value constraint",
         ),
         (
-            {"id": "P6", "datatype": "wikibase-item", "constraint": "single-value", "separators": "P99"},
+            {"id": "P6", "datatype": "wikibase-item", "constraints": "symmetric", "separators": "P580"},
+            "separators",
+            "there is no single-value constraint",
+        ),
+        ({"id": "P6", "datatype": "wikibase-item", "inverses": "P99"}, "inverses", "P99 has no row"),
+        ({"id": "P6", "datatype": "wikibase-item", "inverses": "Q99"}, "inverses", "Q99"),
+        (
+            {"id": "P6", "datatype": "wikibase-item", "constraints": "single-value", "separators": "P99"},
             "separators",
             "P99 has no row",
         ),

@@ -121,8 +121,10 @@ def test_every_looked_up_id_names_its_sources(entities):
 
 def test_every_kind_of_constraint_and_qualifier_class_occurs(properties):
     dates = set(QUALIFIER_COLUMNS.values())
-    single = [set(row["separators"].split()) for row in properties.values() if row["constraint"]]
-    assert {row["constraint"] for row in properties.values()} == {"", "single-value", "single-best-value"}
+    single = [set(row["separators"].split()) for row in properties.values() if "single" in row["constraints"]]
+    assert {row["constraints"] for row in properties.values()} == {
+        *("", "single-value", "single-best-value", "symmetric"),
+    }
     assert any(not separators for separators in single)
     assert any(separators & dates for separators in single)
     assert any(separators and not separators & dates for separators in single)

@@ -18,6 +18,9 @@ _KEPT = ("preserve", "specific", "history_old", "neighbor")
 """Criteria whose answers an edit must not change."""
 _ONE_VALUE = {"compose_object": (-1,), "compose_subject": (0,), "specific": (0,)}
 """Criterion -> the places of the path at which the value must be the only one that holds at T_new."""
+_BY_PROPERTY = ("inverse", "symmetric")
+"""Kinds of conclusions that the lines of properties state."""
+_SYMMETRIC = "Q21510862"
 BLANK = "____"
 
 
@@ -55,6 +58,9 @@ def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
     for each in (*row["answers"], *row["stale"]):
         if each["id"]:
             yield each["id"], frozenset()
+    if row["kind"] in _BY_PROPERTY:
+        for name in (row["relation"], row["asked_relation"]):
+            yield name, frozenset(["P1696", "P2302"])
     yield row["subject"], frozenset([row["relation"]])
     yield row["asked_subject"], frozenset([row["asked_relation"]] if row["asked_relation"] else [])
 
@@ -89,6 +95,23 @@ def _path(row: Row, sides: Sides) -> Iterator[str]:
         yield f"the path ends at {path[-1]['object']}, the answers are {sorted(map(str, answers))}"
     if row["kind"] == "reverse" and (asked[0] != path[0]["object"] or answers != {own[0]}):
         yield f"{asked[0]} is not the new object, or the answer not the subject"
+    if row["kind"] in _BY_PROPERTY:
+        yield from _stated_inverse(row, sides)
+
+
+def _stated_inverse(row: Row, sides: Sides) -> Iterator[str]:
+    """The dump states that the properties are inverse or symmetric, or has no line of either."""
+    names = (row["relation"], row["asked_relation"])
+    lines = [sides.line("new", name) for name in dict.fromkeys(names)]
+    if not any(lines):
+        return
+    stated = {(line.id, entity_of(claim.mainsnak)) for line in lines if line for claim in line.of("P1696")}
+    if row["kind"] == "symmetric":
+        kinds = {entity_of(claim.mainsnak) for line in lines if line for claim in line.of("P2302")}
+        if names[0] != names[1] or (_SYMMETRIC not in kinds and names not in stated):
+            yield f"the new dump does not state that {names[0]} is symmetric"
+    elif stated.isdisjoint({names, names[::-1]}):
+        yield f"the new dump does not state that {names[0]} and {names[1]} are inverse"
 
 
 def _leads(criterion: str, path: Sequence[Row], own: tuple[str, str], asked: tuple[str, str]) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -33,7 +34,7 @@ def write_probes(job: Probes) -> int:
     names = read_names()
     words = Words(_templates(job), _phrases(), read_grammar(), names)
     relations = read_relations(RIPPLES)
-    relations = relations._replace(inverses=relations.inverses | _inverses(job))
+    relations = relations._replace(inverses=inverses_of(job.properties, relations.inverses))
     means = Means(words, relations, pack_date(job.old_date), pack_date(job.new_date), job.seed)
     dropped: Counter[tuple[str, str, str]] = Counter()
     count = 0
@@ -68,9 +69,16 @@ def _phrases() -> dict[int, NounPhrase]:
     return noun_phrases(rows_of(NOUN_PHRASES, COLUMNS), str(NOUN_PHRASES))
 
 
-def _inverses(job: Probes) -> frozenset[tuple[int, int]]:
-    """The pairs that the new dump's properties state."""
+def inverses_of(properties: Path, table: Collection[tuple[int, int]]) -> frozenset[tuple[int, int]]:
+    """The pairs that a dump's properties state (P1696, symmetric constraint), in both directions.
+
+    Those of the project's `table` count only where the dump lacks both properties.
+    """
     with database() as db:
-        query = f"SELECT id, unnest(inverses) FROM read_parquet({sql(job.properties)})"
-        pairs = db.sql(query).fetchall()
-    return frozenset({(one, other) for one, other in pairs} | {(other, one) for one, other in pairs})
+        query = f"SELECT id, inverses, is_symmetric FROM read_parquet({sql(properties)})"
+        rows = db.sql(query).fetchall()
+    known = {number for number, *_ in rows}
+    pairs = {(number, other) for number, inverses, _ in rows for other in inverses or ()}
+    pairs |= {(number, number) for number, _, symmetric in rows if symmetric}
+    pairs |= {pair for pair in table if known.isdisjoint(pair)}
+    return frozenset(pairs | {(second, first) for first, second in pairs})

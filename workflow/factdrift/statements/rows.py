@@ -50,6 +50,8 @@ NOT_WIKIPEDIA = frozenset(
 _SINGLE_VALUE_CONSTRAINTS = frozenset((19474404, 52060874))
 """Single-value and single-best-value constraint."""
 
+_SYMMETRIC_CONSTRAINT = 21510862
+
 UNREAD = Value(None, canonical_json(None), canonical_json(None), None)
 """The value of a snak of type `value` without a datavalue."""
 
@@ -98,11 +100,8 @@ def entity_row(item: Entity | Outline, number: int, whole: bool, line: int) -> R
 
 def property_row(entity: Entity, number: int, line: int) -> Row:
     """A property as a row of SHARD_PROPERTIES; `number` is positive."""
-    constraints = [
-        statement
-        for statement in _valid(entity.stated("P2302"))
-        if _value(statement.mainsnak).object in _SINGLE_VALUE_CONSTRAINTS
-    ]
+    kinds = [(_value(each.mainsnak).object, each) for each in _valid(entity.stated("P2302"))]
+    constraints = [each for kind, each in kinds if kind in _SINGLE_VALUE_CONSTRAINTS]
     separators = {
         -separator
         for constraint in constraints
@@ -121,6 +120,7 @@ def property_row(entity: Entity, number: int, line: int) -> Row:
         sorted(separators),
         _examples(entity),
         _properties(entity.stated("P1696")),
+        any(kind == _SYMMETRIC_CONSTRAINT for kind, _ in kinds),
         line,
     )
 

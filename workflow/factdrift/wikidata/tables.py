@@ -72,11 +72,13 @@ PROPERTIES = pa.schema(
         ("separators", pa.list_(pa.int32())),
         ("examples", pa.list_(pa.struct([("subject", pa.int32()), ("value", pa.string())]))),
         ("inverses", pa.list_(pa.int32())),
+        ("is_symmetric", pa.bool_()),
     ]
 )
 """One row per property of a snapshot; `id` is positive. `single_value`: it has a single-value or
 single-best-value constraint; `separators`: their P4155, united. `examples`: its P1855, `value` the JSON of
-the snak for the property itself. `inverses`: its P1696, positive."""
+the snak for the property itself. `inverses`: its P1696, positive. `is_symmetric`: it has a symmetric
+constraint."""
 
 STATEMENTS = pa.schema(
     [

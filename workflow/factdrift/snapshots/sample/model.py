@@ -10,6 +10,7 @@ from typing import NamedTuple
 from factdrift.snapshots.sample.value_text import Snak
 
 TYPE, START, END, POINT_IN_TIME, EXAMPLE, CONSTRAINT, SEPARATOR = 31, 580, 582, 585, 1855, 2302, 4155
+INVERSE = 1696
 
 ALWAYS, NEVER = 0, 99_999_999
 """Days before and after every day that is rendered."""

@@ -18,6 +18,7 @@ from factdrift.snapshots.sample.model import (
     CONSTRAINT,
     END,
     EXAMPLE,
+    INVERSE,
     NEVER,
     POINT_IN_TIME,
     SEPARATOR,
@@ -50,10 +51,12 @@ FACT_COLUMNS = (
     "subject property value start end pit qualifiers rank stated end_stated removed statement source checked"
 )
 TRANSLATION_COLUMNS = "id language label description source"
-PROPERTY_COLUMNS = "id label description aliases datatype types constraint separators examples source"
+PROPERTY_COLUMNS = (
+    "id label description aliases datatype types constraints separators inverses examples source"
+)
 
 RANKS = ("normal", "preferred", "deprecated", "current", "latest")
-CONSTRAINTS = {"single-value": 19474404, "single-best-value": 52060874}
+CONSTRAINTS = {"single-value": 19474404, "single-best-value": 52060874, "symmetric": 21510862}
 
 _STRUCTURE = {
     TYPE: "wikibase-item",
@@ -63,6 +66,7 @@ _STRUCTURE = {
     EXAMPLE: "wikibase-item",
     CONSTRAINT: "wikibase-item",
     SEPARATOR: "wikibase-property",
+    INVERSE: "wikibase-property",
 }
 """Datatypes of the properties that the tables use through columns of their own, listed or not."""
 
@@ -177,23 +181,27 @@ class _Reader:
                 entity = self.entities[target]
 
     def add_property_facts(self, property_: int, row: Row) -> None:
-        """P31 from `types`, P2302 with P4155 from `constraint` and `separators`, P1855 from `examples`."""
+        """P31 from `types`, P2302 with P4155 from `constraints` and `separators`, P1696 from `inverses`, and
+        P1855 from `examples`."""
         for text in row["types"].split():
             self._add_made(row, "types", property_, TYPE, text)
         separators = [("separators", SEPARATOR, text) for text in row["separators"].split()]
-        constraint = row["constraint"]
-        if constraint and constraint not in CONSTRAINTS:
-            what = f"{constraint!r} is none of {', '.join(CONSTRAINTS)}; leave it empty or use one"
-            self.problems.add(row.place, "constraint", what)
-        elif constraint:
+        constraints = row["constraints"].split()
+        for constraint in constraints:
+            if constraint not in CONSTRAINTS:
+                what = f"{constraint!r} is none of {', '.join(CONSTRAINTS)}; leave it empty or use these"
+                self.problems.add(row.place, "constraints", what)
+                continue
             # The constraint's own item is no subject of the sample and needs no row.
             value = item_value(CONSTRAINTS[constraint])
             snak = Snak(CONSTRAINT, "value", "wikibase-item", "wikibase-entityid", value)
-            self._add_made(row, "constraint", property_, CONSTRAINT, snak, separators)
-        elif separators:
-            self.problems.add(
-                row.place, "separators", "there is no constraint to which they belong; name one"
-            )
+            own = [] if constraint == "symmetric" else separators
+            self._add_made(row, "constraints", property_, CONSTRAINT, snak, own)
+        if separators and not {"single-value", "single-best-value"} & {*constraints}:
+            what = "there is no single-value constraint to which they belong; name one"
+            self.problems.add(row.place, "separators", what)
+        for text in row["inverses"].split():
+            self._add_made(row, "inverses", property_, INVERSE, text)
         for text in _split(row["examples"]):
             subject, arrow, value_text = text.partition(">")
             if arrow:
