@@ -4,7 +4,8 @@ Inputs: tr_items.parquet and tr_facts.parquet of the pair; answers to `temprippl
 Outputs: results/{pair}/answer_clozes.parquet, results/{pair}/answer/clozes.txt; results/{pair}/answer_scores.parquet;
 results/{pair}/answer/: predictions.parquet, runs.json, tests.json, table2.txt, table3.txt (and .csv), figure3.svg (and
 .png); results/answer_scores.parquet; with `answer.chat` what the chat model is asked and has answered
-(results/{pair}/evaluation/chat/); by name only results/lm_eval/ and results/inspect/.
+(results/{pair}/evaluation/chat/); with `written.judge` results/judged.parquet and
+results/{pair}/answer/judged.txt, and what the judge was asked (results/{pair}/evaluation/judge/); by name only results/lm_eval/ and results/inspect/.
 """
 
 
@@ -173,6 +174,50 @@ rule ripple_scores:
         **given("answer ripple-scores"),
     shell:
         job("answer ripple-scores")
+
+
+rule judge_requests:
+    """What the chat model is asked about written answers (`written.judge`): a verdict in one word."""
+    input:
+        questions=of_benchmark("questions", CHAT_QUESTIONS),
+        answers=lambda wildcards: grid_answers(wildcards.benchmark),
+    output:
+        "results/{pair}/evaluation/judge/{benchmark}/requests.parquet",
+    log:
+        "logs/{pair}/evaluation/judge/{benchmark}.requests.txt",
+    benchmark:
+        "logs/{pair}/evaluation/judge/{benchmark}.requests.tsv"
+    resources:
+        **request("answer judge-requests"),
+    params:
+        **given(
+            "answer judge-requests",
+            benchmark="{benchmark}",
+            limit=of_benchmark("limit", CHAT_QUESTIONS),
+            reads=benchmark_code,
+        ),
+    shell:
+        job("answer judge-requests", without="edits facts")
+
+
+rule judged_answers:
+    """The verdicts of the rules and of the chat model on what was written, and how far they agree."""
+    input:
+        answers=[file for name in judged_benchmarks() for file in grid_answers(name)],
+        verdicts=judge_answers,
+    output:
+        output="results/{pair}/judged.parquet",
+        out_text="results/{pair}/answer/judged.txt",
+    log:
+        "logs/{pair}/answer/judged.txt",
+    benchmark:
+        "logs/{pair}/answer/judged.tsv"
+    resources:
+        **request("answer judged"),
+    params:
+        **given("answer judged"),
+    shell:
+        job("answer judged")
 
 
 rule answer_lm_eval:

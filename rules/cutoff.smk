@@ -14,11 +14,7 @@ rule cutoff_chains:
     input:
         stream=f"{STREAM}/stream.parquet",
         timelines=buckets(f"{STREAM}/timelines/{{bucket}}.parquet"),
-        entities=[
-            path
-            for date in STREAM_DATES
-            for path in buckets(f"results/snapshots/{date}/entities/{{bucket}}.parquet")
-        ],
+        entities=stream_entities(),
     output:
         f"{STREAM}/cutoff/chains.parquet",
     log:

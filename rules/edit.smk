@@ -13,6 +13,7 @@ rule edit_dataset:
     """The updates as edits, each with its probes."""
     input:
         dataset=edit_source(),
+        entities=edit_entities,
     output:
         "results/{pair}/edit/edits.parquet",
     log:

@@ -13,6 +13,7 @@ rule stream_edits:
     """The updates of a stream as edits in their order, each with its probes."""
     input:
         stream=f"{STREAM}/stream.parquet",
+        entities=stream_entities(),
     output:
         f"{STREAM}/edit/edits.parquet",
     log:

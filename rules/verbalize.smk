@@ -70,7 +70,7 @@ rule ask_chat_model:
     benchmark:
         "logs/{pair}/{asking}/answers.tsv"
     wildcard_constraints:
-        asking="verbalize|(evaluation/chat|cutoff)/[a-z]+",
+        asking="verbalize|(evaluation/(chat|judge)|cutoff)/[a-z]+",
     resources:
         **request("chat ask"),
         chat=1,

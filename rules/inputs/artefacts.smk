@@ -75,6 +75,13 @@ def edit_source():
     return own or f"results/{{pair}}/{'wfd_repl' if only else 'wikifactdiff'}.parquet"
 
 
+def edit_entities(wildcards):
+    """The items of both dumps, whose aliases are accepted in writing; none beside a dataset of the user's own."""
+    if config["edit"]["dataset"]:
+        return []
+    return [path for which in ("old", "new") for path in entities(which)(wildcards)]
+
+
 def gpus():
     """The GPUs that a job takes of `--resources gpu=N`."""
     return 0 if config["edit"]["device"] == "cpu" else config["edit"]["gpus"]

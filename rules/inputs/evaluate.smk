@@ -219,6 +219,30 @@ def grid_files(form):
     return of_pair_ + [file for name in of_stream for file in answered(name, states, form, STREAM)] + of_chat
 
 
+def judged_benchmarks():
+    """The benchmarks whose written answers a chat model judges, too."""
+    return [name for name in config["answer"]["benchmarks"] if name in CHAT_QUESTIONS]
+
+
+def grid_answers(benchmark):
+    """The answers to a benchmark in all states, those of the chat model behind them."""
+    root = PAIR if benchmark in QUESTIONS else STREAM
+    chat = [f"{PAIR}/evaluation/chat/{benchmark}/read.parquet"] if config["answer"]["chat"] else []
+    states = lambda name: [*UNEDITED, *editing(name)]
+    return answered(benchmark, states, "answers.parquet", root) + chat
+
+
+def judge_answers(wildcards):
+    """What the chat model says of the written answers to each benchmark."""
+    if config["written"]["judge"] == "none":
+        raise WorkflowError(
+            "configuration: written.judge: none: name the answers to be judged, unclear or all"
+        )
+    return [
+        f"results/{wildcards.pair}/evaluation/judge/{name}/answers.parquet" for name in judged_benchmarks()
+    ]
+
+
 def grid_edits():
     """The tables of edits whose objects are asked about by `answer.benchmarks`."""
     tables = {"updates": EDITS, "stream": f"{STREAM}/edit/edits.parquet"}

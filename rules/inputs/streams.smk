@@ -17,6 +17,15 @@ STREAM = f"results/streams/{STREAM_NAME}"
 LAST = f"results/snapshots/{STREAM_DATES[-1]}"
 
 
+def stream_entities():
+    """The items of all dumps of the stream, the newest last."""
+    return [
+        path
+        for date in STREAM_DATES
+        for path in buckets(f"results/snapshots/{date}/entities/{{bucket}}.parquet")
+    ]
+
+
 def of_intervals(path):
     """A file of each pair of consecutive dates, in their order."""
     return [f"results/{old}_{new}/{path}" for old, new in pairwise(STREAM_DATES)]

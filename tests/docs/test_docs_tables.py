@@ -19,6 +19,7 @@ from factdrift.evaluation.scores.answers import SCORES as ANSWER_SCORES
 from factdrift.evaluation.scores.clozes import CLOZES as ANSWER_CLOZES
 from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
 from factdrift.evaluation.scores.grid import GRID
+from factdrift.evaluation.scores.judged import JUDGED
 from factdrift.evaluation.scores.metrics import PROBES as EDIT_PROBES
 from factdrift.evaluation.scores.metrics import SCORES as EDIT_SCORES
 from factdrift.evaluation.scores.ripples import RIPPLE_SCORES
@@ -120,6 +121,7 @@ SCHEMAS = {
     "answer_predictions": ANSWER_PREDICTIONS,
     "answer_scores": ANSWER_SCORES,
     "answer_grid": GRID,
+    "judged": JUDGED,
     "written_scores": WRITTEN_SCORES,
     "edit_written": WRITTEN,
     "cutoff": CUTOFF,

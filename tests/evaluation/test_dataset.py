@@ -6,12 +6,14 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.updates import RULERS, dataset, edits, update
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
+from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.updates import EDITS, Choice, write_edits
 
 
@@ -144,3 +146,33 @@ def test_a_dated_edit_needs_a_date(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "give it with --new-date" in capsys.readouterr().err
     assert main([*given, "--new-date=2023-02-27"]) == 0
     assert rows(output)[0]["prompt"].startswith("As of February 2023, ")
+
+
+def test_aliases_in_either_dump_are_accepted(tmp_path: Path) -> None:
+    """The label of the dataset comes first; a neighbour has its own aliases, a literal none."""
+    row = update("Atlantis", 1)
+    for number, one in enumerate(row["objects"], start=10):
+        one["id"] = f"Q{number}"
+    row["neighborhood"][0]["objects"][0]["object"]["id"] = "Q12"
+    old = [(10, "M. Kowalska", ["Marta"]), (11, "Joe Biden", ["Joe"]), (99, "Other", ["Marta Kowalska"])]
+    new = [(11, "Joseph Biden", ["Joe", "Biden"]), (12, None, ["Kowalska"])]
+    tables = []
+    for place, items in enumerate((old, new)):
+        tables.append(tmp_path / f"{place}.parquet")
+        columns = dict(zip(("id", "label", "aliases"), map(list, zip(*items, strict=True)), strict=True))
+        pq.write_table(pa.table(columns | {"id": pa.array(columns["id"], pa.int32())}), tables[-1])
+    path = edits(tmp_path, [row], entities=tables)
+    neighbor = row["neighborhood"][0]["objects"][0]["object"]["label"]
+    assert {each["label"]: each["aliases"] for each in rows(path)[0]["names"]} == {
+        "Marta Kowalska": ["M. Kowalska", "Marta"] if neighbor != "Marta Kowalska" else ["Kowalska"],
+        "Joe Biden": ["Joe", "Joseph Biden", "Biden"],
+        **({neighbor: ["Kowalska"]} if neighbor != "Marta Kowalska" else {}),
+    }
+    asked = next(each for each in read_edits(path).questions if each.role == "update" and each.accepted)
+    assert asked.accepted == ("Joe Biden", "Joe", "Joseph Biden", "Biden")
+    assert asked.stale == ("Marta Kowalska", "M. Kowalska", "Marta")
+    near = next(each for each in read_edits(path).questions if each.role == "nearest")
+    assert near.accepted == (neighbor, "Kowalska")
+    assert near.others == asked.accepted
+    plain = rows(edits(tmp_path, [row]))[0]
+    assert plain["names"] == []

@@ -32,6 +32,18 @@ def test_jobs_by_model_and_method(tmp_path: Path) -> None:
     assert not {"evaluate", "sample_model"} & set(found)
 
 
+def test_a_chat_model_judges_what_was_written(tmp_path: Path) -> None:
+    """Of each benchmark whose answers the grid has; without `written.judge` it cannot be asked."""
+    target, chat = "results/judged.parquet", {"chat": {"model": "tiny"}}
+    asked = {"methods": ["none", "ft"], "answer": {"benchmarks": ["updates", "ripples"], "chat": True}}
+    found = jobs(snakemake(tmp_path, target, "--dry-run", **asked, **chat, written={"judge": "all"}))
+    assert (found["judge_requests"], found["ask_chat_model"], found["judged_answers"]) == (2, 4, 1)
+    said = snakemake(tmp_path, target, "--dry-run", fails=True, **asked, **chat)
+    assert "written.judge: none: name the answers to be judged" in said
+    said = snakemake(tmp_path, target, "--dry-run", fails=True, written={"judge": "all"})
+    assert "chat.model: name the model that judges" in said
+
+
 def test_without_a_model_nobody_can_be_asked(tmp_path: Path) -> None:
     said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, models=[])
     assert "models: []: there is no model" in said

@@ -34,6 +34,8 @@ SAMPLE = RESOURCES / "sample"
 TEMPLATES = RESOURCES / "templates" / "templates.tsv"
 CUES = RESOURCES / "verdict" / "cues.tsv"
 """Words by which verdicts on answers are decided."""
+JUDGE = RESOURCES / "verdict" / "judge.txt"
+"""What a chat model reads that gives a verdict."""
 TEMPRIPPLE = RESOURCES / "tempripple"
 """The tables that define TempRIPPLE: mutable.tsv, immutable.tsv, types.tsv and others."""
 

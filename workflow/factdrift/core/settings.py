@@ -335,6 +335,8 @@ def _check_answer(config: dict[str, Any]) -> None:
             )
     if config["answer"]["chat"] and "model" not in config["chat"]:
         raise InputError("configuration: chat.model: name the model that `answer.chat: true` is to ask")
+    if config["written"]["judge"] != "none" and "model" not in config["chat"]:
+        raise InputError("configuration: chat.model: name the model that judges (`written.judge`)")
 
 
 def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:

@@ -34,13 +34,14 @@ class Choosing(Job):
     limit: Annotated[int, "edits, or edits of chains, drawn with the seed; 0 for all"] = 0
     archive_target: Annotated[str, Key("edit.archive_target"), Flag("TEXT")]
     dated: Annotated[bool, Key("edit.dated")]
+    entities: Annotated[Paths, "of the dumps: their aliases are accepted in writing", Flag("PARQUET")] = ()
     seed: Annotated[int, Key("seed")]
 
     def choice(self) -> Choice:
         from factdrift.evaluation.questions.updates import Choice
 
         choice = Choice(self.scenarios, self.split, self.limit, self.archive_target, self.seed)
-        return choice._replace(dated=self.dated)
+        return choice._replace(dated=self.dated, entities=self.entities)
 
 
 class Asks(Job):

@@ -42,12 +42,12 @@ ANSWERS = pa.schema(
 """One row for each question, state in which it is asked, and way.
 
 `edit`: the edit in whose presence it is asked, or that it is about. `state`, `interval`: of STATES. `kind`:
-why it is asked, by the plan. `role`: what the question is for. Way `loglik`: of each target the mean
-natural log-probability of its tokens, their number, and whether each is the most probable one; `parsed` is
-that of most likelihood where one of them is right. Ways `letter`, `written`: `output`; `entropy` of a long
+why it is asked, by the plan. `role`: what the question is for. Way `loglik`: of each target the mean natural
+log-probability of its tokens, their number, and whether each is the most probable one; `parsed` is that of
+most likelihood where one of them is right. Ways `letter`, `written`: `output`; `entropy` of a long
 continuation, 2/3 H2 + 4/3 H3 in bits. Way `written`: `stop`, why the text ended; `verdict` with its `rule`,
-and the candidates that are `named`. `reason`: why there is no answer, and `correct` is null then, or
-NOT_FINITE, which is a wrong one.
+and the candidates that are `named`; `exact` has one value, whether the text is an accepted answer as a
+whole. `reason`: why there is no answer, and `correct` is null then, or NOT_FINITE, which is a wrong one.
 """
 
 MADE = pa.schema(

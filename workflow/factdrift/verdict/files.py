@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.chat.ask import ask
+from factdrift.chat.settings import Chat
 from factdrift.core.errors import InputError
-from factdrift.core.owned import atomic_path
+from factdrift.core.owned import atomic_path, scratch
+from factdrift.core.paths import PRICES
 from factdrift.core.tables import write_parquet
 from factdrift.core.text_files import utf8_lines
+from factdrift.verdict import agreement
+from factdrift.verdict.agreement import Verdicts
+from factdrift.verdict.by_model import is_asked, read_words, write_requests
 from factdrift.verdict.judge import VERDICTS, Case, Judged, judged
+from factdrift.verdict.matching import exact_match
 
 LISTS = ("accepted", "stale", "others")
-ADDED = ("verdict", "answer", "named", "stop", "reason")
+ADDED = ("verdict", "answer", "named", "stop", "reason", "exact_match")
 
 Row = dict[str, Any]
+
+
+class Asked(NamedTuple):
+    """A chat model that judges, too, with the folder of the store of its answers, and what it judges."""
+
+    chat: Chat
+    store: Path
+    which: str
+    """`unclear` or `all`."""
 
 
 def read(path: Path) -> list[Row]:
@@ -103,16 +119,27 @@ def case_of(row: Row) -> Case:
     )
 
 
-def judge_file(answers: Path, output: Path | None) -> Iterator[str]:
+def judge_file(answers: Path, output: Path | None, asked: Asked | None = None) -> Iterator[str]:
     """Writes the rows with verdicts, as JSON Lines or Parquet by the name of `output`; yields their shares.
 
-    Without `output` it yields the rows as JSON Lines instead. Nothing is written if a row is wrong.
+    Without `output` it yields the rows as JSON Lines instead. Nothing is written if a row is wrong. With a
+    model that judges, too, rows have its verdict as `judge` (null: it said none, or was not asked), and the
+    agreement of both follows, rows with one question being a cluster.
     """
     if output is not None and output.suffix not in (".jsonl", ".json", ".ndjson", ".parquet"):
         raise InputError(f"--output: {output}: name a file that ends with .jsonl or .parquet")
     rows = read(answers)
     found = [judged(case_of(row)) for row in rows]
     judgements = [_with(row, each) for row, each in zip(rows, found, strict=True)]
+    judges: list[Verdicts] = []
+    if asked is not None:
+        places = [place for place, each in enumerate(found) if is_asked(each.verdict, asked.which)]
+        words = _words({str(place): case_of(rows[place]) for place in places}, asked)
+        judgements = [{**row, "judge": words.get(str(place))} for place, row in enumerate(judgements)]
+        judges = [
+            (found[place].verdict, words[str(place)], rows[place].get("question") or place)
+            for place in places
+        ]
     if output is None:
         yield from (json.dumps(row, ensure_ascii=False, default=str) for row in judgements)
         return
@@ -125,10 +152,22 @@ def judge_file(answers: Path, output: Path | None) -> Iterator[str]:
     for verdict in VERDICTS:
         if number := sum(each.verdict == verdict for each in found):
             yield f"{verdict}: {number:,} of {len(found):,} ({number / len(found):.1%})"
+    if asked is not None:
+        yield from agreement.lines([(answers.name, judges)])
+
+
+def _words(cases: Mapping[str, Case], asked: Asked) -> dict[str, str | None]:
+    """What the chat model says of each case."""
+    with scratch() as folder:
+        requests, answers = folder / "requests.parquet", folder / "answers.parquet"
+        write_requests(cases, asked.chat, requests)
+        ask(requests, asked.store, asked.chat, answers, PRICES)
+        return read_words(answers)
 
 
 def _with(row: Row, found: Judged) -> Row:
-    added: Row = found._asdict() | {"named": list(found.named)}
+    matches = exact_match(row["text"], row["accepted"])
+    added: Row = found._asdict() | {"named": list(found.named), "exact_match": matches}
     if isinstance(row.get("stop"), str):  # why the model stopped, which only it knows
         added["stop"] = row["stop"]
     return {**row, **added}
@@ -138,7 +177,8 @@ def _table(rows: list[Row]) -> pa.Table:
     """Rows as a table; lists and the added columns have their types even where all are empty."""
     names = dict.fromkeys(name for row in rows for name in row) or dict.fromkeys(ADDED)
     types = dict.fromkeys((*LISTS, "named"), pa.list_(pa.string()))
-    types |= dict.fromkeys((*ADDED, "text", "question", "language"), pa.string()) | {"named": types["named"]}
+    texts = (*ADDED, "judge", "text", "question", "language")
+    types |= dict.fromkeys(texts, pa.string()) | {"named": types["named"], "exact_match": pa.bool_()}
     columns = {}
     for name in names:
         try:

@@ -53,6 +53,11 @@ _TOKEN = re.compile(
 )
 
 
+def without_thinking(text: str) -> str:
+    """The text without the reasoning that some models write before their answer, in `<think>`."""
+    return _THINKING.sub(" ", text)
+
+
 class Token(NamedTuple):
     """A word, a number or a sign. `key`: what is compared; `text`: as it is written."""
 
@@ -76,7 +81,7 @@ class Token(NamedTuple):
 def plain(text: str) -> str:
     """A text with plain quotes and hyphens, and without what only lays it out."""
     if "<" in text:
-        text = _THINKING.sub(" ", text)
+        text = without_thinking(text)
     text = text.strip()[:MOST]
     if _PLAIN.fullmatch(text):
         return text.strip()

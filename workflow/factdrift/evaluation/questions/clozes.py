@@ -81,14 +81,21 @@ def _probes(row: dict[str, Any]) -> Iterator[Question]:
         )
         if asked.get(probe["role"], WRITTEN_NEIGHBORS) < WRITTEN_NEIGHBORS:
             asked[probe["role"]] += 1
-            others = (row["new"],) if row["new"] and row["new"] != probe["target"] else ()
-            question = _written(question, (probe["target"],), others=others)
+            others = _named(row, row["new"]) if row["new"] != probe["target"] else ()
+            question = _written(question, _named(row, probe["target"]), others=others)
         yield question
 
 
 def _written(question: Question, accepted: tuple[str, ...], **given: Any) -> Question:
     """The probe as it is asked in writing, too."""
     return replace(question, accepted=accepted, ways=("loglik", "written"), **given)
+
+
+def _named(row: dict[str, Any], *labels: str | None) -> tuple[str, ...]:
+    """These objects by their labels, then by their aliases, each once."""
+    names = {each["label"]: each["aliases"] for each in row.get("names") or ()}
+    given = [label for label in labels if label]
+    return tuple(dict.fromkeys((*given, *(name for label in given for name in names.get(label, ())))))
 
 
 def _of_stream(row: dict[str, Any]) -> Iterator[Question]:
@@ -99,13 +106,14 @@ def _of_stream(row: dict[str, Any]) -> Iterator[Question]:
         if probe["role"] == "update":
             given["words"] = question_about(row["relation"] or "", row["subject_label"])
         if probe["role"] in OWN and probe["object"] == "new":
-            stale = (row["obsolete"],) if row["obsolete"] else ()
-            yield _written(question, (row["new"],), stale=stale, **given)
+            stale = _named(row, row["obsolete"])
+            yield _written(question, _named(row, row["new"]), stale=stale, **given)
         elif probe["role"] == "later":
             ended = (row["new"], *(label for link, label in later.items() if link < probe["place"]))
-            after = tuple(label for link, label in later.items() if link > probe["place"])
-            stale = tuple(dict.fromkeys(label for label in ended if label != probe["target"]))
-            yield _written(question, (probe["target"],), stale=stale, others=after, **given)
+            after = _named(row, *(label for link, label in later.items() if link > probe["place"]))
+            stale = _named(row, *(label for label in ended if label != probe["target"]))
+            accepted = _named(row, probe["target"])
+            yield _written(question, accepted, stale=stale, others=after, **given)
         else:
             yield question
 
@@ -124,8 +132,8 @@ def _questions(row: dict[str, Any]) -> Iterator[Question]:
             words=words if place == 1 else "",
             context=context,
             targets=objects,
-            accepted=(row["new"],) if row["new"] else (),
-            stale=(row["obsolete"],) if row["new"] and row["obsolete"] else (),
+            accepted=_named(row, row["new"]),
+            stale=_named(row, row["obsolete"]) if row["new"] else (),
             several=row["kind"] == "add",
             relation=row["relation"] or "",
             ways=("written",),

@@ -12,7 +12,15 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.questions.updates import EDITS, NEEDED, SCENARIOS, Choice, draw, edits_of
+from factdrift.evaluation.questions.updates import (
+    EDITS,
+    NEEDED,
+    SCENARIOS,
+    Choice,
+    draw,
+    edits_of,
+    name_objects,
+)
 
 STREAM_EDITS = pa.schema(
     [
@@ -66,6 +74,7 @@ def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
         )
     edits.sort(key=lambda edit: (edit["interval"], edit["last_day"], edit["first_day"], edit["edit"]))
     _linked(edits)
+    name_objects(edits, choice.entities)
     return write_parquet(pa.Table.from_pylist(edits, schema=STREAM_EDITS), output)
 
 
@@ -99,12 +108,14 @@ def _drawn(edits: Sequence[dict[str, Any]], limit: int, seed: int) -> list[dict[
 
 
 def _linked(edits: Sequence[dict[str, Any]]) -> None:
-    """Adds `replaces` and the probes `later`, which depend on the other edits of the chain."""
+    """Adds `replaces` and the probes `later`, with their items, which the other edits of the chain have."""
     chains: dict[str, list[dict[str, Any]]] = {}
     for edit in edits:
         chains.setdefault(edit["chain"], []).append(edit)
     for chain in chains.values():
+        items = {label: item for edit in chain for label, item in edit["names"].items()}
         for edit in chain:
+            edit["names"] = {**items, **edit["names"]}
             edit["replaces"] = [
                 one["edit"]
                 for one in chain

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
@@ -37,6 +38,8 @@ _PROBE = pa.struct(
         ("popularity", pa.float64()),
     ]
 )
+NAMES = pa.list_(pa.struct([("label", pa.string()), ("aliases", pa.list_(pa.string()))]))
+"""Objects that are asked for, with their other names in either snapshot; without those that have none."""
 EDITS = pa.schema(
     [
         ("edit", pa.string()),
@@ -54,9 +57,13 @@ EDITS = pa.schema(
         ("obsolete", pa.string()),
         ("fluency", pa.bool_()),
         ("probes", pa.list_(_PROBE)),
+        ("names", NAMES),
     ]
 )
 """One row for each edit, in the order of the dataset. The number of a probe is its index in `probes`."""
+
+_NEIGHBORS = {"nearest": "neighborhood", "random": "random_neighborhood"}
+"""Role of a probe -> column of the dataset."""
 
 NEEDED = (
     *("subject", "relation", "scenario", "update_prompt", "generalization_prompts", "objects"),
@@ -83,6 +90,8 @@ class Choice(NamedTuple):
     """Of the newer dump; not of a stream."""
     without: Collection[str] = ()
     """Ids of subjects whose updates are left out; not of a stream."""
+    entities: Sequence[Path] = ()
+    """Tables of the items of the dumps, whose aliases are accepted in writing; without any, labels only."""
 
 
 def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
@@ -119,6 +128,7 @@ def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
             "objects and ends in one; name other scenarios (edit.scenarios), or wikifactdiff.parquet "
             "(edit.dataset)"
         )
+    name_objects(edits, choice.entities)
     for edit in edits:
         drawn_at = draw("fluency", choice.seed, edit["edit"])
         edit["fluency"] = drawn_at < choice.fluency_sample * 2**64
@@ -168,7 +178,37 @@ def edits_of(
             "new": added,
             "obsolete": gone,
             "probes": [*_own(row, prompt, added, gone), *_others(row)],
+            # The ids, until `name_objects` replaces them.
+            "names": dict(_items(row)),
         }
+
+
+def _items(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Label and id of each object of the update, and of its neighbours, that is an item."""
+    neighbors = (fact for column in _NEIGHBORS.values() for fact in row[column] or ())
+    for one in (*row["objects"], *(fact["objects"][0]["object"] for fact in neighbors)):
+        if one["label"] and (one.get("id") or "").startswith("Q"):
+            yield one["label"], one["id"]
+
+
+def name_objects(edits: Sequence[dict[str, Any]], entities: Sequence[Path]) -> None:
+    """Gives the edits NAMES: the other names of the items that they ask for, in the tables of entities."""
+    items = {int(item[1:]) for edit in edits for item in edit["names"].values()}
+    known: dict[str, dict[str, None]] = {}
+    for path in entities:
+        found = pq.read_table(
+            path, columns=["id", "label", "aliases"], filters=pc.field("id").isin(sorted(items))
+        )
+        for row in found.to_pylist():
+            names = known.setdefault(f"Q{row['id']}", {})
+            names.update(dict.fromkeys(filter(None, (row["label"], *(row["aliases"] or ())))))
+    for edit in edits:
+        asked = dict.fromkeys(probe["target"] for probe in edit["probes"])
+        edit["names"] = [
+            {"label": label, "aliases": others}
+            for label in asked
+            if (others := [name for name in known.get(edit["names"].get(label), ()) if name != label])
+        ]
 
 
 def _own(row: dict[str, Any], prompt: str, new: str | None, obsolete: str | None) -> Iterator[dict[str, Any]]:
@@ -187,7 +227,7 @@ def _own(row: dict[str, Any], prompt: str, new: str | None, obsolete: str | None
 
 def _others(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Probes of facts that must not change: nearest and random neighbours."""
-    for role, column in (("nearest", "neighborhood"), ("random", "random_neighborhood")):
+    for role, column in _NEIGHBORS.items():
         for place, fact in enumerate(row[column] or ()):
             (one, *_) = fact["objects"]
             before = before_blank(one["prompt"])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Role
 from factdrift.core.keys import read_json
 from factdrift.core.switches import Variant
-from factdrift.evaluation.probing import Recall
+from factdrift.evaluation.probing import Asks, Recall
 
+Which = Literal["none", "unclear", "all"]
 OR_FILE = "JSON itself, or FILE or @FILE that holds it"
 
 
@@ -136,6 +138,45 @@ class RippleTests(Job, command="answer ripple-tests"):
         from factdrift.evaluation.scores.ripple_tests import judged, text_of
 
         return "\n".join(text_of(judged(self.probes, self.answers)))
+
+
+class JudgeRequests(Asks, command="answer judge-requests", beside="reads"):
+    """Write what a chat model is asked about written answers: its verdict."""
+
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+    which: Annotated[Which, Key("written.judge")]
+    # Another limit of the price or another server makes no request again.
+    settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
+    output: Annotated[Output, "requests", Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.scores.judged import write_judge_requests
+
+        asked = self.read(open_=True)
+        rows = write_judge_requests(asked, self.answers, self.which, self.settings, self.output)
+        return f"{self.output}: {rows:,} requests"
+
+
+class JudgedAnswers(Job, command="answer judged"):
+    """Write the verdicts by rule and by a chat model side by side, and print how far they agree."""
+
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+    verdicts: Annotated[Paths, "of `chat ask`, of each benchmark", Flag("PARQUET")]
+    which: Annotated[Which, Key("written.judge")]
+    output: Annotated[Output, Flag("PARQUET")]
+    out_text: Annotated[Output, Flag("TXT")]
+
+    def run(self) -> str:
+        from factdrift.core.owned import atomic_path
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.scores.judged import judged_lines, judged_table
+
+        table = judged_table(self.answers, self.verdicts, self.which)
+        text = "\n".join(judged_lines(table))
+        with atomic_path(self.out_text) as path:
+            path.write_text(f"{text}\n", encoding="utf-8")
+        write_parquet(table, self.output)
+        return text
 
 
 class AnswerTable(Job, command="answer table", beside="table tables"):

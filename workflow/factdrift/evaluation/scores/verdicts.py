@@ -25,6 +25,7 @@ WRITTEN_SCORES = pa.schema(
         ("stays", pa.bool_()),
         *((name, pa.int32()) for name in ("answers", "unanswered", "subjects", *VERDICTS)),
         *((f"{verdict}_{end}", pa.float64()) for verdict in VERDICTS for end in ("low", "high")),
+        ("matches", pa.int32()),
         *((name, pa.int32()) for name in ("compared", *_COMPARED)),
         *((f"kept_{end}", pa.float64()) for end in ("low", "high")),
         *((f"{name}_answers", pa.int32()) for name in _BESIDE),
@@ -33,7 +34,8 @@ WRITTEN_SCORES = pa.schema(
 )
 """One row for each model, benchmark, state and kind of question (`asked_of`).
 
-`*_low`, `*_high`: 95 % Wilson intervals, clustered by subject. `compared`: answers about what must stay that
+`*_low`, `*_high`: 95 % Wilson intervals, clustered by subject. `matches`: answers whose whole text
+is an accepted one. `compared`: answers about what must stay that
 the unedited model gave, too. Of the answers with such a number (`*_answers`): `exact`, `s`, what the
 likelihood has right; `*_written`, what was written right; `*_disagrees`, how often the two differ.
 """
@@ -81,6 +83,7 @@ def _scored(rows: Sequence[Row]) -> dict[str, Any]:
     for verdict in VERDICTS:
         bounds = _interval(given, [row["verdict"] == verdict for row in given])
         found |= {verdict: verdicts[verdict], f"{verdict}_low": bounds[0], f"{verdict}_high": bounds[1]}
+    found["matches"] = sum(bool(row["matches"]) for row in given)
     if rows[0]["stays"]:
         both = [row for row in given if row["before"] is not None]
         counts = Counter((row["before"], row["correct"]) for row in both)

@@ -20,12 +20,13 @@ WRITTEN = pa.schema(
         *((name, pa.string()) for name in ("model", "benchmark", "method")),
         ("interval", pa.int32()),
         *((name, pa.string()) for name in ("kind", "role", "question", "edit", "verdict", "reason")),
-        *((name, pa.bool_()) for name in ("correct", "stays", "before", "exact", "s")),
+        *((name, pa.bool_()) for name in ("correct", "matches", "stays", "before", "exact", "s")),
     ]
 )
 """One row for each question that was put in writing and has a right answer.
 
 `stays`: whether no edit may change the answer; `before`: whether the unedited model writes a right one.
+`matches`: whether the whole text is an accepted answer.
 `exact`: whether the likelihood is right about the question; `s`: whether it prefers the new object to the
 obsolete one.
 """
@@ -113,6 +114,7 @@ _WRITTEN = f"""
     WITH said AS (
         SELECT model, benchmark, method, interval, coalesce(kind, '') AS kind, coalesce(role, '') AS role,
             question, coalesce(edit, '') AS edit, verdict, reason, verdict = 'correct' AS correct,
+            exact[1] AS matches,
             coalesce(role, '') IN {STAYS!r} OR benchmark = 'klob'
                 OR (benchmark = 'tempripple' AND substr(role, 1, 1) IN ('2', '4')) AS stays
         FROM placed ANTI JOIN left_out USING (question)
@@ -129,7 +131,7 @@ _WRITTEN = f"""
     )
     SELECT said.model, said.benchmark, said.method, said.interval, nullif(said.kind, '') AS kind,
         nullif(said.role, '') AS role, said.question, nullif(said.edit, '') AS edit, said.verdict,
-        said.reason, said.correct, said.stays, before.before,
+        said.reason, said.correct, said.matches, said.stays, before.before,
         own.exact, CASE WHEN own.logprob IS NULL OR other.logprob IS NULL THEN NULL
             ELSE own.logprob > other.logprob END AS s
     FROM said JOIN ordered USING (model, method)

@@ -15,6 +15,7 @@ UNCLEAR = 0.02
 TITLE = "What was written, in % of n answers; in brackets: 95 % Wilson interval, clustered by subject."
 STAY = "What must stay: kept, lost and gained are right before and after, before only, after only, in %."
 FORCED = "What the tables would say with teacher forcing, in %: Exact, S, and what was written."
+MATCH = "Match: the whole text is an accepted answer (exact match of lm-evaluation-harness)."
 
 _VERDICTS = ("stale", "both", "refused", "wrong", "denied", "empty", "unclear")
 _COMPARED = ("kept", "lost", "gained")
@@ -49,10 +50,11 @@ def written_lines(rows: Iterable[Row], titles: Mapping[str, str] = {}) -> Iterat
             yield ""
     if any(row["exact_answers"] for row in scores):
         yield FORCED
+        yield MATCH
         yield "Disagree: how often what was written and Exact (or S) are not both right or both wrong."
         for asked, mine in _by_kind([*change, *stay]):
             if any(row["exact_answers"] for row in mine):
-                header = [asked, "n", "Exact", "S", "Written", "Disagree", "with S"]
+                header = [asked, "n", "Exact", "S", "Match", "Written", "Disagree", "with S"]
                 yield from grid(header, [[names[id(row)], *_forced_cells(row)] for row in mine])
                 yield ""
     yield from _notes(scores, names)
@@ -93,10 +95,11 @@ def _stay_cells(row: Row) -> list[str]:
 
 def _forced_cells(row: Row) -> list[str]:
     if not row["exact_answers"]:
-        return ["0", *["-"] * 5]
+        return ["0", *["-"] * 6]
     s = [percent(row[name]) if row["s_answers"] else "-" for name in ("s", "s_disagrees")]
     exact, written, disagrees = (percent(row[f"exact{end}"]) for end in ("", "_written", "_disagrees"))
-    return [f"{row['exact_answers']:,}", exact, s[0], written, disagrees, s[1]]
+    match = percent(row["matches"] / row["answers"])
+    return [f"{row['exact_answers']:,}", exact, s[0], match, written, disagrees, s[1]]
 
 
 def _right(row: Row) -> str:

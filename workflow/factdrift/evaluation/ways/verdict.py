@@ -5,10 +5,11 @@ from __future__ import annotations
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.ways.asked import Row
 from factdrift.verdict.judge import Case, judged
+from factdrift.verdict.matching import exact_match
 
 
 def verdict(question: Question, output: str, prompt: str) -> Row:
-    """Verdict, the rule that decided, the candidates that are named, and whether it is right.
+    """Verdict, the rule that decided, the candidates that are named, exact match, and whether it is right.
 
     Nothing if the question has no accepted answer. `prompt`: what was asked, which a model may repeat.
     """
@@ -28,5 +29,6 @@ def verdict(question: Question, output: str, prompt: str) -> Row:
         "verdict": found.verdict,
         "named": list(found.named),
         "rule": found.reason,
+        "exact": [exact_match(output, question.accepted)],
         "correct": found.verdict == "correct",
     }

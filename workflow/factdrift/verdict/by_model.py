@@ -1,0 +1,63 @@
+"""Verdicts of a chat model: what it is asked about an answer, and the one word that it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.chat.requests import build_body
+from factdrift.chat.settings import Form
+from factdrift.chat.store import ANSWERED
+from factdrift.chat.tables import ANSWERS, REQUESTS
+from factdrift.core.paths import JUDGE
+from factdrift.core.tables import write_parquet
+from factdrift.verdict.judge import VERDICTS, Case
+from factdrift.verdict.text import MOST, without_thinking
+
+WORDS = tuple(verdict for verdict in VERDICTS if verdict != "unclear")
+"""What a judge may say."""
+
+_SEVERAL = (
+    "Several answers hold at a time: any accepted one is enough, and other ones beside it do no harm.\n"
+)
+
+
+def is_asked(verdict: str | None, which: str) -> bool:
+    """Whether an answer with this verdict by rule is judged by a model, too."""
+    return verdict is not None and (which == "all" or verdict == "unclear")
+
+
+def prompt_of(case: Case) -> str:
+    """What the judge reads: question, accepted and stale answers, and the text."""
+    return JUDGE.read_text("utf-8").format(
+        question=case.question or "not given",
+        accepted="; ".join(case.accepted),
+        stale="; ".join(case.stale) or "none",
+        several=_SEVERAL if case.several else "",
+        text=without_thinking(case.text)[:MOST].strip(),
+    )
+
+
+def write_requests(cases: Mapping[str, Case], chat: Form, output: Path) -> int:
+    """Writes REQUESTS about the cases, by their names; returns their number."""
+    bodies = (build_body(chat, [{"role": "user", "content": prompt_of(case)}]) for case in cases.values())
+    rows = [{"request": name, "body": body} for name, body in zip(cases, bodies, strict=True)]
+    return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
+
+
+def read_words(answers: Path) -> dict[str, str | None]:
+    """Name of a request -> what the judge said, of WORDS; None if it failed or said anything else."""
+    return {
+        row["request"]: word_of(row["content"] or "") if row["status"] == ANSWERED else None
+        for row in pq.read_table(answers, schema=ANSWERS).to_pylist()
+    }
+
+
+def word_of(text: str) -> str | None:
+    """The verdict that an answer of the judge is; None if it is not one word, or none of WORDS."""
+    found = re.fullmatch(r"\W*([a-z]+)\W*", without_thinking(text).casefold())
+    return found[1] if found and found[1] in WORDS else None
