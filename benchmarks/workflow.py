@@ -36,6 +36,8 @@ from factdrift.runs.estimate import Dump, Estimate, estimate
 
 ROOT = Path(__file__).resolve().parents[1]
 
+TARGETS = ("all", "results/ripples.parquet")
+
 
 class Outputs(NamedTuple):
     """Of one command: its jobs, the bytes that they wrote, whether Snakemake deletes these in the end."""
@@ -101,7 +103,7 @@ def measure(pair: Path, cores: int, settings: dict[str, Any], scratch: Path | No
             "--cores",
             str(cores),
         ]
-        line += ["--directory", folder, "--nocolor", "--notemp", "--config"]
+        line += ["--directory", folder, "--nocolor", "--notemp", *TARGETS, "--config"]
         line += [f"{key}={json.dumps(value)}" for key, value in config.items()]
         with (directory / "log.txt").open("w+", encoding="utf-8") as log:
             before, started = _children_cpu(), time.perf_counter()

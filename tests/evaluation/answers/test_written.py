@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,15 +11,18 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from support.asking import settings_with  # noqa: E402
+from support.questions import items  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.evaluation.questions.clozes import question_about  # noqa: E402
+from factdrift.evaluation.questions.items import of_statements, read_items  # noqa: E402
 from factdrift.evaluation.questions.prompts import shots_before  # noqa: E402
 from factdrift.evaluation.questions.question import Question  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.ways import written  # noqa: E402
 from factdrift.evaluation.ways.asked import Asked  # noqa: E402
 from factdrift.models.writing import Begun  # noqa: E402
+from factdrift.tempripple.schemas import TR_ITEMS, write_rows  # noqa: E402
 
 QUESTION = Question(
     "q",
@@ -88,3 +92,19 @@ def test_examples_are_of_other_relations() -> None:
     assert "Don Quixote" not in shots_before(Question("q", relation="P50"))
     assert question_about("P26", "Ada") == QUESTION.words
     assert question_about("P99999", "Ada") == ""
+
+
+def test_who_held_before_is_stale(tmp_path: Path) -> None:
+    """Of the items that ask for the new holder only, also where the other items are not asked."""
+    rows = items()
+    rows[2]["answer_aliases"] = ["Zoë", rows[0]["answer_label"]]
+    path = tmp_path / "items.parquet"
+    write_rows(rows, TR_ITEMS, path)
+    asked = {each.id: each for each in of_statements(read_items(path, limit=1, seed=3)).questions}
+    whole = {each.id: each for each in of_statements(read_items(path)).questions}
+    assert {name: whole[name] for name in asked} == asked
+    assert len(asked) < len(whole)
+    new, old = whole["i00"], whole["i10"]
+    assert (new.role, old.role) == ("1 0", "2 0")
+    assert new.stale == (old.accepted[0], "Zoë")
+    assert all(each.stale == () for each in whole.values() if each.role != "1 0")

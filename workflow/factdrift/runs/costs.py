@@ -41,9 +41,11 @@ SPLITS = {
     "shard": (0, 2, 0, 0),
     "dump_bucket": (0, 0, 2, 0),
     "bucket": (0, 0, 1, 0),
+    "all_buckets": (0, 0, 1, 0),
     "block": (0, 0, 0, 1),
 }
-"""Numbers of jobs: in all, plus per shard, per bucket and per block of the nearest-facts search."""
+"""Numbers of jobs: in all, plus per shard, per bucket and per block of the nearest-facts search. Of
+`all_buckets`, each job reads all buckets and writes one, so its share is a whole dump."""
 
 
 def job_count(split: str, shards: int, buckets: int, blocks: int) -> int:

@@ -151,7 +151,8 @@ def job_figures(
         cpu = max(cpu + sum(unpack) / len(unpack) / parts.shards, 0.0)
     if command == SEARCH:
         cpu += _pairs(max(texts), scope, quantities) * quantities["search_pairs"] / parts.blocks
-    return JobFigures(cpu, cost.memory(share), cost.output_mb_gb * share)
+    written = share / parts.buckets if cost.split == "all_buckets" else share
+    return JobFigures(cpu, cost.memory(share), cost.output_mb_gb * written)
 
 
 def _stage(one: JobFigures, jobs: int, cores: int) -> Stage:

@@ -17,6 +17,9 @@ from factdrift.models.alignment import find_subject
 from factdrift.streams.schemas import ASOF
 from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, Row, read_rows, row_id
 
+_NEW, _OLD = (1, 0), (2, 0)
+"""Task and hop of items about the new fact itself, and about those before it."""
+
 
 def is_dated(path: Path) -> bool:
     """Whether a table of items has questions with a date."""
@@ -31,6 +34,8 @@ def read_items(path: Path, limit: int = 0, seed: int = 0, open_: bool = False) -
     """
     dated = is_dated(path)
     items = read_rows(path, ASOF if dated else TR_ITEMS)
+    if not dated:
+        add_stale(items)
     items = items if open_ else [item for item in items if not item["open_only"]]
     if not items:
         raise InputError(
@@ -46,6 +51,26 @@ def read_items(path: Path, limit: int = 0, seed: int = 0, open_: bool = False) -
     return sorted(items, key=lambda item: str(item["item_id"]))
 
 
+def add_stale(items: Sequence[Row]) -> None:
+    """Gives items that ask for the new holder the names of those before: the answers about old facts.
+
+    A returning holder's name stays right.
+    """
+    before: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for item in items:
+        if (item["task"], item["hop"]) == _OLD:
+            before[item["s"], item["p"]].update(dict.fromkeys(_names(item)))
+    for item in items:
+        if (item["task"], item["hop"]) == _NEW:
+            right = set(_names(item))
+            item["stale"] = tuple(name for name in before[item["s"], item["p"]] if name not in right)
+
+
+def _names(item: Row) -> tuple[str, ...]:
+    """The answer, then its aliases."""
+    return (item["answer_label"], *(item["answer_aliases"] or ()))
+
+
 def questions_of(items: Sequence[Row]) -> list[Question]:
     """The items as questions, each about the fact of its timeline; without options only in writing."""
     return [
@@ -58,7 +83,8 @@ def questions_of(items: Sequence[Row]) -> list[Question]:
             targets=tuple(item["options"] or ()),
             answer=None if item["open_only"] else item["answer_index"],
             ways=("written",) if item["open_only"] else ("loglik", "letter", "written"),
-            accepted=(item["answer_label"], *(item["answer_aliases"] or ())),
+            accepted=_names(item),
+            stale=item.get("stale", ()),
             others=tuple(
                 option for place, option in enumerate(item["options"] or ()) if place != item["answer_index"]
             ),

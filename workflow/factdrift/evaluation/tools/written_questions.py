@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.clozes import read_edits
-from factdrift.evaluation.questions.items import questions_of
+from factdrift.evaluation.questions.items import add_stale, is_dated, questions_of
 from factdrift.evaluation.questions.prompts import filled, turn_of
 from factdrift.evaluation.questions.question import Question
 from factdrift.tempripple.schemas import TASKS
@@ -54,7 +54,10 @@ def written_items(name: str, path: Path, prompt: str, instruction: str) -> Itera
     `context`, also without it. `prompt`, `instruction`: as in the configuration.
     """
     kinds: dict[str, list[Question]] = {}
-    for row in sorted(pq.read_table(path).to_pylist(), key=lambda row: str(row["item_id"])):
+    rows = pq.read_table(path).to_pylist()
+    if rows and "open_only" in rows[0] and not is_dated(path):
+        add_stale(rows)
+    for row in sorted(rows, key=lambda row: str(row["item_id"])):
         kind = f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
         kinds.setdefault(kind, []).append(_question(row))
     conditions = CONDITIONS if any(each.context for own in kinds.values() for each in own) else ("",)
