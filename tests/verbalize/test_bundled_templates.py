@@ -19,7 +19,7 @@ NO_RELATIONS = {
     *("P447", "P459", "P518", "P642", "P805", "P1264", "P1480", "P1534", "P1545", "P2096", "P2241"),
     *("P2868", "P3005", "P3831", "P5102"),
     # Said of properties and units.
-    *("P1855", "P2302", "P4155", "P5061"),
+    *("P1696", "P1855", "P2302", "P4155", "P5061"),
     # Said of Wikimedia's own pages, or of an item's place in its projects.
     *("P301", "P360", "P373", "P910", "P971", "P1151", "P1424", "P1464", "P1754", "P5008"),
 }

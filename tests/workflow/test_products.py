@@ -34,7 +34,8 @@ include: "{root}/Snakefile"
 
 def test_every_product_can_be_planned(tmp_path: Path) -> None:
     """All together by name, and each copy from the file that its entry names."""
-    config = {"languages": ["en", "de"], "verbalizer": "chat", "chat": {"model": "NAME"}}
+    chat = {"verbalizer": "chat", "chat": {"model": "NAME"}, "written": {"judge": "unclear"}}
+    config = {"languages": ["en", "de"], **chat}
     names = [name for product in products() for name in product.names]
     targets = [f"results/{name}".replace("<language>", "de") for name in names]
     said = joined(snakemake(tmp_path, *targets, "--dry-run", **config))
