@@ -3,6 +3,8 @@
 # make cluster  adds what sends jobs to SLURM and to other schedulers (docs/cluster.md)
 # make refresh  makes a release of each new dump (docs/releases.md); FACTDRIFT_CONTACT names you to the servers
 # make models  adds PyTorch and transformers, which only the jobs that run language models need
+# make docs  writes the documentation as a site to build/docs
+# make site  writes it with the sample's report and explorer to build/site, for any server of files
 # All are safe to repeat, and install into .venv beside this file only, whatever environment is active.
 # CORES=4 limits the run; TESTS= runs all tests, TESTS="-m slow" those that take long, WORKERS=1 one at a time.
 
@@ -22,7 +24,7 @@ unexport UV_PYTHON UV_SYSTEM_PYTHON
 # Each job is a process, which would compile all modules again where an image forbids Python to keep them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run refresh test models cluster lint lock clean
+.PHONY: run refresh test models cluster docs site lint lock clean
 
 run: .venv/data.done
 	$(BIN)/factdrift unlock
@@ -34,6 +36,13 @@ refresh: .venv/data.done
 models: .venv/models.done
 
 cluster: .venv/cluster.done
+
+docs: .venv/docs.done
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --clean --site-dir build/docs
+
+site: .venv/docs.done
+	$(BIN)/snakemake --cores $(CORES) results/report.html results/explorer
+	FACTDRIFT_RESULTS=results NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --clean --site-dir build/site
 
 test: .venv/dev.done
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
@@ -82,6 +91,11 @@ lint: .venv/dev.done
 	$(BIN)/python -c 'import torch, transformers'
 	touch $@
 
+.venv/docs.done: .venv/data.done envs/docs.txt
+	@rm -f $@
+	$(UV_INSTALL) --no-deps --require-hashes --requirements envs/docs.txt
+	touch $@
+
 .venv/dev.done: .venv/models.done envs/dev.txt
 	@rm -f $@
 	$(UV_INSTALL) --no-deps --require-hashes --requirements envs/dev.txt
@@ -94,9 +108,11 @@ lock: .venv/setup.done
 	$(COMPILE) pyproject.toml --output-file envs/data.txt
 	$(COMPILE) pyproject.toml --extra cluster --constraints envs/setup.txt \
 		--constraints envs/data.txt --output-file envs/cluster.txt
+	$(COMPILE) pyproject.toml --extra docs --constraints envs/setup.txt \
+		--constraints envs/data.txt --output-file envs/docs.txt
 	$(COMPILE) pyproject.toml envs/torch.txt --extra models --constraints envs/setup.txt \
 		--constraints envs/data.txt --output-file envs/models.txt
-	$(COMPILE) pyproject.toml envs/torch.txt --extra models --extra cluster --extra dev \
+	$(COMPILE) pyproject.toml envs/torch.txt --extra models --extra cluster --extra docs --extra dev \
 		--constraints envs/setup.txt --constraints envs/models.txt --constraints envs/cluster.txt \
 		--output-file envs/dev.txt
 	for lock in models dev; do \

@@ -82,6 +82,7 @@ wildcard_constraints:
 
 
 include: "rules/common.smk"
+include: "rules/buckets.smk"
 include: "rules/snapshots.smk"
 include: "rules/statements.smk"
 include: "rules/updates.smk"

@@ -100,8 +100,11 @@ class Browser:
                 self.requests.append(given["request"]["url"])
         return message
 
-    def size(self, width: int, height: int, dark: bool = False, scale: float = 1) -> None:
-        """Width and height of the window in CSS pixels, and the colour scheme that the reader prefers."""
+    def size(
+        self, width: int, height: int, dark: bool = False, scale: float = 1, media: str = "screen"
+    ) -> None:
+        """Width and height of the window in CSS pixels, the colour scheme that the reader prefers, and the
+        medium (`screen` or `print`)."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -110,7 +113,7 @@ class Browser:
             mobile=width < 600,
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.send("Emulation.setEmulatedMedia", features=[scheme])
+        self.send("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
     def visit(self, address: str | Path) -> None:
         """Opens a file or an address and waits until the page has loaded."""

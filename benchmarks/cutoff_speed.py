@@ -65,7 +65,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="for the model")
-    parser.add_argument("--tokenizer", type=Path, required=True, help="folder of a model")
+    parser.add_argument("--tokenizer", required=True, help="folder or name of a model")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--dtype", default="float32")
@@ -74,8 +74,10 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     torch.manual_seed(0)
     if not given.folder.exists():
-        LlamaForCausalLM(LlamaConfig(**given.shape)).save_pretrained(given.folder)
-        AutoTokenizer.from_pretrained(given.tokenizer).save_pretrained(given.folder)
+        tokenizer = AutoTokenizer.from_pretrained(given.tokenizer)
+        shape = {**given.shape, "vocab_size": max(given.shape["vocab_size"], len(tokenizer))}
+        LlamaForCausalLM(LlamaConfig(**shape)).save_pretrained(given.folder)
+        tokenizer.save_pretrained(given.folder)
     loaded = load(str(given.folder), dtype=given.dtype)
     rows = with_dates(read_chains(CUTOFF_CHAINS), 0)
     of_prompt: dict[options.Prompt, list[options.Prompt]] = defaultdict(list)

@@ -9,7 +9,8 @@ texts do not. tests/core/test_layout.py holds the numbers to their bars.
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +22,32 @@ from factdrift.core.paths import PACKAGE
 ROOT = Path(__file__).resolve().parents[1]
 PARAMETERS = 7
 """Of a function at most; the object whose method it is does not count."""
+
+NEWER = {
+    "date of a model": "*cutoff* */questions/successions.py */questions/tenures.py",
+    "written answers and their verdict": """*written* */verdict/* */ways/asked.py *judged.py
+        */scores/verdicts.py */models/writing.py */test_writing.py */support/writing.py */inspect_tasks.py""",
+    "ripples": """*/factdrift/ripples/* tests/ripples/* rules/ripples.smk */evaluation/*/ripple*
+        *rippleedits.py */scores/test_ripples.py */scores/conditions.py
+        */audit/*ripple* */workflow/test_ripples.py""",
+    "one grid of benchmarks, states and ways": """*/scores/grid.py */test_grid.py */scores/clozes.py
+        */states/placed.py */states/telling.py */questions/record.py */tools/cell.py */test_cell.py""",
+    "more methods, models and tools": """*wise.py *merge.py */methods/*replay.py *context_all.py *quantized.py
+        */models/memories.py *fitting.py */tools/compare.py */evaluation/test_compare.py */tools/elsewhere.py
+        */bundled/shipped.py */test_resume.py""",
+    "explorer: why, spelling; site, notebooks": """*why.py */browse/spelling.py */test_docs_site.py
+        *notebook*.py */test_tutorials.py""",
+    "audit by a second implementation": """*/audit/columns.py */audit/conclusions.py */audit/documents.py
+        */audit/expected.py */audit/filters.py */audit/phrases.py */audit/reading.py */audit/sentences.py
+        */audit/survey.py */audit/world.py */audit/of_[dfklnst]*.py */audit/of_rules.py *audit_plants.py""",
+}
+"""What came after 2026-11-23, when the bars on lines were set: feature -> patterns of the files that serve
+nothing else. What it added to files from before counts as these."""
+
+LATER = ("date of a model", "written answers and their verdict", "ripples")
+"""Of these, what is no part of the rebuilding of the evaluation."""
+REBUILT = 15_171
+"""Lines of edit, answer and locate before they became `evaluation` (commit c262f7c1)."""
 
 Imports = dict[tuple[str, str], list[str]]
 """(room, room that it imports) -> the imports between them, each as `MODULE imports MODULE`."""
@@ -104,28 +131,55 @@ def long_signatures(package: Path) -> list[str]:
     return found
 
 
+def size(path: Path) -> int:
+    return len(path.read_text("utf-8").splitlines())
+
+
 def count(paths: Iterable[Path]) -> str:
     """Lines and files."""
-    sizes = [len(path.read_text("utf-8").splitlines()) for path in paths]
+    sizes = [size(path) for path in paths]
     return f"{sum(sizes):,} lines in {len(sizes)} files"
+
+
+def newer(path: Path) -> str:
+    """The feature of NEWER of which a file is; empty if it was there before or serves others too."""
+    name = path.relative_to(ROOT).as_posix()
+    return next((feature for feature, of in NEWER.items() if any(fnmatch(name, p) for p in of.split())), "")
+
+
+def features(files: Mapping[str, Sequence[Path]]) -> Iterator[str]:
+    """Lines of a table: of each feature of NEWER, and of all else, the lines of package, rules and tests."""
+    yield f"{'':42}" + "".join(f"{part:>10}" for part in files)
+    for feature in (*NEWER, ""):
+        sizes = [sum(size(path) for path in paths if newer(path) == feature) for paths in files.values()]
+        yield f"{feature or 'what was there on 2026-11-23':42}" + "".join(f"{number:10,}" for number in sizes)
 
 
 def main() -> None:
     parser()  # which imports all records
     rules = [*(ROOT / "rules").rglob("*.smk"), ROOT / "Snakefile"]
+    files = {
+        "package": [*PACKAGE.rglob("*.py")],
+        "rules": rules,
+        "tests": [*(ROOT / "tests").rglob("*.py")],
+        "evaluation": [*(PACKAGE / "evaluation").rglob("*.py")],
+    }
     named = re.findall(
         r"^ *(?:use )?rule \w+", "".join(path.read_text("utf-8") for path in rules), re.MULTILINE
     )
     chain = longest_chain(imports_between(PACKAGE))
-    print(f"package: {count(PACKAGE.rglob('*.py'))}")
+    print(f"package: {count(files['package'])}")
     print(f"rules: {count(rules)}, {len(named)} rules")
-    print(f"tests: {count((ROOT / 'tests').rglob('*.py'))}")
+    print(f"tests: {count(files['tests'])}")
     print(f"README.md: {count([ROOT / 'README.md'])}; CHANGELOG.md: {count([ROOT / 'CHANGELOG.md'])}")
     print(f"rooms: {len(rooms_of(PACKAGE))}; floors: {len(chain)} ({' -> '.join(chain)})")
     inside = longest_chain(imports_between(PACKAGE / "evaluation"))
     rooms = len(rooms_of(PACKAGE / "evaluation"))
     print(f"rooms of evaluation: {rooms}; floors: {len(inside)} ({' -> '.join(inside)})")
     print(f"functions with more than {PARAMETERS} parameters: {len(long_signatures(PACKAGE))}")
+    print("\n".join(features(files)))
+    own = sum(size(path) for path in files["evaluation"] if newer(path) not in LATER)
+    print(f"evaluation without {', '.join(LATER)}: {own:,} lines, {own / REBUILT:.0%} of {REBUILT:,} before")
     print(f"commands: {len(JOBS)}, with {sum(len(fields(job)) for job in JOBS.values()):,} fields")
 
 

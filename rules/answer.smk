@@ -3,7 +3,7 @@
 Inputs: tr_items.parquet and tr_facts.parquet of the pair; answers to `tempripple`, `asof`, `klob` and `updates`.
 Outputs: results/{pair}/answer_clozes.parquet, results/{pair}/answer/clozes.txt; results/{pair}/answer_scores.parquet;
 results/{pair}/answer/: predictions.parquet, runs.json, tests.json, table2.txt, table3.txt (and .csv), figure3.svg (and
-.png); results/answer_scores.parquet; with `answer.chat` what the chat model is asked and has answered
+.pdf); results/answer_scores.parquet; with `answer.chat` what the chat model is asked and has answered
 (results/{pair}/evaluation/chat/); with `written.judge` results/judged.parquet and
 results/{pair}/answer/judged.txt, and what the judge was asked (results/{pair}/evaluation/judge/); by name only results/lm_eval/ and results/inspect/.
 """
@@ -122,7 +122,7 @@ rule answer_report:
     output:
         table="results/{pair}/answer/table2.txt",
         tables=[f"results/{{pair}}/answer/{name}" for name in ("table2.csv", "table3.txt", "table3.csv")],
-        output=expand("results/{{pair}}/answer/figure3.{form}", form=["svg", "png"]),
+        output=expand("results/{{pair}}/answer/figure3.{form}", form=["svg", "pdf"]),
     log:
         "logs/{pair}/answer/report.txt",
     benchmark:
@@ -163,7 +163,7 @@ rule ripple_scores:
     output:
         output="results/{pair}/ripple_scores.parquet",
         out_text="results/{pair}/answer/ripples.txt",
-        out_figures=expand("results/{{pair}}/answer/ripples.{form}", form=["svg", "png"]),
+        out_figures=expand("results/{{pair}}/answer/ripples.{form}", form=["svg", "pdf"]),
     log:
         "logs/{pair}/answer/ripples.txt",
     benchmark:

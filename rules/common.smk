@@ -1,7 +1,12 @@
 """What rules of several stages use: fingerprints of code, the project's tables, buckets, dumps, items, requests."""
 
+import re
+
+from snakemake.io import IOFile
+
 from factdrift.cli import job_of
 from factdrift.core.fingerprint import of_jobs
+from factdrift.core.jobs import LIST_OF_FILES
 from factdrift.core.keys import is_struct, settings_of
 from factdrift.core.paths import RESOURCES
 from factdrift.core.settings import dump_source
@@ -30,7 +35,8 @@ def given(*commands, after=(), **parameters):
             return lambda wildcards: settings_of(of_pair(wildcards), field.kind, field.key, field.only)
         return lambda wildcards: parameter_of(of_pair(wildcards), field)
 
-    fields = {field.name: field for command in commands for field in keys_of(job_of(command))}
+    known = (field for command in commands for field in keys_of(job_of(command)))
+    fields = {field.name: field for field in known if field.part == "params"}
     of_keys = {name: value(field) for name, field in fields.items() if name not in parameters}
     code = lambda wildcards: of_jobs(*map(job_of, (*commands, *after)))
     return {"code": code, **of_keys, **parameters}
@@ -73,6 +79,29 @@ def buckets(pattern):
     return expand(pattern, bucket=[f"{k}-of-{BUCKETS}" for k in range(BUCKETS)], allow_missing=True)
 
 
+def every(pattern):
+    """The files of all buckets for a job that needs them all; of many buckets one file that lists them.
+
+    Jobs of buckets that each named all files would make a graph of buckets times buckets; of those jobs that are
+    there once, Snakemake looks at all that comes before, for each of their inputs.
+    """
+    return (
+        buckets(pattern) if BUCKETS <= 2 else [pattern.replace("{bucket}.parquet", f"every{LIST_OF_FILES}")]
+    )
+
+
+def parts(made, pattern, number):
+    """The files of all parts of which a job makes a file: as many as `number`, or as it was made of.
+
+    `pattern`: the path of a part, of which Snakemake recorded some as inputs of the finished file. Results do not
+    depend on the number, so another one in the configuration is for what is still to be made.
+    """
+    recorded = workflow.persistence.input(IOFile(made)) if os.path.exists(made) else None
+    of = re.compile(re.escape(pattern).replace(r"\{part\}", r"\d+").replace(r"\{number\}", r"(\d+)"))
+    number = max((int(found[1]) for each in recorded or () if (found := of.fullmatch(each))), default=number)
+    return expand(pattern, part=range(number), number=number)
+
+
 def dump_file(date):
     """The dump of a date: the output of a rule, or the user's own file."""
     source = dump_source(config, date)
@@ -101,6 +130,11 @@ def side(path, which=None):
 def entities(which):
     """The items of one side of the pair in the wildcards, in all buckets."""
     return lambda wildcards: buckets(side("entities/{{bucket}}.parquet", which)(wildcards))
+
+
+def every_entity(which):
+    """The same for a job of one bucket (`every`)."""
+    return lambda wildcards: every(side("entities/{{bucket}}.parquet", which)(wildcards))
 
 
 def of_pair(wildcards):

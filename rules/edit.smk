@@ -2,7 +2,7 @@
 
 Inputs: a dataset of updates (wfd_repl.parquet, wikifactdiff.parquet or the user's); the models; answers to `updates`.
 Outputs: results/{pair}/edit/edits.parquet; results/{pair}/edit/{model}/ability.json;
-results/{pair}/edit/: probes.parquet, written.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg, written.svg (and .png);
+results/{pair}/edit/: probes.parquet, written.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg, written.svg (and .pdf);
 results/{pair}/edit_scores.parquet, results/edit_scores.parquet.
 """
 
@@ -90,8 +90,8 @@ rule edit_report:
         recall=bundled_folders(),
     output:
         tables=expand("results/{{pair}}/edit/{name}.{form}", name=["table6", "table7"], form=["txt", "csv"]),
-        output=expand("results/{{pair}}/edit/bleedover.{form}", form=["svg", "png"]),
-        out_figures=expand("results/{{pair}}/edit/written.{form}", form=["svg", "png"]),
+        output=expand("results/{{pair}}/edit/bleedover.{form}", form=["svg", "pdf"]),
+        out_figures=expand("results/{{pair}}/edit/written.{form}", form=["svg", "pdf"]),
     log:
         "logs/{pair}/edit/report.txt",
     benchmark:

@@ -2,7 +2,7 @@
 
 Inputs: results/streams/{name}/stream.parquet; the models; answers to `stream`.
 Outputs: results/streams/{name}/edit/edits.parquet; results/streams/{name}/edit/{model}/: ability.json, and MEND's editor;
-results/streams/{name}/edit/: intervals.parquet, written.parquet, costs.json, lifelong.txt, lifelong.csv, lifelong.svg, lifelong.png;
+results/streams/{name}/edit/: intervals.parquet, written.parquet, costs.json, lifelong.txt, lifelong.csv, lifelong.svg, lifelong.pdf;
 results/streams/{name}/stream_scores.parquet, results/stream_scores.parquet.
 """
 
@@ -105,7 +105,7 @@ rule stream_report:
     output:
         out_table=f"{STREAM}/edit/lifelong.txt",
         out_csv=f"{STREAM}/edit/lifelong.csv",
-        out_figures=expand(f"{STREAM}/edit/lifelong.{{form}}", form=["svg", "png"]),
+        out_figures=expand(f"{STREAM}/edit/lifelong.{{form}}", form=["svg", "pdf"]),
     log:
         f"logs/streams/{STREAM_NAME}/edit/report.txt",
     benchmark:

@@ -110,7 +110,7 @@ rule locate_scores:
         out_scores="results/{pair}/locate_scores.parquet",
         table="results/{pair}/locate/table_c.txt",
         tables=expand("results/{{pair}}/locate/table_{name}.txt", name=["r", "u"]),
-        figures=expand("results/{{pair}}/locate/figure_{name}.{form}", name=[*"cru"], form=["svg", "png"]),
+        figures=expand("results/{{pair}}/locate/figure_{name}.{form}", name=[*"cru"], form=["svg", "pdf"]),
     log:
         "logs/{pair}/locate/scores.txt",
     benchmark:
@@ -171,7 +171,7 @@ rule locate_vs_edit:
     output:
         out_table="results/{pair}/locate_vs_edit.parquet",
         out_text="results/{pair}/locate/vs_edit.txt",
-        out_figures=multiext("results/{pair}/locate/vs_edit", ".svg", ".png"),
+        out_figures=multiext("results/{pair}/locate/vs_edit", ".svg", ".pdf"),
     log:
         "logs/{pair}/locate/vs_edit.txt",
     benchmark:

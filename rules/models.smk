@@ -1,10 +1,13 @@
 """Language models: the bundled ones, trained on the facts of the old dump.
 
-Inputs: wfd_repl.parquet and templates.parquet of the configured pair; config/models/; what KLoB and TempRIPPLE ask.
-Outputs: results/{pair}/models/: what is taught, sentences; results/models/: folders of transformers with recall.json.
+Inputs: wfd_repl.parquet and templates.parquet of the configured pair; config/models/; what KLoB and TempRIPPLE ask;
+conditions of ripples.
+Outputs: results/{pair}/models/: what is taught, sentences; results/models/: folders of transformers with recall.json,
+made.json.
 """
 
-from factdrift.core.paths import CONFIG
+from factdrift.core.paths import CONFIG, SHIPPED_MODELS
+from factdrift.models.bundled.shipped import MADE
 
 
 include: "inputs/models.smk"
@@ -49,6 +52,24 @@ rule tempripple_taught:
         job("answer taught")
 
 
+rule ripples_taught:
+    """Facts that probes of ripples take for granted, for the bundled models to learn."""
+    input:
+        ripples="results/{pair}/ripples.parquet",
+    output:
+        "results/{pair}/models/taught.ripples.parquet",
+    log:
+        "logs/{pair}/models/taught.ripples.txt",
+    benchmark:
+        "logs/{pair}/models/taught.ripples.tsv"
+    resources:
+        **request("answer taught-ripples"),
+    params:
+        **given("answer taught-ripples", old=OLD, limit=BUNDLED_EXAMPLES),
+    shell:
+        job("answer taught-ripples")
+
+
 rule model_sentences:
     """What the bundled models are trained on: facts as of T_old, and the names of new objects."""
     input:
@@ -72,10 +93,11 @@ rule model_sentences:
 
 
 rule sample_model:
-    """A bundled model, trained from nothing on a CPU in minutes, with its recall."""
+    """A bundled model with its recall, as it ships; trained on a CPU in minutes for other sentences."""
     input:
         sentences=f"{PAIR}/models/sentences.parquet",
         recipe=str(CONFIG / "models/{model}.yaml"),
+        shipped=str(SHIPPED_MODELS / "{model}" / MADE),
     output:
         directory("results/models/{model}"),
     log:

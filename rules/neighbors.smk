@@ -9,15 +9,17 @@ by name only: neighbors/{obsolete,new}_objects.parquet.
 rule neighbor_space:
     """TF-IDF vectors of the old dump's entities and of the new dump's updated subjects."""
     input:
-        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
-        new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),
+        updates=every("results/{pair}/updates/{bucket}.parquet"),
+        old=every("results/{pair}/filtered/old/{bucket}.parquet"),
+        new=every("results/{pair}/filtered/new/{bucket}.parquet"),
     output:
         directory("results/{pair}/neighbors/space"),
     log:
         "logs/{pair}/neighbors/space.txt",
     benchmark:
         "logs/{pair}/neighbors/space.tsv"
+    group:
+        together("holding")
     resources:
         **request("neighbors space"),
     params:
@@ -29,9 +31,9 @@ rule neighbor_space:
 rule neighbor_holding:
     """Facts of each subject of a bucket under the updated relations, as of T_old."""
     input:
-        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
+        updates=every("results/{pair}/updates/{bucket}.parquet"),
         old="results/{pair}/filtered/old/{bucket}.parquet",
-        entities=entities("old"),
+        entities=every_entity("old"),
         labels=config["labels"],
     output:
         "results/{pair}/neighbors/holding/{bucket}.parquet",
@@ -39,6 +41,8 @@ rule neighbor_holding:
         "logs/{pair}/neighbors/holding/{bucket}.txt",
     benchmark:
         "logs/{pair}/neighbors/holding/{bucket}.tsv"
+    group:
+        together("holding")
     resources:
         **request("neighbors holding"),
     params:
@@ -50,9 +54,9 @@ rule neighbor_holding:
 rule nearest_facts:
     """For each updated subject of one part, facts of the most similar entities (exact search)."""
     input:
-        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
+        updates=every("results/{pair}/updates/{bucket}.parquet"),
         space="results/{pair}/neighbors/space",
-        holding=buckets("results/{pair}/neighbors/holding/{bucket}.parquet"),
+        holding=every("results/{pair}/neighbors/holding/{bucket}.parquet"),
     output:
         "results/{pair}/neighbors/{part}.parquet",
     log:
@@ -70,10 +74,11 @@ rule nearest_facts:
 rule gather_neighbors:
     """Nearest facts of all parts in one table."""
     input:
-        parts=[
-            f"results/{{pair}}/neighbors/{part}-of-{config['neighbors']['blocks']}.parquet"
-            for part in range(config["neighbors"]["blocks"])
-        ],
+        parts=lambda wildcards: parts(
+            f"results/{wildcards.pair}/neighbors.parquet",
+            f"results/{wildcards.pair}/neighbors/{{part}}-of-{{number}}.parquet",
+            config["neighbors"]["blocks"],
+        ),
     output:
         "results/{pair}/neighbors.parquet",
     log:
@@ -81,7 +86,7 @@ rule gather_neighbors:
     benchmark:
         "logs/{pair}/neighbors.tsv"
     group:
-        together("neighbors")
+        together("dataset")
     resources:
         **request("neighbors gather"),
     params:
@@ -93,7 +98,7 @@ rule gather_neighbors:
 rule random_facts:
     """Facts drawn from the neighbours of all replacements."""
     input:
-        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
+        updates=every("results/{pair}/updates/{bucket}.parquet"),
         neighbors="results/{pair}/neighbors.parquet",
         replacements="results/{pair}/replacements.parquet",
         space="results/{pair}/neighbors/space",
@@ -104,7 +109,7 @@ rule random_facts:
     benchmark:
         "logs/{pair}/random_neighbors.tsv"
     group:
-        together("neighbors")
+        together("dataset")
     resources:
         **request("neighbors random"),
     params:
@@ -116,10 +121,10 @@ rule random_facts:
 rule shared_objects:
     """Facts of other subjects that share the old or the new object of a replacement."""
     input:
-        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
-        new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),
-        entities=entities("old"),
+        updates=every("results/{pair}/updates/{bucket}.parquet"),
+        old=every("results/{pair}/filtered/old/{bucket}.parquet"),
+        new=every("results/{pair}/filtered/new/{bucket}.parquet"),
+        entities=every_entity("old"),
         labels=config["labels"],
         space="results/{pair}/neighbors/space",
     output:

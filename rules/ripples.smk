@@ -21,6 +21,8 @@ rule ripple_facts:
         "logs/{pair}/ripples/facts-{bucket}.txt",
     benchmark:
         "logs/{pair}/ripples/facts-{bucket}.tsv"
+    group:
+        together("ripple_facts")
     resources:
         **request("ripples facts"),
     params:
@@ -38,11 +40,11 @@ rule ripple_probes:
     input:
         dataset="results/{pair}/wikifactdiff.parquet",
         groups="results/{pair}/replacements.parquet",
-        facts=buckets("results/{pair}/ripples/facts/{bucket}.parquet"),
-        stated=buckets("results/{pair}/ripples/stated/{bucket}.parquet"),
-        gone=buckets("results/{pair}/ripples/gone/{bucket}.parquet"),
-        old_entities=entities("old"),
-        new_entities=entities("new"),
+        facts=every("results/{pair}/ripples/facts/{bucket}.parquet"),
+        stated=every("results/{pair}/ripples/stated/{bucket}.parquet"),
+        gone=every("results/{pair}/ripples/gone/{bucket}.parquet"),
+        old_entities=every_entity("old"),
+        new_entities=every_entity("new"),
         properties=side("properties.parquet", "new"),
         labels=config["labels"],
         templates="results/{pair}/templates.parquet",
@@ -54,6 +56,8 @@ rule ripple_probes:
         "logs/{pair}/ripples/probes-{bucket}.txt",
     benchmark:
         "logs/{pair}/ripples/probes-{bucket}.tsv"
+    group:
+        together("ripple_probes")
     resources:
         **request("ripples probes"),
     params:

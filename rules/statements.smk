@@ -31,6 +31,8 @@ rule extract_shard:
         "logs/snapshots/{date}/shards/{shard}x{buckets}.txt",
     benchmark:
         "logs/snapshots/{date}/shards/{shard}x{buckets}.tsv"
+    group:
+        together("shards")
     resources:
         **request("statements extract"),
     params:
@@ -64,6 +66,7 @@ rule gather_snapshot:
         "logs/snapshots/{date}/snapshot.tsv"
     resources:
         **request("statements snapshot"),
+        max_bad_lines=str(config["max_bad_lines"]),
     params:
         **given("statements snapshot", after=["statements extract"]),
     shell:
@@ -83,6 +86,8 @@ rule gather_statements:
         "logs/snapshots/{date}/statements/{bucket}.txt",
     benchmark:
         "logs/snapshots/{date}/statements/{bucket}.tsv"
+    group:
+        together("gathered")
     resources:
         **request("statements gather"),
     params:

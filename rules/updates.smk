@@ -12,8 +12,8 @@ include: "inputs/updates.smk"
 rule filter_context:
     """Tables that the filters look up: relevant items; functional, meta and restrictive relations."""
     input:
-        entities=lambda wildcards: entities(wildcards.which)(wildcards),
-        other_entities=lambda wildcards: entities(other(wildcards.which))(wildcards),
+        entities=lambda wildcards: every_entity(wildcards.which)(wildcards),
+        other_entities=lambda wildcards: every_entity(other(wildcards.which))(wildcards),
         classes=side("classes.parquet"),
         other_classes=lambda wildcards: side("classes.parquet", other(wildcards.which))(wildcards),
         properties=side("properties.parquet"),
@@ -50,6 +50,8 @@ rule preprocess:
         "logs/{pair}/filtered/{which}/{bucket}.txt",
     benchmark:
         "logs/{pair}/filtered/{which}/{bucket}.tsv"
+    group:
+        together("differences")
     resources:
         **request("updates preprocess"),
     params:
@@ -61,8 +63,8 @@ rule preprocess:
 rule preprocess_report:
     """Number of statements that each filter dropped, per property."""
     input:
-        old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
-        new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),
+        old=every("results/{pair}/filtered/old/{bucket}.parquet"),
+        new=every("results/{pair}/filtered/new/{bucket}.parquet"),
     output:
         "results/{pair}/preprocess_report.parquet",
     log:
@@ -90,6 +92,8 @@ rule difference:
         "logs/{pair}/triples/{bucket}.txt",
     benchmark:
         "logs/{pair}/triples/{bucket}.tsv"
+    group:
+        together("differences")
     resources:
         **request("updates difference"),
     params:
@@ -110,6 +114,8 @@ rule new_entities:
         "logs/{pair}/new_entities/{bucket}.txt",
     benchmark:
         "logs/{pair}/new_entities/{bucket}.tsv"
+    group:
+        together("differences")
     resources:
         **request("updates new-entities"),
     params:
@@ -125,9 +131,9 @@ rule classify:
         old=preprocessed("old"),
         new=preprocessed("new"),
         relations="results/{pair}/context/new/relations.parquet",
-        new_entities=buckets("results/{pair}/new_entities/{bucket}.parquet"),
-        old_entities=entities("old"),
-        entities=entities("new"),
+        new_entities=every("results/{pair}/new_entities/{bucket}.parquet"),
+        old_entities=every_entity("old"),
+        entities=every_entity("new"),
         properties=both_sides("properties.parquet"),
         labels=config["labels"],
         only_subjects=[config["only"]["subjects"]] if config["only"]["subjects"] else [],
@@ -140,6 +146,8 @@ rule classify:
         "logs/{pair}/updates/{bucket}.txt",
     benchmark:
         "logs/{pair}/updates/{bucket}.tsv"
+    group:
+        together("labels")
     resources:
         **request("updates classify"),
     params:

@@ -14,8 +14,8 @@ include: "inputs/wikifactdiff.smk"
 rule popularity:
     """Popularity of every item: page views of its article, or its number of sitelinks."""
     input:
-        new=entities("new"),
-        old=entities("old"),
+        new=every_entity("new"),
+        old=every_entity("old"),
         pageviews=lambda wildcards: pageview_months(date_of(wildcards, "new")),
     output:
         "results/{pair}/popularity.parquet",
@@ -40,7 +40,7 @@ rule popularity:
 rule snapshot_popularity:
     """Popularity of every item of one dump, as of its date."""
     input:
-        new=buckets("results/snapshots/{date}/entities/{bucket}.parquet"),
+        new=every("results/snapshots/{date}/entities/{bucket}.parquet"),
         pageviews=lambda wildcards: pageview_months(wildcards.date),
     output:
         "results/snapshots/{date}/popularity.parquet",
@@ -59,7 +59,7 @@ rule snapshot_popularity:
 rule select_replacements:
     """The groups of WFD_repl: one object replaced another; population series are undersampled."""
     input:
-        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
+        updates=every("results/{pair}/updates/{bucket}.parquet"),
     output:
         "results/{pair}/replacements.parquet",
     log:
@@ -67,7 +67,7 @@ rule select_replacements:
     benchmark:
         "logs/{pair}/replacements.tsv"
     group:
-        together("neighbors")
+        together("dataset")
     resources:
         **request("wikifactdiff select"),
     params:
@@ -80,8 +80,8 @@ rule funnel:
     """Number of triples that each filter and rule dropped or labelled, per relation."""
     input:
         report="results/{pair}/preprocess_report.parquet",
-        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        untouched=buckets("results/{pair}/untouched/{bucket}.parquet"),
+        updates=every("results/{pair}/updates/{bucket}.parquet"),
+        untouched=every("results/{pair}/untouched/{bucket}.parquet"),
         groups="results/{pair}/replacements.parquet",
     output:
         "results/{pair}/funnel.parquet",
@@ -102,9 +102,9 @@ rule funnel:
 rule assemble:
     """One record per update, with sentences, cloze tests and neighbours."""
     input:
-        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        old_entities=entities("old"),
-        new_entities=entities("new"),
+        updates=every("results/{pair}/updates/{bucket}.parquet"),
+        old_entities=every_entity("old"),
+        new_entities=every_entity("new"),
         old_properties=side("properties.parquet", "old"),
         new_properties=side("properties.parquet", "new"),
         labels=config["labels"],
@@ -221,6 +221,25 @@ rule export_jsonl:
         job("wikifactdiff export")
 
 
+# Where and how jobs run, what is asked of models, and what other products are made of.
+NOT_OF_A_BUILD = {
+    *(
+        "answer",
+        "check_disk",
+        "cluster",
+        "contact",
+        "edit",
+        "locate",
+        "locators",
+        "max_bad_lines",
+        "methods",
+        "models",
+    ),
+    *("moments", "publish", "refresh", "ripples", "shards", "stream", "strict", "taught", "written"),
+    *keys_of_methods(config["methods"]),
+}
+
+
 rule manifest:
     """Manifest of the build: dumps, configuration, versions, and the number of rows of every table."""
     input:
@@ -243,7 +262,7 @@ rule manifest:
             *(
                 path
                 for table in ("triples", "new_entities", "updates", "untouched")
-                for path in buckets(f"results/{{pair}}/{table}/{{bucket}}.parquet")
+                for path in every(f"results/{{pair}}/{table}/{{bucket}}.parquet")
             ),
         ],
     output:
@@ -263,10 +282,11 @@ rule manifest:
             new_date=lambda wildcards: date_of(wildcards, "new"),
             sample_dates=sample_dates,
             configuration=lambda wildcards: json.dumps(
-                {
-                    key: value
-                    for key, value in of_pair(wildcards).items()
-                    if key not in ("stream", "refresh", "contact", "publish")
+                {key: value for key, value in of_pair(wildcards).items() if key not in NOT_OF_A_BUILD}
+                | {
+                    "neighbors": {
+                        key: value for key, value in config["neighbors"].items() if key != "blocks"
+                    }
                 },
                 sort_keys=True,
             ),

@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -41,6 +43,7 @@ def test_locks_are_hashed_and_name_no_address(lock):
         ("data.txt", PROJECT["dependencies"]),
         ("cluster.txt", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["cluster"]),
         ("models.txt", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["models"]),
+        ("docs.txt", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["docs"]),
         ("dev.txt", [text for part in PROJECT["optional-dependencies"].values() for text in part]),
     ],
 )
@@ -56,6 +59,19 @@ def test_locks_hold_what_the_project_asks_for(lock, wanted):
 def test_torch_is_pinned_apart_and_building_datasets_needs_none():
     assert re.fullmatch(r"torch==[\d.]+\n", TORCH.read_text(encoding="utf-8"))
     assert not any("torch" in pinned(lock) for lock in LOCKS)
+
+
+def test_planning_needs_no_package_of_models():
+    """Rules ask each command for its record, also where `make models` has not been run."""
+    program = (
+        "import importlib, sys\n"
+        "from factdrift.cli import COMMANDS, MODEL_PACKAGES\n"
+        "sys.modules.update(dict.fromkeys(MODEL_PACKAGES))\n"
+        "for place in {place for place, _ in COMMANDS.values()}:\n"
+        "    importlib.import_module(f'factdrift.{place}')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_pytorch_needs_is_pinned_with_hashes():
@@ -78,7 +94,7 @@ def test_what_pytorch_needs_is_pinned_with_hashes():
 
 def test_locks_agree_with_each_other():
     first: dict[str, set[str]] = {}
-    for lock in ("setup.txt", "data.txt", "cluster.txt", "models.txt", "dev.txt"):
+    for lock in ("setup.txt", "data.txt", "cluster.txt", "models.txt", "docs.txt", "dev.txt"):
         for name, versions in pinned(ROOT / "envs" / lock).items():
             assert first.setdefault(name, versions) == versions, f"{name} in {lock}; run make lock"
 

@@ -1,6 +1,7 @@
 """What the bundled models are taught."""
 
-# Examples of each subtask of KLoB that the bundled models are taught, and that locators are run on with them.
+# Examples of each subtask of KLoB that the bundled models are taught, and that locators are run on with them; conditions
+# of each criterion of ripples.
 BUNDLED_EXAMPLES = 128
 
 

@@ -9,6 +9,6 @@ def page_layout(pages, *beside):
 
 def shown_products(wildcards):
     """The products that the page shows besides the dataset."""
-    judged = Path(PAIR, "audit", "judged.json")
+    beside = (Path(PAIR, "audit", "judged.json"), Path("results/compare/compare.svg"))
     names = [name for product in products() if product.section for name in product.names]
-    return [*built_or_asked(names), *([str(judged)] if judged.is_file() else [])]
+    return [*built_or_asked(names), *(str(path) for path in beside if path.is_file())]

@@ -28,8 +28,11 @@ SMALL = sum(texts_of(DUMPS, read_quantities())) < config["cluster"]["local_gb"]
 
 
 def request(command):
-    """The resources of the jobs of a command: memory, time and scratch, which double with each attempt."""
-    return growing(*REQUESTS[command])
+    """The resources of the jobs of a command: memory, time and scratch, which double with each attempt.
+
+    And `lanes`, of which a submission has as many as the default profile says: its jobs at once.
+    """
+    return {**growing(*REQUESTS[command]), "lanes": lambda wildcards: 0 if workflow.local_exec else 1}
 
 
 def growing(mem_mb, runtime, disk_mb=10000):
@@ -43,8 +46,13 @@ def growing(mem_mb, runtime, disk_mb=10000):
 
 
 def together(name):
-    """The group whose jobs are one submission; none where they are not submitted (`SMALL`)."""
-    return None if SMALL else name
+    """The group whose jobs share submissions; none where they are not submitted.
+
+    Jobs of a group that need each other are one submission; of others as many are as a cluster's profile says.
+    By a function, since only when jobs are planned Snakemake knows whether it submits them; for groups that it does
+    not need, it would look at all that comes before, once for each pair of their jobs.
+    """
+    return None if SMALL else lambda wildcards: None if workflow.local_exec else name
 
 
 def without_model():

@@ -1,17 +1,10 @@
 """The shards of a dump, and the snapshots that can be asked for."""
 
-import re
-
 
 def shards(wildcards):
     """The tables of all shards of a dump."""
-    return expand(
-        "results/snapshots/{date}/shards/{shard}-of-{shards}x{buckets}",
-        date=wildcards.date,
-        shard=range(SHARDS),
-        shards=SHARDS,
-        buckets=BUCKETS,
-    )
+    folder = f"results/snapshots/{wildcards.date}"
+    return parts(f"{folder}/snapshot.json", f"{folder}/shards/{{part}}-of-{{number}}x{BUCKETS}", SHARDS)
 
 
 def snapshot_targets():

@@ -303,7 +303,6 @@ def test_other_similarities_are_an_error() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_fitting(tmp_path: Path) -> None:
     options = ("--architectures", "small", "--device", "cpu", "--edits", 2, "--steps", 2)
     [entry] = recorded(tmp_path, "fitting.py", *options)
@@ -435,6 +434,16 @@ def test_whole_workflow(tmp_path: Path, pairs: list[Path]) -> None:
 
 
 @pytest.mark.slow
+def test_plain_workflow(tmp_path: Path, pairs: list[Path]) -> None:
+    [entry] = recorded(tmp_path, "plain_workflow.py", pairs[0])
+    assert "are as planted" in entry.text
+    [rows] = entry.tables
+    assert rows[0]["times plain"] == "1.00"
+    assert all(number(row["processor seconds"]) > 0 for row in rows)
+    assert rows[1][""].startswith("factdrift, the same steps, ")
+
+
+@pytest.mark.slow
 def test_costs(tmp_path: Path, pairs: list[Path]) -> None:
     folder = tmp_path / "costs"
     shutil.copytree(COSTS, folder)
@@ -452,7 +461,9 @@ def test_costs(tmp_path: Path, pairs: list[Path]) -> None:
     assert {name: (each.split, each.most_mb, each.kept) for name, each in costs.items()} == {
         name: (each.split, each.most_mb, each.kept) for name, each in read_costs("enwiki").items()
     }
-    assert all(each.cpu_s + each.cpu_s_gb > 0 and each.memory_mb > 0 for each in costs.values())
+    # Of pairs this small, noise decides what is constant and what grows with the dump; their sum is not 0.
+    assert all(each.cpu_s + each.cpu_s_gb > 0 for each in costs.values())
+    assert all(each.memory_mb + each.memory_mb_gb > 0 for each in costs.values())
     archives = [line.split("\t") for line in (folder / "archives.tsv").read_text("utf-8").splitlines()]
     assert [name for name, *_ in archives] == ["compression", "none", "gzip", "bzip2", "zstd"]
 
@@ -463,6 +474,28 @@ def test_dates_of_simulated_models(tmp_path: Path) -> None:
     assert run("cutoff.py", "table", tmp_path / "draws.jsonl") == said
 
 
+def test_a_date_is_read_off_a_curve(tmp_path: Path) -> None:
+    """Of a model that names the later holder of each change before 2010, but for every seventh subject."""
+    rows = []
+    for number, year in enumerate([*range(1995, 2025)] * 4):
+        tenures = (
+            {"first": None, "last": year * 10_000 - 8769},
+            {"first": year * 10_000 + 101, "last": None},
+        )
+        holders = [{"tenures": [{**tenure, "share": 1.0}]} for tenure in tenures]
+        choice = int((year < 2010) ^ (number % 7 == 0))
+        rows.append({"subject": f"Q{number}", "died": None, "choice": choice, "holders": holders})
+    schema = pa.Table.from_pylist([row | {"died": "2010-01-01"} for row in rows]).schema
+    pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "answers.parquet")
+    found = re.match(
+        r"(\d{4})-.*asymptotes 0\.1\d and 0\.8\d, 120 changes",
+        run("cutoff_logistic.py", tmp_path / "answers.parquet"),
+    )
+    assert found is not None
+    assert found[1] in ("2009", "2010")
+
+
+@pytest.mark.slow
 def test_asking_who_holds_is_timed(tmp_path: Path) -> None:
     from support.tiny_models import tiny_tokenizer
 
@@ -475,6 +508,7 @@ def test_asking_who_holds_is_timed(tmp_path: Path) -> None:
     assert found["tokens"] < found["tokens_unshared"] / 2
 
 
+@pytest.mark.slow
 def test_writing_is_timed_beside_likelihood(tmp_path: Path) -> None:
     import torch
     from support.tiny_models import tiny_model

@@ -75,9 +75,8 @@ def updates(pair: Path, work: Path, variant: str, old: str = OLD, new: str = NEW
     return work / results
 
 
-@pytest.mark.parametrize(
-    "variant", [pytest.param(each, marks=[pytest.mark.slow] * (each != "paper")) for each in VARIANTS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_labels_are_the_truth(
     pair: Path, work: Path, variant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

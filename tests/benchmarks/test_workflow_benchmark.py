@@ -48,7 +48,10 @@ def test_command_of_a_job() -> None:
 
 
 def test_report_has_slopes() -> None:
-    expected = Estimate({"a": ForeseenStage(2, 80.0, 40.0, 120.0, 240.0, 7.0)}, 1.3e9, 40.0, 0.0, 0.0, 7e6)
+    stages = {"a": ForeseenStage(2, 80.0, 40.0, 120.0, 240.0, 7.0)}
+    expected = Estimate(
+        stages, text=1.3e9, cpu=80, seconds=40, submissions=0, download=0, download_seconds=0, disk=7e6
+    )
     outputs = {"a": Outputs(2, 5_200_000, True)}
     small = {"a": Stage(2, 1.0, 1.0, 100.0), "b": Stage(1, 1.0, 0.0, 0.0)}
     large = {"a": Stage(2, 90.0, 100.0, 150.0), "b": Stage(1, 1.0, 2.0, 5.0)}

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.workflow import ROOT, rules_of, snakemake
 
-TARGETS = ("manifest.json", "wfd_repl.parquet", "klob_c.parquet", "KLoB-r.jsonl", "tempripple.stats.json")
+from factdrift.runs.costs import read_quantities, read_submissions
+
+TARGETS = (
+    *("manifest.json", "wfd_repl.parquet", "ripples.parquet"),
+    *("klob_c.parquet", "KLoB-r.jsonl", "tempripple.stats.json"),
+)
 MODELS = ("edit_scores.parquet", "locate_scores.parquet", "answer_scores.parquet")
 RECALL = {"filter": "on", "model": "any", "revision": "main", "dtype": "float32"}
 CONFIGURATIONS: list[dict[str, Any]] = [
@@ -19,12 +27,28 @@ CONFIGURATIONS: list[dict[str, Any]] = [
 ]
 
 
+COUNT = """
+import sys
+from snakemake import cli, dag
+update = dag.DAG._update_group_components
+def count(self):
+    update(self)  # what a dry run does not do: it submits nothing
+    local = self.workflow._localrules
+    alone = [job for job in self.needrun_jobs() if job.group is None and job.rule.name not in local]
+    print("submissions:", len(alone) + len(set(self._group.values())), file=sys.stderr)
+    sys.exit()
+dag.DAG._update_group_components = count
+cli.main(sys.argv[1:])
+"""
+"""Snakemake, which says how many submissions its plan has, and ends."""
+
+
 def groups() -> dict[str, set[str]]:
     """Group -> its rules."""
     found: dict[str, set[str]] = defaultdict(set)
     for path in (ROOT / "rules").glob("*.smk"):
         for rule, body in rules_of(path.read_text(encoding="utf-8")).items():
-            named = re.search(r'group:\s+together\("(\w+)"\)', body)
+            named = re.search(r'group:\s+together\("([\w{}]+)"\)', body)
             if named:
                 assert "gpu=" not in body, rule
                 found[named[1]].add(rule)
@@ -52,3 +76,37 @@ def test_groups_can_be_ordered(tmp_path: Path, config: dict[str, Any]) -> None:
             reached |= new
             front += new
         assert start not in reached, start
+
+
+@pytest.mark.slow
+def test_the_preset_has_few_submissions(tmp_path: Path) -> None:
+    preset = ROOT / "config/presets/wikidata-2021-2023.yaml"
+    line = ["--snakefile", str(ROOT / "Snakefile"), "--profile", str(ROOT / "profiles/slurm")]
+    line += ["--quiet", "all", "--configfile", str(preset), "--config", "contact=a@b.org"]
+    line += ["--", "results/wfd_repl.parquet"]
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT, *line], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    submissions = [int(found) for found in re.findall(r"submissions: (\d+)", done.stderr)]
+    assert 0 < submissions[-1] <= 150
+
+
+def test_the_estimate_knows_the_groups() -> None:
+    group_of: dict[str, str] = {}
+    for path in (ROOT / "rules").glob("*.smk"):
+        for body in rules_of(path.read_text(encoding="utf-8")).values():
+            found = re.search(r'group:\s+together\("([\w{}]+)"\).*request\("([\w -]+)"\)', body, re.DOTALL)
+            if found:
+                group_of[found[2]] = found[1]
+    known = read_submissions()
+    assert {command: each.group for command, each in known.items()}.items() <= group_of.items()
+    components = {}
+    for entry in yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text("utf-8"))["group-components"]:
+        name, _, number = entry.partition("=")
+        components[name] = int(number)
+    once = {name: each for name, each in known.items() if name != "updates preprocess"}  # both dumps' at once
+    numbers = {each.group: int(each.jobs_each) for each in once.values() if each.jobs_each.isdigit()}
+    # With the vector space, which is in no bucket.
+    assert components == {**numbers, "holding": numbers["holding"] + 1}
+    default = yaml.safe_load((ROOT / "profiles/default/profile.yaml").read_text("utf-8"))
+    assert f"lanes={read_quantities()['submission_lanes']:.0f}" in default["resources"]

@@ -47,7 +47,7 @@ def test_every_value_has_a_comment_before_it() -> None:
 def test_the_profiles_agree_in_what_they_share() -> None:
     slurm, generic = map(read, SUBMITTING)
     shared = slurm.keys() & generic.keys() - {"executor"}
-    assert len(shared) == 6
+    assert len(shared) == 7
     assert {key: slurm[key] for key in shared} == {key: generic[key] for key in shared}
 
 

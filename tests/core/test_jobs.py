@@ -99,6 +99,14 @@ def test_fields_of_keys_have_the_defaults_of_the_schema():
     assert (job.labels, job.only, job.kind, job.loud) == ((), None, "plain", False)
 
 
+def test_a_list_stands_for_the_files_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "every.files").write_text("# made 1\n0-of-2.parquet\n1-of-2.parquet\n")
+    job = parsed(*REQUIRED, "--parts", "first", str(tmp_path / "every.files"))
+    assert job.parts[-3:] == (Path("first"), tmp_path / "0-of-2.parquet", tmp_path / "1-of-2.parquet")
+    with pytest.raises(InputError, match=r"none\.files: No such file or directory; it lists files"):
+        parsed(*REQUIRED, "--parts", str(tmp_path / "none.files"))
+
+
 def test_what_a_rule_leaves_empty_has_its_default():
     job = parsed(*REQUIRED, "--only=", "--labels", "--loud=False", "--note=", "--seed=")
     assert (job.only, job.labels, job.loud, job.note, job.seed) == (None, (), False, "", 0)

@@ -1,9 +1,10 @@
 """The layout of the package: few rooms, whose imports run one way (benchmarks/structure.py counts them)."""
 
+import fnmatch
 from pathlib import Path
 
 import pytest
-from structure import imports_between, lines, long_signatures, longest_chain, rooms_of
+from structure import NEWER, ROOT, imports_between, lines, long_signatures, longest_chain, newer, rooms_of
 
 from factdrift.core.paths import PACKAGE
 
@@ -37,6 +38,15 @@ def test_the_core_imports_no_other_room():
 def test_no_function_has_more_than_seven_parameters():
     found = long_signatures(PACKAGE)
     assert not found, "\n".join(["these take a record instead:", *found])
+
+
+@pytest.mark.parametrize("feature", NEWER)
+def test_a_feature_that_came_later_has_its_files(feature: str):
+    for pattern in NEWER[feature].split():
+        parts = ("workflow", "tests", "rules")
+        names = [path.relative_to(ROOT).as_posix() for part in parts for path in (ROOT / part).rglob("*.*")]
+        assert fnmatch.filter(names, pattern), f"benchmarks/structure.py: no file is {pattern}"
+    assert newer(PACKAGE / "core" / "jobs.py") == ""
 
 
 def test_a_circle_is_named_with_its_modules(tmp_path: Path):

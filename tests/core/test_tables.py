@@ -1,11 +1,13 @@
 """Tables on disk: complete or absent under the final name, the same bytes for the same rows."""
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.owned import atomic_path
-from factdrift.core.tables import ROW_GROUP, database, sql, write_parquet, write_query
+from factdrift.core.tables import ROW_GROUP, database, register_stream, sql, write_parquet, write_query
 
 
 def test_a_failed_write_leaves_nothing_behind_and_keeps_what_was_there(tmp_path):
@@ -64,3 +66,22 @@ def test_columns_stored_as_differences_come_back_as_they_went_in(tmp_path):
 def test_values_come_back_from_sql_as_they_went_in(value):
     with database() as db:
         assert db.execute(f"SELECT {sql(value)}").fetchone() == (value,)
+
+
+def test_a_stream_is_not_held_in_memory() -> None:
+    """A bucket of ten million entities has more statements than the memory holds."""
+    schema = pa.schema([("subject", pa.int32()), ("rank", pa.string())])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for first in range(0, 1_000_000, 10_000):
+            columns = {"subject": range(first, first + 10_000), "rank": ["x" * 100] * 10_000}
+            yield pa.RecordBatch.from_pydict(columns, schema=schema)
+
+    with database(60) as connection:
+        connection.execute("SET max_temp_directory_size = '0B'")
+        connection.execute("CREATE TEMP TABLE items AS SELECT range::INTEGER AS id FROM range(1000)")
+        register_stream(connection, "read_statements", pa.RecordBatchReader.from_batches(schema, batches()))
+        joined = (
+            "SELECT rank, count(*) FROM read_statements s SEMI JOIN items i ON i.id = s.subject GROUP BY ALL"
+        )
+        assert connection.execute(joined).fetchall() == [("x" * 100, 1000)]

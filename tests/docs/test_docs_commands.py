@@ -1,4 +1,4 @@
-"""The programs accept every command line that is shown in README.md and docs/."""
+"""Every command line of README.md and docs/ is accepted, and runs in a test or says what it needs."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from support.own_methods import write_examples
 from support.workflow import ROOT
 from support.workflow import snakemake as run_snakemake
 
-from factdrift.cli import parser
+from factdrift.cli import main, parser
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
 
@@ -27,6 +27,27 @@ def lines(page: Path) -> Iterator[str]:
     for block in blocks:
         for line in block.replace("\\\n", " ").splitlines()[1:]:
             yield line.removeprefix("$ ")
+
+
+NEEDS = re.compile(r"#.*\b(network|GPU|cluster|chat model)\b")
+"""What a comment beside a command, or above it, names if no test can run it."""
+
+
+def unmarked() -> list[Any]:
+    """Pages and commands without a comment that says what they need."""
+    found = []
+    for page in PAGES:
+        above = ""
+        rest = lines(page)
+        for line in rest:
+            if re.match(rf"(\.venv/bin/)?({'|'.join(PROGRAMS)}) ", line):
+                words = split(line, rest)
+                if "..." not in words and not NEEDS.search(f"{above} {line}"):
+                    found.append(pytest.param(words, id=f"{page.name}: {' '.join(words)[:60]}"))
+                continue
+            # A comment is about all commands up to an empty line.
+            above = line if line.startswith("#") else above if line else ""
+    return found
 
 
 def split(line: str, rest: Iterator[str]) -> list[str]:
@@ -81,7 +102,8 @@ def test_snakemake_accepts_its_arguments_and_the_workflow_its_configuration(
         path = tmp_path / file if (tmp_path / file).is_file() else ROOT / file
         config |= yaml.safe_load(path.read_text(encoding="utf-8"))
     config |= snakemake.cli.parse_config(options.config)
-    configure(config, keys_of_methods)
+    if options.config or options.configfile:
+        configure(config, keys_of_methods)
     assert options.targets
 
 
@@ -103,3 +125,57 @@ def test_make_has_the_target(arguments: list[str]) -> None:
     targets = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
     assert targets is not None
     assert {name for name in arguments if "=" not in name} <= set(targets[1].split())
+
+
+BY_RULE = {"answer chains": "cutoff.parquet"}
+"""Commands that only a rule calls, and a product that needs it and that a test builds."""
+TESTS = "\n".join(
+    path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "tests").rglob("*.py"))
+    if path.name != Path(__file__).name
+)
+
+
+@pytest.mark.parametrize("words", unmarked())
+def test_a_test_runs_it_or_it_says_what_it_needs(words: list[str]) -> None:
+    """A test runs the command's verbs, or builds its files; settings are checked above."""
+    program = Path(words[0]).name
+    if program == "factdrift":
+        job = parser().parse_args(words[1:]).job.command
+        if job in BY_RULE:
+            assert f'"results/{BY_RULE[job]}"' in TESTS or f'"{BY_RULE[job]}"' in TESTS
+            return
+        called = r"[\"', ]+".join(map(re.escape, job.split()))
+        stage, _, verb = job.partition(" ")
+        # A file of tests of one stage names the verb alone.
+        own = ROOT / "tests" / stage / f"test_{stage}_commands.py"
+        alone = own.is_file() and f'run("{verb}"' in own.read_text("utf-8")
+        assert re.search(rf"[\"'(\[]{called}[\"' ]", TESTS) or alone, job
+    elif program == "snakemake":
+        for target in snakemake_options(words[1:]).targets:
+            name = target.removeprefix("results/").rstrip("/")
+            # Of these the tests build all, by a pattern.
+            made = re.sub(r"^(models|layouts)/.*", r"\1/", name)
+            assert re.search(rf"[\"'/]{re.escape(made)}(?![a-z_])" if made == name else made, TESTS), target
+    else:
+        assert program == "make"
+        assert all(f'"{name}"' in TESTS or f"make {name}" in TESTS for name in words[1:]), words
+
+
+AS_THEY_ARE = ("show", "why", "estimate", "explorer", "models describe", "edit export")
+"""Commands that need the sample's build only, and no more than seconds."""
+
+
+@pytest.mark.slow
+def test_commands_run_as_the_pages_show_them(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="language models are installed with `make models`")
+    monkeypatch.chdir(built)
+    number = 0
+    for (words,) in (case.values for case in unmarked()):
+        # Entities and dumps that other pages make: about real data, and of a full build.
+        if not words[0].endswith("factdrift") or "Q48946" in words or "dumps/" in " ".join(words):
+            continue
+        if parser().parse_args(words[1:]).job.command in AS_THEY_ARE:
+            assert main(words[1:]) == 0, words
+            number += 1
+    assert number > 10

@@ -40,3 +40,8 @@ def test_every_page_is_reachable_from_the_entrance():
         (entrance.parent / target).resolve() for target in re.findall(r"\]\(([^)#]+)", entrance.read_text())
     }
     assert set((ROOT / "docs").glob("*.md")) - {entrance} <= named
+
+
+def test_readme_and_changelog_are_read_in_a_minute():
+    for name, most in (("README.md", 120), ("CHANGELOG.md", 100)):
+        assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= most

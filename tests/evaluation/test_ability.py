@@ -22,8 +22,12 @@ from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.evaluation.ability.measure import WRITTEN, make_ability  # noqa: E402
-from factdrift.evaluation.ability.record import Ability, read_ability, write_ability  # noqa: E402
-from factdrift.evaluation.ability.settings import AbilitySettings  # noqa: E402
+from factdrift.evaluation.ability.record import (  # noqa: E402
+    Ability,
+    AbilitySettings,
+    read_ability,
+    write_ability,
+)
 from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402

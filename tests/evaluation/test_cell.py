@@ -71,3 +71,25 @@ def test_updates_of_a_dataset_are_asked_without_a_build(
     dataset(tmp_path / "updates.parquet")
     assert ask("--results", "elsewhere", "--dataset", "updates.parquet", "--limit", "2") == 0
     assert "updates: 2 questions" in capsys.readouterr().out
+
+
+def test_models_that_were_edited_elsewhere_are_asked_any_benchmark(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An adapter, merged into the model that it names, answers as the whole model with it in its weights."""
+    peft = pytest.importorskip("peft")
+    config = peft.LoraConfig(
+        r=2, target_modules=["down_proj"], init_lora_weights=False, task_type="CAUSAL_LM"
+    )
+    torch.manual_seed(0)
+    adapted = peft.get_peft_model(tiny_model("llama", dtype=torch.float32, positions=192).model, config)
+    adapted.peft_config["default"].base_model_name_or_path = "tiny"
+    adapted.save_pretrained(world / "adapter")
+    adapted.merge_and_unload().save_pretrained(world / "whole")
+    tiny_tokenizer().save_pretrained(world / "whole")
+    said = {}
+    for model in ("tiny", "adapter", "whole"):
+        asked = ["ask", model, "--settings", '{"device": "cpu"}', "--benchmark", "tempripple", "--limit", "4"]
+        assert main(asked) == 0
+        said[model] = capsys.readouterr().out.replace(model, "it")
+    assert said["adapter"] == said["whole"] != said["tiny"]

@@ -1,4 +1,4 @@
-"""The table of families and methods in docs/models.md is what its command prints."""
+"""The table of families and methods in docs/models.md is what its command prints, and what methods do."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="language models are installed with `make models`")
-from factdrift.cli import main
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.methods_in_few_steps import artefacts, hyper_in  # noqa: E402
+from support.tiny_edits import EDITS  # noqa: E402
+
+from factdrift.cli import main  # noqa: E402
+from factdrift.evaluation.methods.record import records  # noqa: E402
+from factdrift.evaluation.states.edited import edited  # noqa: E402
+from factdrift.evaluation.tools.family_table import editable  # noqa: E402
+from factdrift.models.families import read_families  # noqa: E402
+from factdrift.models.tiny import tiny_model  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 
@@ -20,3 +28,22 @@ def test_the_table_on_the_page_is_what_the_command_prints(capsys: pytest.Capture
     kept, end, _ = rest.partition("<!-- end of families -->")
     assert end
     assert kept.strip() == capsys.readouterr().out.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:second moments", "ignore:.*is trained instead")
+@pytest.mark.parametrize("family", read_families())
+def test_methods_edit_the_blocks_that_they_do_not_refuse(family: str) -> None:
+    """The first and the last one: of each edit something changes, and all of it is finite."""
+    loaded = tiny_model(family, dtype=torch.float32)
+    for method, record in records().items():
+        blocks = editable(loaded.spec, method) if record.changes != "nothing" else []
+        for layer in {*blocks[:1], *blocks[-1:]}:
+            hyper = hyper_in(loaded, method, layer)
+            regime = "batch" if record.not_alone else "independent"
+            found = edited(loaded, EDITS[:2], hyper, artefacts(loaded, hyper), regime)
+            assert not found.failed, method
+            made = [delta.dense(edit)[0] for delta in found.deltas.values() for edit in range(len(delta))]
+            made += [book.values[edit] for book in found.codebooks.values() for edit in range(len(book))]
+            assert found.contexts or made, method
+            assert all(one.isfinite().all() and one.any() for one in made), method

@@ -6,26 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import Told, ask, command, saved  # noqa: E402
+from support.benchmarks import write_benchmarks  # noqa: E402
 from support.own_methods import write_examples  # noqa: E402
-from support.questions import write_asof, write_tables  # noqa: E402
-from support.stream_updates import stream_edits  # noqa: E402
 from support.tiny_edits import SETTINGS, tiny_artefacts  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
-from support.updates import edits  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_given  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
 from factdrift.evaluation.methods.mend import gradients  # noqa: E402
 from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices  # noqa: E402
-from factdrift.evaluation.methods.record import CONTEXT, record_of, records  # noqa: E402
-from factdrift.evaluation.questions import clozes, items, klob  # noqa: E402
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, record_of, records  # noqa: E402
 from factdrift.evaluation.questions.question import WAYS, Benchmark  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
@@ -66,27 +61,12 @@ class World(NamedTuple):
     benchmarks: dict[str, Benchmark]
 
 
-def write_klob(path: Path) -> Path:
-    sentences = [{"role": "single", "text": "Marta Kowalska lives in", "target_label": "Atlantis"}]
-    example = {"example_id": "c1", "subtask": "c", "sentences": sentences}
-    pq.write_table(pa.Table.from_pylist([example]), path)
-    return path
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     folder = write_examples(tmp_path_factory.mktemp("world"))
     loaded = tiny_model("llama", positions=192)
-    updates = clozes.read_edits(edits(folder, limit=2))
-    stream = clozes.read_edits(stream_edits(folder / "stream_edits.parquet"))
-    asked, facts = write_tables(folder)
-    benchmarks = {
-        "updates": updates,
-        "stream": stream,
-        "tempripple": items.of_statements(items.read_items(asked, open_=True), facts),
-        "asof": items.of_chains(items.read_items(write_asof(folder / "asof.parquet", "Q1-P6")), stream),
-        "klob": klob.read_sentences([write_klob(folder / "klob_c.parquet")], updates),
-    }
+    benchmarks = {name: given.read(name) for name, given in write_benchmarks(folder).items()}
+    updates = benchmarks["updates"]
     net = HyperNet(edited_matrices(loaded, 2), 5, 0.01).to(loaded.dtype)
     sentences = [align(loaded.tokenizer, edit.prompt, edit.target) for edit in updates.edits]
     net.see(gradients(loaded, net.matrices, sentences)[1])
@@ -100,15 +80,17 @@ def hyper_of(world: World, method: str) -> Hyper:
     return read_given(f"{world.folder}/{method}" if method in OWN else method, "tiny", VALUES.get(method))
 
 
-def check(told: Told, benchmark: Benchmark) -> None:
-    """Every question was asked in each of its ways, and has an answer or a reason in each state."""
+def check(told: Told, benchmark: Benchmark, edited: bool) -> None:
+    """Every question was asked in each of its ways, and has an answer or a reason in each state.
+
+    Not those of a stream that wait for a later edit, nor after edits what the unedited model alone is asked.
+    """
     asked = {(row["question"], row["way"]) for row in told.answers}
     wanted = {
         (question.id, way)
         for question in benchmark.questions
         for way in question.ways
-        if question.role
-        != "later"  # asked once the later edit is made, but not of edits that nothing replaces
+        if question.role != "later" and not (edited and question.unedited)
     }
     assert wanted <= asked
     for row in told.answers:
@@ -123,7 +105,7 @@ def cells(world: World, method: str) -> Iterator[tuple[str, str, Benchmark | Non
         yield "updates", regime, None
     yield "stream", "stream", None
     yield "tempripple", "stream", world.benchmarks["stream"]
-    for name in ("tempripple", "asof", "klob"):
+    for name in ("tempripple", "asof", "klob", "ripples"):
         yield name, "sequential" if record_of(method).not_alone else "independent", None
 
 
@@ -140,7 +122,7 @@ def test_each_benchmark_is_answered_or_says_why_not(method: str, world: World, t
         except CannotEdit as error:
             refused[regime] = str(error)
         else:
-            check(found, world.benchmarks[name])
+            check(found, world.benchmarks[name], method not in UNEDITED)
     assert set(refused) == REFUSED.get(method, set())
     assert all(reason.startswith(f"edit.regime: {regime}: ") for regime, reason in refused.items())
 

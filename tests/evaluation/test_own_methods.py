@@ -126,6 +126,7 @@ return Wrapper()"""
 
 
 @pytest.mark.parametrize("body", [HOOK, MODULE, WRAPPER])
+@pytest.mark.slow
 def test_hooks_modules_and_wrappers_are_probed_like_changed_weights(
     world: Path, tmp_path: Path, body: str
 ) -> None:
@@ -168,6 +169,7 @@ model.model.layers[1].mlp.down_proj.register_forward_hook(last)"""
 
 
 @pytest.mark.parametrize("regime", ["independent", "sequential"])
+@pytest.mark.slow
 def test_an_edit_that_raises_has_failed_and_leaves_nothing_behind(
     world: Path, tmp_path: Path, regime: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,6 +205,7 @@ HYPER = "layers.append(1)\nmodel.model.norm.weight.data *= 1 + len(layers) / 100
 
 
 @pytest.mark.parametrize("body", [CLASS, FUNCTION, EVERYWHERE, TOKENS, HYPER])
+@pytest.mark.slow
 def test_what_a_method_changes_beyond_the_model_does_not_reach_the_next_edit(
     world: Path, tmp_path: Path, body: str
 ) -> None:

@@ -14,16 +14,16 @@ from support.asking import Told, ask, counted, state_of  # noqa: E402
 from support.own_methods import write_examples  # noqa: E402
 from support.questions import write_tables  # noqa: E402
 from support.stream_updates import stream_edits  # noqa: E402
-from support.tiny_edits import add_method, shifted, tiny_artefacts, tiny_hyper  # noqa: E402
+from support.tiny_edits import PREFIXES, add_method, shifted, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import TEXT, tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
 
 from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.evaluation import plan  # noqa: E402
 from factdrift.evaluation.ability.measure import make_ability  # noqa: E402
-from factdrift.evaluation.ability.settings import AbilitySettings  # noqa: E402
+from factdrift.evaluation.ability.record import AbilitySettings  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
-from factdrift.evaluation.methods.interface import Prepared  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
 from factdrift.evaluation.methods.record import UNEDITED  # noqa: E402
 from factdrift.evaluation.questions import items  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
@@ -45,6 +45,7 @@ class State(NamedTuple):
 
 IN_TURN = {"regime": "sequential", "group": 2}
 TEXT_BEFORE = {"text": "{prompt} {target}. "}
+SMALL = {"rank": 2, "alpha": 4, "steps": 2, "batch": 2}
 STATES = [
     *(State(name, method, {}, {"batch": 1}) for name in ("updates", "tempripple") for method in UNEDITED),
     *(State("updates", "shifted"), State("updates", "shifted", {}, IN_TURN)),
@@ -55,7 +56,11 @@ STATES = [
     State("stream", "alphaedit"),
     State("stream", "ultraedit", {"layers": [1, 2], "lr": 0.01, "turn": 2}),
     State("stream", "grace", {"layer": 1, "steps": 3, "lr": 0.1}),
-    *(State("stream", "rag", {"k": 1}), State("stream", "prompt"), State("stream", "mine.py:edit")),
+    State("stream", "merge", SMALL),
+    State("stream", "replay", {**SMALL, "replayed": 1}),
+    State("stream", "wise", {"layer": 1, "steps": 2, "contexts": 1, "margins": [0.1, 0.5, 0.3], "shard": 2}),
+    *(State("stream", "rag", {"k": 1}), State("stream", "context_all", {"room": 32})),
+    *(State("stream", "prompt"), State("stream", "mine.py:edit")),
 ]
 
 
@@ -90,7 +95,7 @@ def run(state: State, folder: Path, out: Path) -> Told:
     else:
         own = f"{folder}/{state.method}" if "." in state.method else state.method
         values = state.values or ({"layer": 1, "lr": 0.01, "steps": 2} if "." in own else {})
-        given = Prepared(read_given(own, "tiny", values))
+        given = Prepared(read_given(own, "tiny", values), Artefacts(PREFIXES))
     keys = {"answer_tokens": 2, **state.settings}
     return ask(loaded, asked, out, given, stream=state.benchmark == "stream", **keys)
 

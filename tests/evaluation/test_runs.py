@@ -18,7 +18,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits, update  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation import keeping, run  # noqa: E402
+from factdrift.evaluation import adapters, run  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
@@ -236,7 +236,7 @@ def test_a_killed_run_keeps_the_same_adapters(
     updates: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = kept(updates, tmp_path / "whole")
-    plain, begun = keeping.write_adapter, []
+    plain, begun = adapters.write_adapter, []
 
     def killed(*arguments: Any, **others: Any) -> None:
         begun.append(arguments)
@@ -244,7 +244,7 @@ def test_a_killed_run_keeps_the_same_adapters(
             raise KeyboardInterrupt
         plain(*arguments, **others)
 
-    monkeypatch.setattr(keeping, "write_adapter", killed)
+    monkeypatch.setattr(adapters, "write_adapter", killed)
     with pytest.raises(KeyboardInterrupt):
         kept(updates, tmp_path / "resumed")
     assert not (tmp_path / "resumed" / "adapters").exists()

@@ -18,8 +18,8 @@ from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
 
 from factdrift.cli import main, parser  # noqa: E402
+from factdrift.core.files import read_yaml  # noqa: E402
 from factdrift.core.jobs import record  # noqa: E402
-from factdrift.core.yaml_files import read_yaml  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.prompts import filled  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,10 +21,19 @@ from support.workflow import ROOT
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
+from factdrift.core.paths import SHIPPED_MODELS
 from factdrift.models.bundled.corpus import Wording, read_wording, write_sentences
-from factdrift.models.bundled.known import recall_lines
 from factdrift.models.bundled.recipe import Recipe, read_recipe
-from factdrift.models.bundled.taught import TAUGHT
+from factdrift.models.bundled.shipped import (
+    MADE,
+    copy_shipped,
+    differences,
+    read_made,
+    source_of,
+    write_made,
+)
+from factdrift.models.bundled.taught import TAUGHT, recall_lines
+from factdrift.models.names import BUNDLED
 
 CONFIG = ROOT / "config" / "models"
 PEOPLE = ["Ana Berg", "Bo Cruz", "Cy Dorn", "Di Erb", "Ed Fay", "Flo Gil", "Guy Hart", "Ida Jung"]
@@ -273,8 +283,72 @@ def test_a_small_training(world: Path):
     )
     assert "less than the 101% that its recipe expects" in done.stderr
     assert json.loads(done.stdout) == found
-    assert digests(world / "a") == digests(world / "b")
+    # What it was made from differs: the recipe expects another recall.
+    apart = [{**digests(world / name), MADE: ""} for name in "ab"]
+    assert apart[0] == apart[1]
+    made = read_made(world / "a" / MADE)
+    assert made.files.keys() >= {"model.safetensors", "tokenizer.json", "config.json", "recall.json"}
+    assert not differences(made, source_of(world / "sentences.parquet", recipe, 3))
     assert not list(world.glob(".*.part"))
+
+
+def test_shipped_models_are_whole(tmp_path: Path):
+    """Each is made by the recipe as it stands, has the checksums that it names, and knows its facts."""
+    for name in BUNDLED:
+        recipe = read_recipe(CONFIG / f"{name}.yaml")
+        made = read_made(SHIPPED_MODELS / name / MADE)
+        assert made.recipe == hashlib.sha256(msgspec.json.encode(recipe)).hexdigest()
+        assert made.seed == 0
+        found = copy_shipped(SHIPPED_MODELS / name, tmp_path / name)
+        assert found["held_out"]["recall"] >= recipe.expected
+        assert sum(path.stat().st_size for path in (tmp_path / name).iterdir()) < 8_000_000
+
+
+def test_shipped_moments_are_of_the_shipped_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="language models are installed with `make models`")
+    from factdrift.models.loading import load
+    from factdrift.models.moments import read_moments
+
+    monkeypatch.chdir(tmp_path)
+    for name in BUNDLED:
+        model = load(name)
+        for layer in (0, 1):
+            moments = read_moments(SHIPPED_MODELS / name / "moments" / f"{layer}.safetensors", model)
+            assert moments.total.shape == (model.spec.inner_at(layer),) * 2
+
+
+def test_a_shipped_model_is_taken_where_it_was_made_from_the_same(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(world)
+    sentences(world)
+    recipe = CONFIG / "sample-llama.yaml"
+    Path("mine").mkdir()
+    Path("mine/weights").write_bytes(b"of the model")
+    Path("mine/recall.json").write_text('{"held_out": 1}')
+    write_made(Path("mine"), source_of(Path("sentences.parquet"), read_recipe(recipe), 3))
+    asked = ["models", "train", "--sentences", "sentences.parquet", "--recipe", str(recipe)]
+    asked += ["--shipped", "mine/made.json", "--seed"]
+    assert main([*asked, "3", "--output", "a"]) == 0
+    said = capsys.readouterr()
+    assert "a: taken as it ships (mine)" in said.err
+    assert json.loads(said.out) == {"held_out": 1}
+    assert {name: digests(Path("a"))[name] for name in digests(Path("mine"))} == digests(Path("mine"))
+    # The same rows in another file are the same sentences.
+    table = pq.read_table("sentences.parquet")
+    pq.write_table(table, "sentences.parquet", compression="none")
+    made = read_made(Path("mine/made.json"))
+    assert not differences(made, source_of(Path("sentences.parquet"), read_recipe(recipe), 3))
+    pq.write_table(table.slice(1), "fewer.parquet")
+    changed = source_of(Path("fewer.parquet"), replace(read_recipe(recipe), batch=9), 4)
+    assert differences(made, changed) == ["sentences", "recipe", "seed"]
+    Path("mine/weights").write_bytes(b"of another")
+    assert main([*asked, "3", "--output", "b"]) == 1
+    assert "mine/weights: is missing or damaged; get it again (git checkout mine)" in capsys.readouterr().err
+    assert not Path("b").exists()
+    Path("mine/made.json").write_text("{}")
+    assert main([*asked, "3", "--output", "b"]) == 1
+    assert "mine/made.json: Object missing required field" in capsys.readouterr().err
 
 
 def digests(folder: Path) -> dict[str, str]:

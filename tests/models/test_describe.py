@@ -90,7 +90,7 @@ def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     folder = saved("opt", tmp_path / "opt", word_embed_proj_dim=24, ffn_dim=56)
     assert main(["models", "describe", str(folder)]) == 0
     said = capsys.readouterr().out
-    assert "not in families.yaml, told by its shape (opt)" in said
+    assert "not in families.yaml, detected by its shape (opt)" in said
     assert "model.decoder.layers.0.fc2: 24 x 56, with bias; edited by ft, ft_l, mend, rome" in said
     assert "told when the weights are loaded" in said
 

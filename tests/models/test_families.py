@@ -30,7 +30,7 @@ def test_the_shape_says_the_same_as_the_table(family: str, capsys: pytest.Captur
     assert dataclasses.replace(found, listed=True) == loaded.spec
     said = capsys.readouterr().err
     assert (
-        f"models: {family}: the family '{family}' is not in families.yaml; told by its shape: 3 blocks"
+        f"models: {family}: the family '{family}' is not in families.yaml; detected by its shape: 3 blocks"
         in said
     )
     rough = tiny_model(family, dtype=torch.bfloat16)
@@ -167,7 +167,7 @@ def test_an_unlisted_family_works_if_its_shape_is_clear(
     spec = loaded.spec
     assert not spec.listed
     assert (
-        f"the family '{family}' is not in families.yaml; told by its shape: 3 blocks"
+        f"the family '{family}' is not in families.yaml; detected by its shape: 3 blocks"
         in capsys.readouterr().err
     )
     assert (spec.parallel, spec.post_norm) == (family in ("cohere2", "phi"), family == "glm4")

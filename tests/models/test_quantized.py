@@ -38,6 +38,7 @@ BITS: dict[str, dict[str, Any]] = {
     },
     "int8": {"load_in_8bit": True},
 }
+PLACE = "cuda" if torch.cuda.is_available() else "cpu"
 SENTENCES = [(edit.prompt, edit.target) for edit in EDITS]
 
 
@@ -56,7 +57,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = {"plain": plain}
     for kind, how in BITS.items():
         model = AutoModelForCausalLM.from_pretrained(
-            plain, quantization_config=BitsAndBytesConfig(**how), device_map={"": "cpu"}, dtype=torch.bfloat16
+            plain, quantization_config=BitsAndBytesConfig(**how), device_map={"": PLACE}, dtype=torch.bfloat16
         )
         model.save_pretrained(base / kind)
         found[kind] = base / kind
@@ -67,11 +68,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("kind", BITS)
 def test_quantized_folders_are_asked(kind: str, folders: dict[str, Path]) -> None:
-    loaded = load(str(folders[kind]), device="cpu", dtype="float32")
+    loaded = load(str(folders[kind]), device=PLACE, dtype="float32")
     # What is not quantized keeps the type in which it is stored, whatever is asked for.
     assert loaded.dtype == loaded.model.get_input_embeddings().weight.dtype == torch.bfloat16
     assert loaded.change_dtype == torch.float32
-    plain = load(str(folders["plain"]), device="cpu", dtype="bfloat16")
+    plain = load(str(folders["plain"]), device=PLACE, dtype="bfloat16")
     assert loaded.digest != plain.digest
     asked = [align(loaded.tokenizer, *sentence) for sentence in SENTENCES]
     found, whole = score(loaded, asked), score(plain, asked)
@@ -88,7 +89,7 @@ def test_quantized_folders_are_asked(kind: str, folders: dict[str, Path]) -> Non
 def test_what_is_trained_beside_quantized_weights_makes_the_target_likely(
     kind: str, method: str, folders: dict[str, Path]
 ) -> None:
-    loaded = load(str(folders[kind]), device="cpu")
+    loaded = load(str(folders[kind]), device=PLACE)
     sentences = [align(loaded.tokenizer, *sentence) for sentence in SENTENCES]
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
     start = score(loaded, sentences).logprob  # bitsandbytes packs matrices when they are first used
@@ -108,7 +109,7 @@ def test_gradients_are_those_of_the_dequantized_matrices(kind: str, folders: dic
     """LoRA's gradient by finite differences of the loss, in the direction of the gradient."""
     from factdrift.evaluation.methods.lora import Batch, Training
 
-    loaded = load(str(folders[kind]), device="cpu")
+    loaded = load(str(folders[kind]), device=PLACE)
     hyper = read_hyper("lora", "tiny", {"dropout": 0, "targets": ["mlp.down_proj"], "lr": 1e-9})
     sentences = [align(loaded.tokenizer, *sentence) for sentence in SENTENCES[:1]]
     training, batch = Training(loaded, hyper, ["one"]), Batch(loaded, sentences, [0])
@@ -125,7 +126,7 @@ def test_gradients_are_those_of_the_dequantized_matrices(kind: str, folders: dic
 
 @pytest.mark.parametrize("kind", BITS)
 def test_nothing_is_written_into_quantized_weights(kind: str, folders: dict[str, Path]) -> None:
-    loaded = load(str(folders[kind]), device="cpu")
+    loaded = load(str(folders[kind]), device=PLACE)
     name = loaded.spec.module(0, loaded.spec.down)
     change = {name: LowRank(torch.zeros(1, 256, 1), torch.zeros(1, 128, 1))}
     with pytest.raises(CannotEdit, match=r"the weight of model\.layers\.0\.mlp\.down_proj is quantized"):

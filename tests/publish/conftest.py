@@ -15,8 +15,7 @@ from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.klob.schemas import EXAMPLES, SENTENCES
 from factdrift.publish.folders import write_folders
 from factdrift.streams.assemble import STREAM
-from factdrift.streams.schemas import ASOF
-from factdrift.tempripple.schemas import TR_ITEMS
+from factdrift.tempripple.schemas import ASOF, TR_ITEMS
 
 # Read when `datasets` is first imported, which the tests do inside.
 os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")

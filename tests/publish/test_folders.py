@@ -45,9 +45,11 @@ def test_card(name: str, published: Path) -> None:
     for shard in folder.rglob("*.parquet"):
         for column in pq.read_schema(shard).names:
             assert f"`{column}`" in text
+    example = json.loads(text.split("```json\n")[1].split("\n```")[0])
+    assert list(example) in [pq.read_schema(shard).names for shard in folder.rglob("*.parquet")]
     for figure in folder.glob("figures/*.png"):
         assert f"](figures/{figure.name})" in text
-    assert list(folder.glob("figures/*.png"))
+    assert list(published.rglob("figures/*.png"))
     assert "<built-in" not in text
     assert "](" not in text.partition("## Fields")[2].partition("## Files")[0]
 

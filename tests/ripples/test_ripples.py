@@ -249,6 +249,19 @@ def test_aliases_that_are_names(alias: str, label: str, usable: bool) -> None:
     assert usable_alias(alias, label) is usable
 
 
+def test_nicknames_take_an_article_inside_a_sentence() -> None:
+    words = means().words
+
+    def said(alias: str) -> str:
+        made = words.cloze(6, words.alias(alias), Name("Boris Rhein", (), PLAIN, 0))
+        assert made is not None
+        return made.prompt.removeprefix("The head of government of ").removesuffix(" is ____")
+
+    assert [said(each) for each in ("The Hub", "Bay State", "Federation of Saint Lucia", "Roma")] == [
+        *("the Hub", "the Bay State", "the Federation of Saint Lucia", "Roma"),
+    ]
+
+
 def test_names_have_their_articles_and_plurals_in_the_past() -> None:
     words = means().words._replace(templates={115: ["{subject} plays its home games at {object}"]})
     lakers, arena = Name("Lakers", (), Usage("the", True), 0), Name("Arena", (), Usage("the"), 0)

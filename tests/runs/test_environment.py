@@ -1,5 +1,6 @@
 """What a run does before its first job: the working directory, an interruption."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -29,6 +30,18 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch
         prepare("")
     assert asked == [Path(), Path(".snakemake")]
     assert dict(os.environ) == before
+
+
+def test_a_log_on_a_full_disk_prints_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    monkeypatch.setattr(logging, "raiseExceptions", True)
+    prepare("")
+    with pytest.raises(OSError), Path("/dev/full").open("w") as full:  # its buffer is flushed again
+        logging.StreamHandler(full).handle(logging.LogRecord("a", 40, __file__, 1, "failed", (), None))
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "ValueError('a bug')"])

@@ -15,7 +15,7 @@ from factdrift.runs import begin as beginning
 from factdrift.runs import costs
 from factdrift.runs.begin import Planned, Source, begin, followed
 from factdrift.runs.costs import SPLITS, dump_bytes, job_count, read_costs, read_quantities
-from factdrift.runs.estimate import Dump, Machine, check_disk, estimate, report
+from factdrift.runs.estimate import Cluster, Dump, Machine, check_disk, estimate, report
 from factdrift.runs.requests import most_memory
 from factdrift.runs.stages import Job
 
@@ -47,6 +47,11 @@ def small(monkeypatch):
         "held_enwiki": 0.1,
         "updated": 0.01,
         "search_pairs": 8,
+        "snakemake_start_s": 5,
+        "snakemake_job_s": 5 / 22,
+        "submission_s": 2,
+        "submission_wait_s": 30,
+        "submission_lanes": 8,
     }
     monkeypatch.setattr("factdrift.runs.estimate.read_costs", lambda scope: table)
     monkeypatch.setattr("factdrift.runs.estimate.read_quantities", lambda: quantities)
@@ -71,7 +76,8 @@ def test_counted_by_hand(small):
     assert difference.output == 160
     # 40 GB hold 4,000 items, 40 of them updated.
     assert found.stages["neighbors search"].cpu == pytest.approx(4000 * 40 / 1e9 * 8)
-    assert found.seconds == pytest.approx(sum(stage.seconds for stage in found.stages.values()))
+    # Snakemake's own: its start and a moment for each of 22 jobs.
+    assert found.seconds == pytest.approx(10 + sum(stage.seconds for stage in found.stages.values()))
     assert found.disk == 3e8 + 310e6
     assert (found.download, found.download_seconds) == (3e8, 300)
     assert (found.largest, found.memory, found.at_once) == ("updates difference", 600e6, 2400e6)
@@ -89,6 +95,28 @@ def test_more_cores_take_less_time_until_the_jobs_are_too_few():
     seconds = [estimate(DUMPS, cores).seconds for cores in (1, 2, 8, 64, 1000, 2000)]
     assert seconds == sorted(seconds, reverse=True)
     assert seconds[-1] == seconds[-2]
+
+
+def test_a_cluster_counted_by_hand(small):
+    found = estimate([Dump(1e9, "gzip")] * 2, Cluster(2, 10), shards=6, buckets=8, blocks=2)
+    # Submissions: 12 shards in three of 4, two snapshots, the differences of 8 buckets, two searches.
+    assert found.submissions == 3 + 2 + 1 + 2
+    # Each of the four groups takes one turn: a node of ten cores has room for two of four lanes.
+    work = sum(stage.cpu / stage.jobs for stage in found.stages.values())
+    assert found.seconds == pytest.approx(5 + work + 4 * (5 + 30) + 2 * 8)
+    assert found.cpu == pytest.approx(sum(stage.cpu for stage in found.stages.values()) + 5 * (1 + 8))
+
+
+def test_more_nodes_take_less_time_down_to_what_is_waited_for():
+    more = [estimate(DUMPS, Cluster(nodes, 16)).seconds for nodes in (1, 2, 8, 100)]
+    assert more == sorted(more, reverse=True)
+    assert more[-1] > estimate(DUMPS, 1600).seconds
+
+
+def test_the_searches_of_a_machine_share_their_space():
+    found = estimate(DUMPS, 8)
+    search, space = found.stages["neighbors search"], found.stages["neighbors space"]
+    assert search.at_once == pytest.approx(8 * search.memory + space.output)
 
 
 def test_memory_is_never_above_what_a_rule_grants():
@@ -158,6 +186,11 @@ def test_the_command_prints_a_table(tmp_path, capsys):
     assert main(["estimate", "2021-01-04", "57.5GB.bz2", "--cores", "8", "64"]) == 0
     rows = [line.split("|") for line in capsys.readouterr().out.splitlines() if line[:3] in ("| 8", "| 6")]
     assert [row[1].strip() for row in rows] == ["8", "64"]
+    assert main(["estimate", "2021-01-04", "92GB.gz", "--cores", "16", "--nodes", "1", "4"]) == 0
+    said = capsys.readouterr().out
+    assert "| 1 x 16, " in said
+    assert "| 4 x 16, " in said
+    assert re.search(r"After \d\d\.\d GB of downloads, \d+:\d\d h\.", said)
     assert main(["estimate", str(dump), str(dump), "--scope", "all", "--shards", "1"]) == 0
     for wrong in (["soon", "2021-01-04"], ["2021-01-04", "5TB.rar"], [str(dump)] * 2 + ["--cores", "0"]):
         assert main(["estimate", *wrong]) == 1
@@ -227,7 +260,7 @@ def test_a_cluster_runs_no_more_jobs_at_once_than_there_are(tmp_path, monkeypatc
     sources = [source(holes(tmp_path / "d.json.gz"))]
     begin(planned(3), sources, {**WHOLE, "check_disk": False}, 500, False).end()
     said = capsys.readouterr().err
-    assert "on 3 cores" in said
+    assert "in 1 submission, once each begins" in said
     assert "this machine has" not in said
 
 

@@ -10,14 +10,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 import pytest
 from support.shards import extract
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
 from factdrift.statements import extract as module
-from factdrift.statements.rows import SHARD_ENTITIES, SHARD_PROPERTIES, SHARD_STATEMENTS
+from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS
+from factdrift.statements.shard_files import read_about, read_bucket
 
 
 def item(number: int, sites: tuple[str, ...] = ("enwiki",), **fields: Any) -> dict[str, Any]:
@@ -31,46 +32,55 @@ def item(number: int, sites: tuple[str, ...] = ("enwiki",), **fields: Any) -> di
     }
 
 
-def column(folder: Path, kind: str, name: str) -> list[Any]:
+KINDS = {"statements": OF_STATEMENTS, "entities": OF_ENTITIES}
+
+
+def column(folder: Path, kind: str, name: str, buckets: int = 1) -> list[Any]:
     return [
         value
-        for path in sorted(folder.glob(f"{kind}*.parquet"))
-        for value in pq.read_table(path, columns=[name]).column(0).to_pylist()
+        for bucket in range(buckets)
+        for value in read_bucket([folder], KINDS[kind], bucket, buckets).read_all()[name].to_pylist()
     ]
+
+
+def about(folder: Path, name: str) -> Any:
+    return json.loads(read_about(folder / OF_ENTITIES.file)[name])
 
 
 def test_layout(write_dump, tmp_path):
-    dump = write_dump(*(item(number) for number in range(1, 20)), {"id": "P9", "type": "property"})
-    report = extract(dump, 0, 1, 3, "enwiki", tmp_path / "shard")
-    assert sorted(path.name for path in (tmp_path / "shard").iterdir()) == [
-        LIST,
-        *(f"entities-{bucket}.parquet" for bucket in range(3)),
-        "properties.parquet",
-        "report.json",
-        *(f"statements-{bucket}.parquet" for bucket in range(3)),
-        *(f"translations-{bucket}.parquet" for bucket in range(3)),
-    ]
-    assert json.loads((tmp_path / "shard" / "report.json").read_text()) == report
+    dump, shard = write_dump(*map(item, range(1, 20)), {"id": "P9", "type": "property"}), tmp_path / "shard"
+    report = extract(dump, 0, 1, 3, "enwiki", shard)
+    # As few as can be: a large build has thousands of shards.
+    assert {path.name for path in shard.iterdir()} == {LIST, "entities.arrow", "statements.arrow"}
+    assert about(shard, "report") == report
     assert (report["lines"], report["items"], report["properties"], report["statements"]) == (20, 19, 1, 38)
     for bucket in range(3):
-        statements = pq.read_table(tmp_path / "shard" / f"statements-{bucket}.parquet")
-        entities = pq.read_table(tmp_path / "shard" / f"entities-{bucket}.parquet")
-        assert statements.schema.equals(SHARD_STATEMENTS)
-        assert entities.schema.equals(SHARD_ENTITIES)
+        statements = read_bucket([shard], OF_STATEMENTS, bucket, 3).read_all()
+        entities = read_bucket([shard], OF_ENTITIES, bucket, 3, ["id", "line"]).read_all()
+        assert statements.schema.equals(OF_STATEMENTS.schema)
+        assert entities.schema.names == ["id", "line"]
         assert {number % 3 for number in entities["id"].to_pylist()} == {bucket}
         assert {number % 3 for number in statements["subject"].to_pylist()} == {bucket}
-    assert pq.read_table(tmp_path / "shard" / "properties.parquet").schema.equals(SHARD_PROPERTIES)
+    assert [row["id"] for row in about(shard, "properties")] == [9]
+    extract(dump, 0, 1, 3, "enwiki", shard, languages=("de",))
+    assert {path.suffix for path in shard.iterdir()} == {"", ".arrow"}
+    assert len([*shard.iterdir()]) == 4
 
 
 def test_writing_often_changes_nothing(write_dump, tmp_path, monkeypatch):
-    dump = write_dump(*(item(number) for number in range(1, 100)), {"id": "P9", "type": "property"})
+    dump = write_dump(*map(item, range(1, 100)), {"id": "P9", "type": "property"})
     extract(dump, 0, 1, 2, "all", tmp_path / "once")
     monkeypatch.setattr(module, "OBJECT_ROWS", 3)
     monkeypatch.setattr(module, "BUFFERED_ROWS", 5)
     extract(dump, 0, 1, 2, "all", tmp_path / "often")
-    for path in (tmp_path / "once").glob("*.parquet"):
-        assert pq.read_table(path).equals(pq.read_table(tmp_path / "often" / path.name))
-    assert pq.ParquetFile(tmp_path / "often" / "statements-0.parquet").num_row_groups > 10
+    for kind in KINDS.values():
+        for bucket in range(2):
+            once, often = (
+                read_bucket([tmp_path / name], kind, bucket, 2).read_all() for name in ("once", "often")
+            )
+            assert once.equals(often)
+    with pa.ipc.open_file(tmp_path / "often" / "statements.arrow") as file:
+        assert file.num_record_batches > 20
 
 
 @pytest.mark.parametrize(
@@ -100,8 +110,9 @@ def test_properties_are_always_read_whole(write_dump, tmp_path):
         "claims": {"P2302": [{"mainsnak": constraint}]},
     }
     extract(write_dump(prop), 0, 1, 1, "enwiki", tmp_path / "shard")
-    assert column(tmp_path / "shard", "properties", "single_value") == [True]
-    assert column(tmp_path / "shard", "properties", "datatype") == ["time"]
+    assert [(row["single_value"], row["datatype"]) for row in about(tmp_path / "shard", "properties")] == [
+        (True, "time")
+    ]
 
 
 BAD = [
@@ -148,8 +159,8 @@ def test_lexemes_and_others_are_counted_and_skipped(write_dump, tmp_path):
 def test_an_empty_dump_gives_empty_tables(write_dump, tmp_path):
     report = extract(write_dump(), 0, 1, 2, "all", tmp_path / "shard")
     assert report["lines"] == 0
-    for path in (tmp_path / "shard").glob("*.parquet"):
-        assert pq.read_table(path).num_rows == 0
+    for kind in KINDS:
+        assert column(tmp_path / "shard", kind, "line", 2) == []
 
 
 def test_a_failed_shard_leaves_nothing(write_dump, tmp_path):
@@ -166,12 +177,13 @@ def test_an_earlier_result_is_replaced_and_other_files_are_not(write_dump, tmp_p
     dump = write_dump(item(1))
     (tmp_path / "shard").mkdir()
     extract(dump, 0, 1, 4, "all", tmp_path / "shard")
+    assert about(tmp_path / "shard", "report")["buckets"] == 4
     extract(dump, 0, 1, 2, "all", tmp_path / "shard")
-    assert len(list((tmp_path / "shard").glob("entities-*"))) == 2
+    assert about(tmp_path / "shard", "report")["buckets"] == 2
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("mine")
-    (other / "report.json").write_text("mine")
+    (other / "entities.arrow").write_text("mine")
     for output in (other, other / "thesis.txt"):
         with pytest.raises(InputError, match=r"was not written there by factdrift|is a file"):
             extract(dump, 0, 1, 2, "all", output)
@@ -215,6 +227,6 @@ def test_a_line_of_30_megabytes(write_dump, tmp_path, shards):
             text=True,
         )
         assert int(done.stdout.split()[-1]) < 600
-        report = json.loads((tmp_path / str(shard) / "report.json").read_text())
+        report = about(tmp_path / str(shard), "report")
         lines.append((report["items"], report["statements"]))
     assert tuple(map(sum, zip(*lines, strict=True))) == (3, 300_004)

@@ -126,10 +126,20 @@ def test_classes_are_items_with_superclasses_and_items_used_as_classes(write_dum
 
 
 def test_schemas_and_order(write_dump, take_snapshot):
+    subject = {
+        "snaktype": "value",
+        "property": "P1855",
+        "datavalue": {"type": "wikibase-entityid", "value": {"id": "Q3"}},
+    }
+    said = {"snaktype": "value", "property": "P7", "datavalue": {"type": "string", "value": "c"}}
     dump = write_dump(
         item(9, value("P3", "a"), value("P1", "b")),
         item(3, value("P2", "c")),
-        {"id": "P7", "type": "property"},
+        {
+            "id": "P7",
+            "type": "property",
+            "claims": {"P1855": [{"mainsnak": subject, "qualifiers": {"P7": [said]}}]},
+        },
         {"id": "P2", "type": "property"},
     )
     snapshot = take_snapshot(dump)
@@ -144,6 +154,8 @@ def test_schemas_and_order(write_dump, take_snapshot):
     assert keys(statements.to_pylist()) == ["c", "a", "b"]
     assert pq.read_table(snapshot.folder / "entities" / "0.parquet")["id"].to_pylist() == [3, 9]
     assert snapshot.properties["id"].to_pylist() == [2, 7]
+    ((example,),) = filter(None, snapshot.properties["examples"].to_pylist())
+    assert (example["subject"], json.loads(example["value"])["datavalue"]["value"]) == (3, "c")
     assert json.loads((snapshot.folder / "snapshot.json").read_text()) == snapshot.summary
 
 

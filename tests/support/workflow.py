@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from factdrift import cli
+from support import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,18 +31,8 @@ def command(directory: Path, *arguments: str, cores: int = 2, jobs: bool = True,
     `config` is passed with `--config`, as JSON.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    line = [
-        *(
-            sys.executable,
-            "-m",
-            "snakemake",
-            "--snakefile",
-            str(ROOT / "Snakefile"),
-            "--directory",
-            str(directory),
-        ),
-        *("--cores", str(cores), "--nocolor", *arguments),
-    ]
+    line = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
+    line += ["--directory", str(directory), "--cores", str(cores), "--nocolor", *arguments]
     if jobs:
         line.append("--printshellcmds")
     if config:
@@ -58,16 +49,9 @@ def snakemake(
     directory: Path, *arguments: str, cores: int = 2, fails: bool = False, jobs: bool = True, **config: Any
 ) -> str:
     """The output of a run (see `command`); asserts that it ends as expected."""
-    done = subprocess.run(
-        command(directory, *arguments, cores=cores, jobs=jobs, **config),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=directory,
-        env={**os.environ, "PYTHONWARNINGS": "ignore"},
-    )
-    said = done.stdout + done.stderr
-    assert (done.returncode != 0) == fails, said[-6000:]
+    _, _, _, *given = command(directory, *arguments, cores=cores, jobs=jobs, **config)
+    status, said = forked.run(given, directory, {**os.environ, "PYTHONWARNINGS": "ignore"})
+    assert (status != 0) == fails, said[-6000:]
     return said
 
 

@@ -12,7 +12,16 @@ import pytest
 from support.ripple_lines import source
 
 from factdrift.tempripple.rows import make_rows
-from factdrift.tempripple.sources import CANDIDATES, CLASSES, DECLARATIONS, STATEMENTS, TERMS, Ids
+from factdrift.tempripple.sources import (
+    CANDIDATES,
+    CLASSES,
+    DECLARATIONS,
+    INSTANCE,
+    STATEMENTS,
+    SUBCLASS,
+    TERMS,
+    Ids,
+)
 from factdrift.tempripple.table_source import TableSource
 from factdrift.tempripple.types import ids
 
@@ -88,8 +97,8 @@ def test_candidates(tables: TableSource) -> None:
 
 
 def test_classes_terms_and_declarations(tables: TableSource) -> None:
-    assert tables.classes(ids([1, 2, 3])).to_pylist() == [{"id": 2, "class": 5}]
-    assert tables.superclasses(ids([3, 4])).to_pylist() == [{"id": 3, "class": 4}]
+    assert tables.classes(ids([1, 2, 3]), INSTANCE).to_pylist() == [{"id": 2, "class": 5}]
+    assert tables.classes(ids([3, 4]), SUBCLASS).to_pylist() == [{"id": 3, "class": 4}]
     assert tables.terms(ids([1, 2, 3, 99])).to_pylist() == [
         {"id": 1, "label": "one", "aliases": ["ace", "uno"]},
         {"id": 2, "label": "zwei", "aliases": []},
@@ -103,8 +112,7 @@ def test_nothing_asked_nothing_answered(tables: TableSource) -> None:
     for table, schema in (
         (tables.statements(NONE, ids([6]), NONE), STATEMENTS),
         (tables.statements(ids([1]), NONE, NONE), STATEMENTS),
-        (tables.classes(NONE), CLASSES),
-        (tables.superclasses(NONE), CLASSES),
+        (tables.classes(NONE, INSTANCE), CLASSES),
         (tables.terms(NONE), TERMS),
         (tables.declarations(NONE), DECLARATIONS),
     ):

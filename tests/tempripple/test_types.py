@@ -15,7 +15,7 @@ from support.worlds import Fact, World
 from factdrift.core.errors import InputError
 from factdrift.core.paths import NOUN_PHRASES, TEMPRIPPLE
 from factdrift.tempripple.relations import read_relations
-from factdrift.tempripple.sources import Ids
+from factdrift.tempripple.sources import INSTANCE, SUBCLASS, Ids
 from factdrift.tempripple.table_source import TableSource
 from factdrift.tempripple.types import Types
 
@@ -55,13 +55,9 @@ class Counting:
     def __init__(self, source: TableSource) -> None:
         self.source, self.asked = source, []
 
-    def classes(self, items: Ids):
-        self.asked.append(("classes", items.tolist()))
-        return self.source.classes(items)
-
-    def superclasses(self, classes: Ids):
-        self.asked.append(("superclasses", classes.tolist()))
-        return self.source.superclasses(classes)
+    def classes(self, items: Ids, relation: int):
+        self.asked.append((relation, items.tolist()))
+        return self.source.classes(items, relation)
 
 
 def types_in(depth: int, directory: Path) -> dict[int, set[str]]:
@@ -111,16 +107,16 @@ def test_each_item_and_class_is_asked_about_once(tmp_path: Path) -> None:
         types.fetch([1, 2])
         types.fetch([2, 3, 1])
         types.fetch([1])
-    for kind in ("classes", "superclasses"):
-        asked = [number for name, numbers in counting.asked if name == kind for number in numbers]
+    for kind in (INSTANCE, SUBCLASS):
+        asked = [number for relation, numbers in counting.asked if relation == kind for number in numbers]
         assert len(asked) == len(set(asked))
-    assert sum(name == "classes" for name, _ in counting.asked) == 2
+    assert sum(relation == INSTANCE for relation, _ in counting.asked) == 2
 
 
 def test_of_items_that_are_not_held_whole_the_listed_classes_count(tmp_path: Path) -> None:
     listed = World(new=[Fact(1, 17, 11)], no_article=frozenset({11}), classes={11: (HUMAN,)})
     with source_of(listed, tmp_path) as source:
-        assert source.classes(np.array([11], np.int32)).to_pylist() == [{"id": 11, "class": HUMAN}]
+        assert source.classes(np.array([11], np.int32), INSTANCE).to_pylist() == [{"id": 11, "class": HUMAN}]
 
 
 def test_tables_of_the_method() -> None:

@@ -15,8 +15,8 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.verbalize.candidates import CANDIDATES
+from factdrift.verbalize.jobs import Quality
 from factdrift.verbalize.published import write_published
-from factdrift.verbalize.settings import Quality
 from factdrift.verbalize.templates import TEMPLATES
 from factdrift.words.templates import OBJECT, SUBJECT
 

@@ -18,10 +18,9 @@ from support.tables import written
 from factdrift.chat.settings import Chat
 from factdrift.core.keys import read_settings
 from factdrift.statements.gather import CLASSES
-from factdrift.verbalize.jobs import Sample
+from factdrift.verbalize.jobs import Sample, SampleSettings
 from factdrift.verbalize.requests import messages, write_requests
 from factdrift.verbalize.sample import SAMPLE, draw
-from factdrift.verbalize.settings import SampleSettings
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, TRANSLATIONS
 
 FILTERED = pa.schema(

@@ -15,11 +15,10 @@ from support.tables import written
 from factdrift.chat.tables import ANSWERS
 from factdrift.core.errors import InputError
 from factdrift.verbalize.candidates import CANDIDATES, RULES, Kept, counted
-from factdrift.verbalize.jobs import Count, Sentences
+from factdrift.verbalize.jobs import Count, Quality, Sentences
 from factdrift.verbalize.language import Language, words_of
 from factdrift.verbalize.sample import SAMPLE
 from factdrift.verbalize.sentences import REPORT, STEPS, VERBALIZATIONS, write_sentences
-from factdrift.verbalize.settings import Quality
 
 
 def triple(number: int, subject: str, object: str, **others: Any) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def test_rows_get_their_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[s
         "stop": "end",
         "reason": "an accepted answer is the first candidate that is asserted",
         "exact_match": False,
+        "contains": True,
     }
     assert (second["verdict"], second["stop"]) == ("stale", "length")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factdrift.verdict.matching import exact_match
+from factdrift.verdict.matching import contains, exact_match
 
 HERE = Path(__file__).parent
 
@@ -16,6 +16,12 @@ def test_exact_match() -> None:
     assert exact_match(" Joe biden.\n", ["Donald Trump", "Joe Biden"])
     assert not exact_match("Joe Biden, the president", ["Joe Biden"])
     assert not exact_match("", ["Joe Biden"])
+
+
+def test_contains_counts_what_the_verdict_does_not() -> None:
+    assert contains("It is not Joe Biden.", ["Joe Biden", "Biden"])
+    assert not contains("joe biden", ["Joe Biden"])
+    assert not contains("", ["Joe Biden"])
 
 
 def test_it_is_that_of_the_harness() -> None:

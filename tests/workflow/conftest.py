@@ -35,12 +35,10 @@ def tempripple(built: Path, once: Once) -> Path:
 
 @pytest.fixture(scope="session")
 def trained(built: Path, once: Once) -> Path:
-    """A copy of `built` with both bundled models, whose training takes minutes."""
+    """A copy of `built` with both bundled models."""
     pytest.importorskip("torch", reason="language models are installed with `make models`")
 
     def make(directory: Path) -> None:
-        # Cores of both trainings at once: threads of a model of this size leave two cores half idle.
-        models = ("results/models/sample-llama", "results/models/sample-gpt2")
-        snakemake(copied(built, directory), *models, cores=4)
+        snakemake(copied(built, directory), "results/models/sample-llama", "results/models/sample-gpt2")
 
     return once("trained", make)

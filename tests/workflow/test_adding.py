@@ -1,13 +1,20 @@
-"""What docs/adding.md names is enough to add a path, a key, a method, a locator, a benchmark, a product."""
+"""What docs/adding.md names is enough to add what its headings say, but for commands, rules and pages."""
 
+import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.workflow import ROOT, joined, snakemake
+
+from factdrift.verbalize.templates import read_templates
 
 
 class Place(NamedTuple):
@@ -22,7 +29,7 @@ PATH = [
     Place(
         "rules/updates.smk",
         '        relations="results/{pair}/context/new/relations.parquet",\n',
-        '        new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),\n',
+        '        new=every("results/{pair}/filtered/new/{bucket}.parquet"),\n',
     ),
     Place("workflow/factdrift/updates/jobs.py", "    relations: Path\n", "    old: Paths\n    new: Paths\n"),
     Place(
@@ -56,6 +63,14 @@ KEY = [
     ),
 ]
 """A setting of `factdrift neighbors search`: key, field and use."""
+
+TEMPLATE = [
+    Place(
+        "resources/templates/templates.tsv",
+        (ROOT / "docs/adding.md").read_text("utf-8").split("```\n")[1],
+    )
+]
+"""The worked example of the page."""
 
 METHOD = [
     Place(
@@ -132,7 +147,15 @@ rule far_neighbors:
     ),
 ]
 
-ADDED = [(PATH, 3, 2), (KEY, 3, 2), (METHOD, 2, 2), (LOCATOR, 2, 2), (BENCHMARK, 2, 2), (PRODUCT, 2, 2)]
+ADDED = [
+    (TEMPLATE, 1, 1),
+    (PATH, 3, 2),
+    (KEY, 3, 2),
+    (METHOD, 2, 2),
+    (LOCATOR, 2, 2),
+    (BENCHMARK, 2, 2),
+    (PRODUCT, 2, 2),
+]
 """What is added, in how many places and files at most."""
 
 PAIR = "results/2021-01-04_2023-02-27"
@@ -174,6 +197,8 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
     for places, most_places, most_files in ADDED:
         assert len(places) <= most_places
         assert len({place.file for place in places}) <= most_files
+    templates = read_templates(checkout / "resources/templates/templates.tsv")
+    assert templates.of(9999, "")[0] == [line.split("\t")[2] for line in TEMPLATE[0].text.splitlines()]
     run = checkout.parent / "run"
     config = {"models": ["sample-llama"], "methods": ["none", "mine"], "mine": {"warmth": 8}}
     config |= {"locators": ["warm"], "locate": {"hyper": {"warm": {"warmth": 9}}}}
@@ -194,3 +219,42 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
         assert re.search(rf"^ +{line}", said, re.MULTILINE), line
     said = snakemake(run, TARGETS[0], "--dry-run", fails=True, neighbors={"reach": 10})
     assert "neighbors.reach: 10" in said
+
+
+def factdrift(*words: object) -> None:
+    """Runs a command of the checkout's package."""
+    code = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
+    subprocess.run([sys.executable, "-c", code, *map(str, words)], check=True)
+
+
+@pytest.mark.slow
+def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
+    """The method edits, the benchmark is asked, the locator scores: of a model, with what two files say."""
+    pytest.importorskip("torch", reason="language models are installed with `make models`")
+    from support.asking import CPU, saved
+    from support.tiny_sentences import FACTS, row
+    from support.updates import edits
+
+    from factdrift.evaluation.locators.prompts import SENTENCES
+
+    given = ["--model", saved(tmp_path / "model"), "--parts", tmp_path / "parts"]
+    cities = {"id": ["a"], "prompt": ["The capital of Atlantis is"], "city": ["Poseidonis"]}
+    pq.write_table(pa.table(cities), tmp_path / "capitals.parquet")
+    asked = {"none": ("capitals", tmp_path / "capitals.parquet"), "mine": ("updates", edits(tmp_path))}
+    for method, (benchmark, questions) in asked.items():
+        line = ["evaluate", *given, "--settings", json.dumps(CPU), "--method", method]
+        line += ["--benchmark", benchmark, "--questions", questions, f"--out-run={tmp_path / method}.json"]
+        tables = ("answers", "edits", "states")
+        factdrift(*line, *(f"--out-{each}={tmp_path / method}.{each}.parquet" for each in tables))
+        rows = pq.read_table(tmp_path / f"{method}.answers.parquet").to_pylist()
+        assert rows
+        assert all(row["logprobs"] for row in rows if row["way"] == "loglik")
+    pq.write_table(
+        pa.Table.from_pylist([row(*fact) for fact in FACTS], SENTENCES), tmp_path / "sentences.parquet"
+    )
+    line = ["locate", "run", *given, "--sentences", tmp_path / "sentences.parquet", "--locator", "warm"]
+    line += ["--settings", json.dumps({"edit_device": "cpu", "k": [50], "seed": 1})]
+    factdrift(*line, "-o", tmp_path / "located.parquet", "--out-about", tmp_path / "located.json")
+    assert json.loads((tmp_path / "located.json").read_text(encoding="utf-8"))["hyper"]["warmth"] == 7
+    located = pq.read_table(tmp_path / "located.parquet").to_pylist()
+    assert {row["mean"] for row in located if row["reason"] is None} == {1.0}

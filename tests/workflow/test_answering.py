@@ -10,6 +10,7 @@ from support.workflow import jobs, snakemake
 TARGET = "results/answer_scores.parquet"
 
 
+@pytest.mark.slow
 def test_jobs_by_model_and_method(tmp_path: Path) -> None:
     plan = (TARGET, "--dry-run", "--quiet", "rules")
     found = jobs(snakemake(tmp_path, *plan))
@@ -32,6 +33,7 @@ def test_jobs_by_model_and_method(tmp_path: Path) -> None:
     assert not {"evaluate", "sample_model"} & set(found)
 
 
+@pytest.mark.slow
 def test_a_chat_model_judges_what_was_written(tmp_path: Path) -> None:
     """Of each benchmark whose answers the grid has; without `written.judge` it cannot be asked."""
     target, chat = "results/judged.parquet", {"chat": {"model": "tiny"}}
@@ -44,6 +46,7 @@ def test_a_chat_model_judges_what_was_written(tmp_path: Path) -> None:
     assert "chat.model: name the model that judges" in said
 
 
+@pytest.mark.slow
 def test_without_a_model_nobody_can_be_asked(tmp_path: Path) -> None:
     said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, models=[])
     assert "models: []: there is no model" in said
@@ -80,7 +83,7 @@ def test_a_bundled_model_answers(trained: Path, digests: Check) -> None:
     assert predictions.num_rows == len(conditions) * len(items)
     asked = Product("predictions.parquet", columns=("model", "scoring", "condition", "item_id"))
     digests("answers", folder, [asked])
-    for name in ("table2.txt", "table3.txt", "table2.csv", "table3.csv", "figure3.svg", "figure3.png"):
+    for name in ("table2.txt", "table3.txt", "table2.csv", "table3.csv", "figure3.svg", "figure3.pdf"):
         assert (folder / name).stat().st_size > 100
     # The model knows who held the office before, and was trained to believe the sentence before a question.
     before = accuracy["loglik", "without", "new", 0]

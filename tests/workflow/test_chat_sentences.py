@@ -98,6 +98,7 @@ def asked(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
         yield directory, server
 
 
+@pytest.mark.slow
 def test_templates_come_from_the_models_sentences(asked: tuple[Path, Any]) -> None:
     directory, _ = asked
     rows = pq.read_table(directory / "results/templates.parquet").to_pylist()
@@ -121,6 +122,7 @@ def test_templates_come_from_the_models_sentences(asked: tuple[Path, Any]) -> No
     assert best
 
 
+@pytest.mark.slow
 def test_the_dataset_uses_these_templates(asked: tuple[Path, Any]) -> None:
     directory, _ = asked
     rows = pq.read_table(directory / "results/wikifactdiff.parquet").to_pylist()
@@ -142,6 +144,7 @@ def test_the_dataset_uses_these_templates(asked: tuple[Path, Any]) -> None:
     assert compared > 50
 
 
+@pytest.mark.slow
 def test_every_kind_of_answer_is_recognised_and_counted(asked: tuple[Path, Any]) -> None:
     directory, _ = asked
     with duckdb.connect() as db:
@@ -169,6 +172,7 @@ def test_every_kind_of_answer_is_recognised_and_counted(asked: tuple[Path, Any])
     assert (directory / PAIR / "verbalization_report.txt").read_text(encoding="utf-8").startswith("Sentences")
 
 
+@pytest.mark.slow
 def test_no_file_holds_the_key(asked: tuple[Path, Any]) -> None:
     directory, _ = asked
     files = [
@@ -198,6 +202,7 @@ def test_replay_of_an_exported_store_gives_the_same_bytes(asked: tuple[Path, Any
     assert sum(server.asked.values()) == answered
 
 
+@pytest.mark.slow
 def test_published_templates_end_to_end(built: Path, tmp_path: Path) -> None:
     directory = copied(built, tmp_path / "run")
     listed = {"P6": [["XXXX is run by ____", 12], ["____ runs XXXX", 5]], "P9999": [["XXXX is ____", 1]]}

@@ -29,6 +29,7 @@ def server():
         yield server
 
 
+@pytest.mark.slow
 def test_downloads_give_what_local_files_give(server, excerpt, tmp_path):
     """The same dump, and the same popularity from it and the page views; no stage reads anything else."""
     here, there = copied(excerpt, tmp_path / "here"), tmp_path / "there"

@@ -82,6 +82,7 @@ def test_broken_lines_and_a_dump_without_items_are_named(tmp_path):
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_dumps_without_any_update(excerpt, tmp_path):
     directory = copied(excerpt, tmp_path / "run")
     keys = config(str(EXCERPT), pageviews="views", only={"relations": ["P99999"]})

@@ -121,7 +121,8 @@ def test_the_whole_workflow_on_a_disk_that_fills_up_again_and_again(built, tmp_p
             if not done.returncode:
                 break
             runs.append(done.stdout + done.stderr)
-            assert "the disk is full: " in runs[-1]
+            # Snakemake's own records may be the first to find no room; then it says so in its own words.
+            assert re.search("the disk is full: |No space left on device", runs[-1]), runs[-1]
             assert "Traceback" not in runs[-1]
             assert len(runs) < 10
         assert len(runs) > 1

@@ -17,7 +17,7 @@ DATES = ["2021-01-04", "2021-09-01", "2022-06-01", "2023-02-27"]
 GIVEN: dict[str, Any] = {
     "methods": METHODS,
     "stream": DATES,
-    "edit": {"regime": "stream", "limit": 60, "stream": {"probes": 20}, "ability": {"tokens": 512}},
+    "edit": {"regime": "stream", "limit": 36, "stream": {"probes": 12}, "ability": {"tokens": 512}},
 }
 
 
@@ -66,7 +66,7 @@ def test_three_intervals_on_the_bundled_model(trained: Path, tmp_path: Path, dig
     assert (folder / "edit/lifelong.svg").stat().st_size > 10_000
     assert "Nothing to be done" in snakemake(directory, TARGET, "--dry-run", **GIVEN)
     # Another number of probes asks again; it does not make other edits, nor ask the unedited model.
-    again = GIVEN | {"edit": GIVEN["edit"] | {"stream": {"probes": 10}}}
+    again = GIVEN | {"edit": GIVEN["edit"] | {"stream": {"probes": 6}}}
     found = jobs(snakemake(directory, TARGET, "--dry-run", "--quiet", "rules", **again))
     assert found["evaluate_stream"] == 3
     assert not {"stream_edits", "stream"} & set(found)

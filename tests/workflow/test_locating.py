@@ -18,6 +18,7 @@ def locate(model, sentences, targets):
 '''
 
 
+@pytest.mark.slow
 def test_jobs_by_model_locator_and_shard(tmp_path: Path) -> None:
     found = jobs(snakemake(tmp_path, SCORES, "--dry-run", "--quiet", "rules"))
     wanted = {"locate_sentences": 1, "locate_run": LOCATORS, "locate_gather": LOCATORS, "locate_scores": 1}
@@ -34,6 +35,7 @@ def test_jobs_by_model_locator_and_shard(tmp_path: Path) -> None:
     assert "locate_sentences" not in found
 
 
+@pytest.mark.slow
 def test_unknown_locators_and_keys_are_named(tmp_path: Path) -> None:
     for given, said in (
         ({"locators": ["magic"]}, "locators: magic: no such locator; there are activation, "),

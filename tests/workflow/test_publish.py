@@ -9,6 +9,7 @@ import pytest
 from support.workflow import jobs, joined, snakemake
 
 
+@pytest.mark.slow
 def test_folders_of_what_was_built(klob: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
         monkeypatch.setenv(name, "1")

@@ -33,6 +33,7 @@ def test_a_comment_or_docstring_anywhere_makes_nothing_again(built: Path, packag
     assert "Nothing to be done" in snakemake(built, "--dry-run")
 
 
+@pytest.mark.slow
 def test_a_changed_constant_makes_again_what_depends_on_it(built: Path, package: Path):
     path = package / "words" / "dates.py"
     path.write_text(path.read_text(encoding="utf-8") + "\nMORE = 1\n", encoding="utf-8")
@@ -51,6 +52,25 @@ def test_a_changed_constant_makes_again_what_depends_on_it(built: Path, package:
     # Where inputs are made again, too, Snakemake names that reason only.
     assert changed
     assert changed <= expected <= planned
+
+
+@pytest.mark.slow
+def test_keys_on_which_no_result_depends_make_nothing_again(built: Path) -> None:
+    """Shards and blocks that were never made are for what is still to be made; the other keys are of other
+    products."""
+    targets = ("--dry-run", "all", "results/manifest.json")
+    free = {"shards": 5, "max_bad_lines": 0.5, "contact": "a@b.org", "strict": True}
+    said = snakemake(
+        built,
+        *targets,
+        **{**free, "methods": ["none", "rome"], "rome": {"steps": 3}, "ripples": {"per_criterion": 3}},
+        **{"neighbors": {"blocks": 5}, "edit": {"limit": 7}},
+    )
+    assert "Nothing to be done" in said
+    # What was made of two parts is made again of two.
+    said = snakemake(built, *targets, "--forcerun", "neighbor_space", neighbors={"blocks": 3})
+    assert said.count("rule nearest_facts:") == 2
+    assert snakemake(built, *targets, buckets=3).count("rule classify:") == 3
 
 
 def _rules() -> str:

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from support.digests import Check
 from support.workflow import copied, snakemake
+
+from factdrift.ripples.tables import CRITERIA
 
 PAIR = "2021-01-04_2023-02-27"
 pytestmark = pytest.mark.slow
@@ -22,18 +25,16 @@ def test_each_criterion_has_probes(probes: Path) -> None:
     counts: dict[str, int] = {}
     for row in rows:
         counts[row["criterion"]] = counts.get(row["criterion"], 0) + 1
-    least = dict.fromkeys(
-        (
-            *("alias", "logical", "compose_object", "compose_subject", "specific"),
-            *("history_old", "history_new", "neighbor"),
-        ),
-        40,
-    )
-    assert all(counts[name] >= number for name, number in least.items()), counts
+    assert all(counts[name] >= 40 for name in CRITERIA), counts
     assert sum(row["kind"] in ("inverse", "symmetric", "rule") for row in rows) >= 20
     for criterion in counts:
         answers = [row["answers"][0]["label"] for row in rows if row["criterion"] == criterion]
         assert 4 * max(map(answers.count, set(answers))) <= len(answers), criterion
+
+
+@pytest.mark.digests
+def test_digests_of_ripples(probes: Path, digests: Check) -> None:
+    digests("ripples", probes, ["results/ripples.parquet", f"results/{PAIR}/ripples/dropped.parquet"])
 
 
 def test_buckets_change_no_byte(probes: Path, tmp_path: Path) -> None:

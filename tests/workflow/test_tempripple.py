@@ -125,6 +125,7 @@ def test_a_period_without_changes_gives_empty_tables(made: Path) -> None:
     assert json.loads((made / "results" / "tempripple.stats.json").read_text())["sizes"]["items"] == 0
 
 
+@pytest.mark.slow
 def test_a_sparql_server_gives_the_same(made: Path, tables: dict[str, bytes]) -> None:
     """Last of this module: what was made from tables is made again, byte by byte, from the local server."""
     shutil.rmtree(made / FOLDER)

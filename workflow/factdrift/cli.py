@@ -63,6 +63,7 @@ COMMANDS = {
     "answer read": ("evaluation.jobs", ""),
     "answer lm-eval": ("evaluation.tools.jobs", ""),
     "answer taught": ("evaluation.tools.jobs", ""),
+    "answer taught-ripples": ("evaluation.tools.jobs", ""),
     "evaluate": ("evaluation.jobs", ""),
     "ask": ("evaluation.tools.jobs", ""),
     **dict.fromkeys(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.benchmarks import write_benchmarks
 from support.chat_server import ChatServer, chat_serving
 from support.questions import items, write_tables
 from support.updates import edits
@@ -150,6 +151,21 @@ def test_answers_to_other_questions_are_refused(
     out = ["--out-run", str(tmp_path / "r.json"), "-o", str(tmp_path / "o.parquet")]
     assert bench.run("answer", "read", *named, *out) == 1
     assert "no answers to the questions about these items" in capsys.readouterr().err
+
+
+def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
+    """Without and with the new fact: for a letter where there are options, else in writing."""
+    bench = Bench(tmp_path, server.url)
+    for name, given in write_benchmarks(tmp_path).items():
+        rows = bench.ask(of=("--benchmark", name, *given.options(), "--scoring", "letter", "written"))
+        questions = given.read(name).questions
+        assert {row["method"] for row in rows} == {"none", "context"}, name
+        assert all(row["output"] and row["benchmark"] == name for row in rows)
+        asked = {row["question"]: row["way"] for row in rows}
+        for question in questions:
+            if question.id in asked or question.role not in ("update", "generalization"):
+                assert asked[question.id] == ("letter" if "letter" in question.ways else "written")
+        assert {each.edit for each in questions if each.id in asked} == {each.edit for each in questions}
 
 
 def test_what_has_no_options_is_written(tmp_path: Path, server: ChatServer) -> None:

@@ -14,9 +14,8 @@ import pytest
 from support.questions import facts, items
 
 from factdrift.cli import main
-from factdrift.evaluation.scores.answer_figure import draw
 from factdrift.evaluation.scores.answer_jobs import AnswerScores
-from factdrift.evaluation.scores.answer_table import by_hop, by_task, p_value, read_scores, write_csv
+from factdrift.evaluation.scores.answer_table import by_hop, by_task, draw, p_value, read_scores, write_csv
 from factdrift.evaluation.scores.answers import SCORES
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.metrics import clustered_interval, mcnemar, wilson
@@ -249,9 +248,9 @@ def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None
     lines = (tmp_path / "t.csv").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + 2 * 3
     assert lines[0].startswith("items,model,scoring,condition,task,hop")
-    for form in ("svg", "png"):
-        draw(three.scores, tmp_path / f"f.{form}")
-        draw(three.scores, tmp_path / f"g.{form}")
+    for form in ("svg", "pdf"):
+        draw(three.scores, [tmp_path / f"f.{form}"])
+        draw(three.scores, [tmp_path / f"g.{form}"])
         assert (tmp_path / f"f.{form}").read_bytes() == (tmp_path / f"g.{form}").read_bytes()
     assert "ROME" in (tmp_path / "f.svg").read_text(encoding="utf-8")
 
@@ -294,7 +293,7 @@ def test_a_group_without_any_answer_has_a_row(tmp_path: Path) -> None:
     lines = list(by_task(read_scores(found.scores, found.tests)))
     assert "w/ ctx: 10 could not be asked and do not count" in lines
     assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in lines)
-    draw(found.scores, tmp_path / "empty.svg")
+    draw(found.scores, [tmp_path / "empty.svg"])
 
 
 def test_items_without_options_count_in_writing(tmp_path: Path) -> None:

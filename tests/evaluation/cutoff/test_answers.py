@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import datetime
+import random
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cutoff_logistic import crossing, preferences
 
 torch = pytest.importorskip("torch")
 
@@ -26,6 +30,7 @@ from factdrift.evaluation.settings import Settings  # noqa: E402
 from factdrift.evaluation.ways import cutoff_written  # noqa: E402
 from factdrift.evaluation.ways.cutoff import NEUTRAL, ask, others_of  # noqa: E402
 from factdrift.evaluation.ways.cutoff_rows import holder_named  # noqa: E402
+from factdrift.models.loading import load  # noqa: E402
 
 Row = dict[str, Any]
 
@@ -52,27 +57,41 @@ def test_rows_have_the_columns_and_the_best_holder(asked: list[Row]) -> None:
             assert calibrated[row["calibrated"]] == max(calibrated)
 
 
-def test_the_likelihoods_are_those_of_lm_eval(asked: list[Row]) -> None:
-    pytest.importorskip("lm_eval")
-    from lm_eval.api.instance import Instance
+def test_the_likelihoods_are_those_of_lm_eval_on_the_exported_task(
+    asked: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    from lm_eval import simple_evaluate
     from lm_eval.models.huggingface import HFLM
+    from lm_eval.tasks import TaskManager
 
+    chains = {row["chain"]: row for row in some(40)}
+    write_parquet(pa.Table.from_pylist([*chains.values()], CHAINS), tmp_path / "chains.parquet")
+    line = ["answer", "lm-eval", "--chains", str(tmp_path / "chains.parquet")]
+    assert main([*line, "-o", str(tmp_path / "tasks")]) == 0
     loaded = tiny_model("llama")
-    harness = HFLM(pretrained=loaded.model, tokenizer=loaded.tokenizer, batch_size=16, device="cpu")
-    prompts = {row["chain"]: row["prompts"] for row in some(40)}
-    pairs = [
-        (row, number, place, (prompt, f" {holder['label']}"))
-        for row in asked
-        if len(row["wordings"]) == len(prompts[row["chain"]])
-        for number, prompt in enumerate(prompts[row["chain"]])
-        for place, holder in enumerate(row["holders"])
-    ]
-    requests = [Instance("loglikelihood", {}, pair, 0) for *_, pair in pairs]
-    found = harness.loglikelihood(requests, disable_tqdm=True)
-    assert len(pairs) > 200
-    for (row, number, place, (_, target)), (log, _) in zip(pairs, found, strict=True):
-        tokens = len(loaded.tokenizer(target, add_special_tokens=False)["input_ids"])
-        assert log / tokens == pytest.approx(row["wordings"][number][place], abs=1e-4)
+    done = simple_evaluate(
+        HFLM(pretrained=loaded.model, tokenizer=copy.deepcopy(loaded.tokenizer), batch_size=16),
+        tasks=["cutoff"],
+        task_manager=TaskManager(include_path=str(tmp_path / "tasks"), include_defaults=False),
+        bootstrap_iters=0,
+    )
+    found = {row["doc"]["id"]: row for row in done["samples"]["cutoff"]}
+    compared = 0
+    for row in asked:
+        prompts = chains[row["chain"]]["prompts"]
+        if row["died"] is not None or len(row["wordings"]) < len(prompts):
+            continue
+        for number, own in enumerate(row["wordings"], start=1):
+            theirs = found[f"{row['chain']} {number}"]
+            assert row["holders"][theirs["doc"]["answer"]]["tenures"][-1]["last"] is None
+            for holder, ours, (log, _) in zip(row["holders"], own, theirs["filtered_resps"], strict=True):
+                name = loaded.tokenizer(f" {holder['label']}", add_special_tokens=False)["input_ids"]
+                assert float(log) / len(name) == pytest.approx(ours, abs=1e-4)
+                compared += 1
+    assert compared > 200
 
 
 def test_neutral_prompts_are_those_of_other_subjects_and_mostly_the_same() -> None:
@@ -170,9 +189,37 @@ def test_the_command_lets_a_model_write(tmp_path: Path, capsys: pytest.CaptureFi
     assert any(row["output"] for row in rows)
 
 
-def test_a_local_model_chooses_no_letters(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cutoff", "sample", "--way", "letter"]) == 1
-    assert "only a chat model behind an address" in capsys.readouterr().err
+@pytest.fixture(scope="module")
+def lived() -> list[Row]:
+    """The answers of the model that ships with the package, to every second chain."""
+    loaded = load("sample", dtype="float32")
+    return [row for row in ask(loaded, some(2), seed=0) if row["died"] is None]
+
+
+def whole_of(rows: list[Row]) -> dict[str, Row]:
+    """Reading -> its row of TABLE about all chains."""
+    found, _ = tables(rows, Method(span_of(SAMPLE_DATES), 0, draws=400, permutations=200))
+    return {row["reading"]: row for row in found if row["subset"] == "all"}
+
+
+@pytest.mark.slow
+def test_the_shipped_model_answers_as_of_what_it_was_taught_and_without_a_date_if_names_are_shuffled(
+    lived: list[Row],
+) -> None:
+    taught, found = maker_of("sample"), whole_of(lived)
+    for row in found.values():
+        assert row["low"] <= taught <= row["high"]
+    _, low, high = crossing(preferences(lived), draws=15)
+    date = datetime.date.fromisoformat(found["plain"]["date"]).toordinal()
+    assert low <= date <= high
+    draw = random.Random(1)
+    shuffled = []
+    for row in lived:
+        spans = [holder["tenures"] for holder in row["holders"]]
+        draw.shuffle(spans)
+        holders = [{**each, "tenures": own} for each, own in zip(row["holders"], spans, strict=True)]
+        shuffled.append({**row, "holders": holders})
+    assert {row["verdict"] for row in whole_of(shuffled).values()} == {"none"}
 
 
 @pytest.mark.slow
@@ -188,10 +235,31 @@ def test_a_model_of_random_weights_has_no_date(seed: int) -> None:
     assert [row["verdict"] for row in found] == ["none", "none"]
 
 
-def test_a_table_of_other_columns_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_parquet(pa.table({"x": [1]}), tmp_path / "chains.parquet")
-    assert main(["cutoff", "sample", "--chains", str(tmp_path / "chains.parquet")]) == 1
-    assert "make it with `answer chains`" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--way", "letter"], "only a chat model behind an address"),
+        (["--dates", "2012-01-01"], "--dates: give the first and the last date"),
+        (["--dates", "2020-01-01", "2012-01-01"], "--dates: give the first and the last date"),
+        (["--maker", "soon"], "--maker: 'soon' is no date; write 2023, 2023-12 or 2023-12-31"),
+        (["-o", "date.gif"], "date.gif: a figure ends in .svg, .pdf, .png"),
+        (["--chains", "text"], "text: it is no Parquet file; make it with `answer chains`"),
+        (["--chains", "other"], "make it with `answer chains`"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
+    given: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text").write_text("chains")
+    write_parquet(pa.table({"x": [1]}), Path("other"))
+    assert main(["cutoff", "sample", *given]) == 1
+    assert message in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "text"]
 
 
 def test_the_makers_date_is_that_of_the_longest_beginning_of_the_name() -> None:

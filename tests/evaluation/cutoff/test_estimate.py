@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cutoff_logistic import crossing, preferences
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
+from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
 from factdrift.evaluation.questions.cutoff import ANSWERS, read_chains
 from factdrift.evaluation.scores.cutoff import (
     TABLE,
     Method,
-    changes,
     cutoffs_of,
     disagree,
     holm,
@@ -31,11 +31,10 @@ from factdrift.evaluation.scores.cutoff import (
 from factdrift.evaluation.scores.cutoff_fit import among_holders, chance_of_no_date, draw_subjects, estimate
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
 from factdrift.evaluation.scores.cutoff_text import lines, message, verdict
-from factdrift.streams.changes import day_number
 from factdrift.tempripple.score import Cutoff
 
 Row = dict[str, Any]
-SPAN = span_of(("2012-01-01", "2024-12-31"))
+SPAN = span_of(SAMPLE_DATES)
 DRAWS = 200
 
 
@@ -195,25 +194,13 @@ def test_half_of_the_relations_three_years_later_are_found_by_relation() -> None
     assert abs(np.datetime64(found["P1308"]) - np.datetime64("2016-03-01")) < np.timedelta64(60, "D")
 
 
-def test_a_logistic_fit_of_who_is_preferred_by_time_of_change_agrees() -> None:
-    choices = simulated("2018-06-15", 90, 0.3, seed=4)
-    days, later = [], []
-    for place, row in enumerate(chains()):
-        choice = int(choices.chosen[place] - choices.tenures.start[place])
-        for change in changes(row):
-            if choice in (change.before, change.after):
-                days.append(day_number(change.day))
-                later.append(choice == change.after)
+def test_a_logistic_curve_with_free_asymptotes_agrees() -> None:
+    choices = simulated("2018-06-15", 90, 0.6, seed=4)
     found = estimate(choices, SPAN, weights(choices))
-    x, y = (np.array(days)[:, None] - 736000) / 365, np.array(later)
-    rng = np.random.default_rng(0)
-    crossings = []
-    for _ in range(200):
-        own = rng.integers(0, len(y), len(y))
-        fit = LogisticRegression(C=1e6).fit(x[own], y[own])
-        crossings.append(736000 - 365 * float(fit.intercept_[0] / fit.coef_[0, 0]))
-    low, high = np.percentile(crossings, (2.5, 97.5))
+    curve, low, high = crossing(preferences(answers(choices)), draws=15)
     assert low <= found.date <= high
+    assert found.low <= curve.date <= found.high
+    assert 0.1 < curve.lower < 0.4 < 0.6 < curve.upper < 0.9
 
 
 def test_masses_are_computed_in_logarithms_where_they_underflow() -> None:

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.blocks import hyper_at, named
+from factdrift.evaluation.methods.hyperparameters import at_block, hyper_at
 from factdrift.evaluation.scores.against_edits import (
     METRICS,
     VS_EDIT,
@@ -113,7 +113,7 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     assert "m, rome; efficacy_d by block" in text
     assert "causal_tracing" in text
     draw(rows, [tmp_path / "f.svg"])
-    assert "edits at one block" in (tmp_path / "f.svg").read_text(encoding="utf-8")
+    assert "edits by ROME" in (tmp_path / "f.svg").read_text(encoding="utf-8")
     with pytest.raises(InputError, match="no locator's scores can be compared"):
         write_against([row for row in rows if not row["measure"].startswith("rank")], tmp_path / "u.parquet")
 
@@ -137,7 +137,7 @@ def test_scores_of_blocks_are_read_from_shards(tmp_path: Path) -> None:
 def test_methods_at_a_block() -> None:
     assert hyper_at("rome", "sample", {"steps": 7}, 3)["layer"] == 3
     assert hyper_at("memit", "sample", {"layers": [0, 1]}, 2)["layers"] == [2]
-    assert named("ft", 2) == "ft@2"
+    assert at_block("ft", 2) == "ft@2"
     with pytest.raises(InputError, match="mend edits no block"):
         hyper_at("mend", "sample", {}, 0)
 
@@ -170,7 +170,7 @@ def at_every_block(loaded: Any, artefacts: Any, out: Path) -> Any:
         Telling(
             Prepared(hyper_at("rome", "tiny", SETTINGS["rome"], layer), artefacts),
             "independent",
-            named("rome", layer),
+            at_block("rome", layer),
         )
         for layer in range(3)
     ]
@@ -194,7 +194,7 @@ def test_edits_at_every_block(tmp_path: Path) -> None:
     found = tiny_artefacts(loaded)
     files = at_every_block(loaded, found, tmp_path)
     rows = pq.read_table(files.answers).to_pylist()
-    assert [row["method"] for row in rows] == [named("rome", layer) for layer in range(3) for _ in range(2)]
+    assert [row["method"] for row in rows] == [at_block("rome", layer) for layer in range(3) for _ in "ab"]
     assert len(pq.read_table(files.edits)) == 6
     for layer in range(3):
         edit = EDITS[1]
@@ -202,7 +202,7 @@ def test_edits_at_every_block(tmp_path: Path) -> None:
         made = method_of(hyper)(loaded, [edit], hyper, found)
         with applied(loaded.model, made.deltas, 0), torch.no_grad():
             alone = chance(loaded, edit.prompt, edit.target)
-        (row,) = [row for row in rows if (row["method"], row["edit"]) == (named("rome", layer), edit.id)]
+        (row,) = [row for row in rows if (row["method"], row["edit"]) == (at_block("rome", layer), edit.id)]
         assert row["logprobs"] == pytest.approx([alone], rel=1e-6)
 
 

@@ -11,8 +11,7 @@ from support.tiny_models import tiny_model
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit
-from factdrift.evaluation.methods.activations import look
-from factdrift.evaluation.methods.contexts import contexts_of
+from factdrift.evaluation.methods.contexts import contexts_of, look
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.evaluation.methods.memit import solve

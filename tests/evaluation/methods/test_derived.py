@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factdrift.core.files import read_yaml
 from factdrift.core.paths import METHODS
-from factdrift.core.yaml_files import read_yaml
 from factdrift.evaluation.methods.derived import block_at, derive
 from factdrift.evaluation.methods.hyperparameters import check_values, read_hyper
 from factdrift.models.sizes import Sizes

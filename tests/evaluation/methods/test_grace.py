@@ -13,7 +13,7 @@ from support.tiny_edits import EDITS  # noqa: E402
 from support.tiny_models import FAMILIES, rounding, tiny_model  # noqa: E402
 
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
-from factdrift.evaluation.keeping import Keeping  # noqa: E402
+from factdrift.evaluation.adapters import Keeping  # noqa: E402
 from factdrift.evaluation.methods.grace import GAP, grown, wrapped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402

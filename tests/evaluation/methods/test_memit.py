@@ -4,8 +4,7 @@ from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import FAMILIES, rounding, tiny_model
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.activations import look
-from factdrift.evaluation.methods.contexts import contexts_of
+from factdrift.evaluation.methods.contexts import contexts_of, look
 from factdrift.evaluation.methods.memit import memit, solve, together
 from factdrift.evaluation.methods.optimise import optimise
 from factdrift.models.deltas import applied

@@ -6,8 +6,7 @@ from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import tiny_model
 from support.waits import Waits
 
-from factdrift.evaluation.methods.activations import look
-from factdrift.evaluation.methods.contexts import contexts_of
+from factdrift.evaluation.methods.contexts import contexts_of, look
 from factdrift.evaluation.methods.optimise import LOOK, optimise
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.configured import configured
 from support.own_methods import install, write_examples
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import METHODS
-from factdrift.core.settings import configure
 from factdrift.evaluation.methods.hyperparameters import read_given
-from factdrift.evaluation.methods.own import entries, entry, keys_of_methods
+from factdrift.evaluation.methods.own import entries, entry
 from factdrift.evaluation.methods.plan import Plan, needs
 from factdrift.models.sizes import Sizes
 
@@ -145,12 +144,6 @@ def test_names_that_are_taken_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=said):
             entry(given)
-
-
-def configured(**keys: Any) -> dict[str, Any]:
-    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, keys_of_methods)
-    return config
 
 
 def test_hyperparameters_are_a_key_of_the_methods_name(tmp_path: Path) -> None:

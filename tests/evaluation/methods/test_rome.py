@@ -5,8 +5,7 @@ import torch
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import FAMILIES, tiny_model
 
-from factdrift.evaluation.methods.activations import look
-from factdrift.evaluation.methods.contexts import contexts_of
+from factdrift.evaluation.methods.contexts import contexts_of, look
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.methods.optimise import optimise
 from factdrift.evaluation.methods.rome import rome

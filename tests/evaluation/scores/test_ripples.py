@@ -16,7 +16,7 @@ from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.scores.ripple_figure import draw
 from factdrift.evaluation.scores.ripples import Judged, share_of, text_of, write_scores
 from factdrift.evaluation.tables import ANSWERS
-from factdrift.evaluation.ways.verdict import verdict
+from factdrift.evaluation.ways.asked import verdict
 from factdrift.ripples.tables import MUST_CHANGE, PROBES
 
 Row = dict[str, Any]
@@ -115,7 +115,7 @@ def test_a_method_that_writes_the_new_object_everywhere_is_caught(
     text = "\n".join(text_of(rows))
     assert "0.0 / unknown" in text
     draw(rows, [tmp_path / "figure.svg"])
-    assert "history_old" in (tmp_path / "figure.svg").read_text()
+    assert "who held it before" in (tmp_path / "figure.svg").read_text()
 
 
 def test_intervals_are_of_updates() -> None:

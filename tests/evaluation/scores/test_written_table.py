@@ -16,8 +16,8 @@ from support.stream_updates import stream_edits
 from support.updates import edits
 
 from factdrift.core.tables import write_parquet
+from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.clozes import read_edits
-from factdrift.evaluation.questions.intervals import plan_table
 from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, asked_of, clustered_wilson, written_scores
 from factdrift.evaluation.scores.written import WRITTEN, written_table
 from factdrift.evaluation.scores.written_lines import NO_ANSWER, NOT_COMPARED, written_lines

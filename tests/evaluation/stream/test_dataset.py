@@ -11,9 +11,8 @@ import pytest
 from support.stream_updates import link, links, stream, stream_edits
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.plan import by_interval
+from factdrift.evaluation.plan import by_interval, plan_table, planned
 from factdrift.evaluation.questions.clozes import read_edits
-from factdrift.evaluation.questions.intervals import plan_table, planned
 from factdrift.evaluation.questions.stream import write_stream_edits
 from factdrift.evaluation.questions.updates import Choice
 

@@ -17,12 +17,12 @@ pytest.importorskip("torch", reason="support.asking imports it")
 from support.asking import write_table
 from support.stream_updates import stream_edits
 
-from factdrift.evaluation.questions.intervals import plan_table
+from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.updates import draw
 from factdrift.evaluation.scores.metrics import Runs
 from factdrift.evaluation.scores.stream import STREAM_SCORES, write_stream_scores
-from factdrift.evaluation.scores.stream_figure import draw as draw_figure
 from factdrift.evaluation.scores.stream_table import Stream, write_report
+from factdrift.evaluation.scores.stream_table import draw as draw_figure
 from factdrift.evaluation.tables import TABLES
 
 Rows = list[dict[str, Any]]
@@ -226,6 +226,6 @@ def test_the_table_says_what_the_scores_say(runs: Runs, tmp_path: Path) -> None:
     assert [row["seconds_per_edit"] for row in rows[4:]] == ["1.5"] * 4
     one, other = (tmp_path / f"{name}.svg" for name in "ab")
     for path in (one, other):
-        draw_figure(read, path)
+        draw_figure(read, [path])
     assert one.read_bytes() == other.read_bytes()
-    assert "superseded facts" in one.read_text(encoding="utf-8") or "<path" in one.read_text(encoding="utf-8")
+    assert "facts since replaced" in one.read_text(encoding="utf-8")

@@ -20,12 +20,6 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with Browser.open() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def files(made: Synthetic, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("files") / "explorer"
     assert main(["explorer", str(made.pair), "-o", str(folder)]) == 0

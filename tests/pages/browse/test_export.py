@@ -40,8 +40,11 @@ def test_every_link_leads_to_a_file_or_to_wikidata(files: Path, made: Synthetic)
             if address.startswith("https://"):
                 assert tag == "a", (page, address)
                 assert address.startswith("https://www.wikidata.org/w"), (page, address)
-            elif not address.startswith(("#", "data:,")):
-                assert (files / address).is_file(), (page, address)
+            elif not address.startswith("data:,"):
+                name, _, place = address.partition("#")
+                file = files / name if name else page
+                assert file.is_file(), (page, address)
+                assert not place or f'id="{place}"' in file.read_text("utf-8"), (page, address)
     names = {page.stem for page in pages}
     assert {f"Q{number}" for number in made.subjects} <= names
     assert {f"P{number}" for number in made.relation} <= names

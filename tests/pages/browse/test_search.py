@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from browsing import Synthetic
@@ -17,10 +18,11 @@ from support.explorer import NAMED, world
 from factdrift.cli import main
 from factdrift.core.disk import full
 from factdrift.core.errors import InputError
+from factdrift.core.tables import database
 from factdrift.pages.browse import index as index_module
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
-from factdrift.pages.browse.search import Index, open_index
+from factdrift.pages.browse.search import Chosen, Index, open_index
 from factdrift.pages.browse.spelling import distance
 from factdrift.wikidata.ids import entity_id
 from factdrift.wikidata.text import folded
@@ -135,12 +137,49 @@ def test_updates_come_in_the_order_of_the_dataset(opened: Index, build: Build) -
     assert [
         (each["subject"], each["relation"]) for each in opened.updates(0, 100, relation=relation)
     ] == expected
-    archived = opened.updates(0, 100, scenario="Archive")
+    archived = opened.updates(0, 100, chosen=Chosen("Archive"))
     assert len(archived) == opened.scenarios()["Archive"] == sum(row["scenario"] == "Archive" for row in rows)
+    for days, number in ((("2022-01-01", ""), len(rows)), (("2022-01-02", ""), 0), (("", "2021-12-31"), 0)):
+        chosen = Chosen("", *days)
+        assert sum(opened.scenarios(chosen=chosen).values()) == number
+        assert len(opened.updates(0, len(rows), chosen=chosen)) == number
     class_ = next(iter(opened.with_updates("class")))
     of_class = [each["subject"] for each in opened.updates(0, 100, of=class_)]
     assert of_class
     assert all(f"{class_}" in opened.names([subject])[subject]["classes"] for subject in of_class)
+
+
+def test_an_update_is_dated_by_what_changed() -> None:
+    def one(decision: str, **dates: str) -> dict[str, str | None]:
+        return {"decision": decision, "start": None, "end": None, "point_in_time": None} | dates
+
+    updates = {
+        "2021-12-08": [one("new", start="2021-12-08T00"), one("obsolete", start="2005-11-22")],
+        "2022-03": [one("new", point_in_time="2022-03"), one("new", start="2022-04-01")],
+        "2022-03-16": [one("obsolete", start="1996-02-28", end="2022-03-16")],
+        None: [one("new", start="the 1990s"), one("static", start="2022-01-01")],
+    }
+    with database() as db:
+        rows = pa.table({"objects": pa.array(list(updates.values()))})
+        db.register("rows", rows)
+        new, ended = (
+            index_module._dates(*each) for each in (("new", "start", "point_in_time"), ("obsolete", "end"))
+        )
+        days = [day for (day,) in db.sql(f"SELECT coalesce({new}, {ended}) FROM rows").fetchall()]
+    assert days == list(updates)
+
+
+def test_a_month_is_in_a_time_that_begins_or_ends_in_it() -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        for chosen, expected in (
+            (Chosen("", "2022-03-10", ""), True),
+            (Chosen("", "2022-04-01", ""), False),
+            (Chosen("", "", "2022-03-01"), True),
+            (Chosen("", "", "2022-02-28"), False),
+        ):
+            conditions, values = chosen.conditions()
+            query = f"SELECT count(*) FROM (SELECT '2022-03' AS day) u WHERE {' AND '.join(conditions)}"
+            assert db.execute(query, values).fetchone() == (expected,)
 
 
 def test_the_index_is_made_again_when_tables_change(

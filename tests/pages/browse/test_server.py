@@ -69,6 +69,12 @@ def test_relations_classes_and_lists(served: str, made: Synthetic) -> None:
     assert second.count('<p class="what">') == 10
     assert 'href="./?page=2"' in first
     assert get(served, "?scenario=Archive").count("Archive <span") == (made.subjects % 6 == 1).sum()
+    dated = get(served, "?since=2022-01-01&until=2022-12-31&scenario=Archive")
+    assert dated.count("Archive <span") == (made.subjects % 6 == 1).sum()
+    assert 'name="since" value="2022-01-01"' in dated
+    assert 'href="./?since=2022-01-01&amp;until=2022-12-31"' in dated
+    assert get(served, "?since=2022-01-02").count('<p class="what">') == 0
+    assert get(served, "?since=yesterday").count('<p class="what">') == 50
     assert get(served, "?page=x&scenario=None").count('<p class="what">') == 0
 
 

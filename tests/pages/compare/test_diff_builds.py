@@ -171,8 +171,8 @@ def test_causes(tmp_path: Path) -> None:
 
 
 def test_the_table_of_causes_names_kinds_and_keys_that_exist() -> None:
+    from factdrift.core.files import read_yaml
     from factdrift.core.paths import RESOURCES, SCHEMA
-    from factdrift.core.yaml_files import read_yaml
 
     lines = (RESOURCES / "causes.tsv").read_text("utf-8").splitlines()[1:]
     known = read_yaml(SCHEMA)["properties"]

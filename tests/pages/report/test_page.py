@@ -187,6 +187,9 @@ MORE = {
     'm,replace,rome,9,0,91.5,2,entry\nm,,memit,0,0,,,\nm,replace,ft,9,0,50,,"derived, not tuned: x"\n',
     "edit/table6.txt": "Table 6 <b>\n",
     "edit/bleedover.svg": '<?xml version="1.0"?>\n<svg><path d="M0 0"/></svg>',
+    "../edit_scores.parquet": "",
+    "../compare/compare.svg": '<?xml version="1.0"?>\n<svg><path d="M1 1"/></svg>',
+    "../compare/compare.txt": "ROME makes the model say it more often\n",
     "ripple_scores.parquet": "",
     "answer/ripples.txt": "right of all probes\n",
     "locate_scores.parquet": "",
@@ -215,16 +218,42 @@ def test_what_was_built_besides_is_shown(copy: Build) -> None:
     text = (copy.results / "report.html").read_text("utf-8")
     for said in (
         "Table 6 &lt;b&gt;",
+        '<abbr title="the probability of the new object less that of the old one',
         "<path d=",
         "KLoB-c, consistency",
         "Rank correlation",
         "cloze tests",
         "right of all",
+        '<path d="M1 1"/>',
+        "ROME makes the model say it",
     ):
         assert said in text
     (copy.pair / "edit/bleedover.svg").write_text("<svg><script>1</script></svg>")
     with pytest.raises(InputError, match="has a script in it"):
         write_page(copy, copy.results / "report.html")
+
+
+def test_sentences_and_questions_are_shown(copy: Build) -> None:
+    said = {"role": "expr", "text_blank": "The capital of Q is _", "target_label": "<b>"}
+    examples = [
+        {"pop_s": number, "sentences": [said | {"target_label": f"<b>{number}"}]} for number in range(8)
+    ]
+    pq.write_table(pa.Table.from_pylist(examples), copy.pair / "klob_c.parquet")
+    item = {"task": 1, "hop": 0, "options": ["a", "b", "c", "d"], "answer_label": "a", "discriminates": True}
+    items = [
+        *(item | {"s": f"Q{number}", "question": f"Who holds {number}?"} for number in (100, 20, 3)),
+        item | {"s": "Q1", "question": "Who is it?", "discriminates": None},
+        item | {"s": "Q4", "task": 4, "hop": 2, "question": "Who was it?"},
+    ]
+    (copy.pair / "tempripple").mkdir(exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(items), copy.pair / "tempripple/tr_items.parquet")
+    write_page(copy, copy.results / "report.html")
+    tables = Page(copy.results / "report.html").tables
+    assert [row[-1] for row in tables["klob-1"][1:]] == ["<b>7"]
+    assert [row[:3] for row in tables["tempripple-1"][1:]] == [
+        ["new", "0", "Who holds 3?"],
+        ["old related", "2", "Who was it?"],
+    ]
 
 
 def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:

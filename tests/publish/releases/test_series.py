@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_yaml
 from factdrift.core.paths import SCHEMA
 from factdrift.core.settings import configure
-from factdrift.core.yaml_files import read_yaml
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases.series import check_unchanged, configuration
 

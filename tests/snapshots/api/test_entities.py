@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.dumps import lines
 from support.waiting import wait_until
-from support.wikidata_api import LIMIT, Wiki, serving
+from support.wikidata_api import LIMIT, Wiki
 
 from factdrift.core.errors import InputError
 from factdrift.core.settings import read_ids
@@ -28,12 +28,6 @@ from factdrift.wikidata.entity import read_entity
 
 CONTACT = "tests@example.org"
 PARTY, PRIEBUS, MCDANIEL, CLASS = "Q29468", "Q1357640", "Q27899325", "Q7278"
-
-
-@pytest.fixture
-def wiki():
-    with serving(Wiki()) as wiki:
-        yield wiki
 
 
 def asking(url: str, sleep: Any = lambda seconds: None) -> Api:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support import server as web
-from support.wikidata_api import Wiki, serving
+from support.wikidata_api import Wiki
 
 from factdrift.cli import main
 from factdrift.core.addresses import TOKEN_VARIABLE, access_token
@@ -17,12 +17,6 @@ from factdrift.snapshots.fetch import Client
 
 CONTACT = "tests@example.org"
 SECRET = "eyJ0-a-secret.token/of_the-user"
-
-
-@pytest.fixture
-def wiki():
-    with serving(Wiki()) as found:
-        yield found
 
 
 @pytest.fixture

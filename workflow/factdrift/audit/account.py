@@ -40,24 +40,24 @@ def rates(
     """
     whole = whole or {}
     rows: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for each in findings:
-        kind = each["kind"]
+    for finding in findings:
+        kind = finding["kind"]
         if kind == "surface":
             continue
-        rows[each["dataset"], kind][each["outcome"]].add(each["row"])
+        rows[finding["dataset"], kind][finding["outcome"]].add(finding["row"])
         if is_of_a_row(kind):
             together = ["role"] * KINDS[kind].role + ["any"] * (not KINDS[kind].note)
             for name in together:
-                rows[each["dataset"], name][each["outcome"]].add(each["row"])
+                rows[finding["dataset"], name][finding["outcome"]].add(finding["row"])
     order = [*KINDS, *_TOGETHER]
-    found = []
+    table = []
     for dataset, kind in sorted(rows, key=lambda key: (DATASETS.index(key[0]), order.index(key[1]))):
         outcomes = rows[dataset, kind]
         failed = outcomes[FAILED]
         every = set().union(*outcomes.values())
         checked = set().union(*(ids for name, ids in outcomes.items() if name != UNCHECKED))
         number = whole.get((dataset, kind), len(checked))
-        found.append(
+        table.append(
             {
                 "dataset": dataset,
                 "kind": kind,
@@ -70,7 +70,7 @@ def rates(
                 **share(min(len(failed), number), number, exact=(dataset, kind) in whole),
             }
         )
-    return found
+    return table
 
 
 def is_of_a_row(kind: str) -> bool:
@@ -98,11 +98,11 @@ def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
     Raises InputError that names the line of a judgement that is none, or of a row that was not audited.
     """
     failed: dict[tuple[str, str], bool] = {}
-    for each in findings:
-        if not is_of_a_row(each["kind"]):
+    for finding in findings:
+        if not is_of_a_row(finding["kind"]):
             continue
-        key = (each["dataset"], each["row"])
-        bad = each["outcome"] == FAILED and KINDS[each["kind"]].role
+        key = (finding["dataset"], finding["row"])
+        bad = finding["outcome"] == FAILED and KINDS[finding["kind"]].role
         failed[key] = failed.get(key, False) or bad
     verdicts: dict[tuple[str, str], str] = {}
     for line, row in _lines(sheet):
@@ -171,12 +171,12 @@ def text_of(summary: Mapping[str, Any], findings: Sequence[Row], most: int = 20)
                 yield f"  {each['kind']}: right rows fail it too, since {each['note']}"
         for column, reason in summary["unchecked"].get(dataset, {}).items():
             yield f"  not checked: {column} ({reason})"
-        found = summary["surface"].get(dataset)
-        if found:
+        guess = summary["surface"].get(dataset)
+        if guess:
             yield (
-                f"  from the form of the options alone: {found['accuracy']:.1%} right "
-                f"({found['low']:.1%} to {found['high']:.1%}) of {found['questions']:,}, chance "
-                f"{found['chance']:.1%}"
+                f"  from the form of the options alone: {guess['accuracy']:.1%} right "
+                f"({guess['low']:.1%} to {guess['high']:.1%}) of {guess['questions']:,}, chance "
+                f"{guess['chance']:.1%}"
             )
     failures = [each for each in findings if each["outcome"] == FAILED]
     failures.sort(key=lambda each: bool(KINDS[each["kind"]].note))
@@ -193,14 +193,14 @@ def _rate_line(each: Mapping[str, Any]) -> str:
     return line + (f"  ({each['unchecked']} not checked)" if each["unchecked"] else "")
 
 
-def judged_text(found: Mapping[str, Any]) -> Iterator[str]:
+def judged_text(sheet: Mapping[str, Any]) -> Iterator[str]:
     """The lines about judgements by people."""
-    sure = found["rows"] - found["unsure"]
-    yield f"judged by people: {found['rows']:,} rows, {found['unsure']:,} of them unsure"
+    sure = sheet["rows"] - sheet["unsure"]
+    yield f"judged by people: {sheet['rows']:,} rows, {sheet['unsure']:,} of them unsure"
     if not sure:
         return
-    yield f"  invalid: {found['invalid']:,} ({found['rate']:.1%}, {found['low']:.1%} to {found['high']:.1%})"
-    kappa = "undefined" if found["kappa"] is None else f"{found['kappa']:.2f}"
-    yield f"  agreement with the audit: {found['agree']:,} of {sure:,}, Cohen's kappa {kappa}"
-    if found["disagreements"]:
-        yield f"  disagreements: {', '.join(found['disagreements'])}"
+    yield f"  invalid: {sheet['invalid']:,} ({sheet['rate']:.1%}, {sheet['low']:.1%} to {sheet['high']:.1%})"
+    kappa = "undefined" if sheet["kappa"] is None else f"{sheet['kappa']:.2f}"
+    yield f"  agreement with the audit: {sheet['agree']:,} of {sure:,}, Cohen's kappa {kappa}"
+    if sheet["disagreements"]:
+        yield f"  disagreements: {', '.join(sheet['disagreements'])}"

@@ -38,12 +38,13 @@ from factdrift.audit.kinds import (
 )
 from factdrift.audit.of_tables import Fault
 from factdrift.audit.of_updates import Finding
-from factdrift.audit.reading import Reading, Source, manifest_of, read
+from factdrift.audit.reading import Reading, Source, read
 from factdrift.audit.sample import chosen, rows_at
 from factdrift.audit.sheet import name_of
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
 from factdrift.audit.texts import Shared
 from factdrift.core.errors import InputError
+from factdrift.core.manifests import read_manifest
 
 Row = dict[str, Any]
 
@@ -66,7 +67,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
     `rows`: of each dataset at most, and subjects to draw from the new dump. Raises InputError if a file is
     missing.
     """
-    manifest = manifest_of(source.pair)
+    manifest = read_manifest(source.pair / "manifest.json")
     if UPDATES not in source.files():
         raise InputError(f"{source.pair / 'wikifactdiff.parquet'}: no such file; {_BUILD}")
     for dump in (source.old_dump, source.new_dump):
@@ -87,14 +88,14 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
         *_copies(source),
     ]
     guesses = {
-        name: found
-        for name, each in (
+        name: guessed
+        for name, questions in (
             (UPDATES, questions_of_updates(samples.every_update)),
             (QUESTIONS, questions_of_items(samples.every_item)),
         )
-        if (found := guess(each, seed))
+        if (guessed := guess(questions, seed))
     }
-    findings += [_surface(name, found) for name, found in guesses.items()]
+    findings += [_surface(name, guessed) for name, guessed in guesses.items()]
     summary = {
         "seed": seed,
         "sampled": {
@@ -102,7 +103,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
         },
         "drawn": reading.drawn_account(),
         "kinds": rates(findings, _whole(source, samples)),
-        "surface": {name: found._asdict() for name, found in guesses.items()},
+        "surface": {name: guessed._asdict() for name, guessed in guesses.items()},
         "unchecked": unchecked([*samples.sizes, *([LAYOUTS] if source.layouts() else [])], reading),
     }
     return findings, summary
@@ -114,11 +115,11 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
 def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int) -> Samples:
     """Samples of the products that have been built; of each part of KLoB a third of `rows`."""
     files = source.files()
-    found: dict[str, list[Row]] = {}
+    samples: dict[str, list[Row]] = {}
     sizes: dict[str, int] = {}
 
     def take(dataset: str, path: Path, strata: Sequence[Sequence[str]], number: int = rows) -> None:
-        found.setdefault(dataset, []).extend(rows_at(path, chosen(strata, number, seed)))
+        samples.setdefault(dataset, []).extend(rows_at(path, chosen(strata, number, seed)))
         sizes[dataset] = sizes.get(dataset, 0) + len(strata)
 
     columns = ["subject", "relation", "objects", "is_replace", "split"]
@@ -126,7 +127,7 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
     strata = [(rule_of(row), row["relation"]["id"], row["subject"]["id"]) for row in updates]
     take(UPDATES, files[UPDATES], strata)
     if REPLACEMENTS in files:
-        found[REPLACEMENTS] = []
+        samples[REPLACEMENTS] = []
         sizes[REPLACEMENTS] = pq.read_metadata(files[REPLACEMENTS]).num_rows
     items: list[Row] = []
     ripple = manifest["configuration"]["tempripple"]
@@ -153,7 +154,7 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
         columns = ["criterion", "kind", "relation", "probe_id"]
         probes = pq.read_table(files[RIPPLES], columns=columns).to_pylist()
         take(RIPPLES, files[RIPPLES], [tuple(row[name] or "" for name in columns) for row in probes])
-    return Samples(found, sizes, updates, items, lengths)
+    return Samples(samples, sizes, updates, items, lengths)
 
 
 def rule_of(row: Row) -> str:
@@ -167,12 +168,12 @@ def rule_of(row: Row) -> str:
 def _updates(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
     shared = Shared(source.files()[UPDATES])
     for row in samples.rows[UPDATES]:
-        found = [
+        findings = [
             *of_updates.check_update(row, reading.dumps, shared),
             *of_rules.against_rules(row, reading.groups),
             *of_neighbours.check_neighbours(row, reading.dumps, reading.nearby),
         ]
-        yield from _named(UPDATES, name_of(UPDATES, row), row["relation"]["id"], rule_of(row), found)
+        yield from _named(UPDATES, name_of(UPDATES, row), row["relation"]["id"], rule_of(row), findings)
     keys = {(row["subject"]["id"], row["relation"]["id"]) for row in samples.every_update}
     narrowed = bool(any(reading.configuration["only"].values()))
     for key, finding in of_rules.missing(reading.groups, reading.drawn, keys, narrowed):
@@ -180,7 +181,7 @@ def _updates(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
 
 
 def _tables(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
-    """What only whole tables show."""
+    """Findings about whole tables."""
     files, configuration = source.files(), reading.configuration
     yield from _faults(UPDATES, "twice", of_tables.repeated(files[UPDATES], ("subject.id", "relation.id")))
     yield from _faults(UPDATES, "twice", of_tables.same_objects(samples.every_update))
@@ -188,8 +189,8 @@ def _tables(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]
     yield from _faults(UPDATES, "ambiguous", of_tables.ambiguous(files[UPDATES]))
     if REPLACEMENTS in samples.sizes:
         undersample, seed = configuration["undersample"], configuration["seed"]
-        found = of_tables.replacements(files[UPDATES], files[REPLACEMENTS], undersample, seed)
-        yield from _faults(REPLACEMENTS, "replacements", found)
+        faults = of_tables.replacements(files[UPDATES], files[REPLACEMENTS], undersample, seed)
+        yield from _faults(REPLACEMENTS, "replacements", faults)
     if QUESTIONS in samples.sizes:
         yield from _faults(QUESTIONS, "twice", of_tables.repeated(files[QUESTIONS], ("item_id",)))
     if ASOF in samples.sizes:
@@ -204,9 +205,9 @@ def _questions(source: Source, samples: Samples, reading: Reading) -> Iterator[R
         return
     ripples = reading.ripples(source.pair / "tempripple", samples.every_item)
     for row in samples.rows[QUESTIONS]:
-        found = of_questions.check_item(row, ripples)
+        findings = of_questions.check_item(row, ripples)
         yield from _named(
-            QUESTIONS, row["item_id"], row["asked_p"], f"task {row['task']} hop {row['hop']}", found
+            QUESTIONS, row["item_id"], row["asked_p"], f"task {row['task']} hop {row['hop']}", findings
         )
     items = {row["item_id"]: row for row in samples.every_item}
     for due, finding in of_questions.missing_items(ripples, sorted(reading.drawn), items):
@@ -217,8 +218,8 @@ def _klob(samples: Samples, reading: Reading) -> Iterator[Row]:
     if KLOB in samples.sizes:
         snapshot = reading.klob(samples.lengths)
         for row in samples.rows[KLOB]:
-            found = of_klob.check_example(row, snapshot)
-            yield from _named(KLOB, row["example_id"], row["p1"] or "", row["subtask"], found)
+            findings = of_klob.check_example(row, snapshot)
+            yield from _named(KLOB, row["example_id"], row["p1"] or "", row["subtask"], findings)
 
 
 def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
@@ -229,8 +230,8 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
         yield from _faults(STREAM, "link", faults)
         yield from _faults(STREAM, "twice", of_tables.repeated(files[STREAM], ("chain", "interval")))
         for row in samples.rows[STREAM]:
-            found = of_streams.check_row(row, reading.dumps)
-            yield from _named(STREAM, of_streams.name_of(row), row["relation"]["id"], rule_of(row), found)
+            findings = of_streams.check_row(row, reading.dumps)
+            yield from _named(STREAM, of_streams.name_of(row), row["relation"]["id"], rule_of(row), findings)
     if ASOF in samples.sizes:
         both = of_dated.Both(
             reading.dumps.old,
@@ -241,16 +242,16 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
             reading.dumps.templates,
         )
         for row in samples.rows[ASOF]:
-            found = of_dated.check_question(row, both)
-            yield from _named(ASOF, row["item_id"], row["asked_p"], row["precision"], found)
+            findings = of_dated.check_question(row, both)
+            yield from _named(ASOF, row["item_id"], row["asked_p"], row["precision"], findings)
 
 
 def _ripples(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
     if RIPPLES in samples.sizes:
         yield from _faults(RIPPLES, "twice", of_tables.repeated(source.files()[RIPPLES], ("probe_id",)))
         for row in samples.rows[RIPPLES]:
-            found = of_ripples.check_probe(row, reading.sides())
-            yield from _named(RIPPLES, row["probe_id"], row["relation"], row["criterion"], found)
+            findings = of_ripples.check_probe(row, reading.sides())
+            yield from _named(RIPPLES, row["probe_id"], row["relation"], row["criterion"], findings)
 
 
 def _copies(source: Source) -> Iterator[Row]:
@@ -259,12 +260,12 @@ def _copies(source: Source) -> Iterator[Row]:
     if any(path.suffix == ".json" for path in layouts):
         of_rows = pq.read_table(source.pair / "wfd_repl.parquet", columns=list(of_layouts.READ)).to_pylist()
     for path in layouts:
-        found = (
+        faults = (
             of_layouts.lines(path, source.pair)
             if path.suffix == ".jsonl"
             else of_layouts.layout(path, of_rows, source.pair / "tempripple")
         )
-        yield from _faults(LAYOUTS, "layout", found)
+        yield from _faults(LAYOUTS, "layout", faults)
     for folder in source.folders():
         yield from _faults(FOLDERS, "folder", of_folders.folder(folder, source.pair.parent))
     if source.folders():
@@ -280,14 +281,14 @@ def _whole(source: Source, samples: Samples) -> dict[tuple[str, str], int]:
         sizes[FOLDERS] = len(source.folders())
     return {
         (dataset, kind): sizes[dataset]
-        for kind, each in KINDS.items()
-        for dataset in each.datasets
-        if each.whole and dataset in sizes
+        for kind, description in KINDS.items()
+        for dataset in description.datasets
+        if description.whole and dataset in sizes
     }
 
 
-def _named(dataset: str, name: str, relation: str, rule: str, found: Iterable[Finding]) -> Iterator[Row]:
-    for kind, outcome, reason in found:
+def _named(dataset: str, name: str, relation: str, rule: str, findings: Iterable[Finding]) -> Iterator[Row]:
+    for kind, outcome, reason in findings:
         yield {
             "dataset": dataset,
             "row": name,
@@ -301,19 +302,19 @@ def _named(dataset: str, name: str, relation: str, rule: str, found: Iterable[Fi
 
 def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
     """The faults of a whole table, or one finding without a row that it has none."""
-    found = list(faults)
-    for fault in found:
+    listed = list(faults)
+    for fault in listed:
         yield from _named(dataset, fault.row, fault.relation, "", [(kind, FAILED, fault.reason)])
-    if not found:
+    if not listed:
         yield from _named(dataset, "", "", "", [(kind, PASSED, "")])
 
 
-def _surface(dataset: str, found: Guessed) -> Row:
+def _surface(dataset: str, guessed: Guessed) -> Row:
     """The finding about a dataset as a whole, whose row has no name."""
     reason = (
-        f"{found.accuracy:.3f} of {found.questions} right ({found.low:.3f} to {found.high:.3f}), chance "
-        f"{found.chance:.3f}"
+        f"{guessed.accuracy:.3f} of {guessed.questions} right ({guessed.low:.3f} to {guessed.high:.3f}), "
+        f"chance {guessed.chance:.3f}"
     )
-    outcome = FAILED if found.leaks else PASSED
+    outcome = FAILED if guessed.leaks else PASSED
     empty = dict.fromkeys(("row", "relation", "rule"), "")
     return {"dataset": dataset, **empty, "kind": "surface", "outcome": outcome, "reason": reason}

@@ -71,8 +71,8 @@ UNCHECKED: Mapping[str, Mapping[str, str]] = {
 
 def unchecked(datasets: Iterable[str], reading: Reading) -> dict[str, dict[str, str]]:
     """Of these datasets what is not checked in this build, and why."""
-    found = {name: dict(UNCHECKED[name]) for name in datasets if UNCHECKED.get(name) is not None}
-    updates = found[UPDATES]
+    left_out = {name: dict(UNCHECKED[name]) for name in datasets if UNCHECKED.get(name) is not None}
+    updates = left_out[UPDATES]
     if reading.configuration["pageviews"] != "none":
         updates["subject_popularity"] = "the page views are not read"
     if reading.nearby.documents is None:
@@ -81,4 +81,4 @@ def unchecked(datasets: Iterable[str], reading: Reading) -> dict[str, dict[str, 
         updates["prompts"] = (
             "only the subject and the blank are checked: the templates are not the bundled ones"
         )
-    return {name: each for name, each in found.items() if each}
+    return {name: reasons for name, reasons in left_out.items() if reasons}

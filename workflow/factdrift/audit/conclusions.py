@@ -1,4 +1,4 @@
-"""What becomes of a labelled group once more: what is dropped, its scenario, what its name tells."""
+"""What becomes of a labelled group once more: what is dropped, its scenario, whether its name leaks."""
 
 import json
 import re
@@ -38,11 +38,11 @@ Group = list[Triple]
 
 
 def one_new_one_obsolete(group: Group) -> bool:
-    return sorted(each.label for each in group) == ["new", "obsolete"]
+    return sorted(triple.label for triple in group) == ["new", "obsolete"]
 
 
 def scenario(group: Group, how: How) -> str:
-    labels = [each.label for each in group]
+    labels = [triple.label for triple in group]
     if group[0].subject_is_ph_new:
         return "AddEntity"
     if one_new_one_obsolete(group):
@@ -60,11 +60,11 @@ def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> Non
     """Sets `dropped_by`, `scenario` and `is_replace` of a classified group."""
 
     def drop(triples: Group, reason: str) -> None:
-        for each in triples:
-            each.dropped_by = reason
+        for triple in triples:
+            triple.dropped_by = reason
 
-    def name(each: Triple) -> tuple[Any, ...]:
-        statement = each.any
+    def name(triple: Triple) -> tuple[Any, ...]:
+        statement = triple.any
         if how.variant != "reference":
             return (statement.datatype, statement.key)
         if statement.object is not None:
@@ -109,23 +109,23 @@ def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> Non
         if all(each.label == "static" for each in left):
             return drop(left, "static")
         is_replace = one_new_one_obsolete(left)
-    found = scenario(left, how)
+    name_of_scenario = scenario(left, how)
     for each in left:
-        each.scenario, each.is_replace = found, is_replace
+        each.scenario, each.is_replace = name_of_scenario, is_replace
     return None
 
 
-def leaks(each: Statement, label_of: Callable[[int], str | None]) -> bool:
-    """The words of the object stand one after the other among those of the subject."""
-    if each.object is not None:
-        text = label_of(each.object)
+def leaks(statement: Statement, label_of: Callable[[int], str | None]) -> bool:
+    """The words of the object occur in a row among those of the subject."""
+    if statement.object is not None:
+        text = label_of(statement.object)
     else:
-        content = json.loads(each.json or "null")
+        content = json.loads(statement.json or "null")
         text = content if isinstance(content, str) else content.get("amount", content.get("text"))
-        if each.datatype == "time":
+        if statement.datatype == "time":
             sign, year = content["time"][0], content["time"][1:].split("-")[0]
             text = str(int(year)) if sign == "+" and content["precision"] == 9 else None
-    subject, inner = (_words(name or "") for name in (label_of(each.subject), text))
+    subject, inner = (_words(name or "") for name in (label_of(statement.subject), text))
     places = range(len(subject) - len(inner) + 1)
     return bool(inner) and any(subject[place : place + len(inner)] == inner for place in places)
 

@@ -20,7 +20,7 @@ MOST = 100_000
 
 
 def _relevant(
-    path: Path, said: Survey, how: How, also: frozenset[str] = frozenset()
+    path: Path, survey: Survey, how: How, also: frozenset[str] = frozenset()
 ) -> tuple[set[int], list[tuple[Entity, dict[str, Any]]]]:
     """The relevant items of a dump, and the lines of all that have an article or are in `also`."""
     lines = list(articles(path, also))
@@ -33,7 +33,7 @@ def _relevant(
         classes = {f"Q{number}" for each in briefs.values() for number in each.classes}
         named = read_entities(path, dict.fromkeys(classes, frozenset[str]()))
         labels = {int(name[1:]): entity.label for name, entity in named.items()}
-    dump = Dump((), briefs, said.relations, said.classes, labels)
+    dump = Dump((), briefs, survey.relations, survey.classes, labels)
     return {each for each in briefs if filters.relevant_in(dump, each, how)}, lines
 
 
@@ -117,10 +117,10 @@ class Documents:
             if bag is None:
                 return None
             vector = self._vectorizer.transform([bag])
-        found: NDArray[np.float64] = np.asarray((self._vectors @ vector.T).todense()).ravel()
-        return found
+        similarities: NDArray[np.float64] = np.asarray((self._vectors @ vector.T).todense()).ravel()
+        return similarities
 
-    def similarity(self, found: NDArray[np.float64], name: str) -> float | None:
+    def similarity(self, similarities: NDArray[np.float64], name: str) -> float | None:
         """One value of `similarities`; None for an entity that is no document."""
         place = self._place.get(name)
-        return None if place is None else float(found[place])
+        return None if place is None else float(similarities[place])

@@ -43,14 +43,14 @@ def pairing(old: list[Statement], new: list[Statement]) -> list[tuple[Statement,
 def difference(old: list[Statement], new: list[Statement], how: How) -> dict[tuple[int, int], Group]:
     """The triples by (subject, property): in the old dump's order, then what only the new dump has."""
 
-    def value(each: Statement) -> tuple[Any, ...]:
-        exact = each.json if how.variant == "reference" and each.json is not None else each.key
-        return (each.subject, each.property, each.datatype, exact)
+    def value(statement: Statement) -> tuple[Any, ...]:
+        exact = statement.json if how.variant == "reference" and statement.json is not None else statement.key
+        return (statement.subject, statement.property, statement.datatype, exact)
 
     values: dict[tuple[Any, ...], tuple[list[Statement], list[Statement]]] = {}
     for which, statements in enumerate((old, new)):
-        for each in statements:
-            values.setdefault(value(each), ([], []))[which].append(each)
+        for statement in statements:
+            values.setdefault(value(statement), ([], []))[which].append(statement)
     partner: dict[str, Statement] = {}
     taken: set[str] = set()
     for both in values.values():
@@ -58,13 +58,15 @@ def difference(old: list[Statement], new: list[Statement], how: How) -> dict[tup
             partner[a.id] = b
             taken.add(b.id)
     groups: dict[tuple[int, int], Group] = {}
-    for each in old:
-        match = partner.get(each.id)
-        triple = Triple("F0" if match else "F-", each, match)
-        groups.setdefault((each.subject, each.property), []).append(triple)
-    for each in new:
-        if each.id not in taken:
-            groups.setdefault((each.subject, each.property), []).append(Triple("F+", None, each))
+    for statement in old:
+        match = partner.get(statement.id)
+        triple = Triple("F0" if match else "F-", statement, match)
+        groups.setdefault((statement.subject, statement.property), []).append(triple)
+    for statement in new:
+        if statement.id not in taken:
+            groups.setdefault((statement.subject, statement.property), []).append(
+                Triple("F+", None, statement)
+            )
     return groups
 
 
@@ -80,10 +82,10 @@ def is_new(dates: Dates, how: How) -> bool:
     coarse: list[int] = []  # the last days of publications whose dates say less than a year
     if how.variant == "revised":
         coarse = [time.high for property_, time, precision in dates if precision < 9 and property_ == 577]
-        dates = [each for each in dates if each[2] >= 9]
+        dates = [date for date in dates if date[2] >= 9]
     if how.variant == "reference" and dates:
         first = dates[0][0]
-        dates = [each for each in dates if each[0] == first] if first == 577 else dates[:1]
+        dates = [date for date in dates if date[0] == first] if first == 577 else dates[:1]
     days = [time.low for property_, time, _ in dates if property_ != 577]
     published = [time.low for property_, time, _ in dates if property_ == 577]
     # A later edition of an older work is no new one.
@@ -95,21 +97,23 @@ def is_new(dates: Dates, how: How) -> bool:
 def new_entities(old: Dump, new: Dump, groups: Mapping[tuple[int, int], Group], how: How) -> set[int]:
     known = {t.any.subject for group in groups.values() for t in group if t.change in ("F-", "F0")}
     dates: dict[int, Dates] = {}
-    for each in new.statements:
+    for statement in new.statements:
         if (
-            each.property in CREATION
-            and each.rank != "deprecated"
-            and each.snak == "value"
-            and each.time
-            and each.precision is not None
+            statement.property in CREATION
+            and statement.rank != "deprecated"
+            and statement.snak == "value"
+            and statement.time
+            and statement.precision is not None
         ):
-            dates.setdefault(each.subject, []).append((each.property, each.time, each.precision))
+            dates.setdefault(statement.subject, []).append(
+                (statement.property, statement.time, statement.precision)
+            )
     return {
         subject
-        for subject, found in dates.items()
+        for subject, dated in dates.items()
         if subject not in known
         and not (how.variant == "revised" and subject in old.entities)
-        and is_new(found, how)
+        and is_new(dated, how)
     }
 
 
@@ -260,8 +264,8 @@ def updates(
     old_dropped = filtered(old, new, new if how.variant == "reference" else old, how.t_old, how)
     new_dropped = filtered(new, old, new, how.t_new, how)
     groups = difference(
-        [each for each in old.statements if old_dropped[each.id] is None],
-        [each for each in new.statements if new_dropped[each.id] is None],
+        [statement for statement in old.statements if old_dropped[statement.id] is None],
+        [statement for statement in new.statements if new_dropped[statement.id] is None],
         how,
     )
     born = new_entities(old, new, groups, how) | born_objects
@@ -272,9 +276,9 @@ def updates(
 
     def label_of(entity: int) -> str | None:
         for dump in (new, old):
-            found = dump.entities.get(entity) if entity > 0 else dump.relations.get(-entity)
-            if found is not None and found.label is not None:
-                return found.label
+            line = dump.entities.get(entity) if entity > 0 else dump.relations.get(-entity)
+            if line is not None and line.label is not None:
+                return line.label
         return (supplied or {}).get(entity)
 
     for (subject, property_), group in groups.items():

@@ -100,14 +100,14 @@ class Dump:
 def closure(
     superclasses: Mapping[int, tuple[int, ...]], classes: Iterable[int], steps: int | None = None
 ) -> set[int]:
-    """The classes and what they reach by so many steps to a superclass; None for all that they reach."""
-    found = set(classes)
-    edge, taken = found, 0
+    """The classes and their superclasses up to `steps` steps away; None for all."""
+    reached = set(classes)
+    edge, taken = reached, 0
     while edge and taken != steps:
-        edge = {parent for each in edge for parent in superclasses.get(each, ())} - found
-        found |= edge
+        edge = {parent for each in edge for parent in superclasses.get(each, ())} - reached
+        reached |= edge
         taken += 1
-    return found
+    return reached
 
 
 def relevant_in(dump: Dump, entity: int, how: How) -> bool:
@@ -115,7 +115,7 @@ def relevant_in(dump: Dump, entity: int, how: How) -> bool:
         return False
     classes = dump.entities[entity].classes
     if how.variant == "reference":
-        labels = [dump.class_labels.get(each) or "" for each in classes]
+        labels = [dump.class_labels.get(number) or "" for number in classes]
         return not any("Wikimedia" in label or "template" in label for label in labels)
     return not closure(dump.superclasses, classes) & PAGES
 
@@ -150,20 +150,20 @@ def temporal_functional(relation: Relation, how: How) -> bool:
 def latest(statements: Iterable[Statement]) -> Statement | None:
     """By date; of the same date the preferred one, then the one with the smallest id."""
     best: Statement | None = None
-    for each in sorted(statements, key=lambda each: each.id):
-        assert each.pit is not None
+    for statement in sorted(statements, key=lambda statement: statement.id):
+        assert statement.pit is not None
         if best is None:
-            best = each
+            best = statement
             continue
         assert best.pit is not None
-        mine, its = (each.pit.low, each.pit.high), (best.pit.low, best.pit.high)
-        if mine > its or (mine == its and each.rank == "preferred" and best.rank != "preferred"):
-            best = each
+        mine, its = (statement.pit.low, statement.pit.high), (best.pit.low, best.pit.high)
+        if mine > its or (mine == its and statement.rank == "preferred" and best.rank != "preferred"):
+            best = statement
     return best
 
 
 def kept_as_latest(group: list[Statement], relation: Relation, day: int, how: How) -> list[Statement]:
-    dated = [each for each in group if each.pit is not None]
+    dated = [statement for statement in group if statement.pit is not None]
     if not dated:
         return group
     if how.variant == "reference":
@@ -173,10 +173,12 @@ def kept_as_latest(group: list[Statement], relation: Relation, day: int, how: Ho
         return [keep] if keep else []
     if not temporal_functional(relation, how):
         return group
-    preferred = [each for each in group if each.rank == "preferred"]
+    preferred = [statement for statement in group if statement.rank == "preferred"]
     if len(dated) < len(group) and len(preferred) == 1:
         return preferred
-    keep = latest(each for each in dated if each.pit is not None and not each.pit.after(day))
+    keep = latest(
+        statement for statement in dated if statement.pit is not None and not statement.pit.after(day)
+    )
     return [keep] if keep else []
 
 
@@ -191,35 +193,35 @@ def filtered(dump: Dump, other: Dump, constraints: Dump, day: int, how: How) -> 
         return known[entity]
 
     groups: dict[tuple[int, int], list[Statement]] = {}
-    for each in dump.statements:
+    for statement in dump.statements:
         datatypes = REFERENCE_DATATYPES if how.variant == "reference" else PAPER_DATATYPES
         reason: str | None = None
-        if each.rank == "deprecated":
+        if statement.rank == "deprecated":
             reason = "rank"
-        elif each.snak in ("somevalue", "novalue"):
+        elif statement.snak in ("somevalue", "novalue"):
             reason = "snak"
-        elif each.datatype in datatypes:
+        elif statement.datatype in datatypes:
             reason = "datatype"
-        elif not is_relevant(each.subject):
+        elif not is_relevant(statement.subject):
             reason = "subject"
-        elif how.objects == "relevant" and each.object and not is_relevant(each.object):
+        elif how.objects == "relevant" and statement.object and not is_relevant(statement.object):
             reason = "object"
-        elif META in closure(dump.superclasses, dump.relation(each.property).classes, 3):
+        elif META in closure(dump.superclasses, dump.relation(statement.property).classes, 3):
             reason = "meta_relation"
-        elif any(restrictive(dump, qualifier) for qualifier in each.qualifiers):
+        elif any(restrictive(dump, qualifier) for qualifier in statement.qualifiers):
             reason = "restrictive_qualifier"
         else:
-            groups.setdefault((each.subject, each.property), []).append(each)
-        dropped[each.id] = reason
+            groups.setdefault((statement.subject, statement.property), []).append(statement)
+        dropped[statement.id] = reason
     for (_, property_), group in groups.items():
         relation = constraints.relation(property_)
         still = kept_as_latest(group, relation, day, how)
-        for each in group:
-            if each not in still:
-                dropped[each.id] = "keep_latest"
-        preferred = [each for each in still if each.rank == "preferred"]
+        for statement in group:
+            if statement not in still:
+                dropped[statement.id] = "keep_latest"
+        preferred = [statement for statement in still if statement.rank == "preferred"]
         if relation.single_value and len(still) > 1 and len(preferred) == 1:
-            for each in still:
-                if each not in preferred:
-                    dropped[each.id] = "preferred"
+            for statement in still:
+                if statement not in preferred:
+                    dropped[statement.id] = "preferred"
     return dropped

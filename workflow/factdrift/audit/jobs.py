@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.core.manifests import read_manifest
 from factdrift.wikidata.text import sheet_cell
 
 
@@ -57,8 +58,8 @@ class Audit(Job, command="audit", beside="manifest kinds tables built findings t
         source = Source(pair, *dumps, self.labels, beside)
         findings, summary = audit(source, self.settings.rows, self.settings.seed)
         text = "\n".join(text_of(summary, findings))
-        _write(text, folder / "audit.txt")
-        _write(json.dumps(summary, indent=1, ensure_ascii=False), folder / "audit.json")
+        write_text(text, folder / "audit.txt")
+        write_json(summary, folder / "audit.json")
         write_parquet(pa.Table.from_pylist(findings, schema=AUDIT), folder / "audit.parquet")
         return text
 
@@ -134,16 +135,9 @@ class Judged(OfAudit, command="audit judged"):
     def run(self) -> str:
         from factdrift.audit.account import judged, judged_text
 
-        found = judged(self.sheet, self.findings())
-        _write(json.dumps(found, indent=1, ensure_ascii=False), self.folder / "judged.json")
-        return "\n".join(judged_text(found))
-
-
-def _write(text: str, output: Path) -> None:
-    from factdrift.core.owned import atomic_path
-
-    with atomic_path(output) as path:
-        path.write_text(f"{text}\n", encoding="utf-8")
+        account = judged(self.sheet, self.findings())
+        write_json(account, self.folder / "judged.json")
+        return "\n".join(judged_text(account))
 
 
 def _beside(results: Path) -> list[Path]:
@@ -155,26 +149,22 @@ def _beside(results: Path) -> list[Path]:
 
 def _pair() -> Path:
     """The folder of the pair of dates: that of `results/manifest.json`, else the only one that was built."""
-    from factdrift.audit.reading import manifest_of
-
     results = Path("results")
     if (results / "manifest.json").is_file():
-        dates = manifest_of(results)["dates"]
+        dates = read_manifest(results / "manifest.json")["dates"]
         return results / f"{dates['old']}_{dates['new']}"
-    found = sorted(path.parent for path in results.glob("*_*/wikifactdiff.parquet"))
-    if len(found) != 1:
-        what = "no build" if not found else f"builds of {', '.join(path.name for path in found)}"
+    built = sorted(path.parent for path in results.glob("*_*/wikifactdiff.parquet"))
+    if len(built) != 1:
+        what = "no build" if not built else f"builds of {', '.join(path.name for path in built)}"
         raise InputError(
             f"{results.absolute()}: {what}; run the command where `make run` was run, or give --pair"
         )
-    return found[0]
+    return built[0]
 
 
 def _dump(pair: Path, which: str) -> Path:
     """The dump of a date where the workflow puts those that it makes or downloads."""
-    from factdrift.audit.reading import manifest_of
-
-    manifest = manifest_of(pair)
+    manifest = read_manifest(pair / "manifest.json")
     date = manifest["dates"][which]
     path = Path(pair.parent, "snapshots", date, manifest["dumps"][date]["file"])
     if not path.is_file():

@@ -53,13 +53,13 @@ class Entity:
         self.sitelinks = len(line["sitelinks"])
         self.classes, self.superclasses = (tuple(items_of(line, name)) for name in ("P31", "P279"))
         self.symbols = {
-            each["mainsnak"]["datavalue"]["value"]["text"]
-            for each in line["claims"].get("P5061", [])
-            if stated(each) and isinstance(each["mainsnak"].get("datavalue", {}).get("value"), dict)
+            claim["mainsnak"]["datavalue"]["value"]["text"]
+            for claim in line["claims"].get("P5061", [])
+            if stated(claim) and isinstance(claim["mainsnak"].get("datavalue", {}).get("value"), dict)
         }
         self.best_classes = tuple(best_items(line, "P31")) if self.has_article else self.classes
         self.born = {
-            name: [each["mainsnak"]["datavalue"]["value"] for each in group if _dated(each)]
+            name: [claim["mainsnak"]["datavalue"]["value"] for claim in group if _dated(claim)]
             for name, group in line["claims"].items()
             if name in BIRTH
         }
@@ -124,9 +124,9 @@ def _states_literal(claim: dict[str, Any]) -> bool:
 
 def _claims(group: Sequence[dict[str, Any]]) -> Iterator[WikidataClaim]:
     """The statements of a group; one that qwikidata cannot read is left out."""
-    for each in group:
+    for claim in group:
         try:
-            yield WikidataClaim(_completed(each))
+            yield WikidataClaim(_completed(claim))
         except (KeyError, ValueError, TypeError, AttributeError):
             continue
 
@@ -161,7 +161,7 @@ def read_entities(dump: Path, wanted: Mapping[str, frozenset[str] | None]) -> di
     `wanted`: id -> the relations whose statements are kept; None for all. Other lines are not decoded.
     Raises InputError if the file is damaged.
     """
-    found: dict[str, Entity] = {}
+    entities: dict[str, Entity] = {}
     names = {name.encode() for name in wanted}
     try:
         for line in lines_of(dump):
@@ -172,12 +172,12 @@ def read_entities(dump: Path, wanted: Mapping[str, frozenset[str] | None]) -> di
             if decoded is None or decoded.get("id") not in wanted:
                 continue
             entity = Entity(decoded, wanted[decoded["id"]])
-            before = found.get(entity.id)
+            before = entities.get(entity.id)
             if before is None or (entity.revision or 0) > (before.revision or 0):
-                found[entity.id] = entity
+                entities[entity.id] = entity
     except (EOFError, zlib.error, OSError) as error:
         raise InputError(f"{dump}: cannot be read to its end ({error}); fetch the file again") from error
-    return found
+    return entities
 
 
 def articles(dump: Path, also: Set[str] = frozenset()) -> Iterator[tuple[Entity, dict[str, Any]]]:

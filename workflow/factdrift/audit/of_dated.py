@@ -80,8 +80,8 @@ def _held(row: Row, both: Both) -> Iterator[str]:
         return
     newest = [claim for side, claim in own if side == "new"] or [claim for _, claim in own]
     if not any(_may_hold(claim, first, last) for claim in newest):
-        said = "; ".join(sorted({_times(claim) for claim in newest}))
-        yield f"{row['answer_label']!r} did not hold on all of {row['date']}: {said}"
+        times = "; ".join(sorted({_times(claim) for claim in newest}))
+        yield f"{row['answer_label']!r} did not hold on all of {row['date']}: {times}"
     answers = {identity(claim.mainsnak) for _, claim in own}
     seen = set()
     for _, claim in claims:
@@ -95,8 +95,8 @@ def _held(row: Row, both: Both) -> Iterator[str]:
 def _may_hold(claim: WikidataClaim, first: int, last: int) -> bool:
     """Whether no date of a statement says that it did not hold on a day of a span."""
     starts, ends = spans(claim, START), spans(claim, END)
-    began = not starts or min(packed(each.first) for each in starts) <= first
-    return began and (not ends or max(packed(each.last) for each in ends) >= last)
+    began = not starts or min(packed(span.first) for span in starts) <= first
+    return began and (not ends or max(packed(span.last) for span in ends) >= last)
 
 
 def _surely_held(claim: WikidataClaim, first: int, last: int) -> bool:
@@ -104,12 +104,12 @@ def _surely_held(claim: WikidataClaim, first: int, last: int) -> bool:
     starts, ends = spans(claim, START), spans(claim, END)
     if not starts or not ends or is_unknown(claim, END):
         return False
-    begin, end = max(packed(each.last) for each in starts), min(packed(each.first) for each in ends)
+    begin, end = max(packed(span.last) for span in starts), min(packed(span.first) for span in ends)
     return begin < last and end > first and begin < end
 
 
 def _times(claim: WikidataClaim) -> str:
-    start, end = (" or ".join(each.text for each in spans(claim, name)) or "?" for name in (START, END))
+    start, end = (" or ".join(span.text for span in spans(claim, name)) or "?" for name in (START, END))
     return f"{claim.claim_id} from {start} to {end}"
 
 
@@ -120,11 +120,11 @@ def _asked(row: Row, both: Both) -> Iterator[str]:
     due = _written(row["date"])
     if first != due or not row["question"].endswith(BLANK):
         yield f"the question {row['question']!r} is not one about {due}"
-    last, said = _dated(row["context"] or "")
+    last, clause = _dated(row["context"] or "")
     is_present = last == _written("-".join(f"{part:02d}" for part in both.day))
     if last.isdigit() or not last:
         yield f"the context {row['context']!r} is of no day"
-    words, others = stem.split(), said.split()
+    words, others = stem.split(), clause.split()
     sentence, newest = " ".join(others[: len(words)]), " ".join(others[len(words) :])
     if not newest or sum(one != two for one, two in zip(words, others, strict=False)) > 1:
         yield f"question and context {row['context']!r} are not the same sentence but for the verb"
@@ -163,7 +163,7 @@ def _aliases(row: Row, both: Both) -> Iterator[str]:
     lines = [dump[name] for name in names if name for dump in (both.new, both.old) if name in dump]
     if len(names) == 1 and lines and (lines[0].id in both.new or not both.others):
         due = sorted({*map(plain, lines[0].aliases)} - {""})
-        if [plain(each) for each in row["answer_aliases"] or ()] != due:
+        if [plain(alias) for alias in row["answer_aliases"] or ()] != due:
             yield f"the aliases are {row['answer_aliases']}, in the dump {due}"
 
 

@@ -30,9 +30,9 @@ def folder(path: Path, results: Path) -> Iterator[Fault]:
         yield Fault(path.name, "", reason)
     counts: dict[tuple[str, str], int] = {}
     for directory, split, product in TABLES.get(path.name, ()):
-        found = results / product
-        if found.is_file():
-            for reason in _table(path / directory, split, found, counts):
+        table = results / product
+        if table.is_file():
+            for reason in _table(path / directory, split, table, counts):
                 yield Fault(f"{path.name}/{directory}", "", reason)
     for directory in sorted({name for name, _ in counts}):
         for file in sorted((path / directory).glob("*.parquet")):
@@ -66,7 +66,7 @@ def _checksums(path: Path) -> Iterator[str]:
     for line in (path / SUMS).read_text(encoding="utf-8").splitlines():
         digest, _, name = line.partition("  ")
         listed[name.lstrip("*")] = digest
-    files = {each.relative_to(path).as_posix() for each in path.rglob("*") if each.is_file()} - {SUMS}
+    files = {file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()} - {SUMS}
     for name in sorted(files | listed.keys()):
         if name not in files:
             yield f"{name} is in {SUMS} and not in the folder"
@@ -89,9 +89,9 @@ def _copies(path: Path, results: Path) -> Iterator[str]:
             yield f"{name} is not that of the build"
     manifest, own = path / "manifest.json", results / "manifest.json"
     if manifest.is_file() and own.is_file():
-        given, due = (json.loads(each.read_text(encoding="utf-8")) for each in (manifest, own))
+        copied, due = (json.loads(each.read_text(encoding="utf-8")) for each in (manifest, own))
         for field in ("dates", "dumps", "versions", "rows"):
-            if given.get(field) != due.get(field):
+            if copied.get(field) != due.get(field):
                 yield f"manifest.json: {field} is not that of the build"
 
 
@@ -99,18 +99,18 @@ def _table(directory: Path, split: str, product: Path, counts: dict[tuple[str, s
     """The files of a table, split by split, have the rows, the order and the columns of the product."""
     schema = pq.read_schema(product).remove_metadata()
     column = pq.read_table(product, columns=["split"])["split"] if "split" in schema.names else None
-    for each in [split] if split or column is None else sorted(set(column.to_pylist())):
-        files = sorted(directory.glob(f"{each}-*.parquet"))
-        chosen = None if split or column is None else pc.equal(column, each)
+    for part in [split] if split or column is None else sorted(set(column.to_pylist())):
+        files = sorted(directory.glob(f"{part}-*.parquet"))
+        chosen = None if split or column is None else pc.equal(column, part)
         number = pq.read_metadata(product).num_rows if chosen is None else pc.sum(chosen).as_py()
-        counts[directory.name, each] = number
+        counts[directory.name, part] = number
         other = [file.name for file in files if not pq.read_schema(file).remove_metadata().equals(schema)]
         yield from (f"{name} has other columns than {product.name}" for name in other)
-        given = sum(pq.read_metadata(file).num_rows for file in files)
-        if given != number:
-            yield f"{each} has {given} rows, the product {number}"
+        number_of_rows = sum(pq.read_metadata(file).num_rows for file in files)
+        if number_of_rows != number:
+            yield f"{part} has {number_of_rows} rows, the product {number}"
         elif files and not other and (name := _different(files, product, schema, chosen)):
-            yield f"the rows of {each} are not those of {product.name}, in its order (column {name})"
+            yield f"the rows of {part} are not those of {product.name}, in its order (column {name})"
 
 
 def _different(
@@ -120,8 +120,8 @@ def _different(
     for name in schema.names:
         due = pq.read_table(product, columns=[name])
         due = due if chosen is None else due.filter(chosen)
-        given = pa.concat_tables(pq.read_table(file, columns=[name]) for file in files)
-        if not given[name].equals(due[name]):
+        published = pa.concat_tables(pq.read_table(file, columns=[name]) for file in files)
+        if not published[name].equals(due[name]):
             return str(name)
     return None
 
@@ -156,8 +156,8 @@ def _croissant(path: Path) -> Iterator[str]:
     if not described.is_file():
         yield "there is no croissant.json"
         return
-    for each in json.loads(described.read_text(encoding="utf-8")).get("distribution", []):
-        name, digest = str(each.get("contentUrl", "")), each.get("sha256")
+    for entry in json.loads(described.read_text(encoding="utf-8")).get("distribution", []):
+        name, digest = str(entry.get("contentUrl", "")), entry.get("sha256")
         if digest and (path / name).is_file() and _sha256(path / name) != digest:
             yield f"croissant.json: another checksum of {name}"
         elif digest and not (path / name).is_file():

@@ -56,7 +56,9 @@ def read_sentences(resources: Path, lengths: Mapping[str, int], own: bool) -> Se
 
 def lengths_of(examples: Sequence[Row]) -> dict[str, int]:
     """Sentence id -> number of its words."""
-    return {each["sentence_id"]: each["n_tokens"] for row in examples for each in row["sentences"]}
+    return {
+        sentence["sentence_id"]: sentence["n_tokens"] for row in examples for sentence in row["sentences"]
+    }
 
 
 def check_example(row: Row, snapshot: Snapshot) -> Iterator[Finding]:
@@ -118,7 +120,7 @@ def _hop(subject: str, relation: str, value: str, name: str, snapshot: Snapshot)
 def _ended(claim: Any, day: Day) -> bool:
     ends = spans(claim, END)
     if ends:
-        return max(each.first for each in ends) <= day
+        return max(end.first for end in ends) <= day
     return is_unknown(claim, END) or has_ended(claim, day)
 
 
@@ -133,11 +135,11 @@ def _empty(row: Row) -> Iterator[str]:
             if hop > _HOPS[row["subtask"]] and row[name] is not None:
                 yield f"{name} is {row[name]}, which KLoB-{row['subtask']} does not have"
     random = row["subtask"] == "u"
-    for each in row["sentences"]:
-        if random and each["target_id"] is not None:
-            yield f"random words have the answer {each['target_id']}"
-        if row["origin"] == "snapshot" and random != (each["source_sentence_id"] is not None):
-            yield f"source_sentence_id of sentence {each['place']} is {each['source_sentence_id']}"
+    for sentence in row["sentences"]:
+        if random and sentence["target_id"] is not None:
+            yield f"random words have the answer {sentence['target_id']}"
+        if row["origin"] == "snapshot" and random != (sentence["source_sentence_id"] is not None):
+            yield f"source_sentence_id of sentence {sentence['place']} is {sentence['source_sentence_id']}"
 
 
 def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
@@ -148,30 +150,32 @@ def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
     if row["origin"] == "snapshot" and row["example_id"] != _digest(key):
         yield "example_id is not that of the ids"
     roles = {"c": ["expr"] * 3, "r": ["single"] * 3 + ["chain"], "u": ["random"]}[row["subtask"]]
-    if [each["role"] for each in row["sentences"]] != roles:
-        yield f"the sentences are {[each['role'] for each in row['sentences']]}"
-    for place, each in enumerate(row["sentences"], 1):
-        if each["place"] != place:
-            yield f"sentence {place} is called {each['place']}"
-        if each["sentence_id"] != _digest(f"{row['example_id']}|{each['role']}|{each['place']}"):
+    if [sentence["role"] for sentence in row["sentences"]] != roles:
+        yield f"the sentences are {[sentence['role'] for sentence in row['sentences']]}"
+    for place, sentence in enumerate(row["sentences"], 1):
+        if sentence["place"] != place:
+            yield f"sentence {place} is called {sentence['place']}"
+        if sentence["sentence_id"] != _digest(f"{row['example_id']}|{sentence['role']}|{sentence['place']}"):
             yield f"the id of sentence {place} is not that of example, role and place"
-        if each["text_blank"] != f"{each['text']} _":
-            yield f"{each['text_blank']!r} is not the text with a blank"
-        if each["n_tokens"] != len(each["text_blank"].split()):
-            yield f"{each['text_blank']!r} has not {each['n_tokens']} words"
-        end = {"expr": "o1", "single": "o1", "chain": "o2"}.get(each["role"])
+        if sentence["text_blank"] != f"{sentence['text']} _":
+            yield f"{sentence['text_blank']!r} is not the text with a blank"
+        if sentence["n_tokens"] != len(sentence["text_blank"].split()):
+            yield f"{sentence['text_blank']!r} has not {sentence['n_tokens']} words"
+        end = {"expr": "o1", "single": "o1", "chain": "o2"}.get(sentence["role"])
         if end:
-            yield from _target(row, each, end)
-            wanted = _wanted(row, each, snapshot.sentences)
-            if wanted is not None and _singular(each["text_blank"], snapshot) != _singular(wanted, snapshot):
-                yield f"{each['text_blank']!r}, by the template {wanted!r}"
+            yield from _target(row, sentence, end)
+            wanted = _wanted(row, sentence, snapshot.sentences)
+            if wanted is not None and _singular(sentence["text_blank"], snapshot) != _singular(
+                wanted, snapshot
+            ):
+                yield f"{sentence['text_blank']!r}, by the template {wanted!r}"
 
 
 def _target(row: Row, sentence: Row, end: str) -> Iterator[str]:
-    given = (sentence["target_id"], sentence["target_label"], sentence["target_aliases"])
+    target = (sentence["target_id"], sentence["target_label"], sentence["target_aliases"])
     due = (row[end], row[f"{end}_label"], row[f"{end}_aliases"])
-    if given != due:
-        yield f"the answer of sentence {sentence['place']} is {given}, of the example {due}"
+    if target != due:
+        yield f"the answer of sentence {sentence['place']} is {target}, of the example {due}"
 
 
 def _wanted(row: Row, sentence: Row, known: Sentences) -> str | None:

@@ -61,7 +61,7 @@ def _open(prompt: str) -> str:
 
 def _value(row: Row, decision: str) -> Row:
     return next(
-        (each for each in row["objects"] if each["decision"] == decision), {"label": None, "id": None}
+        (value for value in row["objects"] if value["decision"] == decision), {"label": None, "id": None}
     )
 
 
@@ -97,7 +97,7 @@ def _counterfact(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
 
 def _easyedit(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
     first = _open(row["generalization_prompts"][0]) if row["generalization_prompts"] else None
-    given = [
+    own = [
         (each["prompt"], each["ground_truth"][0][0])
         for each in record.get("locality", {}).get("Relation_Specificity", [])
     ]
@@ -108,21 +108,21 @@ def _easyedit(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
         "ground_truth": (record.get("ground_truth"), _value(row, "obsolete")["label"]),
         "rephrase_prompt": (record.get("rephrase_prompt"), first),
         "rephrase": (record.get("rephrase"), first),
-        "locality": (given, _facts(row)),
+        "locality": (own, _facts(row)),
     }
 
 
 def _rippleedits(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
     edit, prompt = record["edit"], _open(row["update_prompt"])
-    found = {
+    by_field = {
         "example_type": (record["example_type"], "recent"),
         "subject_id": (edit["subject_id"], row["subject"]["id"]),
     }
     for name, fact, decision in (("edit", edit, "new"), ("original_fact", edit["original_fact"], "obsolete")):
         value = _value(row, decision)
         due = f"{prompt} {value['label']}.", value["id"] or value["label"]
-        found[name] = (fact["prompt"], fact["target_id"]), due
-    return found
+        by_field[name] = (fact["prompt"], fact["target_id"]), due
+    return by_field
 
 
 def _wikibigedit(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
@@ -172,9 +172,9 @@ def _record(name: str, number: int, record: Record, row: Row) -> Iterator[str]:
     except (KeyError, IndexError, TypeError) as error:
         yield f"the record lacks {error}"
         return
-    for field, (given, due) in fields.items():
-        if given != due:
-            yield f"{field} is {given!r}, by the row {due!r}"
+    for field, (value, due) in fields.items():
+        if value != due:
+            yield f"{field} is {value!r}, by the row {due!r}"
     if name == "counterfact":
         if record.get("case_id") != number:
             yield f"case_id is {record.get('case_id')}"
@@ -215,8 +215,8 @@ def _mquake(records: Sequence[Record], ripple: Path) -> Iterator[Fault]:
             if any(one[2] != other[0] for one, other in pairwise(triples)):
                 yield Fault(name, "", f"{field}: a hop begins elsewhere")
             labelled = origin.get(f"{field}_labeled", [[]])
-            given = [each["answer"] for each in record.get(hops, [])]
-            if given != [each[-1] for each in labelled] or record.get(answer) != (given or [None])[-1]:
+            answers = [each["answer"] for each in record.get(hops, [])]
+            if answers != [each[-1] for each in labelled] or record.get(answer) != (answers or [None])[-1]:
                 yield Fault(name, "", f"{answer} and {hops} are not the ends of {field}_labeled")
         first = (origin.get("new_triples") or [None])[0]
         if origin.get("edit_triples") != [first]:
@@ -246,21 +246,23 @@ def lines(path: Path, pair: Path) -> Iterator[Fault]:
             yield Fault(path.name, "", f"there are more than {number} lines")
 
 
-def _beyond(given: Any, due: Any, where: str = "") -> str | None:
+def _beyond(written: Any, due: Any, where: str = "") -> str | None:
     """The first field that is not as in the row, which may have further ones; None if there is none."""
-    if isinstance(given, dict) and isinstance(due, dict):
-        for name, value in given.items():
+    if isinstance(written, dict) and isinstance(due, dict):
+        for name, value in written.items():
             inner = f"{where}.{name}".lstrip(".")
             if name not in due:
                 return inner
-            if found := _beyond(value, due[name], inner):
-                return found
+            if difference := _beyond(value, due[name], inner):
+                return difference
         return None
-    if isinstance(given, list) and isinstance(due, list):
-        if len(given) != len(due):
+    if isinstance(written, list) and isinstance(due, list):
+        if len(written) != len(due):
             return where
-        return next((f for one, two in zip(given, due, strict=True) if (f := _beyond(one, two, where))), None)
-    return None if given == due else where or "the line"
+        return next(
+            (f for one, two in zip(written, due, strict=True) if (f := _beyond(one, two, where))), None
+        )
+    return None if written == due else where or "the line"
 
 
 def _klob_lines(path: Path, table: Path) -> Iterator[Fault]:
@@ -284,5 +286,5 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)

@@ -61,7 +61,7 @@ def facts_of(row: Row) -> Iterator[Row]:
 
 
 def _avoided(row: Row) -> set[str]:
-    changed = {each["id"] for each in row["objects"] if each["id"] and each["decision"] != "static"}
+    changed = {value["id"] for value in row["objects"] if value["id"] and value["decision"] != "static"}
     return {row["subject"]["id"], *changed}
 
 
@@ -100,8 +100,8 @@ def _facts(row: Row, dumps: Dumps) -> Iterator[str]:
 
 def _holds_or_measured(claim: Any, day: Day) -> bool:
     ends, starts = spans(claim, END), spans(claim, START)
-    began = not starts or min(each.first for each in starts) <= day
-    return began and (not ends or max(each.last for each in ends) >= day)
+    began = not starts or min(span.first for span in starts) <= day
+    return began and (not ends or max(span.last for span in ends) >= day)
 
 
 def _answers(row: Row) -> Iterator[str]:
@@ -115,9 +115,9 @@ def _answers(row: Row) -> Iterator[str]:
 def _words(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[str]:
     for fact in facts_of(row):
         (value,) = fact["objects"]
-        for each in (fact["subject"], fact["relation"], value["object"]):
-            if each["id"]:
-                yield from wrong_names(each["id"], each["label"], each["description"], dumps)
+        for part in (fact["subject"], fact["relation"], value["object"]):
+            if part["id"]:
+                yield from wrong_names(part["id"], part["label"], part["description"], dumps)
         reason = nearby.templates.misfit(value["prompt"], fact["relation"], fact["subject"])
         if reason:
             yield reason
@@ -136,12 +136,12 @@ def _random(row: Row, pool: Pool, reach: tuple[int, int, int]) -> Iterator[str]:
     for part, most in (("neighborhood", reach[1]), ("random_neighborhood", reach[2])):
         if len(row[part]) > most:
             yield f"{part} has {len(row[part])} facts, more than {most}"
-    given = len(row["random_neighborhood"])
-    if given < reach[2]:
+    number = len(row["random_neighborhood"])
+    if number < reach[2]:
         avoided = _avoided(row)
         left = sum(key[0] not in avoided and value not in avoided for key, value in pool.items())
-        if given < min(reach[2], left):
-            yield f"random_neighborhood has {given} facts, and there are {left}"
+        if number < min(reach[2], left):
+            yield f"random_neighborhood has {number} facts, and there are {left}"
 
 
 def _nearest(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
@@ -150,19 +150,19 @@ def _nearest(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
         for kind in ("distance", "nearest"):
             yield kind, UNCHECKED, f"the old dump has more than {MOST:,} articles"
         return
-    found = documents.similarities(name, dumps.lines.get(name))
-    if found is None:
+    similarities = documents.similarities(name, dumps.lines.get(name))
+    if similarities is None:
         wrong = ["the subject is no document, and yet has neighbours"] if row["neighborhood"] else []
         yield from outcomes("distance", iter(wrong))
         yield from outcomes("nearest", iter(wrong))
         return
-    yield from outcomes("distance", _distances(row, documents, found))
-    yield from outcomes("nearest", _closer(row, documents, found, nearby.reach))
+    yield from outcomes("distance", _distances(row, documents, similarities))
+    yield from outcomes("nearest", _closer(row, documents, similarities, nearby.reach))
 
 
-def _distances(row: Row, documents: Documents, found: np.ndarray) -> Iterator[str]:
+def _distances(row: Row, documents: Documents, similarities: np.ndarray) -> Iterator[str]:
     for fact in facts_of(row):
-        due = documents.similarity(found, fact["subject"]["id"])
+        due = documents.similarity(similarities, fact["subject"]["id"])
         if due is None:
             yield f"{fact['subject']['id']} is no document of the old dump"
         elif not close(fact["dist"], 1 - due):
@@ -172,20 +172,22 @@ def _distances(row: Row, documents: Documents, found: np.ndarray) -> Iterator[st
         yield "the nearest facts are not in the order of their distances"
 
 
-def _closer(row: Row, documents: Documents, found: np.ndarray, reach: tuple[int, int, int]) -> Iterator[str]:
+def _closer(
+    row: Row, documents: Documents, similarities: np.ndarray, reach: tuple[int, int, int]
+) -> Iterator[str]:
     """Entities that are nearer than the last neighbour and state a plain fact of the relation."""
     entities, facts, _ = reach
-    given = [fact["subject"]["id"] for fact in row["neighborhood"]]
-    within = np.sort(found)[-(entities + 1)] if len(found) > entities else 0.0
-    if len(given) >= facts:
-        last = documents.similarity(found, given[-1])
+    named = [fact["subject"]["id"] for fact in row["neighborhood"]]
+    within = np.sort(similarities)[-(entities + 1)] if len(similarities) > entities else 0.0
+    if len(named) >= facts:
+        last = documents.similarity(similarities, named[-1])
         within = max(within, last if last is not None else 0.0)
     avoided = _avoided(row)
-    for place in np.flatnonzero(found > within + TOLERANCE):
+    for place in np.flatnonzero(similarities > within + TOLERANCE):
         name = documents.names[place]
         plain = documents.plain.get(name, {}).get(row["relation"]["id"])
-        if plain and name not in avoided and name not in given:
-            yield f"{name} is nearer ({1 - found[place]:.6f}), states {plain}, and is no neighbour"
+        if plain and name not in avoided and name not in named:
+            yield f"{name} is nearer ({1 - similarities[place]:.6f}), states {plain}, and is no neighbour"
 
 
 def named(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:

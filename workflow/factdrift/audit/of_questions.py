@@ -39,18 +39,18 @@ class Ripples(NamedTuple):
 
 def asked_by(items: Sequence[Row]) -> dict[str, frozenset[str]]:
     """Question -> the items that ask it."""
-    found: dict[str, set[str]] = defaultdict(set)
+    askers: dict[str, set[str]] = defaultdict(set)
     for item in items:
-        found[item["question"]].add(item["item_id"])
-    return {question_: frozenset(ids) for question_, ids in found.items()}
+        askers[item["question"]].add(item["item_id"])
+    return {question_: frozenset(ids) for question_, ids in askers.items()}
 
 
 def answers_of(items: Sequence[Row]) -> dict[str, frozenset[str]]:
     """Property asked for -> the labels of its answers, of dates their years too."""
-    found: dict[str, set[str]] = defaultdict(set)
+    answers: dict[str, set[str]] = defaultdict(set)
     for item in items:
-        found[item["asked_p"]] |= {item["answer_label"], _year(item["answer_label"])}
-    return {relation: frozenset(labels) for relation, labels in found.items()}
+        answers[item["asked_p"]] |= {item["answer_label"], _year(item["answer_label"])}
+    return {relation: frozenset(labels) for relation, labels in answers.items()}
 
 
 def _year(label: str) -> str:
@@ -168,8 +168,8 @@ def _answer(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     if plain(item["answer_label"]) != plain(label):
         yield f"the answer is {item['answer_label']!r}, by the dump {label!r}"
     line = ripples.dump.get(name) if name else None
-    aliases = sorted({plain(each) for each in (line.aliases if line else ())} - {""})
-    if [plain(each) for each in item["answer_aliases"] or ()] != aliases:
+    aliases = sorted({plain(alias) for alias in (line.aliases if line else ())} - {""})
+    if [plain(alias) for alias in item["answer_aliases"] or ()] != aliases:
         yield f"the aliases are {item['answer_aliases']}, in the dump {aliases}"
 
 
@@ -224,14 +224,14 @@ def _leaks(item: Row, due: Due, ripples: Ripples) -> Iterator[Finding]:
     """Names are compared with names only: a code such as `is` may be a word of every question."""
     answer = words(item["answer_label"])
     subject = ripples.graph.label(due.key[0]) or ""
-    found = [(FAILED, subject)] if answer.strip() and answer in words(subject) else []
+    leaking = [(FAILED, subject)] if answer.strip() and answer in words(subject) else []
     if item["task"] != 1:
         newest = ripples.graph.label(due.holders[0].item) or ""
         outcome = DECLARED if "answer_in_context" in item["flags"] else FAILED
-        found += [(outcome, newest)] if answer.strip() and answer in words(newest) else []
-    for outcome, name in found:
+        leaking += [(outcome, newest)] if answer.strip() and answer in words(newest) else []
+    for outcome, name in leaking:
         yield "leak", outcome, f"{item['answer_label']!r} is in {name!r}"
-    if not found:
+    if not leaking:
         yield "leak", PASSED, ""
 
 

@@ -100,7 +100,7 @@ def missing(groups: Groups, drawn: Set[str], rows: Set[Key], narrowed: bool) -> 
         elif narrowed:
             yield key, ("missing", UNCHECKED, "the build was asked for some groups only (`only`)")
         else:
-            labels = ", ".join(f"{each.label} by {each.rule}" for each in groups.due[key])
+            labels = ", ".join(f"{triple.label} by {triple.rule}" for triple in groups.due[key])
             yield key, ("missing", FAILED, f"the rules make it an update ({labels}), but there is no row")
 
 
@@ -132,26 +132,26 @@ def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
     by_name = {
         name(each.old.id if each.old else None, each.new.id if each.new else None): each for each in triples
     }
-    seen: list[Key] = []
+    keys: list[Key] = []
     for value in row["objects"]:
         own = name(value["old_statement"], value["new_statement"])
         triple = by_name.get(own)
         if triple is None:
             yield f"{value['label']}: by the rules no object of the update has the statements {' '.join(own)}"
             continue
-        if own in seen:
+        if own in keys:
             yield f"{value['label']}: it occurs twice"
-        seen.append(own)
-        for field, given, due in (
+        keys.append(own)
+        for field, actual, due in (
             ("decision", value["decision"], triple.label),
             ("rule", value["rule"], triple.rule),
             ("announced", value["announced"], triple.announced),
             ("leaks", value["leaks"], triple.leaks),
         ):
-            if given != due:
-                yield f"{value['label']}: {field} is {given}, by the rules {due}"
-    for own in sorted(by_name.keys() - set(seen)):
+            if actual != due:
+                yield f"{value['label']}: {field} is {actual}, by the rules {due}"
+    for own in sorted(by_name.keys() - set(keys)):
         yield f"the object of {' '.join(filter(None, own))} ({by_name[own].label}) is missing"
-    order = [own for own in by_name if own in seen]
-    if order != seen and sorted(order) == sorted(seen):
+    order = [own for own in by_name if own in keys]
+    if order != keys and sorted(order) == sorted(keys):
         yield "the objects are not in the order of their statements"

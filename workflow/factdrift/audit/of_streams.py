@@ -49,15 +49,15 @@ def pairs(stream: Path, results: Path) -> Iterator[Fault]:
             continue
         due = [_digest(row, own) for batch in pq.ParquetFile(path).iter_batches(batch_size=1024)
                for row in batch.to_pylist()]  # fmt: skip
-        wanted, given = set(due), {digest for _, digest in rows}
+        wanted, digests = set(due), {digest for _, digest in rows}
         for name, digest in rows:
             if digest not in wanted:
                 yield Fault(
                     name, name.partition("-")[2].partition("@")[0], "the dataset of the pair has no such row"
                 )
-        if missing := wanted - given:
+        if missing := wanted - digests:
             yield Fault("", "", f"{len(missing)} rows of {old} to {new} are missing")
-        elif wanted == given and [digest for _, digest in rows] != due:
+        elif wanted == digests and [digest for _, digest in rows] != due:
             yield Fault(
                 "", "", f"the rows of {old} to {new} are not in the order of the pair, or occur twice"
             )
@@ -172,8 +172,8 @@ def _dates(row: Row, dumps: Dumps) -> Iterator[str]:
     for value, change in changes:
         where = f"{value['label']}: "
         if value["decision"] == "static":
-            said = [name for name in OF_A_CHANGE if change[name] is not None]
-            yield from (f"{where}{name} is {change[name]}, and it is static" for name in said)
+            named = [name for name in OF_A_CHANGE if change[name] is not None]
+            yield from (f"{where}{name} is {change[name]}, and it is static" for name in named)
         else:
             yield from _dated(where, value, change, row, dumps)
             yield from _covered(where, change, row)
@@ -234,14 +234,14 @@ def _packed(date: str) -> int:
 
 
 def _covered(where: str, dated: Row, row: Row) -> Iterator[str]:
-    given = dated["first_day"], dated["last_day"]
+    own = dated["first_day"], dated["last_day"]
     if dated["date"] is None:
         first = datetime.date.fromisoformat(row["old_date"]) + datetime.timedelta(days=1)
-        if given != (_packed(first.isoformat()), _packed(row["new_date"])):
-            yield f"{where}without a date, it may have been from {given[0]} to {given[1]}"
+        if own != (_packed(first.isoformat()), _packed(row["new_date"])):
+            yield f"{where}without a date, it may have been from {own[0]} to {own[1]}"
     elif "/" not in dated["date"]:
         days = days_of_text(dated["date"])
-        if days and given != days:
-            yield f"{where}{dated['date']} covers {days}, not {given[0]} to {given[1]}"
+        if days and own != days:
+            yield f"{where}{dated['date']} covers {days}, not {own[0]} to {own[1]}"
     if dated["lag_min"] is not None and dated["lag_max"] is not None and dated["lag_min"] > dated["lag_max"]:
         yield f"{where}the lag is {dated['lag_min']} to {dated['lag_max']}"

@@ -94,23 +94,23 @@ def replacements(whole: Path, part: Path, undersample: Mapping[str, int], seed: 
     for relation, keys in by_relation.items():
         keys.sort(key=lambda key: _place(key, seed))
         kept |= set(keys[: math.ceil(len(keys) / undersample.get(relation, 1))])
-    given: dict[tuple[str, str], str] = {}
+    splits: dict[tuple[str, str], str] = {}
     for key, digest in _digests(part):
-        if key in given:
+        if key in splits:
             yield _fault(key, "two rows")
-        given[key] = digest
-    for key in sorted(given.keys() | kept):
+        splits[key] = digest
+    for key in sorted(splits.keys() | kept):
         if key not in kept:
             why = (
                 "it is left out by the undersampling" if key in due else "it is no replacement of the dataset"
             )
             yield _fault(key, f"a row, but {why}")
-        elif key not in given:
+        elif key not in splits:
             yield _fault(key, "no row, but the dataset has the replacement")
-        elif given[key] != due[key]:
+        elif splits[key] != due[key]:
             yield _fault(key, "the row differs from that of the dataset")
     order = [key for key in due if key in kept]
-    if [key for key in given if key in kept] != order and given.keys() == kept:
+    if [key for key in splits if key in kept] != order and splits.keys() == kept:
         yield Fault("", "", "the rows are not in the order of the dataset")
 
 

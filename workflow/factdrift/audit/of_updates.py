@@ -70,8 +70,8 @@ def check_update(row: Row, dumps: Dumps, shared: Shared) -> Iterator[Finding]:
     for kind, decision, check in (("gone", "obsolete", _not_gone), ("new", "new", _not_new)):
         values = [value for value in row["objects"] if value["decision"] == decision]
         if values:
-            found = ((value["label"], reason) for value in values for reason in check(row, value, dumps))
-            yield from outcomes(kind, (f"{label}: {reason}" for label, reason in found))
+            failures = ((value["label"], reason) for value in values for reason in check(row, value, dumps))
+            yield from outcomes(kind, (f"{label}: {reason}" for label, reason in failures))
     yield from _static(row, dumps)
     if row["is_replace"]:
         yield from outcomes("single", _rivals(row, dumps))
@@ -86,9 +86,9 @@ def check_update(row: Row, dumps: Dumps, shared: Shared) -> Iterator[Finding]:
 
 def outcomes(kind: str, reasons: Iterator[str], outcome: str = FAILED) -> Iterator[Finding]:
     """A finding for each reason; one that says `passed` if there is none."""
-    found = list(reasons)
-    yield from ((kind, outcome, reason) for reason in found)
-    if not found:
+    failures = list(reasons)
+    yield from ((kind, outcome, reason) for reason in failures)
+    if not failures:
         yield kind, PASSED, ""
 
 
@@ -186,10 +186,10 @@ def _dates(row: Row, dumps: Dumps) -> Iterator[str]:
         if side == "old" and value["new_statement"] is not None:
             continue  # the rules see the new dump's dates
         for field, qualifier in (("start", START), ("end", END), ("point_in_time", POINT)):
-            given = spans(claim, qualifier)
-            first = [each.first for each in given]
+            own = spans(claim, qualifier)
+            first = [date.first for date in own]
             wanted = min(first) if field == "start" and first else max(first, default=None)
-            texts: set[str | None] = {each.text for each in given if each.first == wanted}
+            texts: set[str | None] = {date.text for date in own if date.first == wanted}
             if not texts and field != "point_in_time" and is_unknown(claim, qualifier):
                 texts = {"somevalue"}
             if value[field] not in (texts or {None}):
@@ -216,14 +216,14 @@ def _labels(row: Row, dumps: Dumps) -> Iterator[str]:
 def wrong_names(entity: str, label: str, description: str | None, dumps: Dumps) -> Iterator[str]:
     """What is wrong with the names of an entity; nothing if neither dump, nor a table of labels, has any."""
     lines = [line for side in (dumps.new, dumps.old) if (line := side.get(entity))]
-    given = dumps.supplied.get(entity)
-    expected = next((line.label for line in lines if line.label), given)
+    own = dumps.supplied.get(entity)
+    expected = next((line.label for line in lines if line.label), own)
     if expected is not None and plain(label) != plain(expected):
         yield f"{entity}: label {label!r} where the dumps have {expected!r}"
-    said = {plain(line.description) for line in lines if line.description}
-    if not description and said:
-        yield f"{entity}: no description, and the dumps have {min(said)!r}"
-    elif description and lines and plain(description) not in said:
+    described = {plain(line.description) for line in lines if line.description}
+    if not description and described:
+        yield f"{entity}: no description, and the dumps have {min(described)!r}"
+    elif description and lines and plain(description) not in described:
         yield f"{entity}: the dumps do not have the description {description!r}"
 
 
@@ -255,8 +255,8 @@ def _stated(row: Row, value: Row, dumps: Dumps) -> Mapping[str, Any] | None:
         name, entity = value[f"{side}_statement"], dumps.side(side).get(row["subject"]["id"])
         claim = statement_of(entity, name) if name and entity else None
         if claim is not None and claim.mainsnak.snaktype == "value":
-            found = claim.mainsnak.datavalue.value
-            return found if isinstance(found, dict) else None
+            content = claim.mainsnak.datavalue.value
+            return content if isinstance(content, dict) else None
     return None
 
 
@@ -332,7 +332,7 @@ def _is_new(entity: str, dumps: Dumps) -> bool:
 
 
 def _static(row: Row, dumps: Dumps) -> Iterator[Finding]:
-    found = []
+    reasons = []
     for value in row["objects"]:
         if value["decision"] != "static":
             continue
@@ -344,9 +344,9 @@ def _static(row: Row, dumps: Dumps) -> Iterator[Finding]:
             # The paper's rule 17 asks for the end only.
             outcome = DECLARED if value["rule"] == "end_after" else FAILED
             reason = f"{value['label']}: it began after T_old"
-        found.append(("static", outcome, reason))
-    failures = [finding for finding in found if finding[1] != PASSED]
-    yield from failures or found[:1]
+        reasons.append(("static", outcome, reason))
+    failures = [finding for finding in reasons if finding[1] != PASSED]
+    yield from failures or reasons[:1]
 
 
 def _began_after(claim: WikidataClaim, day: Day) -> bool:
@@ -382,7 +382,7 @@ def _rivals(row: Row, dumps: Dumps) -> Iterator[str]:
 
 
 def _leaks(row: Row) -> Iterator[Finding]:
-    found = False
+    is_leak = False
     for value in row["objects"]:
         if value["decision"] == "static":
             continue
@@ -390,9 +390,9 @@ def _leaks(row: Row) -> Iterator[Finding]:
             if words(value["label"]).strip() and words(value["label"]) in words(prompt.replace("____", " ")):
                 outcome = DECLARED if value["leaks"] else FAILED
                 yield "leak", outcome, f"{value['label']!r} is in {prompt!r}"
-                found = True
+                is_leak = True
                 break
-    if not found:
+    if not is_leak:
         yield "leak", PASSED, ""
 
 

@@ -62,7 +62,7 @@ class Method(NamedTuple):
 
     def types_of(self, reached: Set[int]) -> set[str]:
         """The types that the classes of an item give it."""
-        return {each for number in reached for each in self.classes.get(number, ())}
+        return {item for number in reached for item in self.classes.get(number, ())}
 
 
 def read_method(settings: Mapping[str, Any], snapshot: str, resources: Path) -> Method:

@@ -1,6 +1,5 @@
 """What an audit reads from both dumps: the lines that the sampled rows and the drawn subjects need."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,15 +49,17 @@ class Source(NamedTuple):
 
     def files(self) -> dict[str, Path]:
         """Dataset -> its table, for those that have been built; of KLoB that of the first part."""
-        found = {
+        products = {
             UPDATES: self.pair / "wikifactdiff.parquet",
             REPLACEMENTS: self.pair / "wfd_repl.parquet",
             QUESTIONS: self.pair / "tempripple" / "tr_items.parquet",
             RIPPLES: self.pair / "ripples.parquet",
             KLOB: next(iter(self.klob()), self.pair / "klob_c.parquet"),
         }
-        found |= {path.stem: path for path in self.beside if path.name in ("stream.parquet", "asof.parquet")}
-        return {name: path for name, path in found.items() if path.is_file()}
+        products |= {
+            path.stem: path for path in self.beside if path.name in ("stream.parquet", "asof.parquet")
+        }
+        return {name: path for name, path in products.items() if path.is_file()}
 
     def klob(self) -> list[Path]:
         """The parts of KLoB that have been built."""
@@ -79,15 +80,6 @@ class Source(NamedTuple):
         ]
 
 
-def manifest_of(pair: Path) -> dict[str, Any]:
-    """The manifest of a build; InputError if there is none."""
-    path = pair / "manifest.json"
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; build it with `.venv/bin/snakemake --cores all {path}`")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
-
-
 class Reading(NamedTuple):
     """The lines of both dumps as the checks see them, and what the rules make of the subjects."""
 
@@ -103,8 +95,8 @@ class Reading(NamedTuple):
 
     @property
     def configuration(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.manifest["configuration"]
-        return found
+        keys: Mapping[str, Any] = self.manifest["configuration"]
+        return keys
 
     def drawn_account(self) -> dict[str, Any]:
         """How many subjects were drawn from the new dump, and how many updates they must have."""
@@ -291,14 +283,14 @@ def _pool(path: Path) -> of_neighbours.Pool | None:
     """The nearest facts of the replacements; None without the table."""
     if not path.is_file():
         return None
-    found = {}
+    pool = {}
     for batch in pq.ParquetFile(path).iter_batches(columns=["neighborhood"], batch_size=1024):
         for row in batch.to_pylist():
             for fact in row["neighborhood"]:
                 (value,) = fact["objects"]
                 key = fact["subject"]["id"], fact["relation"]["id"], value["statement"]
-                found[key] = value["object"]["id"]
-    return found
+                pool[key] = value["object"]["id"]
+    return pool
 
 
 def _by(path: Path, column: str) -> dict[str, Row]:

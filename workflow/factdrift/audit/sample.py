@@ -22,7 +22,7 @@ def chosen(strata: Sequence[Sequence[str]], rows: int, seed: int) -> list[int]:
     )
     step = len(strata) / rows
     start = int(_hash(seed, "start")[:12], 16) / 16**12 * step
-    return sorted(ordered[int(start + step * each)] for each in range(rows))
+    return sorted(ordered[int(start + step * number)] for number in range(rows))
 
 
 def _hash(seed: int, text: str) -> str:

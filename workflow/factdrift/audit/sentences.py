@@ -81,20 +81,20 @@ class Templates:
 
 def prompts(row: Row, templates: Templates) -> Iterator[str]:
     """What is wrong with the prompts of an update: the first template, then the others in their order."""
-    given = [row["update_prompt"], *row["generalization_prompts"]]
+    own = [row["update_prompt"], *row["generalization_prompts"]]
     known = templates.are_known and row["template_source"] in ("bundled", "generic")
-    for place, prompt in enumerate(given):
+    for place, prompt in enumerate(own):
         reason = templates.misfit(prompt, row["relation"], row["subject"], place if known else None)
         if reason:
             yield reason
     if not any(value["point_in_time"] for value in row["objects"]):
-        dated = (prompt for prompt in given if _AS_OF.match(prompt))
+        dated = (prompt for prompt in own if _AS_OF.match(prompt))
         yield from (f"{prompt!r} has a date, and the update is of no measurement" for prompt in dated)
     source = templates.source(row["relation"]["id"])
     if templates.are_known and row["template_source"] != source:
         yield f"template_source is {row['template_source']}, by the table {source}"
-    if known and len(given) != templates.number(row["relation"]["id"]):
-        yield f"{len(given)} prompts, as many as the relation has no templates"
+    if known and len(own) != templates.number(row["relation"]["id"]):
+        yield f"{len(own)} prompts, as many as the relation has no templates"
 
 
 def misread(
@@ -154,12 +154,12 @@ def shortened(amount: Decimal) -> list[str]:
     size = abs(amount)
     if not 10**6 <= size < 10**15:
         return [number(amount)]
-    found = []
+    texts = []
     for sign, factor in (("M", 6), ("B", 9), ("T", 12)):
         scaled = (size / Decimal(10) ** factor).quantize(Decimal("0.01"), ROUND_HALF_EVEN)
         if 1 <= scaled <= 1000:
-            found.append(number(scaled.normalize()) + sign)
-    return found
+            texts.append(number(scaled.normalize()) + sign)
+    return texts
 
 
 _IRREGULAR = {"foot": "feet", "inch": "inches", "person": "people", "man": "men", "child": "children"}

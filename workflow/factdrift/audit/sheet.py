@@ -35,7 +35,7 @@ def sheet_rows(
         }
     )
     wanted = set(sorted(every, key=lambda key: _hash(seed, key[1]))[:rows])
-    found = []
+    audited = []
     for dataset in (UPDATES, QUESTIONS):
         path = files.get(dataset)
         if path is None:
@@ -45,8 +45,8 @@ def sheet_rows(
         describe = _update if dataset == UPDATES else _item
         for row in rows_at(path, places):
             shown = {"dataset": dataset, "row": name_of(dataset, row), **describe(row)}
-            found.append({name: shown.get(name, "") for name in COLUMNS})
-    yield from sorted(found, key=lambda row: _hash(seed, row["row"]))
+            audited.append({name: shown.get(name, "") for name in COLUMNS})
+    yield from sorted(audited, key=lambda row: _hash(seed, row["row"]))
 
 
 def name_of(dataset: str, row: Row) -> str:
@@ -86,8 +86,8 @@ def _update(row: Row) -> dict[str, Any]:
 
 def _page(row: Row, revision: str) -> str:
     """The subject's page as a dump has it; empty if no object is in that dump."""
-    found = [value[revision] for value in row["objects"] if value[revision]]
-    return _link(row["subject"]["id"], found[0]) if found else ""
+    revisions = [value[revision] for value in row["objects"] if value[revision]]
+    return _link(row["subject"]["id"], revisions[0]) if revisions else ""
 
 
 def _item(row: Row) -> dict[str, Any]:

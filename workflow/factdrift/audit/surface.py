@@ -65,15 +65,15 @@ def _kind(option: str) -> str:
 
 def questions_of_updates(rows: Sequence[Mapping[str, Any]]) -> list[Question]:
     """Each replacement as the question which of two objects is the new one, in the order of their names."""
-    found = []
+    questions = []
     for row in rows:
         if row["is_replace"]:
             values = sorted(row["objects"], key=lambda each: each["label"])
             places = [place for place, each in enumerate(values) if each["decision"] == "new"]
             if len(values) == 2 and len(places) == 1:
                 labels, kinds = [each["label"] for each in values], [each["datatype"] for each in values]
-                found.append(Question(labels, kinds, places[0], row["subject"]["id"]))
-    return found
+                questions.append(Question(labels, kinds, places[0], row["subject"]["id"]))
+    return questions
 
 
 def guess(questions: Sequence[Question], seed: int) -> Guessed | None:
@@ -125,7 +125,7 @@ def _features(question: Question, offered: Counter[str]) -> np.ndarray:
                 sum(other == kind for other in question.kinds),
                 *(kind == name for name in ("item", "date", "wikibase-item", "time", "quantity")),
                 np.log(offered[option]),
-                *(place == each for each in range(4)),
+                *(place == position for position in range(4)),
             ]
         )
     return np.array(rows, dtype=float)

@@ -74,9 +74,9 @@ def decimal(text: Any) -> Decimal | None:
         return None
 
 
-def close(given: float | None, due: float) -> bool:
+def close(value: float | None, due: float) -> bool:
     """Whether two numbers are equal to the nine decimals that are written."""
-    return given is not None and math.isclose(given, due, rel_tol=0, abs_tol=TOLERANCE)
+    return value is not None and math.isclose(value, due, rel_tol=0, abs_tol=TOLERANCE)
 
 
 def _nfc(text: str) -> str:
@@ -85,15 +85,15 @@ def _nfc(text: str) -> str:
 
 def spans(claim: WikidataClaim, qualifier: str) -> list[Span]:
     """The dates of a qualifier that can be read."""
-    values = (each.snak for each in claim.qualifiers.get(qualifier, []))
-    found = (span(snak.datavalue.value) for snak in values if snak.value_datatype == "time")
-    return [each for each in found if each]
+    values = (entry.snak for entry in claim.qualifiers.get(qualifier, []))
+    dates = (span(snak.datavalue.value) for snak in values if snak.value_datatype == "time")
+    return [date for date in dates if date]
 
 
 def birth_texts(entity: Entity) -> set[str]:
     """The dates by which an entity began, as the datasets write them."""
-    found = (span(value) for values in entity.born.values() for value in values)
-    return {date.text for date in found if date}
+    dates = (span(value) for values in entity.born.values() for value in values)
+    return {date.text for date in dates if date}
 
 
 def is_unknown(claim: WikidataClaim, qualifier: str) -> bool:
@@ -106,19 +106,19 @@ def has_ended(claim: WikidataClaim, day: Day) -> bool:
     """Whether a statement says that it ended before a day, or on an unknown one; the latest end counts."""
     ends = spans(claim, END)
     if ends:
-        return max(each.first for each in ends) < day
+        return max(span.first for span in ends) < day
     return is_unknown(claim, END)
 
 
 def holds(claim: WikidataClaim, day: Day) -> bool:
-    """Whether a statement without a point in time says of itself that it holds on a day.
+    """Whether a statement without a point in time holds on a day by its own dates.
 
     A statement without dates holds always.
     """
     if claim.mainsnak.snaktype != "value" or spans(claim, POINT) or has_ended(claim, day):
         return False
     starts = spans(claim, START)
-    return not starts or min(each.first for each in starts) <= day
+    return not starts or min(span.first for span in starts) <= day
 
 
 def inside(date: Span, old: Day, new: Day) -> bool:
@@ -148,8 +148,8 @@ def plain(text: str | None) -> str:
 
 def words(text: str) -> str:
     """The case-folded words of a text, between blanks, for the search for whole words."""
-    found = re.findall(r"\w+", unicodedata.normalize("NFC", text).casefold())
-    return f" {' '.join(found)} "
+    parts = re.findall(r"\w+", unicodedata.normalize("NFC", text).casefold())
+    return f" {' '.join(parts)} "
 
 
 def table_rows(path: Path) -> Iterator[dict[str, str]]:

@@ -54,9 +54,11 @@ def read(value: Mapping[str, Any], how: How) -> Span | None:
     return Span(day, day)
 
 
-def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], said: Survey, how: How) -> Dump:
+def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], survey: Survey, how: How) -> Dump:
     """A dump that has the statements of `subjects`, and of all `entities` the label, article and classes."""
-    statements = [each for entity in subjects.values() for each in _statements(entity, said.relations, how)]
+    statements = [
+        statement for entity in subjects.values() for statement in _statements(entity, survey.relations, how)
+    ]
     known = {**entities, **subjects}
     briefs = {
         int(name[1:]): filters.Entity(named(entity), entity.has_article, entity.classes)
@@ -64,7 +66,7 @@ def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], said
         if name[:1] == "Q"
     }
     labels = {int(name[1:]): entity.label for name, entity in known.items() if name[:1] == "Q"}
-    return Dump(tuple(statements), briefs, said.relations, said.classes, labels)
+    return Dump(tuple(statements), briefs, survey.relations, survey.classes, labels)
 
 
 def named(entity: Entity) -> str | None:
@@ -125,9 +127,9 @@ def _order(date: Span) -> tuple[int, int]:
 
 
 def _dates(claim: WikidataClaim, qualifier: str, how: How) -> list[Span]:
-    snaks = (each.snak for each in claim.qualifiers.get(qualifier, []))
-    found = (read(snak.datavalue.value, how) for snak in snaks if snak.value_datatype == "time")
-    return [each for each in found if each]
+    snaks = (entry.snak for entry in claim.qualifiers.get(qualifier, []))
+    dates = (read(snak.datavalue.value, how) for snak in snaks if snak.value_datatype == "time")
+    return [date for date in dates if date]
 
 
 def unknown(claim: WikidataClaim, qualifier: str) -> bool:

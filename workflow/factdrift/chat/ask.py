@@ -23,14 +23,14 @@ def ask(requests: Path, folder: Path, chat: Chat, output: Path, prices: Path) ->
     missing in mode `replay`. Answers that have arrived by then are kept.
     """
     with Store(folder, reading=chat.mode == "replay") as store:
-        found = survey(requests, chat.model, store)
+        wanted = survey(requests, chat.model, store)
         if chat.mode == "replay":
-            _check_complete(found, folder)
-        elif found.missing:
-            tally = _get(requests, chat, store, found, prices)
+            _check_complete(wanted, folder)
+        elif wanted.missing:
+            tally = _get(requests, chat, store, wanted, prices)
             say(f"{tally.answered:,} answered, {tally}")
         else:
-            say(f"all {found.rows:,} requests are answered in {folder}; nothing is asked")
+            say(f"all {wanted.rows:,} requests are answered in {folder}; nothing is asked")
         failed = 0
 
         def rows() -> Iterator[Row]:
@@ -49,8 +49,8 @@ def ask(requests: Path, folder: Path, chat: Chat, output: Path, prices: Path) ->
         )
 
 
-def _get(requests: Path, chat: Chat, store: Store, found: Survey, prices: Path) -> Tally:
-    budget = budget_for(found, chat, price_of(chat, prices), store)
+def _get(requests: Path, chat: Chat, store: Store, wanted: Survey, prices: Path) -> Tally:
+    budget = budget_for(wanted, chat, price_of(chat, prices), store)
     key = api_key(chat)
     if not key and not chat.base_url:
         raise InputError(
@@ -60,26 +60,26 @@ def _get(requests: Path, chat: Chat, store: Store, found: Survey, prices: Path) 
     from factdrift.chat.batch import ask_batches, open_keys
 
     if chat.mode == "batch":
-        return ask_batches(requests, chat, key, store, budget, found)
+        return ask_batches(requests, chat, key, store, budget, wanted)
     from factdrift.chat.live import ask_live
 
-    held = open_keys(store.folder)
-    if held and (waiting := sum(request.key in held for request in pending(requests, chat.model, store))):
+    kept = open_keys(store.folder)
+    if kept and (waiting := sum(request.key in kept for request in pending(requests, chat.model, store))):
         raise InputError(
             f"{waiting:,} of the requests are in open batches; continue with chat.mode batch, or cancel the "
             f"batches with `factdrift chat cancel --store {store.folder}`"
         )
-    return ask_live(pending(requests, chat.model, store), chat, key, store, budget, found)
+    return ask_live(pending(requests, chat.model, store), chat, key, store, budget, wanted)
 
 
-def _check_complete(found: Survey, folder: Path) -> None:
-    if found.never_asked:
-        names = ", ".join(repr(name) for name in found.examples)
-        more = ", ..." if found.never_asked > len(found.examples) else ""
+def _check_complete(wanted: Survey, folder: Path) -> None:
+    if wanted.never_asked:
+        names = ", ".join(repr(name) for name in wanted.examples)
+        others = ", ..." if wanted.never_asked > len(wanted.examples) else ""
         raise InputError(
-            f"{folder}: {found.never_asked:,} of {found.rows:,} answers are missing ({names}{more}); import "
-            "a store that has them, or ask with chat.mode live or batch. A request whose model, text or "
-            "settings have changed is another request"
+            f"{folder}: {wanted.never_asked:,} of {wanted.rows:,} answers are missing ({names}{others}); "
+            "import a store that has them, or ask with chat.mode live or batch. A request whose model, text "
+            "or settings have changed is another request"
         )
 
 

@@ -30,13 +30,13 @@ _MEGABYTE = 1e6
 _NO_LINE = "no line in the batch's results"
 
 
-def ask_batches(requests: Path, chat: Chat, key: str, store: Store, budget: Budget, found: Survey) -> Tally:
+def ask_batches(requests: Path, chat: Chat, key: str, store: Store, budget: Budget, wanted: Survey) -> Tally:
     """Asks the requests without an answer; those with a transient failure go into another batch.
 
     Raises InputError if the server refuses, a batch is cancelled by someone, or the budget is exhausted;
     answers are kept, and the next run continues with the open batches.
     """
-    tally = Tally(found, budget)
+    tally = Tally(wanted, budget)
     batches = _Batches(chat, key, store, budget, tally)
     try:
         batches.resume({request.key for request in pending(requests, chat.model, store)})
@@ -159,7 +159,7 @@ class _Batches:
             return None
         prompt, _ = worst_tokens(request)
         worst = self._budget.worst(request)
-        enqueued = sum(each.prompt_tokens for each in (*self._open, batch)) + prompt
+        enqueued = sum(opened.prompt_tokens for opened in (*self._open, batch)) + prompt
         if limits.enqueued_tokens and enqueued > limits.enqueued_tokens:
             if prompt > limits.enqueued_tokens:
                 raise InputError(
@@ -253,8 +253,8 @@ class _Batches:
                 try:
                     outcome = msgspec.json.decode(line, type=Outcome)
                 except (ValueError, RecursionError):
-                    said = self._redactor.text(line.decode("utf-8", "replace"))
-                    say(f"{path}: skipped a line that is no result: {said[:80]!r}")
+                    answer = self._redactor.text(line.decode("utf-8", "replace"))
+                    say(f"{path}: skipped a line that is no result: {answer[:80]!r}")
                     continue
                 key = outcome.custom_id
                 if key in settled or key not in sent:

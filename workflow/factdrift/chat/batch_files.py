@@ -77,15 +77,15 @@ class Folder:
 
     def open(self) -> list[OpenBatch]:
         """The open batches of earlier runs, the oldest first."""
-        found = []
+        batches = []
         for path in sorted(self.path.glob("*.json")):
             try:
-                found.append(msgspec.json.decode(path.read_bytes(), type=OpenBatch))
+                batches.append(msgspec.json.decode(path.read_bytes(), type=OpenBatch))
             except ValueError as error:
                 raise InputError(
                     f"{path}: cannot be read as an open batch ({error}); remove the file to give the batch up"
                 ) from error
-        return sorted(found, key=lambda batch: (batch.began, batch.name))
+        return sorted(batches, key=lambda batch: (batch.began, batch.name))
 
     def sweep(self) -> None:
         """Removes files of batches that are not open, which a killed run may have left."""

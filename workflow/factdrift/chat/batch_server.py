@@ -133,12 +133,12 @@ class BatchServer:
             except (openai.OpenAIError, ValueError, RecursionError) as error:
                 failure = judge(error)
             self._noted()
-            said = self.redactor.text(failure.error)
+            text = self.redactor.text(failure.error)
             if failure.kind != "again":
                 raise InputError(
-                    f"{where}: {said}. Nothing is lost: run the same command again when that is fixed"
+                    f"{where}: {text}. Nothing is lost: run the same command again when that is fixed"
                 )
-            retries.failed(TransientError(said, failure.after))
+            retries.failed(TransientError(text, failure.after))
 
 
 Made = TypeVar("Made", Batch, FileObject)

@@ -59,10 +59,10 @@ def import_store(table: Path, folder: Path) -> tuple[int, int]:
         def fresh() -> Iterator[Row]:
             nonlocal read, new
             for rows in _read(table):
-                held = store.rows(row["key"] for row in rows)
+                kept = store.rows(row["key"] for row in rows)
                 read += len(rows)
                 for row in rows:
-                    there = held.get(row["key"])
+                    there = kept.get(row["key"])
                     if there is None or (there["status"] == FAILED and row["status"] == ANSWERED):
                         new += 1
                         yield row | {"source": "import"}

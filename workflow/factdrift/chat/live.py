@@ -31,24 +31,24 @@ UNCLEAR = 5
 
 
 def ask_live(
-    requests: Iterator[Request], chat: Chat, key: str, store: Store, budget: Budget, found: Survey
+    requests: Iterator[Request], chat: Chat, key: str, store: Store, budget: Budget, wanted: Survey
 ) -> Tally:
     """Asks the requests, and stores answers and failures.
 
-    `found` is what `survey` says of the requests. Raises InputError if the server refuses all requests or
+    `wanted` is what `survey` says of the requests. Raises InputError if the server refuses all requests or
     asks for a longer wait than `patience`, if the budget is exhausted, or after a signal; it then waits for
     the requests under way, and all answers are kept.
     """
-    live = _Live(chat, key, store, budget, found)
+    live = _Live(chat, key, store, budget, wanted)
     asyncio.run(live.run(requests))
     live.tally.say()
     return live.tally
 
 
 class _Live:
-    def __init__(self, chat: Chat, key: str, store: Store, budget: Budget, found: Survey) -> None:
-        self._chat, self._key, self._store, self._budget, self._found = chat, key, store, budget, found
-        self.tally = Tally(found, budget)
+    def __init__(self, chat: Chat, key: str, store: Store, budget: Budget, wanted: Survey) -> None:
+        self._chat, self._key, self._store, self._budget, self._found = chat, key, store, budget, wanted
+        self.tally = Tally(wanted, budget)
         self._under_way = 0
         self._unclear = self._given_up_in_a_row = 0
         self._why: Exception | None = None

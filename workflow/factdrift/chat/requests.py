@@ -107,7 +107,7 @@ def check_names(path: Path) -> int:
         names = file.read(columns=["request"])["request"]
     if names.null_count or pc.count_distinct(names).as_py() < len(names):
         counts = pc.value_counts(names).to_pylist()
-        twice = next(each["values"] for each in counts if each["counts"] > 1 or each["values"] is None)
+        twice = next(count["values"] for count in counts if count["counts"] > 1 or count["values"] is None)
         raise InputError(f"{path}: the request {twice!r} occurs more than once; names must be unique")
     return len(names)
 

@@ -59,68 +59,70 @@ def survey(path: Path, model: str, store: Store) -> Survey:
 
     Raises InputError if the table or a body cannot be used.
     """
-    found = Survey(check_names(path))
+    wanted = Survey(check_names(path))
     seen: set[bytes] = set()
     for batch in read_requests(path, model):
         fresh = list(_unseen(batch, seen))
         keys = [request.key for request in fresh]
         stored = store.rows(keys, ["status"])
         for source, tokens in ({} if store.reading else store.charged(keys)).items():
-            paid = found.paid.setdefault(source, [0, 0])
+            paid = wanted.paid.setdefault(source, [0, 0])
             paid[:] = paid[0] + tokens[0], paid[1] + tokens[1]
         for request in fresh:
             row = stored.get(request.key)
             if row and row["status"] == ANSWERED:
-                found.answered += 1
+                wanted.answered += 1
                 continue
             if row:
-                found.failed += 1
+                wanted.failed += 1
             else:
-                found.never_asked += 1
-                if len(found.examples) < _SHOWN:
-                    found.examples.append(request.name)
-            found.add(request)
-    return found
+                wanted.never_asked += 1
+                if len(wanted.examples) < _SHOWN:
+                    wanted.examples.append(request.name)
+            wanted.add(request)
+    return wanted
 
 
 def pending(path: Path, model: str, store: Store) -> Iterator[Request]:
     """The requests without an answer in the order of the table, each body once."""
-    seen: set[bytes] = set()
+    keys: set[bytes] = set()
     for batch in read_requests(path, model):
         answered = store.answered(request.key for request in batch)
-        yield from (request for request in _unseen(batch, seen) if request.key not in answered)
+        yield from (request for request in _unseen(batch, keys) if request.key not in answered)
 
 
-def _unseen(requests: Iterable[Request], seen: set[bytes]) -> Iterator[Request]:
+def _unseen(requests: Iterable[Request], keys: set[bytes]) -> Iterator[Request]:
     for request in requests:
         digest = bytes.fromhex(request.key)
-        if digest not in seen:
-            seen.add(digest)
+        if digest not in keys:
+            keys.add(digest)
             yield request
 
 
-def budget_for(found: Survey, chat: Chat, price: Price | None, store: Store) -> Budget:
+def budget_for(wanted: Survey, chat: Chat, price: Price | None, store: Store) -> Budget:
     """Prints how much is to be asked and what it will cost; returns the budget.
 
     Raises InputError if that is more than `max_usd`, or if `max_usd` is needed and not set.
     """
     batch = chat.mode == "batch"
-    spent = sum(Budget(price, None, source == "batch").cost(*tokens) for source, tokens in found.paid.items())
+    spent = sum(
+        Budget(price, None, source == "batch").cost(*tokens) for source, tokens in wanted.paid.items()
+    )
     budget = Budget(price, chat.max_usd, batch, spent)
     usage = store.usage(chat.model)
     known = usage.answers >= _ENOUGH
     if known:
-        prompts = found.size * usage.prompt_tokens / usage.size
-        answers = found.missing * usage.completion_tokens / usage.answers
+        prompts = wanted.size * usage.prompt_tokens / usage.size
+        answers = wanted.missing * usage.completion_tokens / usage.answers
     else:
-        prompts, answers = usual_tokens(found.size), float(found.answer_tokens)
+        prompts, answers = usual_tokens(wanted.size), float(wanted.answer_tokens)
     how = "about" if known else "at most"
     basis = f"estimated from {usage.answers:,} stored answers" if known else "their limit"
-    unlimited = "" if known or not found.unlimited else ", and those without a limit"
-    again = f", {found.failed:,} of them again" if found.failed else ""
+    unlimited = "" if known or not wanted.unlimited else ", and those without a limit"
+    again = f", {wanted.failed:,} of them again" if wanted.failed else ""
     say(
-        f"{found.rows:,} requests to {chat.model} at {chat.server}: {found.answered:,} answered in "
-        f"{store.folder}, {found.missing:,} to ask{again}"
+        f"{wanted.rows:,} requests to {chat.model} at {chat.server}: {wanted.answered:,} answered in "
+        f"{store.folder}, {wanted.missing:,} to ask{again}"
     )
     say(f"about {prompts:,.0f} tokens of prompts, {how} {answers:,.0f} of answers ({basis}){unlimited}")
     if price is None:
@@ -128,34 +130,34 @@ def budget_for(found: Survey, chat: Chat, price: Price | None, store: Store) -> 
     cost = budget.cost(prompts, answers)
     half = f" by the Batch API ({price.batch:.0%} of the price)" if batch else ""
     before = f", after {spent:.4f} USD that earlier runs have spent" if spent else ""
-    said = f"{how} {cost:.4f} USD{half}{before}"
+    text = f"{how} {cost:.4f} USD{half}{before}"
     if budget.limit is None:
         raise InputError(
-            f"asking {chat.model} will cost {said}; set chat.max_usd to what it may cost in all. Nothing was "
+            f"asking {chat.model} will cost {text}; set chat.max_usd to what it may cost in all. Nothing was "
             "sent"
         )
     if spent + cost > budget.limit:
         raise InputError(
-            f"asking {chat.model} will cost {said}, more than chat.max_usd ({budget.limit} USD); raise it or "
+            f"asking {chat.model} will cost {text}, more than chat.max_usd ({budget.limit} USD); raise it or "
             "ask fewer requests. Nothing was sent"
         )
-    if found.unlimited is not None:
+    if wanted.unlimited is not None:
         raise InputError(
-            f"the request {found.unlimited!r} does not limit its answer (max_completion_tokens), so that "
+            f"the request {wanted.unlimited!r} does not limit its answer (max_completion_tokens), so that "
             "chat.max_usd cannot be kept to. Nothing was sent"
         )
-    say(f"{said}; chat.max_usd is {budget.limit} USD")
+    say(f"{text}; chat.max_usd is {budget.limit} USD")
     return budget
 
 
 class Tally:
     """Counts answers, failures and errors of a run, and prints them every few seconds."""
 
-    def __init__(self, found: Survey, budget: Budget) -> None:
+    def __init__(self, wanted: Survey, budget: Budget) -> None:
         self.answered = self.failed = self.errors = 0
-        self.before = found.answered
+        self.before = wanted.answered
         self._budget = budget
-        self._progress = Progress("chat", found.missing, "requests")
+        self._progress = Progress("chat", wanted.missing, "requests")
 
     def error(self) -> None:
         """Counts a failed try."""

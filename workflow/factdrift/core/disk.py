@@ -40,7 +40,7 @@ def full(error: BaseException) -> str:
 
 def _written(error: BaseException) -> Path:
     """The file that could not be written; the folder for temporary files where a query spilled."""
-    said = re.search(r'Could not write file \\*"(.*?)\\*"', str(error))
+    match = re.search(r'Could not write file \\*"(.*?)\\*"', str(error))
     spilled = "max_temp_directory_size" in str(error)
-    named = said[1] if said else getattr(error, "filename2", None) or getattr(error, "filename", None)
+    named = match[1] if match else getattr(error, "filename2", None) or getattr(error, "filename", None)
     return Path(tempfile.gettempdir() if spilled or not named else named).resolve()

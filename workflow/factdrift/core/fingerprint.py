@@ -21,7 +21,7 @@ _UNCOUNTED = {"factdrift.core.jobs"}
 
 
 class _Statement(NamedTuple):
-    """What counts of a statement at the top of a module."""
+    """The part of a top-level statement that the fingerprint covers."""
 
     defines: frozenset[str]
     """The function, the class or the variables that it defines."""
@@ -59,13 +59,13 @@ def closure(name: str) -> frozenset[str]:
 
     Imports inside functions count; those for type checkers only do not.
     """
-    found, waiting = set[str](), [name]
+    modules, waiting = set[str](), [name]
     while waiting:
         module = waiting.pop()
-        if module not in found:
-            found.add(module)
+        if module not in modules:
+            modules.add(module)
             waiting += _imported(module)
-    return frozenset(found)
+    return frozenset(modules)
 
 
 @cache

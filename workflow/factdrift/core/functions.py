@@ -15,23 +15,23 @@ from typing import Any
 from factdrift.core.errors import InputError
 
 
-def split_function(given: str, key: str) -> tuple[Path, str] | None:
-    """The file and the function that `PATH.py:FUNCTION` names; None if `given` has not this form.
+def split_function(text: str, key: str) -> tuple[Path, str] | None:
+    """The file and the function that `PATH.py:FUNCTION` names; None if `text` has not this form.
 
     `key`: the key of the configuration, for messages. Raises InputError if the file does not exist, or its
     name or the function's cannot be part of a path.
     """
-    name, separator, function = given.rpartition(":")
+    name, separator, function = text.rpartition(":")
     path = Path(name)
     if not separator or path.suffix != ".py":
         return None
     if not path.is_file():
-        raise InputError(f"{key}: {given}: there is no file {path}; write PATH.py:FUNCTION")
+        raise InputError(f"{key}: {text}: there is no file {path}; write PATH.py:FUNCTION")
     if not function.isidentifier():
-        raise InputError(f"{key}: {given}: {function!r} is no name of a function; write PATH.py:FUNCTION")
+        raise InputError(f"{key}: {text}: {function!r} is no name of a function; write PATH.py:FUNCTION")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", path.stem) or not function.isascii():
         raise InputError(
-            f"{key}: {given}: results are named after file and function; use letters, digits, `_` and `-` in "
+            f"{key}: {text}: results are named after file and function; use letters, digits, `_` and `-` in "
             "both, and begin with a letter"
         )
     return path, function
@@ -52,7 +52,7 @@ def code_files(path: Path, module: str = "") -> list[Path]:
     """
     package = module.split(".")[:-1]
     root = path.parents[len(package)]
-    found, waiting = [path], [(path, package)]
+    files, waiting = [path], [(path, package)]
     while waiting:
         file, inside = waiting.pop()
         for name in _imported(file, inside):
@@ -66,10 +66,10 @@ def code_files(path: Path, module: str = "") -> list[Path]:
                     (place / "__init__.py", parts[:depth]),
                     (place.with_suffix(".py"), parts[: depth - 1]),
                 ):
-                    if other.is_file() and other not in found:
-                        found.append(other)
+                    if other.is_file() and other not in files:
+                        files.append(other)
                         waiting.append((other, its))
-    return [path, *sorted(found[1:])]
+    return [path, *sorted(files[1:])]
 
 
 def _imported(file: Path, package: Sequence[str]) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _imported(file: Path, package: Sequence[str]) -> Iterator[str]:
 def code_digest(files: Sequence[Path]) -> str:
     """SHA-256 of a file, or over the digests of several, in hexadecimal digits."""
     digests = [hashlib.sha256(path.read_bytes()) for path in files]
-    one = digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(each.digest() for each in digests))
+    one = digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(digest.digest() for digest in digests))
     return one.hexdigest()
 
 
@@ -118,15 +118,15 @@ def read_function(path: Path, function: str, key: str) -> Callable[..., Any]:
 def named_function(package: str, name: str) -> Callable[..., Any]:
     """The function MODULE.FUNCTION of a package, as the record of a method or locator names it."""
     module, _, function = name.rpartition(".")
-    found: Callable[..., Any] = getattr(importlib.import_module(f"{package}.{module}"), function)
-    return found
+    named: Callable[..., Any] = getattr(importlib.import_module(f"{package}.{module}"), function)
+    return named
 
 
 def function_of(module: Any, function: str, where: str, key: str) -> Callable[..., Any]:
     """A function of an imported module; raises InputError with the names of its functions if it has none."""
-    found = getattr(module, function, None)
-    if not callable(found):
+    named = getattr(module, function, None)
+    if not callable(named):
         names = ", ".join(name for name, value in vars(module).items() if inspect.isfunction(value))
         raise InputError(f"{key}: {where} has no function {function}; it has {names or 'none'}")
-    called: Callable[..., Any] = found
+    called: Callable[..., Any] = named
     return called

@@ -29,6 +29,7 @@ import datetime
 import inspect
 import types
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import (
@@ -46,6 +47,7 @@ from typing import (
 )
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import utf8_lines
 from factdrift.core.keys import (
     check_value,
     default_of,
@@ -92,6 +94,9 @@ Place = Annotated[Path, Role("params")]
 """A path that is no input: a folder that the command keeps for itself, a name that is not read."""
 Places = Annotated[tuple[Path, ...], Role("params")]
 Paths = tuple[Path, ...]
+LIST_OF_FILES = ".files"
+"""The ending of a file that lists the files beside it, a name a line; by hand it stands for these. Lines that
+begin with # are comments."""
 
 JOBS: dict[str, type[Job]] = {}
 """Command -> its record, of all stages whose modules are imported."""
@@ -122,7 +127,7 @@ class Job(ABC):
 
     @abstractmethod
     def run(self) -> str | None:
-        """Does the work; what it returns is printed. Raises InputError for what the user can mend."""
+        """Does the work; what it returns is printed. Raises InputError for what the user can fix."""
 
 
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -169,11 +174,11 @@ def fields(job: Any) -> tuple[Field, ...]:
     hints = get_type_hints(job, include_extras=True)
     return tuple(
         _field(
-            each.name,
-            hints[each.name],
-            each.default if each.default_factory is dataclasses.MISSING else each.default_factory(),
+            field.name,
+            hints[field.name],
+            field.default if field.default_factory is dataclasses.MISSING else field.default_factory(),
         )
-        for each in dataclasses.fields(job)
+        for field in dataclasses.fields(job)
     )
 
 
@@ -224,16 +229,20 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verb.set_defaults(job=job)
-    actions = [(each, _add_flag(verb, each)) for each in fields(job)]
+    actions = [(declared, _add_flag(verb, declared)) for declared in fields(job)]
     format_help = verb.format_help
 
     def with_keys() -> str:
         # Only now, because reading the schema takes longer than many commands.
-        for each, action in actions:
-            if each.key and not is_struct(each.kind):
-                action.help = " ".join(filter(None, [each.help, description_of(each.key)])).replace("%", "%%")
-        structs = [each for each in fields(job) if is_struct(each.kind)]
-        verb.epilog = "\n".join(listing(each.kind, each.key, each.option) for each in structs)
+        for declared, action in actions:
+            if declared.key and not is_struct(declared.kind):
+                action.help = " ".join(filter(None, [declared.help, description_of(declared.key)])).replace(
+                    "%", "%%"
+                )
+        structs = [declared for declared in fields(job) if is_struct(declared.kind)]
+        verb.epilog = "\n".join(
+            listing(declared.kind, declared.key, declared.option, declared.only) for declared in structs
+        )
         return format_help()
 
     verb.format_help = with_keys  # type: ignore[method-assign]
@@ -251,44 +260,44 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
 def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
     short = field.flag.short or ("-o" if field.name == "output" else "")
     names = [field.name] if field.flag.by_place else [*filter(None, [short]), field.option]
-    more: dict[str, Any] = {"default": None, "help": _help(field)}
+    options: dict[str, Any] = {"default": None, "help": _help(field)}
     if field.flag.metavar:
         words = field.flag.metavar.split()
-        more["metavar"] = tuple(words) if len(words) > 1 else words[0]
+        options["metavar"] = tuple(words) if len(words) > 1 else words[0]
     if not field.flag.by_place:
-        more |= {"dest": field.name, "required": field.required}
+        options |= {"dest": field.name, "required": field.required}
     if is_named_tuple(field.kind):
         parts = field.kind._fields
-        more |= {"nargs": len(parts), "type": Path if _paths(field.kind) else str}
-        more.setdefault("metavar", tuple(part.upper() for part in parts))
+        options |= {"nargs": len(parts), "type": Path if _paths(field.kind) else str}
+        options.setdefault("metavar", tuple(part.upper() for part in parts))
     elif field.is_json:
-        more.setdefault("metavar", "JSON")
-        more["help"] = more["help"] or (
+        options.setdefault("metavar", "JSON")
+        options["help"] = options["help"] or (
             "settings as a JSON object, or @FILE that holds one; keys that are left out have their defaults"
         )
     elif field.kind is bool:
-        more |= {"type": _truth, "metavar": "True|False"}
+        options |= {"type": _truth, "metavar": "True|False"}
     else:
         inner = get_args(field.kind)[0] if field.many else field.kind
-        more |= _reader(inner)
+        options |= _reader(inner)
         if inner is datetime.date and not field.flag.by_place:
-            more.setdefault("metavar", "YYYY-MM-DD")
+            options.setdefault("metavar", "YYYY-MM-DD")
         if field.many:
-            more |= {"nargs": "+" if field.required else "*"}
+            options |= {"nargs": "+" if field.required else "*"}
             if not field.flag.by_place:
-                more["action"] = "extend"
+                options["action"] = "extend"
         elif field.flag.by_place and not field.required:
-            more["nargs"] = "?"
-        if not field.required and not field.many and inner is not str and "type" in more:
-            more["type"] = _or_nothing(more["type"])
-    return verb.add_argument(*names, **more)
+            options["nargs"] = "?"
+        if not field.required and not field.many and inner is not str and "type" in options:
+            options["type"] = _or_nothing(options["type"])
+    return verb.add_argument(*names, **options)
 
 
 def _help(field: Field) -> str | None:
     """The help of a flag with its default, if it has one; that of a key comes from the schema."""
     values = field.default if isinstance(field.default, tuple) else (field.default,)
-    said = " ".join(str(value) for value in values if value not in (dataclasses.MISSING, None, False))
-    shown = f"[default: {said}]" if said else ""
+    default = " ".join(str(value) for value in values if value not in (dataclasses.MISSING, None, False))
+    shown = f"[default: {default}]" if default else ""
     return f"{field.help} {shown}".strip().replace("%", "%%") or None
 
 
@@ -331,24 +340,37 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
     """
     values: dict[str, Any] = {}
     for field in fields(job):
-        given = getattr(options, field.name)
+        value = getattr(options, field.name)
         if field.is_json and is_struct(field.kind):
-            values[field.name] = read_settings(given or "{}", field.kind, field.key, field.option)
-        elif given is None or (given == "" and field.optional):
+            values[field.name] = read_settings(value or "{}", field.kind, field.key, field.option)
+        elif value is None or (value == "" and field.optional):
             values[field.name] = _default(field)
         elif field.is_json:
-            values[field.name] = read_json(given, field.option)
+            values[field.name] = read_json(value, field.option)
             if not isinstance(values[field.name], dict):
-                raise InputError(f'{field.option}: {given!r} is no JSON object such as {{"layer": 3}}')
+                raise InputError(f'{field.option}: {value!r} is no JSON object such as {{"layer": 3}}')
         elif is_named_tuple(field.kind):
-            values[field.name] = field.kind(*given)
+            values[field.name] = field.kind(*value)
         else:
-            values[field.name] = tuple(given) if field.many else given
+            values[field.name] = tuple(_listed(value)) if field.many else value
         if field.key and not is_struct(field.kind):
             check_value(field.key, values[field.name], field.option)
             if values[field.name] == "variant":
                 values[field.name] = switches({field.key: "variant", "variant": values["variant"]})[field.key]
     return job(**values)
+
+
+def _listed(values: Iterable[Any]) -> Iterator[Any]:
+    """The values of a flag; in the place of a list of files (LIST_OF_FILES) the files that it names."""
+    for value in values:
+        if isinstance(value, Path) and value.suffix == LIST_OF_FILES:
+            try:
+                names = (line for line in utf8_lines(value) if not line.startswith("#"))
+                yield from (value.parent / name for name in names)
+            except OSError as error:
+                raise InputError(f"{value}: {error.strerror}; it lists files, a name a line") from None
+        else:
+            yield value
 
 
 def _default(field: Field) -> Any:

@@ -10,7 +10,7 @@ Values must be within the limits that the schema sets.
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_yaml
 from factdrift.core.paths import SCHEMA
 from factdrift.core.switches import switches
-from factdrift.core.yaml_files import read_yaml
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
 
@@ -32,11 +32,11 @@ def read_settings(text: str, kind: type[Settings], part: str, option: str = "--s
     file or the key if it is not valid.
     """
     source = text[1:] if text.startswith("@") else option
-    given = read_json(text, option)
-    if not isinstance(given, dict):
-        raise InputError(f"{source}: {type(given).__name__} where an object such as {{}} is wanted")
+    keys = read_json(text, option)
+    if not isinstance(keys, dict):
+        raise InputError(f"{source}: {type(keys).__name__} where an object such as {{}} is wanted")
     try:
-        settings = msgspec.convert(_with_defaults(given, kind, part), kind)
+        settings = msgspec.convert(_with_defaults(keys, kind, part), kind)
         _check_limits(settings, part)
     except ValueError as error:
         raise InputError(
@@ -67,8 +67,8 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number that JSON has")
 
 
-def _with_defaults(given: dict[str, Any], kind: type[msgspec.Struct], part: str) -> dict[str, Any]:
-    described, filled = _described(part), dict(given)
+def _with_defaults(keys: dict[str, Any], kind: type[msgspec.Struct], part: str) -> dict[str, Any]:
+    described, filled = _described(part), dict(keys)
     for field in msgspec.structs.fields(kind):
         name = field.encode_name
         if is_struct(field.type):
@@ -170,15 +170,20 @@ def _place(part: str) -> str:
     return f"'{part}' in the configuration" if part else "the configuration"
 
 
-def listing(kind: type[msgspec.Struct], part: str, option: str = "--settings") -> str:
-    """The keys of an option's settings, a line or more a key: name, type, description, default."""
-    return "\n".join([f"keys of {option} ({_place(part)}):", *_keys(kind, part)])
+def listing(kind: type[msgspec.Struct], part: str, option: str = "--settings", only: str = "") -> str:
+    """The keys of an option's settings, a line or more a key: name, type, description, default.
+
+    `only`: as for `settings_of`.
+    """
+    return "\n".join([f"keys of {option} ({_place(part)}):", *_keys(kind, part, only=only.split())])
 
 
-def _keys(kind: type[msgspec.Struct], part: str, prefix: str = "") -> Iterator[str]:
-    """The lines of every key; `prefix` stands before the names of a nested struct's keys."""
+def _keys(kind: type[msgspec.Struct], part: str, prefix: str = "", only: Sequence[str] = ()) -> Iterator[str]:
+    """The lines of every key; `prefix` comes before the names of a nested struct's keys."""
     described = _described(part)
     for field in msgspec.structs.fields(kind):
+        if only and field.encode_name not in only:
+            continue
         if is_struct(field.type):
             yield from _keys(field.type, f"{part}.{field.encode_name}", f"{prefix}{field.encode_name}.")
             continue

@@ -29,9 +29,9 @@ def public(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def _public(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _public(each) for key, each in value.items() if key not in _PRIVATE}
+        return {key: _public(entry) for key, entry in value.items() if key not in _PRIVATE}
     if isinstance(value, list):
-        return [_public(each) for each in value]
+        return [_public(entry) for entry in value]
     if isinstance(value, str) and value.startswith(("/", "~")):
         return Path(value).name
     return value

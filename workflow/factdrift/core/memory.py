@@ -38,13 +38,13 @@ def is_exhausted(error: BaseException | None) -> bool:
 
 def exhausted(error: BaseException) -> str:
     """The message about exhausted memory: what failed, the limit of this process, what to do."""
-    said = str(error).strip().partition("\n")[0][:200]
+    message = str(error).strip().partition("\n")[0][:200]
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     limited = ""
     if limit != resource.RLIM_INFINITY:
         limited = f"; this process may use {limit / 1e6:,.0f} MB of address space (ulimit -v)"
     return (
-        f"the memory is exhausted ({said or type(error).__name__}{limited}). Run fewer jobs at once "
+        f"the memory is exhausted ({message or type(error).__name__}{limited}). Run fewer jobs at once "
         "(snakemake --cores 1, or --resources mem_mb=N for N MB in all), raise the limit, or take a machine "
         "with more memory. Everything finished before is kept: the same command goes on from there"
     )

@@ -35,13 +35,13 @@ def private_folder(name: str) -> Path:
     folder = Path(tempfile.gettempdir()) / f"factdrift-{name}-{os.getuid()}"
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    held = folder.lstat()
-    if not stat.S_ISDIR(held.st_mode) or held.st_uid != os.getuid():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise InputError(
             f"{folder}: is not a folder of this user's, which the locks need; remove it, or let TMPDIR name "
             "a folder of your own"
         )
-    if stat.S_IMODE(held.st_mode) & 0o077:
+    if stat.S_IMODE(status.st_mode) & 0o077:
         raise InputError(f"{folder}: others can enter it; run `chmod 700 {folder}`")
     return folder
 

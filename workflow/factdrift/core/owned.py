@@ -41,8 +41,8 @@ def unfinished(path: Path) -> Path:
 
 def writer_of_name(name: str) -> tuple[str, int] | None:
     """Machine and process that write an unfinished file of this name; None for any other name."""
-    found = _UNFINISHED.fullmatch(name)
-    return (found[1], int(found[2])) if found else None
+    match = _UNFINISHED.fullmatch(name)
+    return (match[1], int(match[2])) if match else None
 
 
 @contextlib.contextmanager
@@ -93,16 +93,16 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 def list_files(folder: Path, files: Iterable[Path] | None = None) -> None:
     """Writes the list of a folder: of all files in it, at any depth, or of `files`."""
-    found = sorted(path for path in (_files(folder) if files is None else files) if path.name != LIST)
-    rows = [[path.relative_to(folder).as_posix(), path.lstat().st_size] for path in found]
+    listed = sorted(path for path in (_files(folder) if files is None else files) if path.name != LIST)
+    rows = [[path.relative_to(folder).as_posix(), path.lstat().st_size] for path in listed]
     text = "".join(f"{json.dumps(row, ensure_ascii=True)}\n" for row in rows)
     (folder / LIST).write_text(text, encoding="ascii")
 
 
 def is_own(path: Path) -> bool:
     """Whether a file is as the list of its folder says."""
-    held = _listed(path.parent)
-    return path in held and held[path] in (None, path.lstat().st_size)
+    listed = _listed(path.parent)
+    return path in listed and listed[path] in (None, path.lstat().st_size)
 
 
 def check_folder(folder: Path, also: Sequence[str] = ()) -> None:
@@ -115,9 +115,9 @@ def check_folder(folder: Path, also: Sequence[str] = ()) -> None:
         return
     if not folder.is_dir():
         raise InputError(f"{folder}: is a file; name a folder")
-    held = _listed(folder)
+    listed = _listed(folder)
     for path in sorted(_files(folder)):
-        if path.is_symlink() or not _is_ours(path, folder, held, also):
+        if path.is_symlink() or not _is_ours(path, folder, listed, also):
             raise InputError(
                 f"{folder}: {path.relative_to(folder)} in it was not written there by factdrift, or has "
                 "changed since, so the folder is not replaced; name another folder, or move the file away"
@@ -157,15 +157,15 @@ def claim(folder: Path, names: Iterable[str]) -> None:
     Raises InputError if one of them exists and was not listed before.
     """
     names = [*names]
-    held = _listed(folder)
+    listed = _listed(folder)
     for name in names:
-        if os.path.lexists(folder / name) and folder / name not in held:
+        if os.path.lexists(folder / name) and folder / name not in listed:
             raise InputError(
                 f"{folder / name}: was not written by this command, so it is not replaced; name another "
                 "folder, or move the file away"
             )
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [[name, None] for name in names if folder / name not in held]
+    rows = [[name, None] for name in names if folder / name not in listed]
     with (folder / LIST).open("a", encoding="ascii") as file:
         file.write("".join(f"{json.dumps(row)}\n" for row in rows))
 
@@ -203,25 +203,25 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _listed(folder: Path) -> dict[Path, int | None]:
     """The files, with their sizes, that the lists in a folder and in those below it name."""
-    found: dict[Path, int | None] = {}
+    listed: dict[Path, int | None] = {}
     for path in _files(folder):
         if path.name != LIST or path.is_symlink():
             continue
         for line in path.read_bytes().splitlines():
             with contextlib.suppress(ValueError, TypeError):
                 name, size = json.loads(line)
-                found[path.parent / name] = size
-    return found
+                listed[path.parent / name] = size
+    return listed
 
 
-def _is_ours(path: Path, folder: Path, held: dict[Path, int | None], also: Sequence[str]) -> bool:
-    if path in held:
-        return held[path] in (None, path.lstat().st_size)
+def _is_ours(path: Path, folder: Path, listed: dict[Path, int | None], also: Sequence[str]) -> bool:
+    if path in listed:
+        return listed[path] in (None, path.lstat().st_size)
     if path.name in (LIST, _SNAKEMAKE) or writer_of_name(path.name):
         return True
     inside = path.relative_to(folder)
     if any(writer_of_name(part) for part in inside.parts[:-1]):
         return True  # of a folder that a killed job has left unfinished
     if path.parent.name == "__pycache__" and path.suffix == ".pyc":  # Python's, of a module that is listed
-        return path.parent.parent / f"{path.name.partition('.')[0]}.py" in held
+        return path.parent.parent / f"{path.name.partition('.')[0]}.py" in listed
     return any(fnmatch.fnmatchcase(inside.as_posix(), pattern) for pattern in also)

@@ -76,10 +76,10 @@ def products() -> tuple[Product, ...]:
 
 def product_of(name: str) -> Product:
     """The entry of a name below results/. Raises InputError if there is none."""
-    found = next((each for each in products() if re.fullmatch(each.pattern, name)), None)
-    if found is None:
+    match = next((product for product in products() if re.fullmatch(product.pattern, name)), None)
+    if match is None:
         raise InputError(f"{PRODUCTS}: has no product {name}; add an entry")
-    return found
+    return match
 
 
 def names_for(target: str) -> list[str]:
@@ -106,4 +106,4 @@ def _alternatives(text: str) -> list[str]:
     """`a{b,c}` as `ab` and `ac`; a text without braces as it is."""
     before, _, rest = text.partition("{")
     inside, _, after = rest.partition("}")
-    return [f"{before}{each}{after}" for each in inside.split(",")]
+    return [f"{before}{part}{after}" for part in inside.split(",")]

@@ -106,10 +106,10 @@ _LINE = re.compile(
 
 def read_line(line: str) -> Said | None:
     """Parses a line that `Progress.say` printed; None for any other line."""
-    found = _LINE.match(line)
-    if not found:
+    match = _LINE.match(line)
+    if not match:
         return None
-    amounts = {found["unit"]: float(found["done"].replace(",", ""))}
-    if found["beside"]:
-        amounts[found["beside"]] = float(found["done_beside"].replace(",", ""))
-    return Said(found["what"], amounts, int(found["share"]) / 100 if found["share"] else None)
+    amounts = {match["unit"]: float(match["done"].replace(",", ""))}
+    if match["beside"]:
+        amounts[match["beside"]] = float(match["done_beside"].replace(",", ""))
+    return Said(match["what"], amounts, int(match["share"]) / 100 if match["share"] else None)

@@ -57,7 +57,7 @@ class Redactor:
 
 
 def _written(letter: str) -> str:
-    """A pattern of a letter as it stands or as JSON, an address (also one in another) or HTML write it."""
+    """A pattern of a letter as it is or as JSON, an address (also one in another) or HTML write it."""
     number = ord(letter)
     forms = [
         re.escape(letter),

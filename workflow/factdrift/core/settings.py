@@ -19,10 +19,9 @@ from typing import Any, TypeAlias
 
 from factdrift.core.addresses import check_addresses, is_url, texts
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_yaml, utf8_lines
 from factdrift.core.paths import SCHEMA
 from factdrift.core.switches import switches
-from factdrift.core.text_files import utf8_lines
-from factdrift.core.yaml_files import read_yaml
 
 _PERIOD = ("window_start", "change_start", "change_end", "immutable_from", "immutable_until")
 """The keys of `tempripple` that are dates."""
@@ -162,19 +161,19 @@ def month_files(directory: Path, day: datetime.date, months: int) -> list[Path]:
     A month is a table that `factdrift pageviews download` wrote, 2022-03.parquet, or the file as published,
     pageviews-202203-user.bz2.
     """
-    found, missing = [], []
+    files, missing = [], []
     for month in months_before(day, months):
         published = directory / f"pageviews-{month.replace('-', '')}-user.bz2"
         table = directory / f"{month}.parquet"
-        found.append(table if table.is_file() else published)
-        if not found[-1].is_file():
+        files.append(table if table.is_file() else published)
+        if not files[-1].is_file():
             missing.append(published.name)
     if missing:
         raise InputError(
             f"{directory}: page views of {len(missing)} months are missing: {', '.join(missing)}; put them "
             "there, or set 'pageviews: none' to use the number of sitelinks"
         )
-    return found
+    return files
 
 
 def read_ids(path: Path, key: str, kinds: str = "Q") -> list[str]:
@@ -186,16 +185,16 @@ def read_ids(path: Path, key: str, kinds: str = "Q") -> list[str]:
     wanted, example = {"Q": ("item id", "Q30"), "QP": ("id", "Q30 or P6")}[kinds]
     if not path.is_file():
         raise InputError(f"{key}: the file {path} is missing; correct the key in the configuration")
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for line, text in enumerate(utf8_lines(path), start=1):
         name = text.partition("#")[0].strip()
         if name:
             if not re.fullmatch(f"[{kinds}][1-9][0-9]*", name):
                 raise InputError(f"{path}, line {line}: {name!r} is no {wanted} such as {example}")
-            found[name] = None
-    if not found:
+            ids[name] = None
+    if not ids:
         raise InputError(f"{path}: no {wanted} in it; write one a line, such as {example}")
-    return list(found)
+    return list(ids)
 
 
 def scope(config: dict[str, Any]) -> str:
@@ -233,8 +232,8 @@ def _complete(schema: dict[str, Any], config: dict[str, Any]) -> None:
 def _check_keys(value: Any, above: str = "") -> None:
     """Raises InputError for the first key, at any depth, that YAML read as something else than text."""
     if isinstance(value, list):
-        for each in value:
-            _check_keys(each, above)
+        for part in value:
+            _check_keys(part, above)
     elif isinstance(value, dict):
         for key, inner in value.items():
             if not isinstance(key, str):
@@ -313,12 +312,12 @@ def _add_methods(schema: dict[str, Any], config: dict[str, Any], keys_of_methods
     Raises InputError as `keys_of_methods`, or if another key of the configuration has the name of a method.
     """
     methods = config.get("methods", [])
-    if not isinstance(methods, list) or not all(isinstance(each, str) for each in methods):
+    if not isinstance(methods, list) or not all(isinstance(method, str) for method in methods):
         methods = []  # the schema says what is wrong
-    for name, given in keys_of_methods(methods).items():
+    for name, keys in keys_of_methods(methods).items():
         if name in schema["properties"]:
             raise InputError(
-                f"methods: {given} would be called {name}, which is a key of the configuration; "
+                f"methods: {keys} would be called {name}, which is a key of the configuration; "
                 "rename the file or function"
             )
         schema["properties"][name] = {"type": "object", "default": {}}
@@ -451,9 +450,9 @@ def _fill_defaults(schema: dict[str, Any], value: dict[str, Any]) -> None:
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     """The known key that is most like an unknown one, as a question; empty if none is."""
-    folded = {each.replace("_", "").lower(): each for each in known}
-    found = difflib.get_close_matches(name.replace("_", "").replace("-", "").lower(), folded, 1)
-    return f" (did you mean {folded[found[0]]}?)" if found else ""
+    folded = {key.replace("_", "").lower(): key for key in known}
+    nearest = difflib.get_close_matches(name.replace("_", "").replace("-", "").lower(), folded, 1)
+    return f" (did you mean {folded[nearest[0]]}?)" if nearest else ""
 
 
 def _explain(fault: Any, config: dict[str, Any]) -> str:

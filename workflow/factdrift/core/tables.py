@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import utf8_lines
 from factdrift.core.owned import atomic_path, scratch
 from factdrift.core.progress import Progress
-from factdrift.core.text_files import utf8_lines
 
 ROW_GROUP = 131_072
 _WRITER = {"compression": "zstd", "compression_level": 3, "version": "2.6", "use_dictionary": True}
@@ -49,24 +49,24 @@ def growing(
     Row groups have ROW_GROUP rows however the rows are batched, so the bytes depend on the rows only.
     `steps`, `changes`: see `parquet_writer`.
     """
-    rows = held = 0
+    rows = in_group = 0
     waiting: list[pa.RecordBatch] = []
     with parquet_writer(path, schema, steps, **changes) as writer:
 
         def add(batch: pa.RecordBatch) -> None:
-            nonlocal rows, held
+            nonlocal rows, in_group
             rows += batch.num_rows
-            while held + batch.num_rows >= ROW_GROUP:
-                waiting.append(batch.slice(0, ROW_GROUP - held))
-                batch = batch.slice(ROW_GROUP - held)
+            while in_group + batch.num_rows >= ROW_GROUP:
+                waiting.append(batch.slice(0, ROW_GROUP - in_group))
+                batch = batch.slice(ROW_GROUP - in_group)
                 writer.write_table(_whole(waiting, schema), row_group_size=ROW_GROUP)
-                held = 0
+                in_group = 0
             if batch.num_rows:
                 waiting.append(batch)
-                held += batch.num_rows
+                in_group += batch.num_rows
 
         yield add
-        if held or not rows:
+        if in_group or not rows:
             writer.write_table(_whole(waiting, schema), row_group_size=ROW_GROUP)
 
 
@@ -122,6 +122,16 @@ def database(memory_mb: int = 1000, threads: int = 1) -> Iterator[duckdb.DuckDBP
             yield connection
         finally:
             connection.close()
+
+
+def register_stream(db: duckdb.DuckDBPyConnection, name: str, rows: pa.RecordBatchReader) -> None:
+    """Registers rows that can be read once, of which a batch at a time is in memory.
+
+    From then on the right side of each join is held in memory, as it is written. DuckDB would choose the
+    stream, whose length it does not know and takes for one row: all statements of a bucket.
+    """
+    db.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+    db.register(name, rows)
 
 
 def fetched(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:

@@ -44,11 +44,11 @@ def runs_in(directory: Path) -> list[int]:
     """Ids of the Snakemake processes with this working directory, as far as this user may see them."""
     import psutil
 
-    found = []
+    runs = []
     for process in psutil.process_iter(["pid", "cmdline", "cwd"]):
         command = process.info["cmdline"] or []
         if any(Path(part).name == "snakemake" for part in command[:3]) and process.info["cwd"] == str(
             directory
         ):
-            found.append(int(process.info["pid"]))
-    return sorted(found)
+            runs.append(int(process.info["pid"]))
+    return sorted(runs)

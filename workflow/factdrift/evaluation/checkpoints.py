@@ -1,7 +1,5 @@
 """Finished batches of a job on disk, so that a killed job continues and repeats less than one batch."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -12,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.owned import atomic_path, remove_empty, remove_folder
+from factdrift.core.files import write_json
+from factdrift.core.owned import remove_empty, remove_folder
 from factdrift.core.tables import parquet_writer
 
 OWN = ("[0-9][0-9][0-9][0-9][0-9][0-9].*",)
@@ -43,8 +42,7 @@ class Parts:
         for name, table in tables.items():
             with parquet_writer(self._table(number, name), table.schema) as writer:
                 writer.write_table(table)
-        with atomic_path(self._costs(number)) as path:
-            path.write_text(json.dumps(costs), encoding="utf-8")
+        write_json(costs, self._costs(number), indent=None)
 
     def table(self, name: str, schema: pa.Schema, numbers: Sequence[int]) -> pa.Table:
         """The rows of one table over the given batches, in their order."""

@@ -1,4 +1,4 @@
-"""Jobs that tell as of which date a model answers: chains as questions, answers, the table of dates."""
+"""Jobs that estimate the date of a model: chains as questions, answers, the table of dates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ASKING = "device gpus dtype budget answer_chat_template written_tokens written_instruction written_shots"
 """The settings on which the answers depend."""
 ChatWay = Literal["letter", "written"]
-SAMPLE_DATES = ("2012-01-01", "2024-12-31")
+SAMPLE_DATES = (datetime.date(2012, 1, 1), datetime.date(2024, 12, 31))
 """The first and the last date of the stream behind the chains that ship with the package."""
 
 Rows = list[dict[str, Any]]
@@ -117,7 +117,7 @@ class Dates(Job, command="answer dates"):
     seed: Annotated[int, Key("seed")]
     output: Annotated[Output, Flag("PARQUET")]
     out_answers: Annotated[Output, "the answers of all models", Flag("PARQUET")]
-    figure: Annotated[Output, Flag("SVG|PNG")]
+    figure: Annotated[Output, Flag("SVG|PDF")]
 
     def run(self) -> str:
         import pyarrow as pa
@@ -129,7 +129,7 @@ class Dates(Job, command="answer dates"):
         from factdrift.evaluation.scores.cutoff_figure import draw
         from factdrift.evaluation.scores.cutoff_text import lines
 
-        method = Method(span_of([day.isoformat() for day in self.dates]), self.seed)
+        method = Method(span_of(self.dates), self.seed)
         whole: Rows = []
         quarters: Rows = []
         told: Rows = []
@@ -143,7 +143,7 @@ class Dates(Job, command="answer dates"):
         write_parquet(pa.Table.from_pylist(whole, TABLE), self.output)
         write_answers(told, self.out_answers)
         models = dict.fromkeys(row["model"] for row in whole)
-        draw(whole, quarters, self.figure, {model: maker_of(model) for model in models})
+        draw(whole, quarters, [self.figure], {model: maker_of(model) for model in models})
         return "\n".join(said)
 
 
@@ -157,7 +157,7 @@ class Cutoff(OfModel, command="cutoff"):
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(by_place=True)]
     chains: Annotated[Path, "of `answer chains`"] = CUTOFF_CHAINS
-    dates: Annotated[tuple[str, ...], "the first and the last date of their stream"] = SAMPLE_DATES
+    dates: Annotated[tuple[datetime.date, ...], "the first and the last date of their stream"] = SAMPLE_DATES
     way: Annotated[
         Literal["likelihood", "letter", "written"] | None,
         "how it is asked [default: as the kind of model allows]",
@@ -167,11 +167,11 @@ class Cutoff(OfModel, command="cutoff"):
     store: Annotated[Place, "folder of the store of answers"] = Path("chat_store")
     maker: Annotated[str | None, "the maker's own date, such as 2023-12 (default: makers.tsv)"] = None
     written: Annotated[str, Key("answer.prompts.written")]
-    settings: Annotated[Settings, Key("edit")]
+    settings: Annotated[Settings, Key("edit", only=ASKING)]
     threads: Annotated[int | None, "of the CPU (default: all)"] = None
     seed: Annotated[int, Key("seed")]
     answers: Annotated[Place | None, "write the answers, too", Flag("PARQUET")] = None
-    output: Annotated[Output, "the picture", Flag("SVG|PNG")] = Path("cutoff.svg")
+    output: Annotated[Output, "the picture", Flag("SVG|PDF")] = Path("cutoff.svg")
 
     def run(self) -> str:
         from factdrift.evaluation.questions.cutoff import read_chains
@@ -179,8 +179,7 @@ class Cutoff(OfModel, command="cutoff"):
         from factdrift.evaluation.scores.cutoff_figure import draw
         from factdrift.evaluation.scores.cutoff_text import lines
 
-        if len(self.dates) != 2:
-            raise InputError("--dates: give the first and the last date of the stream")
+        self._check()
         chains = read_chains(self.chains)
         told = self._of_chat(chains) if self.address is not None else self._of_model(chains)
         if self.answers:
@@ -189,8 +188,23 @@ class Cutoff(OfModel, command="cutoff"):
         if not rows:
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
         maker = self.maker or maker_of(self.model)
-        draw(rows, quarters, self.output, {told[0]["model"]: maker} if maker else {})
+        draw(rows, quarters, [self.output], {told[0]["model"]: maker} if maker else {})
         return "\n".join([*lines(rows, told, maker), "", f"picture: {self.output}"])
+
+    def _check(self) -> None:
+        """Raises InputError for what would end the command only after the model has answered."""
+        from factdrift.core.figures import check_format
+        from factdrift.evaluation.scores.cutoff_figure import day_of
+
+        if len(self.dates) != 2 or self.dates[0] >= self.dates[1]:
+            raise InputError("--dates: give the first and the last date of the stream")
+        check_format(self.output)
+        try:
+            day_of(self.maker or "2023-12")
+        except ValueError:
+            raise InputError(
+                f"--maker: {self.maker!r} is no date; write 2023, 2023-12 or 2023-12-31"
+            ) from None
 
     def _of_model(self, chains: Rows) -> Rows:
         way = self.way or "likelihood"

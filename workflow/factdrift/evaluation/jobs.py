@@ -18,7 +18,7 @@ import msgspec
 from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Place
-from factdrift.evaluation.ability.settings import AbilitySettings
+from factdrift.evaluation.ability.record import AbilitySettings
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
 from factdrift.evaluation.probing import Adjusted, Asks, Choosing, RunsMethod, Strict, read_shard
 from factdrift.evaluation.settings import Settings, check_regime
@@ -200,7 +200,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
     out_adapters: Annotated[Output | None, "the edits as LoRA adapters", Flag("FOLDER")] = None
 
     def run(self) -> None:
-        from factdrift.core.owned import atomic_path
+        from factdrift.core.files import write_json
         from factdrift.evaluation.methods.own import entry
 
         name = self.method if self.method in UNEDITED else entry(self.method, self.methods).name
@@ -214,8 +214,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
             print(f"{name} on {self.name}: skipped: {error}")
             self._nothing()
             account |= {"skipped": str(error), "batches": []}
-        with atomic_path(self.out_run) as path:
-            path.write_text(json.dumps(account, indent=1) + "\n", encoding="utf-8")
+        write_json(account, self.out_run)
 
     def _nothing(self) -> None:
         from factdrift.core.tables import write_parquet
@@ -252,8 +251,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
 
     def _tellings(self, model: Loaded) -> list[Telling]:
         """What the model is told, one after another; prints where hyper-parameters are from."""
-        from factdrift.evaluation.methods.blocks import hyper_at, named
-        from factdrift.evaluation.methods.hyperparameters import Hyper
+        from factdrift.evaluation.methods.hyperparameters import Hyper, at_block, hyper_at
         from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.states.telling import Telling
 
@@ -270,7 +268,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
             prepared = Prepared(hyper, digests=self.digests(hyper, model))
             # The second moments of all blocks are more than fits into memory at a time.
             read = partial(self.artefacts, hyper, model)
-            tellings.append(Telling(prepared, regime, named(self.method, layer), artefacts=read))
+            tellings.append(Telling(prepared, regime, at_block(self.method, layer), artefacts=read))
         return tellings
 
     def _trained(self, hyper: Hyper) -> frozenset[str] | None:
@@ -319,13 +317,12 @@ class Read(AsksChat, command="answer read"):
     output: Annotated[Output, "answers", Flag("PARQUET")]
 
     def run(self) -> None:
-        from factdrift.core.owned import atomic_path
+        from factdrift.core.files import write_json
         from factdrift.evaluation.ways.chat import Prompts, read_answers
 
         prompts = Prompts(self.prompt, self.written)
         about = read_answers(self.asked(), prompts, self.settings, self.answers, self.output)
-        with atomic_path(self.out_run) as path:
-            path.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        write_json(about, self.out_run)
 
 
 class Export(Job, command="edit export"):

@@ -24,8 +24,8 @@ from factdrift.core.progress import Progress
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation import plan
 from factdrift.evaluation.ability.measure import measured
+from factdrift.evaluation.adapters import Keeping
 from factdrift.evaluation.checkpoints import Parts
-from factdrift.evaluation.keeping import Keeping
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.plan import Asking, Step
 from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, ways_of

@@ -1,7 +1,5 @@
 """One loaded model that is asked: settings, tokens of sentences, provenance, costs. Imports torch."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import resource
 import sys

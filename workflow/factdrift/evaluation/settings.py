@@ -1,7 +1,5 @@
 """Settings of the jobs that ask a model: part `edit` says how it is run, part `answer` how it is asked."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import msgspec

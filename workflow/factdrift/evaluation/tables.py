@@ -1,7 +1,5 @@
 """The tables that the loop writes: answers, edits and states of one model that was told one thing."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

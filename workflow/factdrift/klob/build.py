@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_json
 from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.klob.candidates import Inputs, create_names
 from factdrift.klob.choice import choose_chains, choose_facts
@@ -71,8 +70,7 @@ def build(
         write_query(db, f"SELECT {columns_of(EXAMPLES)} FROM examples ORDER BY example_id", out_examples)
         write_query(db, f"SELECT {columns_of(SENTENCES)} FROM sentences ORDER BY sentence_id", out_sentences)
         counts = account(db, plan, drops)
-    with atomic_path(out_meta) as temporary:
-        temporary.write_text(json.dumps({**origin, **counts}, indent=2, ensure_ascii=False) + "\n")
+    write_json({**origin, **counts}, out_meta, indent=2)
 
 
 def create_stated(db: duckdb.DuckDBPyConnection, facts: Sequence[Path]) -> None:
@@ -111,12 +109,12 @@ def passed(path: Path, passes: Path | None, worded: Collection[int]) -> str:
 def chosen(origin: str) -> str:
     """SQL: the chosen facts and chains, in the columns that `create_examples` needs."""
     own = "s, p1, o1, p2, o2, draw"
-    given = "s_label, o1_label, o2_label, o1_aliases, o2_aliases, question"
+    from_mquake = "s_label, o1_label, o2_label, o1_aliases, o2_aliases, question"
     none = ", ".join(
         f"NULL::{'VARCHAR[]' if name.endswith('aliases') else 'VARCHAR'} AS {name}"
-        for name in given.split(", ")
+        for name in from_mquake.split(", ")
     )
-    chains = given if origin == "mquake" else none
+    chains = from_mquake if origin == "mquake" else none
     return f"""
         SELECT 'c' AS subtask, {own}, {none} FROM chosen_facts
         UNION ALL SELECT 'r', {own}, {chains} FROM chosen_chains"""

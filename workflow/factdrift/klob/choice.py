@@ -163,14 +163,14 @@ def _answers(
 def _dropped(
     db: duckdb.DuckDBPyConnection, candidates: str, columns: Sequence[str]
 ) -> dict[Key, dict[str, int]]:
-    found: dict[Key, dict[str, int]] = {}
+    dropped: dict[Key, dict[str, int]] = {}
     rows = db.sql(
         f"SELECT {', '.join(columns)}, dropped_by, count(*) FROM ({candidates}) "
         "WHERE dropped_by IS NOT NULL GROUP BY ALL"
     ).fetchall()
     for *key, reason, number in rows:
-        found.setdefault(tuple(key), {})[reason] = number
-    return found
+        dropped.setdefault(tuple(key), {})[reason] = number
+    return dropped
 
 
 def _add(drops: dict[Key, dict[str, int]], key: Key, reason: str, number: int) -> None:

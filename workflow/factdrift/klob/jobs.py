@@ -21,7 +21,7 @@ Memory = Annotated[int, "for the tables"]
 
 
 class OfTables(Job, beside="resources"):
-    """What reads the project's own tables, for which others can be given."""
+    """Fields of jobs that read the project's own tables, which can be replaced."""
 
     resources: Annotated[Path, "relations and words", Flag("FOLDER")] = KLOB
     phrases: Annotated[Path, "noun phrases", Flag("TSV")] = NOUN_PHRASES
@@ -34,7 +34,7 @@ class OfTables(Job, beside="resources"):
 
 
 class OfSnapshot(OfTables):
-    """What reads the tables of one snapshot."""
+    """Fields of jobs that read the tables of one snapshot."""
 
     facts: Annotated[Paths, "tables that `facts` wrote"]
     entities: Annotated[Paths, "tables of the snapshot's items"]
@@ -51,7 +51,7 @@ class OfSnapshot(OfTables):
 
 
 class OfChoice(OfSnapshot):
-    """What chooses examples and words them."""
+    """Fields of jobs that choose examples and word them."""
 
     candidates: Annotated[Path, "facts that `candidates` wrote"]
     chains: Annotated[Path, "chains that `candidates` or `mquake` wrote"]

@@ -89,10 +89,11 @@ def _table2(
     db: duckdb.DuckDBPyConnection, method: Method, quotas: Mapping[int, int | None]
 ) -> list[dict[str, Any]]:
     """The relations of KLoB-c: quota (null: no limit; 0: no templates), examples and shortfall."""
-    found = dict(db.sql("SELECT n_p1, count(*) FROM examples WHERE subtask = 'c' GROUP BY ALL").fetchall())
+    query = "SELECT n_p1, count(*) FROM examples WHERE subtask = 'c' GROUP BY ALL"
+    relations = dict(db.sql(query).fetchall())
     rows = []
     for number, relation in method.relations.items():
-        quota, examples = quotas.get(number, 0), found.get(number, 0)
+        quota, examples = quotas.get(number, 0), relations.get(number, 0)
         rows.append(
             {
                 "pid": property_id(number),

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import write_json
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.klob.build import random_row, short_id, write_subtask
@@ -53,7 +54,7 @@ def import_published(folder: Path, output: Path) -> dict[str, int]:
         raise InputError(f"{folder}: none of {', '.join(path.name for path in files.values())} is here")
     examples: list[Row] = []
     sentences: list[Row] = []
-    seen: Counter[str] = Counter()
+    repeats: Counter[str] = Counter()
     ascii_only: dict[str, bool] = {}
     for subtask, path in present.items():
         lines = _lines(path)
@@ -61,7 +62,7 @@ def import_published(folder: Path, output: Path) -> dict[str, int]:
             line.isascii() for _, line in lines
         )
         for number, line in lines:
-            example, own = _read(subtask, f"{path}, line {number}", line, seen)
+            example, own = _read(subtask, f"{path}, line {number}", line, repeats)
             examples.append(example | {"subtask": subtask, "origin": "published", "line": number})
             sentences += own
     examples.sort(key=lambda row: str(row["example_id"]))
@@ -81,8 +82,7 @@ def import_published(folder: Path, output: Path) -> dict[str, int]:
         for name, table in zip(("examples", "sentences"), tables, strict=True):
             db.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({sql(table)})")
         account = {"origin": "published", "ascii": ascii_only, "table1": table1(db)}
-    with atomic_path(output / "klob_meta.json") as temporary:
-        temporary.write_text(json.dumps(account, indent=2) + "\n", encoding="utf-8")
+    write_json(account, output / "klob_meta.json", indent=2)
     return {subtask: sum(row["subtask"] == subtask for row in examples) for subtask in present}
 
 
@@ -94,7 +94,7 @@ def _lines(path: Path) -> list[tuple[int, str]]:
     return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
 
 
-def _read(subtask: str, where: str, line: str, seen: Counter[str]) -> tuple[Row, list[Row]]:
+def _read(subtask: str, where: str, line: str, repeats: Counter[str]) -> tuple[Row, list[Row]]:
     """A line as a row of EXAMPLES and its rows of SENTENCES."""
     try:
         record = json.loads(line)
@@ -103,27 +103,27 @@ def _read(subtask: str, where: str, line: str, seen: Counter[str]) -> tuple[Row,
     try:
         match subtask:
             case "c":
-                return _read_c(where, record, seen)
+                return _read_c(where, record, repeats)
             case "r":
-                return _read_r(where, record, seen)
+                return _read_r(where, record, repeats)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{where}: not a record of KLoB-{subtask} ({error!r})") from None
     text = _text(where, record)
-    repeat = _repeat(seen, f"u|{text}")
+    repeat = _repeat(repeats, f"u|{text}")
     row = random_row(text, len(record.split()), None, repeat)
     return _example(example_id=row["example_id"]), [row]
 
 
-def _read_c(where: str, record: Row, seen: Counter[str]) -> tuple[Row, list[Row]]:
+def _read_c(where: str, record: Row, repeats: Counter[str]) -> tuple[Row, list[Row]]:
     subject, relation, target = _strings(record["knowledge"], 3)
     name, pid = _relation(where, relation)
     example = _example(s_label=subject, p1=pid, p1_name=name, o1_label=target, o1_aliases=[])
-    identifier = _identify(example, "c", seen)
+    identifier = _identify(example, "c", repeats)
     texts = _strings(record["prompts"])
     return example, _wordings(where, identifier, "c", "expr", pid, texts, target)
 
 
-def _read_r(where: str, record: Row, seen: Counter[str]) -> tuple[Row, list[Row]]:
+def _read_r(where: str, record: Row, repeats: Counter[str]) -> tuple[Row, list[Row]]:
     for published, right in _SPELLINGS.items():
         if right in record:
             record[published] = record.pop(right)
@@ -142,7 +142,7 @@ def _read_r(where: str, record: Row, seen: Counter[str]) -> tuple[Row, list[Row]
         },
         **{"p1": p1, "p1_name": name1, "p2": p2, "p2_name": name2},
     )
-    identifier = _identify(example, "r", seen)
+    identifier = _identify(example, "r", repeats)
     texts = _strings(record["single_knowlege_prompts"])
     rows = _wordings(where, identifier, "r", "single", p1, texts, chain[2])
     text = _text(where, record["knowlege_chain_prompt"])
@@ -173,19 +173,19 @@ def _example(**fields: Any) -> Row:
     return dict.fromkeys(EXAMPLES.names) | fields
 
 
-def _identify(example: Row, subtask: str, seen: Counter[str]) -> str:
+def _identify(example: Row, subtask: str, repeats: Counter[str]) -> str:
     """Sets and returns `example_id`, a hash of the labels; equal records are numbered."""
     parts = (example[name] or "" for name in ("s_label", "p1", "o1_label", "p2", "o2_label"))
     key = "|".join((subtask, *parts))
-    repeat = _repeat(seen, key)
+    repeat = _repeat(repeats, key)
     example["example_id"] = short_id(f"{key}|{repeat}" if repeat else key)
     return str(example["example_id"])
 
 
-def _repeat(seen: Counter[str], key: str) -> int:
+def _repeat(repeats: Counter[str], key: str) -> int:
     """The number of earlier calls with this key."""
-    seen[key] += 1
-    return seen[key] - 1
+    repeats[key] += 1
+    return repeats[key] - 1
 
 
 def _relation(where: str, cell: str) -> tuple[str, str]:

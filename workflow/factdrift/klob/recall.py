@@ -96,9 +96,9 @@ def matches(output: str, answers: Iterable[str]) -> bool:
 
     A double name (`Kowalska-Nowak`) or a longer number (`1,000`) goes on after the answer.
     """
-    said = normalised(output)
+    words = normalised(output)
     wanted = {normalised(answer) for answer in answers} - {""}
-    return any(said.startswith(answer) and not _GOES_ON.match(said[len(answer) :]) for answer in wanted)
+    return any(words.startswith(answer) and not _GOES_ON.match(words[len(answer) :]) for answer in wanted)
 
 
 def read_demonstrations(path: Path | None) -> Mapping[int, str]:
@@ -176,8 +176,8 @@ class _Asking:
         """Rows of the columns' values and the number of candidates that have them."""
         group = f"GROUP BY {columns} ORDER BY {columns}" if columns else ""
         query = f"SELECT {columns + ', ' if columns else ''}count(*) FROM open_{table} {group}"
-        found: list[tuple[int, ...]] = self.db.sql(query).fetchall()
-        return found
+        rows: list[tuple[int, ...]] = self.db.sql(query).fetchall()
+        return rows
 
     def ask(self, table: str, where: str, total: int, quota: int | None) -> None:
         """Asks about the `total` candidates of a condition, by their draw, until the quota is full.
@@ -262,14 +262,14 @@ class _Asking:
         For a chain those of its pair come first, then those of pairs with the same second relation.
         """
         keys = [sentence.key, f">P{sentence.relation}"] if sentence.role == "chain" else [sentence.key]
-        found: dict[str, Sentence] = {}
+        demonstrations: dict[str, Sentence] = {}
         for key in keys:
             for demo in self._pool_of(key):
-                if len(found) == DEMONSTRATIONS:
+                if len(demonstrations) == DEMONSTRATIONS:
                     break
                 if demo.subject != sentence.subject and demo.target != sentence.target:
-                    found.setdefault(demo.sentence_id, demo)
-        return list(found.values())
+                    demonstrations.setdefault(demo.sentence_id, demo)
+        return list(demonstrations.values())
 
     def _pool_of(self, key: str) -> list[Sentence]:
         """The sentences, in the order of their draw, from which demonstrations are taken.
@@ -288,7 +288,7 @@ class _Asking:
             block = f"SELECT * FROM open_{table} WHERE {where} ORDER BY draw, s, o1, o2 LIMIT {_POOL}"
             drawn = self._sentences(table, block)
             self._pools[key] = [
-                one for one in drawn if one.role == role and (role == "chain" or one.key == key)
+                other for other in drawn if other.role == role and (role == "chain" or other.key == key)
             ]
         return self._pools[key]
 

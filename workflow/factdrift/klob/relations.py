@@ -99,17 +99,17 @@ def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int
     """
     with database() as db:
         query = f"SELECT id, label, datatype FROM read_parquet({sql(properties)})"
-        found = {number: (label, datatype) for number, label, datatype in db.sql(query).fetchall()}
+        known = {number: (label, datatype) for number, label, datatype in db.sql(query).fetchall()}
     labels: dict[int, str] = {}
     for number in sorted({*method.phrases, *method.relations}):
-        label, datatype = found.get(number, (None, None))
+        label, datatype = known.get(number, (None, None))
         labels[number] = label or method.label(number)
         if number not in method.relations:
             continue
-        if number not in found and slice_:
+        if number not in known and slice_:
             print(f"{property_id(number)} is not in this slice; it counts as {labels[number]!r}")
         elif datatype != "wikibase-item":
-            state = f"has the datatype {datatype}" if number in found else "is missing"
+            state = f"has the datatype {datatype}" if number in known else "is missing"
             raise InputError(
                 f"{properties}: {property_id(number)} ({method.label(number)}) {state}, and KLoB needs it as "
                 "a relation between items; give a whole dump, or set `slice: true` for a part of one"

@@ -84,7 +84,7 @@ def recall_model(settings: Settings) -> tuple[str, str, str]:
     """Name, revision and data type of the recall filter's model; InputError if one of them is not given."""
     model, revision, dtype = settings.model, settings.revision, settings.dtype
     if model is None or revision is None or dtype is None:
-        given = {"model": model, "revision": revision, "dtype": dtype}
-        missing = ", ".join(name for name, value in given.items() if value is None)
+        keys = {"model": model, "revision": revision, "dtype": dtype}
+        missing = ", ".join(name for name, value in keys.items() if value is None)
         raise InputError(f"--settings: {missing} of klob.recall must be given: the tables name the model")
     return model, revision, dtype

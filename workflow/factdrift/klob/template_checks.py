@@ -97,47 +97,47 @@ def check_templates(
 
 def _form(template: Template, lists: WordLists) -> list[tuple[str, str]]:
     """T01 to T05, T09, T12, T15: the checks of a single template, as (check, message)."""
-    text, found = template.text, []
+    text, problems = template.text, []
     if text.count(SUBJECT) != 1 or text.count(OBJECT) != 1:
-        found.append(("T01", f"{SUBJECT} and {OBJECT} must occur in it once each"))
+        problems.append(("T01", f"{SUBJECT} and {OBJECT} must occur in it once each"))
     if not text.endswith(f" {OBJECT}"):
-        found.append(("T02", f"{OBJECT} must be its last word"))
+        problems.append(("T02", f"{OBJECT} must be its last word"))
     if not re.match(r"[A-Z]|\[X\]", text):
-        found.append(("T03", f"it must begin with a capital or with {SUBJECT}"))
+        problems.append(("T03", f"it must begin with a capital or with {SUBJECT}"))
     gendered = sorted(lists.gendered & set(_words(text)))
     if gendered:
-        found.append(("T04", f"gendered: {', '.join(gendered)}"))
+        problems.append(("T04", f"gendered: {', '.join(gendered)}"))
     article = re.search(r"\b(an?|the) \[X\]|\b(an?) \[Y\]", text, re.IGNORECASE)
     if article or (template.relation not in _THE_OBJECT and re.search(r"\bthe \[Y\]", text, re.IGNORECASE)):
-        found.append(("T05", "an article before a name"))
+        problems.append(("T05", "an article before a name"))
     if re.search(r"\s[,':]", text) or re.search(r":\s*\[Y\]", text):
-        found.append(("T09", f"a blank before punctuation, or a colon before {OBJECT}"))
+        problems.append(("T09", f"a blank before punctuation, or a colon before {OBJECT}"))
     rest = re.sub(r"\[[XY]\]", " ", text)
     rest = rest[1:] if text[:1] != "[" else rest
     if re.search(r"\d|\b[A-Z]", rest):
-        found.append(("T12", "a digit, or a capital after the first word"))
+        problems.append(("T12", "a digit, or a capital after the first word"))
     narrow = sorted(lists.narrow.get(property_id(template.relation), frozenset()) & set(_words(text)))
     if narrow:
-        found.append(("T15", f"does not fit all subjects or objects of the relation: {', '.join(narrow)}"))
-    return found
+        problems.append(("T15", f"does not fit all subjects or objects of the relation: {', '.join(narrow)}"))
+    return problems
 
 
 def _pairs(templates: Sequence[Template], lists: WordLists) -> list[Finding]:
     """T06 and T07: templates that are equal or too alike."""
-    found = []
+    problems = []
     texts = {template.id: " ".join(template.text.casefold().split()) for template in templates}
     contents = {template.id: _content(template, lists) for template in templates}
     for one, other in itertools.combinations(templates, 2):
         where = f"{one.id}, {other.id}"
         if texts[one.id] == texts[other.id]:
-            found.append(Finding("T06", where, "the same template twice"))
+            problems.append(Finding("T06", where, "the same template twice"))
         if one.relation == other.relation or _pair(one, other) & lists.similar:
             continue
         words, others = contents[one.id], contents[other.id]
         alike = len(words & others) / max(len(words | others), 1)
         if alike >= SIMILAR:
-            found.append(Finding("T07", where, f"alike in {alike:.0%} of the content words", error=False))
-    return found
+            problems.append(Finding("T07", where, f"alike in {alike:.0%} of the content words", error=False))
+    return problems
 
 
 def _pair(one: Template, other: Template) -> set[str]:
@@ -147,16 +147,16 @@ def _pair(one: Template, other: Template) -> set[str]:
 
 def _relation_wise(templates: Sequence[Template], lists: WordLists) -> list[Finding]:
     """T08: the wordings of one relation differ, also in the position of the subject."""
-    found = []
+    faults = []
     for relation in sorted({template.relation for template in templates}):
         own = [template for template in templates if template.relation == relation]
         where = property_id(relation)
         if len({frozenset(_content(template, lists)) for template in own}) < len(own):
-            found.append(Finding("T08", where, "two templates have the same content words"))
+            faults.append(Finding("T08", where, "two templates have the same content words"))
         first = sum(template.text.startswith(SUBJECT) for template in own)
         if not 0 < first < max(len(own), EXPRESSIONS):
-            found.append(Finding("T08", where, f"at least one must begin with {SUBJECT}, and one must not"))
-    return found
+            faults.append(Finding("T08", where, f"at least one must begin with {SUBJECT}, and one must not"))
+    return faults
 
 
 def golden_sentences(templates: Sequence[Template], relations: Mapping[int, Relation]) -> dict[str, str]:

@@ -34,8 +34,8 @@ class Import(Job, command="klob import"):
     def run(self) -> str:
         from factdrift.klob.published import import_published
 
-        found = import_published(self.folder, self.output)
-        return "\n".join(f"{rows:,} examples of KLoB-{subtask}" for subtask, rows in found.items())
+        examples = import_published(self.folder, self.output)
+        return "\n".join(f"{rows:,} examples of KLoB-{subtask}" for subtask, rows in examples.items())
 
 
 class Templates(OfTables, command="klob templates"):
@@ -75,7 +75,7 @@ class Templates(OfTables, command="klob templates"):
 
 
 class OfExamples(Job):
-    """What reads the three subtasks."""
+    """Fields of commands that read the three subtasks."""
 
     examples: Annotated[Place, "of klob_c, _r and _u.parquet", Flag("FOLDER")] = Path("results")
     seed: int = 0
@@ -131,14 +131,14 @@ class Score(OfExamples, command="klob score"):
                 self.device,
                 folder,
             )
-            found = [evaluate(method, subtasks, choices) for method in methods]
+            evaluations = [evaluate(method, subtasks, choices) for method in methods]
             references = [] if self.no_references else _references(subtasks, choices, methods[0].units)
-        for evaluation in found:
+        for evaluation in evaluations:
             print(report.summary(evaluation, float(headline)))
         if references:
             print(report.comparison(references, float(headline)))
-        report.write([*found, *references], self.output)
-        report.draw(found, references, self.output / "rsim.svg")
+        report.write([*evaluations, *references], self.output)
+        report.draw(evaluations, references, self.output / "rsim.svg")
         return f"{self.output}: measures.parquet, examples.parquet, rsim.svg"
 
 

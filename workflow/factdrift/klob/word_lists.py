@@ -41,7 +41,7 @@ def read_words(choice: str, pins: Path, sha256: str = "") -> WordList:
     else:
         data, source = _file(Path(choice)), choice
     entries = [line.strip() for line in data.decode("utf-8").splitlines() if line.strip()]
-    found = WordList(choice if choice in known else "file", entries, hashlib.sha256(data).hexdigest(), source)
+    words = WordList(choice if choice in known else "file", entries, hashlib.sha256(data).hexdigest(), source)
     count, pinned, _ = known.get(choice, ("", "", ""))
     if count and len(entries) != int(count):
         raise InputError(
@@ -49,12 +49,12 @@ def read_words(choice: str, pins: Path, sha256: str = "") -> WordList:
             f"{int(count):,}; fetch it again, or give its path instead of its name"
         )
     wanted = sha256 or pinned
-    if wanted and found.sha256 != wanted:
+    if wanted and words.sha256 != wanted:
         raise InputError(
-            f"klob.u.words: {source} has the SHA-256 {found.sha256}, not {wanted}; fetch it again, or pin "
+            f"klob.u.words: {source} has the SHA-256 {words.sha256}, not {wanted}; fetch it again, or pin "
             "its hash with klob.u.words_sha256"
         )
-    return found
+    return words
 
 
 def pool(words: WordList) -> list[str]:

@@ -1,7 +1,5 @@
 """How the blocks of a model add up, measured in one run on a few tokens. Imports torch."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ border would give other tokens than in the sentence. Where a token crosses a bor
 callers count it and leave the sentence out.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -6,21 +6,17 @@ behind the changes, for any number of branches of each row. A branch joins the b
 a sweep over all blocks takes one pass in which the batch grows. Imports torch.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from factdrift.models.fork import MASK, ROTARY, Call, Masks, Past, backbone, block_mask, of_tables, unembedded
+from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
 from factdrift.models.recurring import Recorded, empty_cache, mixers, rerun
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
 
 Joining = Callable[[int, slice, Tensor], Tensor]
 """(block, its new branches, what they take in [branches, tokens, hidden]) -> what they take in instead. The

@@ -1,7 +1,5 @@
 """Loads a checkpoint or an adapter that was made from a model elsewhere. Imports torch."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

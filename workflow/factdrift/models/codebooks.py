@@ -5,8 +5,6 @@ module at the last token of each row's prompt, finds the nearest key of that row
 key's value in place of the output if the key is near enough.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -4,8 +4,6 @@ The weights of the model never change. A hook on each edited module adds, to eac
 of that row's own edit. So no edit has to be undone, and no change is rounded to the type of the weights.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

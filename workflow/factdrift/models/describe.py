@@ -1,7 +1,5 @@
 """Describes a model from its configuration and tokenizer, without its weights. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any

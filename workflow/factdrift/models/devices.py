@@ -1,7 +1,5 @@
 """Assigns each job GPUs that no other job on this machine uses. Imports torch."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
@@ -23,8 +21,8 @@ WAIT = 1.0
 def held(device: str, gpus: int = 1) -> Iterator[str]:
     """Resolves `auto` to GPUs that are locked for this job, or to `cpu` without GPU; keeps other names.
 
-    Several GPUs are joined by commas, `cuda:0,cuda:1`. Waits until so many of the GPUs that the job sees are
-    free, and holds none meanwhile. The locks are file locks of the user on this node, which the kernel
+    Several GPUs are joined by commas, `cuda:0,cuda:1`. Waits until this many of the visible GPUs are
+    free, and locks none while it waits. The locks are file locks of the user on this node, which the kernel
     releases when the process ends. Raises InputError if there are fewer than `gpus`.
     """
     if device != "auto" or not torch.cuda.is_available():
@@ -46,7 +44,7 @@ def _names() -> list[str]:
     """A key for each visible GPU, unique on the node.
 
     Numbers do not: a scheduler with control groups shows every job its own GPU as number 0. Slices of one GPU
-    share its UUID, and are told apart by their names in CUDA_VISIBLE_DEVICES.
+    share its UUID, and are distinguished by their names in CUDA_VISIBLE_DEVICES.
     """
     named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
     if all(name.startswith(("GPU-", "MIG-")) for name in named):

@@ -149,7 +149,7 @@ def title(spec: ModelSpec) -> str:
     return (
         str(read_families()[spec.family]["title"])
         if spec.listed
-        else "not in families.yaml, told by its shape"
+        else "not in families.yaml, detected by its shape"
     )
 
 
@@ -229,7 +229,7 @@ def _with(model: nn.Module, family: Mapping[str, Any], key: str, layers: int) ->
 
 
 def _differing(model: nn.Module, family: Mapping[str, Any], layers: int) -> dict[int, dict[str, str | None]]:
-    """`ModelSpec.differs`: what stands for the usual modules in mixtures of experts and recurrent blocks."""
+    """`ModelSpec.differs`: the modules of mixtures of experts and recurrent blocks."""
     differs: dict[int, dict[str, str | None]] = {}
     for layer in _with(model, family, "experts", layers):
         shared: str | None = family.get("shared")
@@ -242,7 +242,7 @@ def _differing(model: nn.Module, family: Mapping[str, Any], layers: int) -> dict
 
 
 def _says(config: Any, given: bool | str | list[str]) -> bool:
-    """A truth value of a family, or any of the keys of the configuration that tell it."""
+    """A truth value of a family, or any of the keys of the configuration that give it."""
     if isinstance(given, bool):
         return given
     return any(bool(getattr(config, key, False)) for key in ([given] if isinstance(given, str) else given))

@@ -12,20 +12,18 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from factdrift.core.errors import Unsupported
 from factdrift.models.hooks import hooked
+from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
 from factdrift.models.precise import in_float32
 from factdrift.models.quantized import is_quantized
 from factdrift.models.recurring import Recorded, empty_cache, mixers, rerun
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
 
 ROTARY = "position_embeddings"
 """The block argument with the cosines and sines of rotary embeddings, [1 or rows, tokens, ...] each, or with
@@ -284,7 +282,7 @@ class Past:
         self.keys, self.values = keys, values
 
     def of(self, rows: Tensor) -> Past:
-        """That of some rows."""
+        """The same for some rows only."""
         rows = rows.to(self.keys.device)
         return Past(self.keys[rows], self.values[rows])
 

@@ -6,8 +6,6 @@ given here always see a tensor, with rows and tokens apart, on the device of the
 where the model is spread over several devices.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

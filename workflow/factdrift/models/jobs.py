@@ -1,7 +1,5 @@
 """Jobs about language models: train the bundled ones, count second moments. `edit` adds `models describe`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable
@@ -37,18 +35,34 @@ class Sentences(Job, command="models sentences", beside="words"):
 
 
 class Train(Job, command="models train"):
-    """Train a bundled model and measure what it knows."""
+    """Train a bundled model and measure what it knows, or take it as it ships.
+
+    A shipped model is taken if its sentences, recipe and seed are the same.
+    """
 
     sentences: Annotated[Path, "what `sentences` wrote"]
     recipe: Annotated[Path, "config/models/sample-llama.yaml"]
     seed: Annotated[int, Key("seed")]
+    shipped: Annotated[Path | None, "resources/models/sample-llama/made.json; none: train"] = None
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> str:
         from factdrift.models.bundled.recipe import read_recipe
-        from factdrift.models.bundled.train import train
+        from factdrift.models.bundled.shipped import copy_shipped, differences, read_made, source_of
 
         recipe = read_recipe(self.recipe)
+        if self.shipped:
+            source = source_of(self.sentences, recipe, self.seed)
+            others = differences(read_made(self.shipped), source)
+            if not others:
+                print(f"{self.output}: taken as it ships ({self.shipped.parent})", file=sys.stderr)
+                return json.dumps(copy_shipped(self.shipped.parent, self.output), indent=2)
+            print(
+                f"{self.output}: trained, since the shipped model has other {' and '.join(others)}",
+                file=sys.stderr,
+            )
+        from factdrift.models.bundled.train import train
+
         return json.dumps(train(self.sentences, recipe, self.output, seed=self.seed), indent=2)
 
 

@@ -1,21 +1,17 @@
 """Notices what the code of a user leaves behind in a model or its tokenizer. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from torch import nn
 
 from factdrift.core.errors import InputError
+from factdrift.models.loaded import Loaded
 from factdrift.models.snapshot import Snapshot
 from factdrift.models.templated import untemplated
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
 
 _TENSORS: WeakKeyDictionary[nn.Module, Any] = WeakKeyDictionary()
 """Model -> checksums of its tensors, which are computed once."""

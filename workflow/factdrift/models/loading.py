@@ -1,7 +1,5 @@
 """Loads causal language models of the supported families for inference. Imports torch."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +15,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from factdrift.core.errors import InputError, Unsupported
 from factdrift.models.alignment import check_tokenizer
+from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.families import ModelSpec, is_listed
 from factdrift.models.fork import check_logits
 from factdrift.models.loaded import Loaded
@@ -45,7 +44,7 @@ FILLED = 0.9
 """Share of a GPU's free memory that the weights of a model may fill that is spread over several."""
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 FOLDER = Path("results/models")
-"""The folder of the bundled models."""
+"""The folder of the bundled models of a build."""
 
 
 def load(
@@ -165,7 +164,7 @@ def read_config(
     Reads no weights. Raises InputError as `load` does.
     """
     name = ALIASES.get(name, name)
-    source = str(folder / name) if name in BUNDLED else name
+    source = str(bundled_folder(name, folder, FOLDER)) if name in BUNDLED else name
     if name in BUNDLED and not Path(source, "config.json").is_file():
         raise InputError(f"models: {source} does not exist yet; make it with `snakemake {FOLDER / name}`")
     check_whole(source)

@@ -4,8 +4,6 @@ Of many edits at a time, and kept outside of the model, as in `deltas.py`. The a
 is the mean over the tokens of its prompt of the norm of what the memory adds to the output of the matrix.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

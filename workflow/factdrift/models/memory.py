@@ -1,7 +1,5 @@
 """Batches that are halved when they do not fit into the memory of the device. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 

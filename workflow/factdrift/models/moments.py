@@ -19,7 +19,7 @@ import transformers
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit, InputError
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_json
 from factdrift.models.families import ModelSpec
 from factdrift.models.hooks import After, hooked, stopping
 from factdrift.models.loaded import Loaded
@@ -123,8 +123,7 @@ def read_file(path: Path) -> Moments:
 
 def write_reason(folder: Path, reason: str) -> None:
     """Writes to a folder of moments why some blocks have none."""
-    with atomic_path(folder / REASON) as path:
-        path.write_text(json.dumps({"reason": reason}, indent=1) + "\n", encoding="utf-8")
+    write_json({"reason": reason}, folder / REASON)
 
 
 def check_counted(folder: Path, layers: Iterable[int]) -> None:

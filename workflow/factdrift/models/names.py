@@ -1,7 +1,5 @@
 """Names of models: as users give them, in tables and in paths; and the weights behind a name."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path

@@ -6,8 +6,6 @@ run. Where many prompts begin alike, or many targets of a prompt, their beginnin
 without keys and values in some block, or one that is `Loaded.alone`, runs every text in full.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
@@ -21,7 +19,7 @@ from factdrift.models.alignment import Sentence
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
-from factdrift.models.scoring import BUDGET, score
+from factdrift.models.scoring import BUDGET, log_totals, score
 
 Prompt = tuple[int, ...]
 
@@ -110,7 +108,7 @@ def _means(loaded: Loaded, batch: Batch) -> Tensor:
         past, found = _run(loaded, [ids[begin:] for ids in own], list(logits) or [(0, 0)], past)
         if wanted:
             place_, row_, token = torch.tensor(wanted, device=device).T
-            each = found[row_, token] - found.logsumexp(1)[row_]
+            each = found[row_, token].float() - log_totals(found)[row_]
             total.index_add_(0, place_, each.double())
         above, begin = own, end
     mean: Tensor = total / torch.tensor([len(text) - width for text in texts], device=device)
@@ -140,10 +138,10 @@ def _cheapest(texts: Collection[Prompt], begin: int) -> list[int]:
 def _run(
     loaded: Loaded, rows: Sequence[Prompt], places: Sequence[tuple[int, int]], past: Any
 ) -> tuple[Any, Tensor]:
-    """Keys and values after the rows; logits at places (row, token), [places, vocabulary], float32."""
+    """Keys and values after the rows; logits at places (row, token), [places, vocabulary]."""
     row, token = torch.tensor(places, device=loaded.device).T
     # Padding follows the tokens that count, which cannot see it.
     ids = padded(rows, loaded.device)
     with hooked_before(loaded.model, {loaded.spec.head: lambda hidden: hidden[row, token].unsqueeze(0)}):
         output = loaded.model(input_ids=ids, past_key_values=past, use_cache=True)
-    return output.past_key_values, output.logits[0].float()
+    return output.past_key_values, output.logits[0]

@@ -1,7 +1,5 @@
 """Token ids of unequal length as one rectangular tensor, and rows of like length as batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import torch

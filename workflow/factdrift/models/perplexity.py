@@ -1,7 +1,5 @@
 """Perplexity of a model, edited or not, on a fixed text. Imports torch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

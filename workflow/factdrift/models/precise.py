@@ -1,7 +1,5 @@
 """Runs a model in float32 whatever the type of its weights. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

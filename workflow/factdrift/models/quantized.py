@@ -4,18 +4,14 @@ bitsandbytes keeps matrices in 4 or 8 bits; GPTQ, AWQ, compressed tensors and fp
 transformers reads. Imports torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
 from factdrift.core.errors import CannotEdit
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
+from factdrift.models.loaded import Loaded
 
 PACKED = "support_avx512bf16_for_cpu"
 """The attribute of 4-bit matrices by which bitsandbytes packs them for the CPU when they are first used."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -56,21 +57,22 @@ class RunsModel(OfModel):
 def loaded(job: OfModel, computing: Computing, threads: int) -> Iterator[Loaded]:
     """The model of a command, on a device that no other job of this machine uses meanwhile.
 
-    If the command has a field `template`, the model's tokenizer is the one for that template.
+    An adapter of PEFT is merged into the model that it names, and called as its folder is. If the command has
+    a field `template`, the model's tokenizer is the one for that template.
     """
     import torch
 
+    from factdrift.models.checkpoint import base_of, load_checkpoint
     from factdrift.models.devices import held
     from factdrift.models.loading import load
 
     torch.set_num_threads(threads)
     with held(computing.device, computing.gpus) as device:
-        model = load(
-            job.model,
-            revision=job.revision,
-            device=device,
-            dtype=computing.dtype,
-            folder=job.models,
-            trust_remote_code=job.trust_remote_code,
-        )
+        given: dict[str, Any] = {"revision": job.revision, "device": device, "dtype": computing.dtype}
+        given["trust_remote_code"] = job.trust_remote_code
+        if base := base_of(Path(job.model)):
+            merged = load_checkpoint(Path(job.model), base, models=job.models, **given)
+            model = replace(merged, name=job.name)
+        else:
+            model = load(job.model, folder=job.models, **given)
         yield model.with_template(getattr(job, "template", "none"))

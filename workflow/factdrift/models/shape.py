@@ -6,8 +6,6 @@ leads back to the hidden size. What the modules do not say is measured in one ru
 (`adding.py`): a block's output must be its input plus what attention and MLP put out. Imports torch.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Sequence
@@ -91,7 +89,7 @@ def said(spec: ModelSpec) -> str:
         if factor != 1
     )
     return (
-        f"the family {spec.family!r} is not in families.yaml; told by its shape: {spec.layers} blocks "
+        f"the family {spec.family!r} is not in families.yaml; detected by its shape: {spec.layers} blocks "
         f"{spec.blocks}{mixture}{recurrent}, attention's last matrix {spec.attention_out}, MLP {spec.mlp} "
         f"with down projection {down} [{spec.hidden}, {spec.inner}], MLP "
         f"{'beside' if spec.parallel else 'after'} attention, "

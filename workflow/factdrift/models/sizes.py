@@ -1,7 +1,5 @@
 """The sizes of a model from its config.json alone, before anything is loaded. Does not import torch."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -9,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.files import read_yaml
 from factdrift.core.paths import CONFIG
-from factdrift.core.yaml_files import read_yaml
 from factdrift.models.names import ALIASES, BUNDLED
 
 _NAMES = {
@@ -67,7 +65,8 @@ def check_whole(source: str) -> None:
     if Path(source, "adapter_config.json").is_file() and not Path(source, "config.json").is_file():
         raise InputError(
             f"models: {source} is an adapter, which is no model of its own; score its edits with `factdrift "
-            f"edit probe --model {source} --edits EDITS -o FOLDER`, or merge it into its model and save that"
+            f"edit probe --model {source} --edits EDITS -o FOLDER`, ask it with `factdrift ask {source}`, or "
+            "merge it into its model and save that"
         )
 
 

@@ -4,8 +4,6 @@ A chat template renders a conversation with the tokens that the model was traine
 rendered text is the same for all prompts: the *frame*, found once with a placeholder.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files of tensors with a description of what they are (safetensors). Imports torch."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

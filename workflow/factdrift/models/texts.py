@@ -1,18 +1,13 @@
 """Reads texts from files, and samples texts from a model (which imports torch)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
+from factdrift.models.loaded import Loaded
 
 
 def read_texts(paths: Sequence[Path]) -> Iterator[str]:

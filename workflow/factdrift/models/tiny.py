@@ -3,8 +3,6 @@
 For tests and for `factdrift models table`; nothing is fetched. Imports torch.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -5,8 +5,6 @@ prompts of its batch (codebooks, side memories), or the model keeps no cache who
 follows their end is dropped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 

@@ -76,11 +76,11 @@ def count_documents(
             )
             GROUP BY code"""
         )
-    found = db.sql(
+    counts = db.sql(
         "SELECT code, sum(documents)::INTEGER AS having FROM counted GROUP BY code ORDER BY code"
     ).fetchnumpy()
     db.execute("DROP TABLE counted")
-    return Counts(subjects, found["code"], found["having"])
+    return Counts(subjects, counts["code"], counts["having"])
 
 
 def read_documents(

@@ -60,14 +60,14 @@ def search(job: Search) -> int:
         mine = set(subjects.tolist())
         groups = [group for group in groups if group.subject in mine]
         relations = sorted({group.property for group in groups})
-        held = db.sql(
+        rows = db.sql(
             f"""SELECT (relation::BIGINT << 32) + neighbor AS cell FROM read_parquet({sql(job.holding)})
             WHERE relation IN (SELECT unnest({sql(relations)}))"""
         ).fetchnumpy()
-        holders = np.sort(held["cell"])
+        holders = np.sort(rows["cell"])
         vectors = open_space(job.space)
-        found = nearest(vectors.of(subjects), vectors.corpus, vectors.having, job.candidates)
-        best = zip(subjects.tolist(), found, strict=True)
+        neighbors = nearest(vectors.of(subjects), vectors.corpus, vectors.having, job.candidates)
+        best = zip(subjects.tolist(), neighbors, strict=True)
         chosen = _choose(groups, best, vectors.known, holders, job.facts)
         db.register("chosen", chosen)
         return write_query(
@@ -91,14 +91,14 @@ def _cell(relation: NDArray[np.int64] | int, neighbors: NDArray[np.integer]) -> 
 
 def _choose(
     groups: Iterable[Group],
-    found: Iterator[tuple[int, Neighbors]],
+    ranked: Iterator[tuple[int, Neighbors]],
     known: NDArray[np.int32],
     holders: NDArray[np.int64],
     facts: int,
 ) -> pa.Table:
     """Chooses the facts of each group from its subject's neighbours.
 
-    `groups` and `found` are sorted by subject. `holders`: ascending codes (`_cell`) of the neighbours that
+    `groups` and `ranked` are sorted by subject. `holders`: ascending codes (`_cell`) of the neighbours that
     have a fact of a relation; `known`: the entity of each document.
     """
     columns: dict[str, list[NDArray[np.generic]]] = {
@@ -107,7 +107,7 @@ def _choose(
     subject, neighbors, similarities = None, np.empty(0, np.int32), np.empty(0)
     for group in groups:
         if group.subject != subject:
-            subject, best = next(found)
+            subject, best = next(ranked)
             neighbors, similarities = known[best.documents], best.similarities
         cells = _cell(group.property, neighbors)
         place = np.minimum(np.searchsorted(holders, cells), max(len(holders) - 1, 0))

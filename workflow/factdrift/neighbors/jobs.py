@@ -11,7 +11,7 @@ from factdrift.core.switches import Variant
 
 
 class OfUpdates(Job):
-    """What all but `gather` take."""
+    """Fields of all jobs but `gather`."""
 
     updates: Annotated[Paths, "labelled triples, all buckets"]
     memory_mb: Annotated[int, "for the tables"] = 4000

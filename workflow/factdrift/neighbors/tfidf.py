@@ -8,7 +8,7 @@ would not fit, hence the few lines of our own. Term frequency is the raw count, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,12 +69,12 @@ class Neighbors(NamedTuple):
 class Sizes(NamedTuple):
     """How much is compared at a time; results do not depend on it."""
 
-    documents: int = 4_096
-    """Rows of the corpus in a block, which with `together` queries fits the processor's cache."""
-    together: int = 128
+    documents: int = 8_192
+    """Rows of the corpus in a block, which is compared with `together` queries."""
+    together: int = 256
     common: int = 48
     """Features that are multiplied as a dense matrix, which takes 4 bytes a row of the corpus each."""
-    held: int = 256
+    held: int = 32
     """Blocks in memory, which does not grow with the corpus."""
 
 
@@ -92,35 +92,48 @@ def nearest(
 
     Rows that share no feature with the query (similarity 0) are left out. All similarities are first computed
     in single precision, whose error is bounded; those that may be among the best are then summed again in
-    double precision, in the order of the features. Most products come from a few features that nearly every
-    entity has, by the rows of the corpus `having` each feature [f]: these are multiplied as a dense matrix,
-    the others as a sparse one.
+    double precision, in the order of the features.
+
+    Most products come from a few features that nearly every entity has, by the rows of the corpus `having`
+    each feature [f], and nearly all are in vain: such features weigh little, so an entity among the best
+    shares a rare one. A row is compared by the rare features first, which few rows have. What the common ones
+    can add is at most the product of the lengths of both sides' common parts; where that is not enough, they
+    are not multiplied. The rows in memory are sorted by that length, so that whole blocks are left out.
     """
     search = _Search(queries, corpus, having, number, sizes.common)
-    rows = range(0, corpus.shape[0], sizes.documents)
-    blocks = [(begin, min(begin + sizes.documents, corpus.shape[0])) for begin in rows]
     parts = [
         search.part(begin, min(begin + sizes.together, queries.shape[0]))
         for begin in range(0, queries.shape[0], sizes.together)
     ]
-    progress = Progress("nearest facts", len(blocks) * queries.shape[0], "products")
-    for first in range(0, len(blocks), sizes.held):
-        made = [(begin, search.block(begin, end)) for begin, end in blocks[first : first + sizes.held]]
+    rows, held = corpus.shape[0], sizes.documents * sizes.held
+    progress = Progress("nearest facts", rows * queries.shape[0], "products")
+    for begin in range(0, rows, held):
+        end = min(begin + held, rows)
+        blocks = search.blocks(begin, end, sizes.documents)
         for part in parts:
-            for begin, block in made:
-                part.look(begin, block)
-            progress.advance(len(made) * part.queries)
+            if begin == 0:
+                part.expect(blocks)
+            for block in blocks:
+                part.look(block)
+            progress.advance((end - begin) * part.queries)
     progress.say()
     for part in parts:
         yield from part.best()
 
 
 class _Block(NamedTuple):
-    """Some rows of the corpus, transposed, in single precision, with the features of the queries only:
-    [common features, rows], [other features, rows]."""
+    """Some `rows` of the corpus in single precision, with the features of the queries only: [rows, common
+    features], [other features, rows]; the `lengths` of their common parts, descending."""
 
+    rows: NDArray[np.int64]
+    lengths: NDArray[np.float32]
     common: NDArray[np.float32]
     others: sparse.csr_array
+
+
+def _lengths(squares: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The lengths of which these are the squares; rounding never makes a product of two of them too small."""
+    return np.asarray(np.sqrt(squares) * (1 + 1e-6), np.float32)
 
 
 class _Search:
@@ -148,6 +161,7 @@ class _Search:
             shape=(queries.shape[0], len(features)),
         ).tocsc()
         self.frequent = single[:, : self.common].toarray()
+        self.lengths = _lengths(np.square(self.frequent, dtype=np.float64).sum(axis=1))
         self.rare = single[:, self.common :].tocsr()
         self.exact = _Exact(queries, corpus, self.places, self.features)
         # Error bound of a sum of n products in single precision, for vectors of length 1; twice, because both
@@ -155,26 +169,30 @@ class _Search:
         terms = np.diff(queries.indptr) + 4
         self.margins = 2 * terms * float(np.finfo(np.float32).eps) + 2 * 10.0**-DECIMALS
 
-    def block(self, begin: int, end: int) -> _Block:
-        """The rows of the corpus from `begin` to before `end`."""
+    def blocks(self, begin: int, end: int, size: int) -> list[_Block]:
+        """The rows of the corpus from `begin` to before `end`, `size` in a block, by their common parts."""
         bounds = self.corpus.indptr[begin : end + 1]
         cells = slice(bounds[0], bounds[-1])
         places = self.places[self.corpus.indices[cells]]
-        rows = np.repeat(np.arange(end - begin, dtype=np.int32), np.diff(bounds))
         asked = np.flatnonzero(places < self.features)
-        places, rows = places[asked], rows[asked]
-        weights = self.corpus.data[cells][asked].astype(np.float32)
+        rows = np.repeat(np.arange(end - begin, dtype=np.int32), np.diff(bounds))[asked]
+        places, weights = places[asked], self.corpus.data[cells][asked].astype(np.float32)
         frequent = places < self.common
-        table = np.zeros((self.common, end - begin), np.float32)
-        table[places[frequent], rows[frequent]] = weights[frequent]
+        squares = np.bincount(rows[frequent], np.square(weights[frequent], dtype=np.float64), end - begin)
+        lengths = _lengths(np.asarray(squares, np.float64))
+        order = np.argsort(-lengths, kind="stable")
+        place = np.empty(end - begin, np.int32)
+        place[order] = np.arange(end - begin, dtype=np.int32)
+        rows, lengths, order = place[rows], lengths[order], order + begin
+        table = np.zeros((end - begin, self.common), np.float32)
+        table[rows[frequent], places[frequent]] = weights[frequent]
         rare = ~frequent
-        bounds = np.zeros(end - begin + 1, np.int32)
-        np.cumsum(np.bincount(rows[rare], minlength=end - begin), out=bounds[1:])
-        others = sparse.csr_array(
-            (weights[rare], places[rare] - self.common, bounds),
-            shape=(end - begin, self.features - self.common),
+        others = sparse.csc_array(
+            (weights[rare], (places[rare] - self.common, rows[rare])),
+            shape=(self.features - self.common, end - begin),
         )
-        return _Block(table, others.tocsc().T)
+        cuts = [slice(first, first + size) for first in range(0, end - begin, size)]
+        return [_Block(order[cut], lengths[cut], table[cut], others[:, cut].tocsr()) for cut in cuts]
 
     def part(self, begin: int, end: int) -> _Part:
         """The queries from `begin` to before `end`."""
@@ -192,31 +210,62 @@ class _Part:
     def __init__(self, search: _Search, begin: int, end: int) -> None:
         self.search, self.begin, self.queries = search, begin, end - begin
         self.frequent, self.rare = search.frequent[begin:end], search.rare[begin:end]
+        self.lengths = search.lengths[begin:end]
         self.least = np.zeros((self.queries, 1), np.float32)
         self.rows = [np.empty(0, np.int64)] * self.queries
         self.similarities = [np.empty(0, np.float32)] * self.queries
-        self.found: list[tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.float32]]] = []
+        self.found: list[tuple[NDArray[Any], NDArray[np.int64], NDArray[np.float32]]] = []
         self.waiting = 0
 
-    def look(self, begin: int, block: _Block) -> None:
-        """Compares the queries with a block of the corpus whose first row is `begin`."""
-        products = self.frequent @ block.common
-        width, flat = products.shape[1], products.reshape(-1)
+    def expect(self, blocks: list[_Block]) -> None:
+        """Raises the least similarity of each query to what the rare features alone give its best."""
+        found = sparse.hstack([self.rare @ block.others for block in blocks], format="csr")
+        for query in np.flatnonzero(np.diff(found.indptr) >= self.search.number).tolist():
+            self.raise_least(query, found.data[found.indptr[query] : found.indptr[query + 1]])
+
+    def raise_least(self, query: int, similarities: NDArray[np.float32]) -> None:
+        """Raises the least similarity of a query to that of the last of its best, with its error."""
+        number = self.search.number
+        last = float(np.partition(similarities, -number)[-number])
+        least = np.float32(max(last - self.search.margins[self.begin + query], 0.0))
+        self.least[query] = max(least, self.least[query, 0])
+
+    def look(self, block: _Block) -> None:
+        """Compares the queries with a block of the corpus."""
         others = self.rare @ block.others
-        places = np.repeat(np.arange(self.queries, dtype=np.int32) * width, np.diff(others.indptr))
-        places += others.indices
-        flat[places] += others.data
-        near = np.flatnonzero(products > self.least)
-        self.found.append((near // width, near % width + begin, flat[near]))
-        self.waiting += len(near)
+        added = self.lengths * block.lengths[0]
+        # A query's best may be here without a rare feature in common where this is true.
+        whole = added > self.least[:, 0]
+        enough = np.where(whole, np.float32(np.inf), self.least[:, 0] - added)
+        near = np.flatnonzero(others.data > np.repeat(enough, np.diff(others.indptr)))
+        queries = np.searchsorted(others.indptr, near, side="right") - 1
+        rows = others.indices[near]
+        reach = others.data[near] + self.lengths[queries] * block.lengths[rows] > self.least[queries, 0]
+        near, queries, rows = near[reach], queries[reach], rows[reach]
+        shared = np.einsum("ij,ij->i", self.frequent[queries], block.common[rows])
+        self.take(queries, block.rows[rows], others.data[near] + shared)
+        asked = np.flatnonzero(whole)
+        if len(asked):
+            products = self.frequent[asked] @ block.common.T
+            mine = others[asked]
+            places = np.repeat(np.arange(len(asked)) * products.shape[1], np.diff(mine.indptr))
+            products.reshape(-1)[places + mine.indices] += mine.data
+            found, rows = np.nonzero(products > self.least[asked])
+            self.take(asked[found], block.rows[rows], products[found, rows])
         if self.waiting > self.queries * self.search.number:
             self.settle()
+
+    def take(self, queries: NDArray[Any], rows: NDArray[np.int64], similarities: NDArray[np.float32]) -> None:
+        """Keeps what is above the least similarity of its query until it is settled."""
+        near = similarities > self.least[queries, 0]
+        self.found.append((queries[near], rows[near], similarities[near]))
+        self.waiting += int(near.sum())
 
     def settle(self) -> None:
         """Takes what was found into the candidates of each query, and raises the least similarity of each."""
         if not self.waiting:
             return
-        queries, rows, similarities = (np.concatenate(each) for each in zip(*self.found, strict=True))
+        queries, rows, similarities = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
         order = np.argsort(queries, kind="stable")
         bounds = np.searchsorted(queries[order], np.arange(self.queries + 1))
         for query in np.flatnonzero(np.diff(bounds)).tolist():
@@ -230,10 +279,8 @@ class _Part:
         rows = np.concatenate([self.rows[query], rows])
         similarities = np.concatenate([self.similarities[query], similarities])
         if len(rows) > number:
-            last = float(np.partition(similarities, -number)[-number])
-            least = np.float32(max(last - search.margins[self.begin + query], 0.0))
-            self.least[query] = least
-            near = similarities > least
+            self.raise_least(query, similarities)
+            near = similarities > self.least[query]
             rows, similarities = rows[near], similarities[near]
         if len(rows) > _CROWD * number:
             kept = np.isin(rows, search.exact.best(self.begin + query, rows, number).documents)
@@ -260,13 +307,13 @@ class _Exact:
     def best(self, query: int, rows: NDArray[np.int64], number: int) -> Neighbors:
         """The `number` best of `rows` by rounded similarity; similarity 0 is left out."""
         rows = np.sort(rows)
-        found = self.corpus[rows]
+        documents = self.corpus[rows]
         cells = slice(self.queries.indptr[query], self.queries.indptr[query + 1])
         asked = self.places[self.queries.indices[cells]]
         self.weights[asked] = self.queries.data[cells]
         similarities = np.round(
             sparse.csr_array(
-                (found.data, self.places[found.indices], found.indptr),
+                (documents.data, self.places[documents.indices], documents.indptr),
                 shape=(len(rows), len(self.weights)),
             )
             @ self.weights,

@@ -52,9 +52,9 @@ class Space(NamedTuple):
 
 def _rows(vectors: sparse.csr_array, ids: NDArray[np.int32], wanted: NDArray[np.int32]) -> sparse.csr_array:
     """The rows of the entities `wanted`; empty for those that are not among the ascending `ids`."""
-    found = np.flatnonzero(np.isin(wanted, ids))
+    places = np.flatnonzero(np.isin(wanted, ids))
     pick = sparse.csr_array(
-        (np.ones(len(found)), (found, np.searchsorted(ids, wanted[found]))),
+        (np.ones(len(places)), (places, np.searchsorted(ids, wanted[places]))),
         shape=(len(wanted), len(ids)),
     )
     return pick @ vectors

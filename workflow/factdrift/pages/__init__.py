@@ -56,7 +56,7 @@ def palette() -> str:
 
 
 def meanings() -> dict[str, str]:
-    """Rule, filter or step -> what it means."""
+    """Rule, filter, step or term of the glossary -> what it means."""
     from factdrift.core.tables import rows_of
 
     found: dict[str, str] = {}
@@ -67,4 +67,6 @@ def meanings() -> dict[str, str]:
         found.setdefault(f"rule {row['rule']}", row["meaning"])
     for _, (kind, name, meaning) in rows_of(RESOURCES / "steps.tsv", ("kind", "name", "meaning")):
         found[f"{kind} {name}"] = meaning
+    for _, (term, also, meaning) in rows_of(RESOURCES / "glossary.tsv", ("term", "also", "meaning")):
+        found |= dict.fromkeys((f"term {each.lower()}" for each in [term, *also.split(";")] if each), meaning)
     return found

@@ -11,13 +11,13 @@ from typing import Any
 
 import jinja2
 import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_yaml, sha256
 from factdrift.core.manifests import warnings
 from factdrift.core.paths import CARDS, CITATION
-from factdrift.core.yaml_files import read_yaml
-from factdrift.publish.checksums import sha256
 from factdrift.publish.datasets import Dataset
 from factdrift.publish.fields import Page
 from factdrift.publish.statistics import Counted
@@ -112,18 +112,36 @@ def write_card(
         **_audit(dataset, folder),
         warnings=list(warnings(build)),
         citation=bibtex(dataset, this),
+        example=json.dumps(_shown(_first(folder, tables[0])), indent=1, ensure_ascii=False, default=str),
         files=sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()),
     )  # fmt: skip
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
+def _first(folder: Path, table: Table) -> dict[str, Any]:
+    """The first row of a table."""
+    split = next(iter(table.filled))
+    path = min(folder.glob(table.pattern.format(split=split)))
+    return dict(pq.ParquetFile(path).read_row_group(0).slice(0, 1).to_pylist()[0])
+
+
+def _shown(value: Any) -> Any:
+    """A value as the example has it: no control characters, two elements of a list and how many more."""
+    if isinstance(value, dict):
+        return {name: _shown(each) for name, each in value.items()}
+    if isinstance(value, list):
+        more = [f"… {len(value) - 2:,} more"] if len(value) > 2 else []
+        return [*map(_shown, value[:2]), *more]
+    return printable(value[:200]) if isinstance(value, str) else value
+
+
 def _audit(dataset: Dataset, folder: Path) -> dict[str, Any]:
     """Of the audit, if the folder has one: `checks` of these rows by kind, what is `unchecked`, and why."""
     path = folder / "audit.json"
-    found = json.loads(path.read_text("utf-8")) if path.is_file() else {"kinds": []}
+    account = json.loads(path.read_text("utf-8")) if path.is_file() else {"kinds": []}
     return {
-        "checks": [each for each in found["kinds"] if each["dataset"] == dataset.audited],
-        "unchecked": found.get("unchecked", {}).get(dataset.audited, {}),
+        "checks": [kind for kind in account["kinds"] if kind["dataset"] == dataset.audited],
+        "unchecked": account.get("unchecked", {}).get(dataset.audited, {}),
     }
 
 
@@ -159,13 +177,13 @@ def cell(value: Any) -> str:
         return f"{value:,.3g}"
     text = re.sub(r"([\\`*_\[\]|~$&])", r"\\\1", " ".join(printable(str(value)).split()))
     text = text.replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"(?i)(:)(?=//)|(www)(?=\.)|(@)", lambda found: f"{found[0]}\u2060", text)
+    return re.sub(r"(?i)(:)(?=//)|(www)(?=\.)|(@)", lambda match: f"{match[0]}\u2060", text)
 
 
 @functools.cache
 def _citation() -> dict[str, Any]:
-    found: dict[str, Any] = read_yaml(CITATION)
-    return found
+    citation: dict[str, Any] = read_yaml(CITATION)
+    return citation
 
 
 def bibtex(dataset: Dataset, this: Edition) -> str:
@@ -185,7 +203,7 @@ def bibtex(dataset: Dataset, this: Edition) -> str:
     entries = [_entry("misc", this.name(dataset), data)]
     entries.append(_entry("software", "factdrift", own | {"notes": f"version {own['version']}"}))
     for beginning in dataset.cites:
-        paper = next((each for each in own["references"] if each["title"].startswith(beginning)), None)
+        paper = next((work for work in own["references"] if work["title"].startswith(beginning)), None)
         if paper is None:
             raise InputError(f"{CITATION}: no reference has a title that begins with {beginning!r}")
         kind = "inproceedings" if paper["type"] == "conference-paper" else "misc"
@@ -202,7 +220,7 @@ def cite_as(dataset: Dataset, this: Edition) -> str:
 def _entry(kind: str, key: str, work: Mapping[str, Any]) -> str:
     fields = {
         "title": f"{{{work['title']}}}",
-        "author": " and ".join(_author(each) for each in work["authors"]),
+        "author": " and ".join(_author(author) for author in work["authors"]),
         "booktitle": work.get("collection-title"),
         "year": work.get("year"),
         "date": work.get("date"),

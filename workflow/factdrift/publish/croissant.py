@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from factdrift.core.files import sha256
 from factdrift.publish.card import Edition, Table, cite_as
-from factdrift.publish.checksums import sha256
 from factdrift.publish.datasets import Dataset
 
 Node = dict[str, Any]
@@ -56,7 +56,7 @@ def write_croissant(dataset: Dataset, tables: list[Table], this: Edition, folder
         sets.append(
             {"@type": "cr:RecordSet", "@id": table.name, "name": table.name}
             | {"description": f"{sum(table.rows.values()):,} rows; splits: {', '.join(table.filled)}."}
-            | {"field": [_field(table, each) for each in table.schema]}
+            | {"field": [_field(table, column) for column in table.schema]}
         )
     metadata = {
         "@context": _CONTEXT,

@@ -71,10 +71,10 @@ def known() -> tuple[Dataset, ...]:
     """All data sets that can be published, in the order of the file, with their products."""
     path = CARDS / "datasets.yaml"
     try:
-        found = msgspec.yaml.decode(path.read_bytes(), type=list[Dataset])
+        datasets = msgspec.yaml.decode(path.read_bytes(), type=list[Dataset])
     except msgspec.MsgspecError as error:
         raise InputError(f"{path}: {error}") from error
-    return tuple(map(_with_products, found))
+    return tuple(map(_with_products, datasets))
 
 
 def _with_products(dataset: Dataset) -> Dataset:
@@ -111,13 +111,13 @@ def chosen(names: Iterable[str]) -> list[Dataset]:
 
     Raises InputError for a file that is no product, and if there is no such data set.
     """
-    given = set(names)
-    unknown = sorted(given - set(all_products()))
+    products = set(names)
+    unknown = sorted(products - set(all_products()))
     if unknown:
         raise InputError(f"{unknown[0]}: is in no data set; those known are {', '.join(all_products())}")
-    found = [dataset for dataset in known() if given & set(dataset.needed)]
-    if not found:
+    datasets = [dataset for dataset in known() if products & set(dataset.needed)]
+    if not datasets:
         raise InputError(
             "no data set has its first table among the files given; add results/wikifactdiff.parquet"
         )
-    return found
+    return datasets

@@ -7,6 +7,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.paths import DICTIONARY
 
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _COLUMNS = ["column", "type", "unit", "meaning", "source"]
 _FIELDS = ["field", "type", "meaning"]
 
@@ -31,7 +32,7 @@ def read_page(name: str) -> Page:
     path = DICTIONARY / f"{name}.md"
     if not path.is_file():
         raise InputError(f"{path}: no such page; it describes the columns of a table that is published")
-    lines = _LINK.sub(r"\1", path.read_text(encoding="utf-8")).splitlines()
+    lines = _LINK.sub(r"\1", _COMMENT.sub("", path.read_text(encoding="utf-8"))).splitlines()
     first = next((place for place, line in enumerate(lines) if _cells(line) == _COLUMNS), None)
     if first is None:
         raise InputError(f"{path}: has no table with the header {' | '.join(_COLUMNS)}")

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from factdrift.chat.exchange import export_store
 from factdrift.core.errors import InputError
+from factdrift.core.files import sha256
 from factdrift.core.manifests import public, read_manifest
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import DICTIONARY
 from factdrift.publish.card import Table, edition, write_card
-from factdrift.publish.checksums import write_checksums
 from factdrift.publish.croissant import write_croissant
 from factdrift.publish.datasets import Config, Dataset, chosen
 from factdrift.publish.fields import read_page
@@ -141,7 +141,7 @@ def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> 
         # Structs whose fields are described as columns of the same names.
         kind = field.type.value_type if pa.types.is_list(field.type) else field.type
         if pa.types.is_struct(kind) and field.name not in nested:
-            nested[field.name] = {each.name: meanings[each.name] for each in kind if each.name in meanings}
+            nested[field.name] = {part.name: meanings[part.name] for part in kind if part.name in meanings}
     undescribed = sorted({field.name for field in schema} - meanings.keys())
     if undescribed:
         raise InputError(
@@ -155,3 +155,10 @@ def _write_replay(replay: Replay, output: Path) -> None:
     output.parent.mkdir()
     keys = {key for path in replay.answers for key in pq.read_table(path, columns=["key"])["key"].to_pylist()}
     export_store(replay.store, output, keys)
+
+
+def write_checksums(folder: Path) -> None:
+    """Writes SHA256SUMS, as `sha256sum --check` reads it: every other file, in the order of the paths."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = [f"{sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")

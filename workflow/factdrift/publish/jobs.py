@@ -80,9 +80,9 @@ class Refresh(Job, command="refresh"):
     ] = ()
 
     def run(self) -> None:
+        from factdrift.core.files import read_yaml
         from factdrift.core.paths import CONFIG
         from factdrift.core.settings import configure
-        from factdrift.core.yaml_files import read_yaml
         from factdrift.evaluation.methods.own import keys_of_methods
         from factdrift.publish.releases.refresh import Order, Settings, refresh
         from factdrift.publish.releases.series import configuration
@@ -119,7 +119,7 @@ class Refresh(Job, command="refresh"):
 
 
 def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """As Snakemake merges two files of configuration: mappings key by key."""
+    """Two configurations merged as Snakemake does it: mappings key by key."""
     both = dict(below)
     for key, value in above.items():
         held = both.get(key)

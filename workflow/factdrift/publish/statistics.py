@@ -1,11 +1,11 @@
-"""Numbers and figures of a card, computed from the shards that stand beside it."""
+"""Numbers and figures of a card, computed from the shards beside it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from factdrift.core.owned import atomic_path
+from factdrift.core.figures import KEPT, save, subplots
 from factdrift.core.tables import database, sql
 from factdrift.publish.datasets import Dataset, Statistic
 
@@ -30,7 +30,7 @@ def count(dataset: Dataset, folder: Path, memory_mb: int) -> tuple[list[Counted]
     query gives null, as shares of no rows do.
     """
     first = dataset.configs[0].name
-    found = []
+    counts = []
     with database(memory_mb) as db:
         shards = sql(f"{folder}/{first}/*.parquet")
         split = "regexp_extract(filename, '([^/]*)-[0-9]+-of-[0-9]+[.]parquet$', 1) AS split"
@@ -41,31 +41,23 @@ def count(dataset: Dataset, folder: Path, memory_mb: int) -> tuple[list[Counted]
         )
         for statistic in dataset.statistics:
             rows = db.sql(statistic.query).fetchall()
-            figure = _draw(statistic, rows, folder) if statistic.figure and rows else ""
-            found.append(Counted(statistic.title, statistic.headings, rows, figure))
+            figure = _draw(statistic, rows, folder) if statistic.figure and len(rows) > 1 else ""
+            counts.append(Counted(statistic.title, statistic.headings, rows, figure))
         facts = {name: db.sql(query).fetchall()[0][0] or 0 for name, query in dataset.facts.items()}
-    return found, facts
+    return counts, facts
 
 
 def _draw(statistic: Statistic, rows: list[tuple[Any, ...]], folder: Path) -> str:
     """Draws the first two columns as horizontal bars; returns the path below the folder."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     shown = rows[:_BARS][::-1]
-    figure, axis = pyplot.subplots(figsize=(7, 0.7 + 0.28 * len(shown)), layout="constrained")
-    bars = axis.barh(range(len(shown)), [row[1] for row in shown], color="#2a6f97")
+    figure, axis = subplots(figsize=(7, 0.7 + 0.28 * len(shown)))
+    bars = axis.barh(range(len(shown)), [row[1] for row in shown], color=KEPT)
     axis.bar_label(bars, labels=[f"{row[1]:,}" for row in shown], padding=3, fontsize="small")
-    # A label with two dollar signs is no formula.
-    axis.set_yticks(range(len(shown)), [str(row[0]) for row in shown], parse_math=False)
-    axis.set_title(statistic.title, parse_math=False)
-    axis.spines[["top", "right"]].set_visible(False)
+    axis.set_yticks(range(len(shown)), [str(row[0]) for row in shown])
+    axis.set_title(statistic.title)
+    axis.grid(visible=False, axis="y")
     axis.margins(x=0.12)
     name = "".join(char if char.isalnum() else "-" for char in statistic.title.lower()).strip("-")
     path = f"figures/{name}.png"
-    with atomic_path(folder / path) as partial:
-        figure.savefig(partial, format="png", dpi=110, metadata={"Software": None})
-    pyplot.close(figure)
+    save(figure, folder / path)
     return path

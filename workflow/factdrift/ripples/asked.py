@@ -23,16 +23,14 @@ class Means(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a candidate asks, before it is checked."""
+    """What a candidate asks, before it is checked. `subject`: the item whose fact is asked for."""
 
-    criterion: str
-    kind: str
     subject: int
-    """The item whose fact is asked for."""
-    relation: int | None
+    relation: int
     sentence: Sentence | None
     answers: Sequence[Row]
     path: Sequence[Row]
+    kind: str = ""
     stale: Sequence[Row] = ()
     conditions: Sequence[Row] = ()
     date: str | None = None
@@ -67,6 +65,5 @@ def number_of(each: Row | None) -> int | None:
     return int(identifier[1:]) if identifier.startswith("Q") else None
 
 
-def condition_of(sentence: Sentence | None, answers: Sequence[Row], path: Row) -> Row:
-    assert sentence is not None
+def condition_of(sentence: Sentence, answers: Sequence[Row], path: Row) -> Row:
     return {"prompt": sentence.prompt, "answers": list(answers), "step": path}

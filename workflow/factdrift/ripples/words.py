@@ -9,7 +9,7 @@ from typing import NamedTuple
 from factdrift.ripples.world import Name
 from factdrift.words.grammar import Grammar, cloze
 from factdrift.words.mentions import mentions, name_key
-from factdrift.words.names import Names, Usage, written
+from factdrift.words.names import Names, written
 from factdrift.words.noun_phrases import NounPhrase, nested
 from factdrift.words.templates import BLANK, OBJECT, SUBJECT
 
@@ -17,6 +17,7 @@ _FORMAL = re.compile(
     r"(?:\w+ )?"
     r"(?:City|Commonwealth|Dominion|Empire|Federation|Kingdom|Principality|Province|Republic|State|Union) of "
 )
+_NICKNAME = re.compile(r"\w+ (?:City|Isle|Land|State)")
 
 
 class Sentence(NamedTuple):
@@ -35,10 +36,13 @@ class Words(NamedTuple):
     grammar: Grammar
     names: Names
 
-    def usage(self, name: str) -> Usage:
-        """How a name without a known item is used; `Federation of Saint Kitts and Nevis` takes an article."""
-        usage = self.names.usage(name)
-        return usage._replace(article="the") if not usage.article and _FORMAL.match(name) else usage
+    def alias(self, alias: str) -> Name:
+        """An alias as a name; `Federation of Saint Lucia`, `Bay State` and `The Hub` take an article."""
+        usage = self.names.usage(alias)
+        if alias.startswith("The "):
+            return Name(alias[4:], (), usage._replace(article="the"), 0)
+        formal = _FORMAL.match(alias) or _NICKNAME.fullmatch(alias)
+        return Name(alias, (), usage._replace(article="the") if formal else usage, 0)
 
     def cloze(self, relation: int, subject: Name, answer: Name) -> Sentence | None:
         """The cloze of a relation; None if it has none."""

@@ -15,7 +15,7 @@ import psutil
 from factdrift.core.progress import counted, size_text
 from factdrift.core.settings import contact_of, dump_source, scope
 from factdrift.runs.costs import dump_bytes, read_quantities
-from factdrift.runs.estimate import SUFFIXES, Dump, Machine, check_disk, estimate, report
+from factdrift.runs.estimate import SUFFIXES, Cluster, Dump, Machine, check_disk, estimate, report
 from factdrift.runs.stages import Follower, Job
 from factdrift.runs.sweep import sweep
 from factdrift.wikidata.streams import compression
@@ -70,11 +70,12 @@ def begin(
     if dumps and jobs:
         folder = (results if results.is_dir() else Path()).resolve()  # it may be a link to another disk
         memory = float(psutil.virtual_memory().total) if here else math.inf
-        cores = slots if here else min(slots, len(jobs))
-        machine = Machine(cores, memory, float(shutil.disk_usage(folder).free))
+        # A node for each submission: how many the cluster has, and who else waits, is not known here.
+        lanes = round(read_quantities()["submission_lanes"])
+        machine = Machine(slots, memory, float(shutil.disk_usage(folder).free))
         found = estimate(
             dumps,
-            cores,
+            slots if here else Cluster(slots, lanes),
             scope(dict(config)),
             config["shards"],
             config["buckets"],
@@ -121,10 +122,15 @@ def _dump(source: Source) -> Dump:
         return Dump(size, kind)
     part = source.path.with_name(f"{source.path.name}.part")
     to_come = max(size - (part.stat().st_size if part.is_file() else 0), 0.0)
-    age = (datetime.date.today() - datetime.date.fromisoformat(source.date)).days
+    return Dump(size, kind, to_come, speed_of(source.date))
+
+
+def speed_of(date: str) -> float:
+    """Bytes a second of the download of a date's dump: from Wikimedia, or from an archive if it is older."""
+    age = (datetime.date.today() - datetime.date.fromisoformat(date)).days
     quantities = read_quantities()
     server = "wikimedia" if age <= quantities["wikimedia_keeps_days"] else "archive"
-    return Dump(size, kind, to_come, quantities[f"{server}_mb_s"] * 1e6)
+    return quantities[f"{server}_mb_s"] * 1e6
 
 
 def estimated_bytes(date: str, kind: str) -> float:

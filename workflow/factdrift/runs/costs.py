@@ -3,6 +3,7 @@
 import csv
 import datetime
 import itertools
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,9 +60,9 @@ def read_costs(scope: str, folder: Path = COSTS) -> dict[str, Cost]:
 
     Measured for `enwiki` and `all`; `anywiki` lies between them as its share of the items does.
     """
-    few, many = (_measured(each, folder) for each in ("enwiki", "all"))
+    few, many = (_measured(kept, folder) for kept in ("enwiki", "all"))
     quantities = read_quantities(folder)
-    low, here, high = (quantities[f"held_{each}"] for each in ("enwiki", scope, "all"))
+    low, here, high = (quantities[f"held_{kept}"] for kept in ("enwiki", scope, "all"))
     weight = (here - low) / (high - low)
     return {command: _between(few[command], many[command], weight) for command in few}
 
@@ -79,6 +80,23 @@ def _measured(scope: str, folder: Path) -> dict[str, Cost]:
 def _between(few: Cost, many: Cost, weight: float) -> Cost:
     figures = ((1 - weight) * getattr(few, name) + weight * getattr(many, name) for name in _FIGURES)
     return Cost._make([few.split, *figures, few.kept])
+
+
+class Submission(NamedTuple):
+    """The group of a command on a cluster, and how many of its jobs share a submission: a number or `all`."""
+
+    group: str
+    jobs_each: str
+
+    def count(self, jobs: int) -> int:
+        """How many submissions so many jobs take."""
+        return 1 if self.jobs_each == "all" else math.ceil(jobs / int(self.jobs_each))
+
+
+def read_submissions() -> dict[str, Submission]:
+    """Command -> its submissions; a job of any other command has one of its own."""
+    rows = rows_of(COSTS / "submissions.tsv")
+    return {row["command"]: Submission(row["group"], row["jobs_each"]) for row in rows}
 
 
 def read_archives() -> dict[str, float]:

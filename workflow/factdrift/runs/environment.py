@@ -1,5 +1,6 @@
 """What the jobs of a run find: the working directory, environment variables, the container image."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -19,6 +20,9 @@ def say_interrupted(kind: type[BaseException], error: BaseException, trace: Trac
 def prepare(contact: str) -> None:
     """Checks the working directory, and sets PATH and FACTDRIFT_CONTACT, which all jobs inherit.
 
+    Snakemake's log file lies in the working directory. Where its disk is full, the job that needed room says
+    so; that the log could not be written either would be a traceback for each of its lines.
+
     Jobs find the programs beside the running Python, and downloads the contact. As variables of the
     environment they are never parsed by a shell, whatever characters they contain. Raises InputError if the
     working directory, in which results and Snakemake's records are written, is read-only.
@@ -29,6 +33,7 @@ def prepare(contact: str) -> None:
             f"{here.resolve()}: cannot be written, and results and Snakemake's records belong there; work in "
             "another directory (snakemake --directory FOLDER), or make this one writable"
         )
+    logging.raiseExceptions = False
     programs = str(Path(sys.executable).parent)
     os.environ["PATH"] = os.pathsep.join([programs, os.environ.get("PATH", os.defpath)])
     if contact:

@@ -9,13 +9,25 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from factdrift.core.errors import InputError
-from factdrift.runs.costs import Cost, job_count, read_archives, read_costs, read_quantities
+from factdrift.core.progress import counted
+from factdrift.runs.costs import (
+    Cost,
+    Submission,
+    job_count,
+    read_archives,
+    read_costs,
+    read_quantities,
+    read_submissions,
+)
 
 SUFFIXES = {"gz": "gzip", "bz2": "bzip2", "zst": "zstd"}
 """Suffix of a dump's name -> compression."""
 
 SEARCH = "neighbors search"
-"""The command whose cost grows with the number of updated subjects times the number of items."""
+"""The command whose cost grows with the number of updated subjects times the number of items, and whose jobs
+share what SPACE writes: it is mapped into memory."""
+
+SPACE = "neighbors space"
 
 
 class Dump(NamedTuple):
@@ -33,6 +45,13 @@ class Machine(NamedTuple):
     cores: int
     memory: float
     disk: float
+
+
+class Cluster(NamedTuple):
+    """Nodes to which jobs are submitted, and the cores of each."""
+
+    nodes: int
+    cores: int
 
 
 class Parts(NamedTuple):
@@ -64,11 +83,14 @@ class Stage(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """Estimate for a run: bytes of text, of downloads and of disk (temporary files included), and seconds."""
+    """Estimate for a run: bytes of text, of downloads and of disk (temporary files included), CPU seconds and
+    seconds on the clock, Snakemake's own included, and the number of submissions to a cluster."""
 
     stages: dict[str, Stage]
     text: float
+    cpu: float
     seconds: float
+    submissions: int
     download: float
     download_seconds: float
     disk: float
@@ -91,28 +113,43 @@ class Estimate(NamedTuple):
 
 def estimate(
     dumps: Sequence[Dump],
-    cores: int,
+    cores: int | Cluster,
     scope: str = "enwiki",
     shards: int = 64,
     buckets: int = 64,
     blocks: int = 28,
     jobs: Mapping[str, int] | None = None,
 ) -> Estimate:
-    """The estimate of a whole build from two dumps, or of only `jobs` (command -> number) of it."""
+    """The estimate of a whole build from two dumps, or of only `jobs` (command -> number) of it.
+
+    `cores`: of this machine, or the nodes of a cluster. How long jobs wait in a queue behind those of others
+    is in no estimate.
+    """
     quantities, archives = read_quantities(), read_archives()
     parts = Parts(shards, buckets, blocks)
+    machines, each = cores if isinstance(cores, Cluster) else Cluster(1, cores)
     stages = {}
     for command, cost in read_costs(scope).items():
         whole = job_count(cost.split, *parts)
         wanted = whole if jobs is None else min(jobs.get(command, 0), whole)
         if wanted:
             one = job_figures(command, cost, dumps, scope, parts, quantities, archives)
-            stages[command] = _stage(one, wanted, cores)
+            stages[command] = _stage(one, wanted, machines * each)
+    if SEARCH in stages and (shared := read_costs(scope).get(SPACE)):
+        space = job_figures(SPACE, shared, dumps, scope, parts, quantities, archives).output
+        held = stages[SEARCH]
+        stages[SEARCH] = held._replace(at_once=held.at_once + space * machines)
+    if isinstance(cores, Cluster):
+        overhead = _on_cluster(stages, cores, quantities)
+    else:
+        overhead = _here(stages, quantities)
     to_come = sum(dump.to_come for dump in dumps)
     return Estimate(
         stages,
         sum(texts_of(dumps, quantities)) * 1e9,
-        sum(stage.seconds for stage in stages.values()),
+        sum(stage.cpu for stage in stages.values()) + overhead.cpu,
+        overhead.seconds,
+        overhead.submissions,
         to_come,
         max(dump.to_come / dump.speed for dump in dumps),
         to_come + sum(stage.output for stage in stages.values()) * 1e6,
@@ -166,6 +203,45 @@ def _stage(one: JobFigures, jobs: int, cores: int) -> Stage:
     )
 
 
+class _Run(NamedTuple):
+    """Seconds of a run on the clock, CPU seconds of Snakemake itself, and submissions."""
+
+    seconds: float
+    cpu: float
+    submissions: int
+
+
+def _here(stages: Mapping[str, Stage], quantities: Mapping[str, float]) -> _Run:
+    """The run on one machine: Snakemake starts once, and needs a moment for each job."""
+    own = quantities["snakemake_start_s"]
+    own += quantities["snakemake_job_s"] * sum(stage.jobs for stage in stages.values())
+    return _Run(own + sum(stage.seconds for stage in stages.values()), own, 0)
+
+
+def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster, quantities: Mapping[str, float]) -> _Run:
+    """The run on a cluster: groups of jobs one after the other, each with a Snakemake of its own.
+
+    A submission runs `lanes` of its jobs at once, on as many cores of one node.
+    """
+    known = read_submissions()
+    groups: dict[str, list[str]] = {}
+    for command in stages:
+        groups.setdefault(known[command].group if command in known else command, []).append(command)
+    start, lanes = quantities["snakemake_start_s"], round(quantities["submission_lanes"])
+    seconds, submitted = start, 0
+    for commands in groups.values():
+        counts = {each: known.get(each, Submission(each, "1")).count(stages[each].jobs) for each in commands}
+        submissions = max(counts.values())
+        shared = {each: math.ceil(stages[each].jobs / counts[each]) for each in commands}
+        wide = min(lanes, cluster.cores, max(shared.values()))
+        work = sum(math.ceil(shared[each] / wide) * stages[each].cpu / stages[each].jobs for each in commands)
+        turns = math.ceil(submissions / (cluster.nodes * max(cluster.cores // wide, 1)))
+        seconds += turns * (start + work) + quantities["submission_wait_s"]
+        submitted += submissions
+    seconds += submitted * quantities["submission_s"]
+    return _Run(seconds, start * (1 + submitted), submitted)
+
+
 def _pairs(text: float, scope: str, quantities: Mapping[str, float]) -> float:
     """Pairs of an updated subject and an item that the search compares, in units of 10^9."""
     held = text * quantities["items_per_gb"] * quantities[f"held_{scope}"]
@@ -174,7 +250,10 @@ def _pairs(text: float, scope: str, quantities: Mapping[str, float]) -> float:
 
 def report(found: Estimate, machine: Machine, folder: str) -> list[str]:
     """Lines that print the estimate beside what the machine has, and warnings where memory is too small."""
-    time = f"{_clock(found.seconds)} on {machine.cores} cores"
+    where = f"on {machine.cores} cores"
+    if found.submissions:
+        where = f"in {counted(found.submissions, 'submissions')}, once each begins"
+    time = f"{_clock(found.seconds)} {where}"
     if found.download:
         time += f", after {_clock(found.download_seconds)} of downloads (both dumps at once)"
     disk = f"{_gb(found.disk - found.download)} of tables"
@@ -214,18 +293,23 @@ def check_disk(found: Estimate, machine: Machine, folder: str) -> None:
         )
 
 
-def table(dumps: Sequence[Dump], cores: Sequence[int], scope: str, parts: Parts) -> str:
-    """A Markdown table of a whole build: one row per number of cores."""
-    found = [estimate(dumps, each, scope, *parts) for each in cores]
-    heads = [
+def table(dumps: Sequence[Dump], cores: Sequence[int], nodes: Sequence[int], scope: str, parts: Parts) -> str:
+    """A Markdown table of a whole build: one row per number of cores, and of nodes if there are any."""
+    rows = [
         "| cores | CPU hours | time | memory of the jobs at once | disk beside the dumps |",
         "|--:|--:|--:|--:|--:|",
     ]
-    for number, one in zip(cores, found, strict=True):
-        cpu = sum(stage.cpu for stage in one.stages.values()) / 3600
-        beside = _gb(one.disk - one.download)
-        heads.append(f"| {number} | {cpu:,.1f} | {_clock(one.seconds)} | {_gb(one.at_once)} | {beside} |")
-    return "\n".join(heads)
+    for each in cores:
+        for number in nodes or [0]:
+            one = estimate(dumps, Cluster(number, each) if number else each, scope, *parts)
+            beside = _gb(one.disk - one.download)
+            name = f"{number} x {each}, {one.submissions} submissions" if number else each
+            rows.append(
+                f"| {name} | {one.cpu / 3600:,.1f} | {_clock(one.seconds)} | {_gb(one.at_once)} | {beside} |"
+            )
+    if one.download:
+        rows += ["", f"After {_gb(one.download)} of downloads, {_clock(one.download_seconds)}."]
+    return "\n".join(rows)
 
 
 def command_table(dumps: Sequence[Dump], scope: str, parts: Parts) -> str:

@@ -31,7 +31,8 @@ class Estimate(Job, command="estimate"):
         "a dump file, a size with a suffix (92GB.gz, 57.5GB.bz2), or a date (its .json.gz)",
         Flag("DUMP", by_place=True),
     ]
-    cores: tuple[int, ...] = (8, 16, 32, 64)
+    cores: Annotated[tuple[int, ...], "of this machine, or of each node"] = (8, 16, 32, 64)
+    nodes: Annotated[tuple[int, ...], "of a cluster; none for one machine"] = ()
     scope: Literal["enwiki", "anywiki", "all"] = "enwiki"
     shards: int = 64
     buckets: int = 64
@@ -43,10 +44,10 @@ class Estimate(Job, command="estimate"):
         from factdrift.runs.requests import request_table
 
         parts = Parts(self.shards, self.buckets, self.blocks)
-        if min(*self.cores, *parts) < 1:
-            raise InputError("--cores, --shards, --buckets and --blocks must be 1 or more")
+        if min(*self.cores, *self.nodes, *parts) < 1:
+            raise InputError("--cores, --nodes, --shards, --buckets and --blocks must be 1 or more")
         dumps = [_dump(text) for text in self.dumps]
-        found = table(dumps, self.cores, self.scope, parts)
+        found = table(dumps, self.cores, self.nodes, self.scope, parts)
         if not self.all:
             return f"{found}\n\nWith --all, by command, and what each job asks a cluster for."
         return (
@@ -66,16 +67,17 @@ class Unlock(Job, command="unlock"):
 
 
 def _dump(text: str) -> Dump:
-    from factdrift.runs.begin import estimated_bytes
+    from factdrift.runs.begin import estimated_bytes, speed_of
     from factdrift.runs.estimate import SUFFIXES, Dump
     from factdrift.wikidata.streams import compression
 
     if Path(text).is_file():
         return Dump(Path(text).stat().st_size, compression(Path(text)))
-    size = re.fullmatch(r"(\d+(?:\.\d+)?)GB(?:\.(gz|bz2|zst))?", text)
-    if size:
-        return Dump(float(size[1]) * 1e9, SUFFIXES.get(size[2], "none"))
+    sized = re.fullmatch(r"(\d+(?:\.\d+)?)GB(?:\.(gz|bz2|zst))?", text)
+    if sized:
+        return Dump(float(sized[1]) * 1e9, SUFFIXES.get(sized[2], "none"))
     try:
-        return Dump(estimated_bytes(text, "gzip"), "gzip")
+        size = estimated_bytes(text, "gzip")
+        return Dump(size, "gzip", size, speed_of(text))
     except ValueError:
         raise InputError(f"{text}: neither a file nor a size such as 92GB.gz nor a date") from None

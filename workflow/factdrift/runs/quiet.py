@@ -33,7 +33,7 @@ class Quiet(logging.Filter):
     """Lets through what a person has to know: all warnings and errors, and what is neither job nor list.
 
     `targets`: what can be asked for, by its names, of which the most similar one is suggested in the place
-    of an unknown one. `idle`: called once a run has said that nothing is to be done.
+    of an unknown one. `idle`: called once a run has printed that nothing is to be done.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class Quiet(logging.Filter):
         if record.levelno >= logging.ERROR and (unknown := UNKNOWN.search(text)):
             asked = unknown[2]
             known = self._targets()
-            if found := difflib.get_close_matches(asked, known, 1):
-                record.msg = UNKNOWN.sub(rf"\1{asked}: did you mean {known[found[0]]}?", text, count=1)
+            if matches := difflib.get_close_matches(asked, known, 1):
+                record.msg = UNKNOWN.sub(rf"\1{asked}: did you mean {known[matches[0]]}?", text, count=1)
         elif text.startswith(IDLE) and self._idle is not None:
             # Snakemake calls no handler at the end of a run without jobs.
             self._idle()

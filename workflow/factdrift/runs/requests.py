@@ -26,7 +26,7 @@ class Request(NamedTuple):
     def grown(self, attempt: int) -> Request:
         """The request of an attempt (1 is the first): each asks for twice as much as the one before."""
         factor = 2 ** (attempt - 1)
-        return Request(*(factor * each for each in self))
+        return Request(*(factor * amount for amount in self))
 
 
 class _Chosen(NamedTuple):
@@ -45,21 +45,21 @@ def first_requests(dumps: Sequence[Dump], scope: str, parts: Parts) -> dict[str,
     dumps = dumps or [Dump(0.0, "none")] * 2
     costs, quantities, archives = read_costs(scope), read_quantities(), read_archives()
     full = min(max(texts_of(dumps, quantities)) / quantities["full_gb"], 1.0)
-    found = {}
+    requests = {}
     for command, chosen in _chosen().items():
         if command in costs:
-            one = job_figures(command, costs[command], dumps, scope, parts, quantities, archives)
-            memory = one.memory * quantities["request_memory"]
-            minutes, disk = one.cpu / 60 * quantities["request_time"], one.output + one.memory
+            figures = job_figures(command, costs[command], dumps, scope, parts, quantities, archives)
+            memory = figures.memory * quantities["request_memory"]
+            minutes, disk = figures.cpu / 60 * quantities["request_time"], figures.output + figures.memory
         else:
             memory = max(chosen.most_mb * full, min(quantities["request_least_mb"], chosen.most_mb))
             minutes, disk = (chosen.minutes or 0.0) * full, (chosen.disk_mb or 0.0) * full
-        found[command] = Request(
+        requests[command] = Request(
             _up(memory + quantities["request_job_mb"], 100),
             _up(max(minutes, quantities["request_least_minutes"]), 1),
             _up(max(disk, quantities["request_least_disk_mb"]), 100),
         )
-    return found
+    return requests
 
 
 def most_memory() -> dict[str, float]:

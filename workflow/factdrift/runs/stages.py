@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.core.disk import is_full
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_text
 from factdrift.core.progress import counted, read_line
 from factdrift.core.screen import ERASE, is_terminal, styled
 from factdrift.wikidata.text import printable
@@ -76,9 +76,9 @@ class _Running:
         """Sums the amounts in the newest progress line of each piece of work in the log."""
         lines = self.job.log.read_text("utf-8", "replace").splitlines()
         self.warnings = [line for line in lines if _WARNING.search(line)]
-        said = {line.what: line for line in map(read_line, lines) if line}
+        latest = {line.what: line for line in map(read_line, lines) if line}
         # Lines with a known total (what is read) count if there are any, else all (what is written).
-        shares = [line for line in said.values() if line.share is not None] or list(said.values())
+        shares = [line for line in latest.values() if line.share is not None] or list(latest.values())
         self.amounts = Counter()
         for line in shares:
             self.amounts.update(line.amounts)
@@ -127,8 +127,8 @@ class Stages:
 
     def warnings(self) -> Iterator[tuple[str, str]]:
         """Rule and text of each warning in the logs, once for each rule."""
-        found = ((rule, text) for rule, jobs in self._jobs.items() for job in jobs for text in job.warnings)
-        yield from dict.fromkeys(found)
+        texts = ((rule, text) for rule, jobs in self._jobs.items() for job in jobs for text in job.warnings)
+        yield from dict.fromkeys(texts)
 
     def status(self) -> str:
         """How many jobs of all stages have ended, and the stages that are at work."""
@@ -156,9 +156,9 @@ def _line(rule: str, jobs: Sequence[_Running], begun: float) -> str:
     parts = [f"{len(ended):,} of {len(jobs):,} jobs"]
     if not whole:
         parts[0] += f", {sum(bool(job.begun) for job in jobs) - len(ended):,} at work ({share:.0%})"
-    if told := {unit: amount for unit, amount in amounts.items() if amount >= LEAST}:
-        parts.append(", ".join(counted(amount, unit) for unit, amount in told.items()))
-    rates = {unit: amount / seconds for unit, amount in told.items() if amount / seconds >= LEAST}
+    if shown := {unit: amount for unit, amount in amounts.items() if amount >= LEAST}:
+        parts.append(", ".join(counted(amount, unit) for unit, amount in shown.items()))
+    rates = {unit: amount / seconds for unit, amount in shown.items() if amount / seconds >= LEAST}
     if rates and seconds >= BRIEF:
         parts.append(", ".join(f"{rate:,.1f} {unit}/s" for unit, rate in rates.items()))
     if whole:
@@ -219,8 +219,7 @@ class Follower:
             sys.stderr.write(f"{ERASE}{status}")
             sys.stderr.flush()
         try:
-            with atomic_path(self._file) as temporary:
-                temporary.write_text("".join(f"{line}\n" for line in lines.values()), "utf-8")
+            write_text("".join(f"{line}\n" for line in lines.values()), self._file)
         except OSError as error:
             if not is_full(error):  # the jobs report a full disk
                 raise

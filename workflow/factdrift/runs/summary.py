@@ -40,7 +40,7 @@ def summary(
     `pair`: the folder of the pair of dates. `written`: the results that the run wrote. `reports`: logs of the
     jobs that made tables of scores, printed without their lines of progress. `given`: the options that
     configured the run, which the commands for what comes next need, too. `stream`: where the lines go, which
-    decides on colours. `heading`: what is said above the results.
+    decides on colours. `heading`: the lines above the results.
     """
     dataset = pair / "wikifactdiff.parquet"
     if dataset.is_file() and any(path.name in datasets() for path in written):
@@ -107,7 +107,7 @@ def sentence(prompt: str, objects: Sequence[dict[str, Any]]) -> str:
 def _contents(path: Path) -> str:
     """Number of rows, if it is a table, and size of a file; the number of files of a folder."""
     if path.is_dir():
-        return f"{sum(1 for each in path.rglob('*') if each.is_file()):,} files"
+        return f"{sum(1 for file in path.rglob('*') if file.is_file()):,} files"
     size = path.stat().st_size
     text = size_text(size)
     if path.suffix == ".parquet":

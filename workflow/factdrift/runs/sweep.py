@@ -33,7 +33,7 @@ def sweep(results: Path) -> tuple[int, float]:
             continue
         if not os.path.lexists(path):  # another process has removed it, or it was in a folder that is gone
             continue
-        size = _bytes(path) + sum(_bytes(each) for each in _inside(path))
+        size = _bytes(path) + sum(_bytes(file) for file in _inside(path))
         with contextlib.suppress(FileNotFoundError):
             remove_unfinished(path)
             number, freed = number + 1, freed + size
@@ -42,13 +42,13 @@ def sweep(results: Path) -> tuple[int, float]:
 
 def _parts(results: Path) -> list[tuple[Path, str, int, float]]:
     """The unfinished files and folders under `results`: path, machine, process, time of the last change."""
-    found = []
+    parts = []
     for path in _inside(results):
         written = writer_of_name(path.name)
         if written and not path.is_symlink():
             with contextlib.suppress(FileNotFoundError):
-                found.append((path, *written, path.stat().st_mtime))
-    return found
+                parts.append((path, *written, path.stat().st_mtime))
+    return parts
 
 
 def _scratch(folder: Path) -> Iterator[tuple[Path, str, int, float]]:
@@ -67,10 +67,10 @@ def _writes(process: int, when: float) -> bool:
     import psutil
 
     try:
-        found = psutil.Process(process)
-        if found.status() == psutil.STATUS_ZOMBIE:
+        running = psutil.Process(process)
+        if running.status() == psutil.STATUS_ZOMBIE:
             return False
-        return found.create_time() < when + CLOCK
+        return running.create_time() < when + CLOCK
     except psutil.NoSuchProcess:
         return False
     except psutil.AccessDenied:
@@ -80,7 +80,7 @@ def _writes(process: int, when: float) -> bool:
 def _changed_lately(path: Path) -> bool:
     """Whether a file, or anything in a folder, has changed since `FORGOTTEN`."""
     with contextlib.suppress(FileNotFoundError):
-        newest = max(each.lstat().st_mtime for each in (path, *_inside(path)))
+        newest = max(file.lstat().st_mtime for file in (path, *_inside(path)))
         return time.time() - newest < FORGOTTEN
     return True
 

@@ -124,7 +124,7 @@ def derive_line(text: bytes, day: int, counts: Derived) -> bytes | None:
     if kind == "item" and (created := _created(claims)) is not None and created > day:
         counts.items_dropped += 1
         return None
-    touched = [name for name, group in claims.items() if any(_is_touched(each, day) for each in group)]
+    touched = [name for name, group in claims.items() if any(_is_touched(claim, day) for claim in group)]
     if not touched:
         return text
     raw = _raw_claims_decoder.decode(entity["claims"])
@@ -145,7 +145,7 @@ def _derive_group(
     prefer = None
     if any(each.rank == "preferred" and _is_late(each, day) for each in group):
         prefer = _successor([each for each, _ in kept], day)
-    found = []
+    derived = []
     for each, text in kept:
         ends = _late_ends(each, day)
         if ends or each is prefer:
@@ -157,8 +157,8 @@ def _derive_group(
                 statement["rank"] = "preferred"
                 counts.newly_preferred += 1
             text = msgspec.Raw(php_json(statement))
-        found.append(text)
-    return found
+        derived.append(text)
+    return derived
 
 
 def _successor(kept: list[_Statement], day: int) -> _Statement | None:
@@ -166,23 +166,23 @@ def _successor(kept: list[_Statement], day: int) -> _Statement | None:
 
     None if a statement is preferred already, or if several held and none has a start.
     """
-    if any(each.rank == "preferred" for each in kept):
+    if any(statement.rank == "preferred" for statement in kept):
         return None
     began: list[tuple[int, _Statement]] = []
     undated: list[_Statement] = []
-    for each in kept:
-        ends = each.snaks(END)
-        late = _late_ends(each, day)
-        if each.rank != "normal" or any(
+    for statement in kept:
+        ends = statement.snaks(END)
+        late = _late_ends(statement, day)
+        if statement.rank != "normal" or any(
             end.snaktype != "novalue" and place not in late for place, end in enumerate(ends)
         ):
             continue
-        start = each.earliest(START)
-        start = each.earliest(POINT_IN_TIME) if start is None else start
+        start = statement.earliest(START)
+        start = statement.earliest(POINT_IN_TIME) if start is None else start
         if start is None:
-            undated.append(each)
+            undated.append(statement)
         else:
-            began.append((start, each))
+            began.append((start, statement))
     if began:
         return max(began, key=lambda pair: pair[0])[1]
     return undated[0] if len(undated) == 1 else None
@@ -221,7 +221,10 @@ def _created(claims: _Claims) -> int | None:
     """First day of the earliest creation date of an item; deprecated statements do not count."""
     return min(
         _days(
-            each.mainsnak for name in CREATION for each in claims.get(name, ()) if each.rank != "deprecated"
+            claim.mainsnak
+            for name in CREATION
+            for claim in claims.get(name, ())
+            if claim.rank != "deprecated"
         ),
         default=None,
     )

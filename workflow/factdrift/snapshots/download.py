@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 from factdrift.core.errors import DamagedDump, InputError
+from factdrift.core.files import write_json
 from factdrift.core.nodes import try_lock
-from factdrift.core.owned import atomic_path
 from factdrift.core.progress import Progress
 from factdrift.core.redaction import redacted
 from factdrift.core.retry import say
@@ -79,10 +79,10 @@ def _check(dump: Dump, output: Path, client: Client) -> None:
         with output.open("rb") as file:
             while data := file.read(_CHUNK):
                 hashed.update(data)
-        found = hashed.hexdigest()
-        if found != expected:
+        digest = hashed.hexdigest()
+        if digest != expected:
             raise InputError(
-                f"{output} is there already, but its {kind.upper()} is {found}, the published one is "
+                f"{output} is there already, but its {kind.upper()} is {digest}, the published one is "
                 f"{expected}; remove the file, and run the same command again to fetch it"
             )
     how = _checked(digests, known)
@@ -90,7 +90,7 @@ def _check(dump: Dump, output: Path, client: Client) -> None:
 
 
 def _checked(digests: dict[str, str], size: int | None) -> str:
-    """What has been compared with what is known of a dump."""
+    """The last line of a download: which checks were made."""
     checked = " and ".join(kind.upper() for kind in digests) or ("" if size is None else "size")
     return f"{checked} checked" if checked else "neither size nor checksum known"
 
@@ -189,12 +189,12 @@ class _Part:
     def finish(self, url: str, output: Path) -> None:
         """Compares the checksums and gives the file its name."""
         for kind, expected in self.digests.items():
-            found = self.hashes[kind].hexdigest()
-            if found != expected:
+            digest = self.hashes[kind].hexdigest()
+            if digest != expected:
                 self.path.unlink()
                 self.account.unlink(missing_ok=True)
                 raise DamagedDump(
-                    f"{url}: the {kind.upper()} of the file is {found}, the published one is {expected}. "
+                    f"{url}: the {kind.upper()} of the file is {digest}, the published one is {expected}. "
                     f"{self.path} has been deleted; run the same command again to fetch it again"
                 )
         os.fsync(self.file.fileno())
@@ -226,8 +226,8 @@ class _Part:
         self.file.seek(0)
         left = start
         while left and (data := self.file.read(min(_CHUNK, left))):
-            for each in self.hashes.values():
-                each.update(data)
+            for hashed in self.hashes.values():
+                hashed.update(data)
             left -= len(data)
             progress.advance(len(data) / _MB)
 
@@ -259,11 +259,10 @@ class _Part:
             # Only now, when a server really sends the file, another one's bytes are removed.
             self.file.truncate(0)
         if self.record:
-            with atomic_path(self.account) as temporary:
-                temporary.write_text(json.dumps(self.record) + "\n", encoding="utf-8")
+            write_json(self.record, self.account, indent=None)
             self.record = {}
-        for each in self.hashes.values():
-            each.update(data)
+        for hashed in self.hashes.values():
+            hashed.update(data)
         self.file.seek(offset)
         rest = memoryview(data)
         while rest:

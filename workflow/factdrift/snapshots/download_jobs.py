@@ -22,7 +22,7 @@ class OfRegistry(Job):
 
 
 class OfServers(Job):
-    """What all that ask servers take."""
+    """Fields of all jobs that send requests to servers."""
 
     contact: Annotated[
         str, "your mail or web address, sent to the servers (else FACTDRIFT_CONTACT); required"
@@ -148,13 +148,13 @@ def _holds(dump: Dump, client: Client) -> bool:
             continue
         announced, digests = published(client, url)
         faults = [
-            f"{name} {found}, listed {listed}"
-            for name, found, listed in (
+            f"{name} {actual}, listed {listed}"
+            for name, actual, listed in (
                 ("bytes", size, dump.size),
                 ("bytes in the index", announced, size if dump.size is None else dump.size),
                 *((kind, digest, dump.digests.get(kind)) for kind, digest in digests.items()),
             )
-            if None not in (found, listed) and found != listed
+            if None not in (actual, listed) and actual != listed
         ]
         says = [f"{size:,} bytes" if size is not None else "size unknown"]
         says += [f"{kind} {digest}" for kind, digest in digests.items()] or ["no published checksum"]

@@ -104,7 +104,7 @@ class Client:
         query: Mapping[str, str | int] | None = None,
         read: Callable[[bytes], T] = lambda data: data,  # type: ignore[assignment,return-value]
     ) -> T:
-        """What `read` returns for the body of a small answer, such as a list of checksums.
+        """The body of a small answer, such as a list of checksums, after `read`.
 
         `read` may raise TransientError, and the request is repeated. Raises Missing, InputError.
         """
@@ -308,8 +308,8 @@ def _head(response: requests.Response, asked: int) -> Head:
     modified = headers.get("Last-Modified", "")
     validator = headers.get("ETag", "") or modified
     if response.status_code == 206:
-        found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", headers.get("Content-Range", ""))
-        if not found or int(found[1]) != asked:
+        match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", headers.get("Content-Range", ""))
+        if not match or int(match[1]) != asked:
             raise TransientError(f"the server sent a wrong range ({headers.get('Content-Range')!r})")
         return Head(asked, _total(headers["Content-Range"]), validator, modified)
     length = headers.get("Content-Length", "")

@@ -23,7 +23,7 @@ class Render(Job, command="sample render", beside="facts"):
     account: Annotated[Output | None, "what the manifest says of the sample, .json"] = None
 
     def run(self) -> None:
-        from factdrift.core.owned import atomic_path
+        from factdrift.core.files import write_json
         from factdrift.snapshots.sample.account import account, read_parts, warning
         from factdrift.snapshots.sample.render import render_dump
         from factdrift.snapshots.sample.tables import read_sample
@@ -33,10 +33,9 @@ class Render(Job, command="sample render", beside="facts"):
         entities = render_dump(read_sample(self.tables), pack_date(self.date), self.output)
         print(f"{self.output}: {entities:,} entities")
         if self.account is not None:
-            with atomic_path(self.account) as path:
-                path.write_text(json.dumps(account(parts, day), indent=2) + "\n", encoding="utf-8")
-        if said := warning(parts, day):
-            print(f"{self.output}: {said}", file=sys.stderr)
+            write_json(account(parts, day), self.account, indent=2)
+        if text := warning(parts, day):
+            print(f"{self.output}: {text}", file=sys.stderr)
 
 
 class Check(Job, command="sample check"):

@@ -64,7 +64,7 @@ def _links(page: str, client: Client) -> list[str]:
         raise InputError(f"{page} does not exist; name a listing of dumps (`refresh.listings`)") from None
     parser = _Links()
     parser.feed(body.decode("utf-8", "replace"))
-    names = (urljoin(page, each).removeprefix(page) for each in parser.found)
+    names = (urljoin(page, link).removeprefix(page) for link in parser.found)
     return [unquote(name) for name in names if re.fullmatch(r"[^/?#]+/?", name)]
 
 

@@ -152,9 +152,9 @@ class Client:
             return TransientError("HTTP status 429", UNNAMED_WAIT if after is None else after)
         if error.code >= 500:
             return TransientError(f"HTTP status {error.code}", after)
-        said = error.read(500).decode("utf-8", "replace").strip()
+        message = error.read(500).decode("utf-8", "replace").strip()
         hint = "; is the contact one that can be reached?" if error.code == 403 else ""
-        return InputError(f"{self.url}: HTTP status {error.code} {error.reason}{hint} {said}".rstrip())
+        return InputError(f"{self.url}: HTTP status {error.code} {error.reason}{hint} {message}".rstrip())
 
 
 def _is_unreached(error: Exception) -> bool:

@@ -20,7 +20,7 @@ _Asked = TypeVar("_Asked")
 
 
 class Asker(Protocol):
-    """What answers queries (`factdrift.sparql.client.Client`)."""
+    """The interface of a client that answers queries (`factdrift.sparql.client.Client`)."""
 
     url: str
 

@@ -30,17 +30,17 @@ def answer(url: str, query: str, accept: str) -> tuple[str, str]:
         with urllib.request.urlopen(request) as response:
             return response.headers.get_content_type(), response.read().decode("utf-8")
     except urllib.error.HTTPError as error:
-        said = error.read().decode("utf-8", "replace").strip()
-        raise InputError(f"the query cannot be answered: {said}") from error
+        message = error.read().decode("utf-8", "replace").strip()
+        raise InputError(f"the query cannot be answered: {message}") from error
 
 
 def as_table(text: str) -> str:
     """Formats a JSON answer as aligned columns: entities as prefixed names, literals as their text."""
-    found = json.loads(text)
-    if "boolean" in found:
-        return str(found["boolean"]).lower()
-    names: list[str] = found["head"]["vars"]
-    rows = [[_short(row.get(name)) for name in names] for row in found["results"]["bindings"]]
+    result = json.loads(text)
+    if "boolean" in result:
+        return str(result["boolean"]).lower()
+    names: list[str] = result["head"]["vars"]
+    rows = [[_short(row.get(name)) for name in names] for row in result["results"]["bindings"]]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     lines = [names, ["-" * width for width in widths], *rows]
     return "\n".join(

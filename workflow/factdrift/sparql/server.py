@@ -141,13 +141,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(400, "text/plain", b"no query; this server is read-only\n")
             return
         try:
-            found = self.server.store.query(parameters["query"][0])
-            if isinstance(found, pyoxigraph.QueryTriples):
+            result = self.server.store.query(parameters["query"][0])
+            if isinstance(result, pyoxigraph.QueryTriples):
                 kind, triples = self._choice(_TRIPLES)
-                body = found.serialize(format=triples)
+                body = result.serialize(format=triples)
             else:
                 kind, rows = self._choice(_ROWS)
-                body = found.serialize(format=rows)
+                body = result.serialize(format=rows)
         except SyntaxError as error:
             self._send(400, "text/plain", f"{error}\n".encode())
         except (OSError, RuntimeError, ValueError) as error:

@@ -11,31 +11,32 @@ import json
 import re
 import sys
 from collections import Counter
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from stringzilla import find
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
-from factdrift.core.tables import parquet_writer, table_of
+from factdrift.core.tables import table_of
 from factdrift.statements.no_pandas import spare_pandas
 from factdrift.statements.prefilter import SITE_HINTS, NeedlessItems
 from factdrift.statements.rows import (
+    OF_ENTITIES,
+    OF_STATEMENTS,
     SHARD_ENTITIES,
     SHARD_PROPERTIES,
-    SHARD_STATEMENTS,
     Oddities,
     Row,
     entity_row,
     is_whole,
     property_row,
 )
+from factdrift.statements.shard_files import shard_table
 from factdrift.statements.statement_columns import StatementColumns
 from factdrift.statements.translations import Translations
 from factdrift.wikidata.entity import (
@@ -62,14 +63,12 @@ OBJECT_ROWS = 32_768
 BUFFERED_ROWS = 262_144
 """Rows kept in either form before they are written: about 100 MB."""
 
-_REPEATED = ("subject", "property", "rank", "snak", "datatype", "inferred", "revision", "line")
-"""Columns with few distinct values or long runs, which are dictionary-encoded; elsewhere that costs time
-only."""
-
 BAD_LINES_NAMED = 100
 """Bad lines that a report lists with number, offset and problem; all are counted and logged."""
 
-REPORT = "report.json"
+REPORT, PROPERTIES = "report", "properties"
+"""What the table of entities carries besides: the report of the shard, and its rows of SHARD_PROPERTIES, as
+JSON."""
 
 _COUNTED = (
     *("lines", "items", "properties", "lexemes", "other", "rejected", "statements"),
@@ -83,10 +82,10 @@ _FIRST_ID = re.compile(rb'\{"(?:type": ?"[a-z]+", ?(?:"datatype": ?"[a-z-]+", ?)
 def extract(job: Extract) -> dict[str, Any]:
     """Writes the tables of one shard of a dump into the folder `output`.
 
-    The folder holds `statements-<k>.parquet` and `entities-<k>.parquet` (the items whose number modulo
-    `buckets` is k), `translations-<k>.parquet` (terms of items and properties in `languages`, other than
-    English), `properties.parquet` and `report.json`, which is also returned. It appears complete or not at
-    all. Lines that cannot be used are counted, reported and skipped.
+    The folder holds the tables of statements and of entities, with a record batch a bucket (the items whose
+    number modulo `buckets` is the bucket's; `factdrift.statements.shard_files`), and with `languages` one of
+    terms in them. The report is returned, and kept beside the entities with the properties. The folder
+    appears complete or not at all. Lines that cannot be used are counted, reported and skipped.
 
     `parse_all`: lines that would be skipped by their bytes are parsed too, with the same tables as result,
     and only more bad lines in the report.
@@ -104,12 +103,10 @@ def extract(job: Extract) -> dict[str, Any]:
     collecting = gc.isenabled()
     gc.disable()  # parsed lines contain no cycles, and traversing so many of them takes time
     try:
-        with new_folder(job.output) as folder:
-            with ExitStack() as files:
-                reading = _Reading(folder, job, files)
-                early = job.names == "held" and job.scope != "all" and not job.parse_all
-                account = _read(job, reading, NeedlessItems(job.scope) if early else None)
-                reading.flush()
+        with new_folder(job.output) as folder, ExitStack() as files:
+            reading = _Reading(folder, job, files)
+            early = job.names == "held" and job.scope != "all" and not job.parse_all
+            account = _read(job, reading, NeedlessItems(job.scope) if early else None)
             report = {
                 "dump": {"file": job.dump.name, "bytes": job.dump.stat().st_size},
                 "shard": job.shard,
@@ -121,7 +118,7 @@ def extract(job: Extract) -> dict[str, Any]:
                 "share": asdict(account),
                 **reading.report(account.needless),
             }
-            (folder / REPORT).write_text(json.dumps(report, indent=1) + "\n")
+            reading.end(report)
     finally:
         if collecting:
             gc.enable()
@@ -168,32 +165,26 @@ def _is_torn(text: bytes) -> bool:
 
 
 class _Bucket:
-    """The tables of one bucket's items; rows are kept in the order of the dump until they are written."""
+    """The rows of one bucket's items, in the order of the dump, until they are written."""
 
-    def __init__(self, folder: Path, number: int, oddities: Oddities, files: ExitStack) -> None:
+    def __init__(self, oddities: Oddities) -> None:
         self.statements = StatementColumns(oddities)
         self.entities: list[Row] = []
         self._batches: list[pa.RecordBatch] = []
-        self._files = [
-            files.enter_context(_writer(folder / f"{kind}-{number}.parquet", schema))
-            for kind, schema in (("statements", SHARD_STATEMENTS), ("entities", SHARD_ENTITIES))
-        ]
 
     def hold(self) -> None:
         """Converts Python objects to Arrow columns, which take a fifth of the memory."""
         if len(self.statements):
             self._batches.append(self.statements.take())
 
-    def flush(self) -> None:
-        """Writes the rows, one row group per table."""
-        statements, entities = self._files
+    def take_statements(self) -> list[pa.RecordBatch]:
         self.hold()
-        if self._batches:
-            statements.write_table(pa.Table.from_batches(self._batches, SHARD_STATEMENTS))
-            self._batches.clear()
-        if self.entities:
-            entities.write_table(table_of(self.entities, SHARD_ENTITIES))
-            self.entities.clear()
+        taken, self._batches = self._batches, []
+        return taken
+
+    def take_entities(self) -> list[pa.RecordBatch]:
+        taken, self.entities = self.entities, []
+        return table_of(taken, SHARD_ENTITIES).to_batches() if taken else []
 
 
 class _Reading:
@@ -205,11 +196,12 @@ class _Reading:
         self._bad_lines: list[dict[str, Any]] = []
         self._scope, self._hint = job.scope, SITE_HINTS.get(job.scope, b"")
         self._all_names = job.names == "all"
-        self._buckets = [_Bucket(folder, bucket, self._oddities, files) for bucket in range(job.buckets)]
+        self._buckets = [_Bucket(self._oddities) for _ in range(job.buckets)]
+        self._statements = files.enter_context(shard_table(folder, OF_STATEMENTS))
+        self._entities = files.enter_context(shard_table(folder, OF_ENTITIES))
         self._translations = Translations(folder, job.buckets, job.languages, files)
         self._objects = self._rows = 0  # items and statements kept as Python objects, and in either form
         self._properties: list[Row] = []
-        self._property_file = files.enter_context(_writer(folder / "properties.parquet", SHARD_PROPERTIES))
 
     def line(self, number: int, text: bytes) -> None:
         """Adds the rows of one line, or none of them and raises one of UNREADABLE."""
@@ -278,14 +270,17 @@ class _Reading:
             self.flush()
 
     def flush(self) -> None:
-        """Writes all rows."""
-        for bucket in self._buckets:
-            bucket.flush()
+        """Writes all rows but those of properties."""
+        self._statements.write([bucket.take_statements() for bucket in self._buckets])
+        self._entities.write([bucket.take_entities() for bucket in self._buckets])
         self._translations.flush()
-        if self._properties:
-            self._property_file.write_table(table_of(self._properties, SHARD_PROPERTIES))
-            self._properties.clear()
         self._objects = self._rows = 0
+
+    def end(self, report: dict[str, Any]) -> None:
+        """Writes what is left, the report and the properties."""
+        self.flush()
+        properties = table_of(self._properties, SHARD_PROPERTIES).to_pylist()
+        self._entities.about = {REPORT: json.dumps(report), PROPERTIES: json.dumps(properties)}
 
     def report(self, needless: int) -> dict[str, Any]:
         """Counts of lines by kind of entity, of statements and of oddities, and the first bad lines."""
@@ -296,9 +291,3 @@ class _Reading:
             "oddities": asdict(self._oddities),
             "first_bad_lines": self._bad_lines,
         }
-
-
-def _writer(path: Path, schema: pa.Schema) -> AbstractContextManager[pq.ParquetWriter]:
-    """A writer for tables that are read once and then deleted: less compression, no statistics."""
-    repeated = [field.name for field in schema if field.name in _REPEATED]
-    return parquet_writer(path, schema, compression_level=1, use_dictionary=repeated, write_statistics=False)

@@ -20,8 +20,12 @@ import pyarrow as pa
 
 from factdrift.core.errors import DamagedDump, InputError
 from factdrift.core.owned import atomic_path, new_folder
-from factdrift.core.tables import ROW_GROUP, database, write_parquet
-from factdrift.statements.extract import BAD_LINES_NAMED, REPORT
+from factdrift.core.tables import ROW_GROUP, database, register_stream, write_parquet
+from factdrift.statements import extract
+from factdrift.statements.extract import BAD_LINES_NAMED
+from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS, SHARD_PROPERTIES
+from factdrift.statements.shard_files import read_about, read_bucket
+from factdrift.statements.translations import OF_TRANSLATIONS
 from factdrift.wikidata.course import suspicious
 from factdrift.wikidata.shares import Account, check_shares
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS, TRANSLATIONS
@@ -59,9 +63,11 @@ def gather_bucket(job: Gather) -> None:
     reports = _reports(shard_dirs)
     if not 0 <= bucket < reports[0]["buckets"]:
         raise InputError(f"--bucket {bucket}: the shards have buckets 0 to {reports[0]['buckets'] - 1}")
+    buckets = reports[0]["buckets"]
     with database(job.memory) as connection:
-        _winners(connection, shard_dirs, f"entities-{bucket}.parquet", "items")
-        _read(connection, shard_dirs, f"statements-{bucket}.parquet", "read_statements")
+        _winners(connection, read_bucket(shard_dirs, OF_ENTITIES, bucket, buckets), "items")
+        read = read_bucket(shard_dirs, OF_STATEMENTS, bucket, buckets)
+        register_stream(connection, "read_statements", read)
         connection.read_parquet(str(job.properties)).create_view("properties")
         entities = "SELECT * EXCLUDE (line) FROM items ORDER BY id"
         _write(connection, entities, ENTITIES, job.entities)
@@ -75,13 +81,15 @@ def gather_bucket(job: Gather) -> None:
         """
         _write(connection, statements, STATEMENTS, job.statements)
         if job.translations is not None:
-            _read(connection, shard_dirs, f"translations-{bucket}.parquet", "read_translations")
-            translations = """
+            translated = shard_dirs if reports[0]["languages"] else []
+            read = read_bucket(translated, OF_TRANSLATIONS, bucket, buckets)
+            register_stream(connection, "read_translations", read)
+            terms = """
                 SELECT * EXCLUDE (revision, line) FROM read_translations
                 QUALIFY rank() OVER (PARTITION BY id ORDER BY revision DESC NULLS LAST, line DESC) = 1
                 ORDER BY id, language
             """
-            _write(connection, translations, TRANSLATIONS, job.translations)
+            _write(connection, terms, TRANSLATIONS, job.translations)
 
 
 def gather_snapshot(job: Snapshot) -> dict[str, Any]:
@@ -100,7 +108,7 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
     _check_bad_lines(dump, totals, bad, _text_bytes(reports), job.max_bad_lines)
     warnings = [*_skipped(totals, bad), *_jumps(reports)]
     with database(job.memory) as connection:
-        _winners(connection, shard_dirs, "properties.parquet", "properties")
+        _winners(connection, _properties(shard_dirs), "properties")
         counts = _items(connection, shard_dirs, reports[0]["buckets"])
         if not counts["items"]:
             raise DamagedDump(
@@ -144,6 +152,11 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
     return summary
 
 
+_OF_CLASSES = ("id", "label", "revision", "superclasses", "line")
+_OF_ITEMS = (*_OF_CLASSES, "modified", "classes", "whole")
+_OF_COUNTS = ("subject", "property", "rank", "snak", "datatype", "inferred", "line")
+
+
 def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], buckets: int) -> dict[str, Any]:
     """Creates the table `classes`, and counts items and statements one bucket at a time to limit the
     memory."""
@@ -161,25 +174,25 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
         "SELECT max(revision), NULL FROM properties"
     ).fetchall()
     for bucket in range(buckets):
-        _winners(connection, shard_dirs, f"entities-{bucket}.parquet", "items")
-        _read(connection, shard_dirs, f"statements-{bucket}.parquet", "read_statements")
+        _winners(connection, read_bucket(shard_dirs, OF_ENTITIES, bucket, buckets, _OF_ITEMS), "items")
+        counted = read_bucket(shard_dirs, OF_STATEMENTS, bucket, buckets, _OF_COUNTS)
+        register_stream(connection, "read_statements", counted)
         connection.execute(
             """
-            CREATE OR REPLACE TABLE held AS SELECT id, label, classes, superclasses, whole, line FROM items;
             INSERT INTO used
-                SELECT unnest(classes) FROM held UNION SELECT unnest(superclasses) FROM held
+                SELECT unnest(classes) FROM items UNION SELECT unnest(superclasses) FROM items
                 EXCEPT FROM used;
-            INSERT INTO subclasses SELECT id, label, superclasses FROM held WHERE len(superclasses) > 0;
+            INSERT INTO subclasses SELECT id, label, superclasses FROM items WHERE len(superclasses) > 0;
             """
         )
-        items += _number(connection, "SELECT count(*) FROM held")
-        whole += _number(connection, "SELECT count(*) FROM held WHERE whole")
+        items += _number(connection, "SELECT count(*) FROM items")
+        whole += _number(connection, "SELECT count(*) FROM items WHERE whole")
         newest += connection.execute(f"SELECT max(revision), {_MODIFIED} FROM items").fetchall()
         kinds = connection.execute(
             """
             SELECT rank, snak, coalesce(s.datatype, p.datatype, s.inferred, 'unknown'), count(*)
             FROM read_statements s
-            SEMI JOIN held i ON i.id = s.subject AND i.line = s.line
+            SEMI JOIN items i ON i.id = s.subject AND i.line = s.line
             LEFT JOIN properties p ON p.id = s.property
             GROUP BY ALL
             """
@@ -190,7 +203,7 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
             datatypes[datatype] += number
     connection.execute("CREATE TABLE classes AS FROM subclasses")
     for bucket in range(buckets):
-        _winners(connection, shard_dirs, f"entities-{bucket}.parquet", "items")
+        _winners(connection, read_bucket(shard_dirs, OF_ENTITIES, bucket, buckets, _OF_CLASSES), "items")
         connection.execute(
             """
             INSERT INTO classes SELECT id, label, superclasses FROM items
@@ -216,19 +229,22 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
     }
 
 
-def _winners(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], name: str, view: str) -> None:
-    """Creates a view of a table of items or properties of all shards, with one row per id."""
-    _read(connection, shard_dirs, name, f"read_{view}")
+def _winners(connection: duckdb.DuckDBPyConnection, rows: pa.RecordBatchReader, table: str) -> None:
+    """Creates a table of the items or properties of all shards, with one row per id."""
+    register_stream(connection, "read_rows", rows)
     connection.execute(
         f"""
-        CREATE OR REPLACE VIEW {view} AS SELECT * FROM read_{view}
+        CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM read_rows
         QUALIFY row_number() OVER (PARTITION BY id ORDER BY revision DESC NULLS LAST, line DESC) = 1
         """
     )
 
 
-def _read(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], name: str, view: str) -> None:
-    connection.read_parquet([str(folder / name) for folder in shard_dirs]).create_view(view, replace=True)
+def _properties(shard_dirs: Sequence[Path]) -> pa.RecordBatchReader:
+    """The properties of all shards, which their tables of entities carry."""
+    abouts = (read_about(folder / OF_ENTITIES.file) for folder in shard_dirs)
+    rows = [row for about in abouts for row in json.loads(about[extract.PROPERTIES])]
+    return pa.Table.from_pylist(rows, schema=SHARD_PROPERTIES).to_reader()
 
 
 def _write(connection: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema, path: Path) -> None:
@@ -247,8 +263,8 @@ def _folders(shard_dirs: Sequence[Path]) -> list[Path]:
         for named in shard_dirs
         for folder in (
             [named]
-            if (named / REPORT).exists()
-            else [each.parent for each in sorted(named.glob(f"*/{REPORT}"))] or [named]
+            if (named / OF_ENTITIES.file).exists()
+            else [each.parent for each in sorted(named.glob(f"*/{OF_ENTITIES.file}"))] or [named]
         )
     ]
 
@@ -258,8 +274,8 @@ def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
     reports = []
     for folder in shard_dirs:
         try:
-            reports.append(json.loads((folder / REPORT).read_text()))
-        except (OSError, ValueError) as error:
+            reports.append(json.loads(read_about(folder / OF_ENTITIES.file)[extract.REPORT]))
+        except (OSError, ValueError, KeyError) as error:
             raise InputError(
                 f"{folder}: no complete folder of a shard ({error}); run `factdrift statements extract` again"
             ) from error
@@ -316,7 +332,7 @@ def _skipped(totals: dict[str, int], bad: list[dict[str, Any]]) -> Iterator[str]
 
 
 def _digest(dump: Path) -> str:
-    """A hash that tells two files apart: of the size, and of the bytes at places over the whole file."""
+    """A hash by which two files differ: of the size, and of the bytes at places over the whole file."""
     size = dump.stat().st_size
     digest = hashlib.sha256(str(size).encode())
     with dump.open("rb", buffering=0) as file:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from factdrift.core.jobs import Flag, Job, Key, Output, Paths
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Role
 
 
 class Extract(Job, command="statements extract"):
@@ -56,7 +56,8 @@ class Snapshot(OfShards, command="statements snapshot"):
     """Write properties, classes and counts of all shards."""
 
     dump: Annotated[Path, "the dump that the shards were read from"]
-    max_bad_lines: Annotated[float, Key("max_bad_lines")]
+    # A resource, since another limit is no reason to make a finished snapshot again.
+    max_bad_lines: Annotated[float, Key("max_bad_lines"), Role("resources")]
     properties: Output
     classes: Output
     json: Annotated[Output, "snapshot.json: counts"]

@@ -3,7 +3,7 @@
 With `--names held`, a snapshot contains an item only if it holds all of it
 (`factdrift.statements.rows.is_whole`) or if the item has superclasses or a unit symbol. The line of such an
 item contains the name of a site or of one of these properties as a JSON string; a line without any of them is
-skipped. A line with one of them, be it in a label, is parsed, and the parsed entity decides.
+skipped. A line with one of them, even in a label, is parsed, and the parsed entity decides.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NeedlessItems:
     """Recognises items that a snapshot of this scope does not contain.
 
     A line is skipped only if it begins and ends as that of one item, and is UTF-8. It is not checked to be
-    JSON: the text must come from an archive, whose checksums tell that nothing is missing in it.
+    JSON: the text must come from an archive, whose checksums show that nothing is missing in it.
     """
 
     def __init__(self, scope: str) -> None:

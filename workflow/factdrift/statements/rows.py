@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from factdrift.statements.shard_files import Kind
 from factdrift.wikidata.entity import Entity, Outline, Snak, Statement, snaks
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.values import Value, canonical_json, read_value
@@ -20,6 +21,8 @@ _LINE = pa.field("line", pa.int64())
 SHARD_ENTITIES = ENTITIES.append(_LINE)
 SHARD_PROPERTIES = PROPERTIES.append(_LINE)
 SHARD_STATEMENTS = STATEMENTS.append(pa.field("inferred", pa.string())).append(_LINE)
+OF_ENTITIES = Kind("entities.arrow", SHARD_ENTITIES)
+OF_STATEMENTS = Kind("statements.arrow", SHARD_STATEMENTS)
 
 Row = tuple[Any, ...]
 """One row, its fields in the order of the table's schema."""
@@ -100,8 +103,8 @@ def entity_row(item: Entity | Outline, number: int, whole: bool, line: int) -> R
 
 def property_row(entity: Entity, number: int, line: int) -> Row:
     """A property as a row of SHARD_PROPERTIES; `number` is positive."""
-    kinds = [(_value(each.mainsnak).object, each) for each in _valid(entity.stated("P2302"))]
-    constraints = [each for kind, each in kinds if kind in _SINGLE_VALUE_CONSTRAINTS]
+    kinds = [(_value(statement.mainsnak).object, statement) for statement in _valid(entity.stated("P2302"))]
+    constraints = [statement for kind, statement in kinds if kind in _SINGLE_VALUE_CONSTRAINTS]
     separators = {
         -separator
         for constraint in constraints
@@ -151,13 +154,13 @@ def _valid(statements: list[Statement]) -> list[Statement]:
 def _items(statements: list[Statement]) -> list[int]:
     """The items that are values of statements that are not deprecated, each once, in the order of the
     dump."""
-    found: dict[int, None] = {}
+    items: dict[int, None] = {}
     for statement in statements:
         if statement.rank != "deprecated":
             number = _value(statement.mainsnak).object
             if number is not None and number > 0:
-                found[number] = None
-    return list(found)
+                items[number] = None
+    return list(items)
 
 
 def _properties(statements: list[Statement]) -> list[int]:

@@ -103,12 +103,12 @@ class StatementColumns:
         Raises one of UNREADABLE for a wrong property id or unreadable qualifiers, and then adds none of them.
         """
         lists = self._lists()
-        lengths = [len(each) for each in lists]
+        lengths = [len(values) for values in lists]
         try:
             self._add(item.statements)
         except Exception:
-            for each, length in zip(lists, lengths, strict=True):
-                del each[length:]
+            for values, length in zip(lists, lengths, strict=True):
+                del values[length:]
             raise
         added = len(self._ids) - lengths[-1]
         self._subjects.append(number)
@@ -167,7 +167,7 @@ class StatementColumns:
         """
         sparse, oddities = self._sparse, self._oddities
         sparse["qualifiers"].set(row, _properties(tuple(qualifiers)))
-        for qualifier, one, several, count, unknown, choose in _TIMES:
+        for qualifier, column, several, count, unknown, choose in _TIMES:
             if qualifier not in qualifiers:
                 continue
             dates, is_unknown = _dates(qualifiers[qualifier], oddities)
@@ -175,7 +175,7 @@ class StatementColumns:
                 setattr(oddities, count, getattr(oddities, count) + 1)
                 sparse[several].set(row, dates)
             if dates:
-                sparse[one].set(row, choose(dates, key=_days))
+                sparse[column].set(row, choose(dates, key=_days))
             elif is_unknown and unknown:
                 sparse[unknown].set(row, True)
 
@@ -262,4 +262,4 @@ def _property(property_id: str) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def _properties(property_ids: tuple[str, ...]) -> list[int]:
-    return sorted({_property(each) for each in property_ids})
+    return sorted({_property(name) for name in property_ids})

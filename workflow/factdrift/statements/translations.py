@@ -10,11 +10,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from factdrift.core.tables import parquet_writer, table_of
+from factdrift.core.tables import table_of
+from factdrift.statements.shard_files import Kind, shard_table
 from factdrift.wikidata.entity import UNREADABLE, Empty, Revision, Text, each_once, term
 from factdrift.wikidata.tables import TRANSLATIONS
 
 SHARD_TRANSLATIONS = pa.schema([*TRANSLATIONS, ("revision", pa.int64()), ("line", pa.int64())])
+OF_TRANSLATIONS = Kind("translations.arrow", SHARD_TRANSLATIONS)
 
 _BUFFERED_ROWS = 65_536
 _ANY_LANGUAGE = "mul"
@@ -33,16 +35,14 @@ _TERMS = msgspec.json.Decoder(_Terms)
 
 
 class Translations:
-    """The table of one shard, one file per bucket. Without languages the files are empty."""
+    """The table of one shard; there is none without languages."""
 
     def __init__(self, folder: Path, buckets: int, languages: Sequence[str], files: ExitStack) -> None:
         self._languages = sorted(languages)
         self._rows: list[list[tuple[Any, ...]]] = [[] for _ in range(buckets)]
         self._held = 0
-        self._writers = [
-            files.enter_context(parquet_writer(folder / f"translations-{bucket}.parquet", SHARD_TRANSLATIONS))
-            for bucket in range(buckets)
-        ]
+        if languages:
+            self._table = files.enter_context(shard_table(folder, OF_TRANSLATIONS))
 
     def take(self, text: bytes, number: int, line: int) -> None:
         """Adds the terms of a line's entity; terms that cannot be decoded count as absent."""
@@ -53,7 +53,7 @@ class Translations:
         except UNREADABLE:
             return
         for language in self._languages:
-            label, description = (_text(each, language) for each in (terms.labels, terms.descriptions))
+            label, description = (_text(texts, language) for texts in (terms.labels, terms.descriptions))
             aliases = _aliases(terms.aliases, language)
             if label is not None or description is not None or aliases:
                 row = (number, language, label, description, aliases, terms.lastrevid, line)
@@ -63,11 +63,11 @@ class Translations:
             self.flush()
 
     def flush(self) -> None:
-        """Writes the rows, one row group per bucket that has any."""
-        for writer, rows in zip(self._writers, self._rows, strict=True):
-            if rows:
-                writer.write_table(table_of(rows, SHARD_TRANSLATIONS))
-                rows.clear()
+        """Writes the rows, a batch a bucket."""
+        if self._held:
+            parts = [table_of(rows, SHARD_TRANSLATIONS).to_batches() if rows else [] for rows in self._rows]
+            self._table.write(parts)
+            self._rows = [[] for _ in self._rows]
         self._held = 0
 
 

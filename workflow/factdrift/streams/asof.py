@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from factdrift.core.tables import database, fetched, growing, sql
 from factdrift.streams.changes import day_number
-from factdrift.streams.schemas import ASOF
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Asked, Held, dates_within, verdict
 from factdrift.tempripple.dates import Date
 from factdrift.tempripple.distractors import WRONG, Instance, Kinds, Pool
@@ -22,7 +21,7 @@ from factdrift.tempripple.kinds import Kinds as KindsOf
 from factdrift.tempripple.kinds import of_property
 from factdrift.tempripple.names import Names
 from factdrift.tempripple.phrases import contains, date_text, normal
-from factdrift.tempripple.schemas import row_id
+from factdrift.tempripple.schemas import ASOF, row_id
 from factdrift.tempripple.table_source import TableSource
 from factdrift.tempripple.types import Types
 from factdrift.wikidata.time import DAY, MONTH, YEAR, pack_date
@@ -91,11 +90,11 @@ def write_questions(job: AsOf) -> Written:
             if not read_grammar().is_past(chain.then):
                 unsaid[chain.name.partition("-")[2]] += 1
                 continue
-            found = list(questions(chain, pools[chain.name.partition("-")[2]], days, job.seed))
-            written += len(found)
-            strange += sum("wrong" not in (row.get("option_verdicts") or ()) for row in found)
-            if found:
-                add(pa.RecordBatch.from_pylist(found, schema=ASOF))
+            items = list(questions(chain, pools[chain.name.partition("-")[2]], days, job.seed))
+            written += len(items)
+            strange += sum("wrong" not in (row.get("option_verdicts") or ()) for row in items)
+            if items:
+                add(pa.RecordBatch.from_pylist(items, schema=ASOF))
     return Written(written, strange, unsaid)
 
 
@@ -133,8 +132,8 @@ class _Words:
         self._kinds.fetch(items | subjects)
 
     def kinds(self, subject: int, item: int) -> Kinds:
-        found = self._kinds.of(subject, item)
-        return tuple(of_property(found, name) for name in self._alike)
+        kinds = self._kinds.of(subject, item)
+        return tuple(of_property(kinds, name) for name in self._alike)
 
     def value(self, subject: int, item: int, label: str | None) -> Value | None:
         """An item as a value of a subject; None if it has no label."""
@@ -151,7 +150,7 @@ class _Words:
         for relation, subject, item, label in fetched(self._db):
             asked = f"Q{subject}", relation
             instances[relation].append(Instance(asked, f"Q{item}", label, None, self.kinds(subject, item)))
-        return {relation: Pool(found) for relation, found in instances.items()}
+        return {relation: Pool(values) for relation, values in instances.items()}
 
 
 def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
@@ -170,8 +169,8 @@ def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
             FROM timelines GROUP BY ALL
         ) USING (subject, property) ORDER BY subject, property"""
     )
-    for subject, _, name, called, prompt, objects, told in fetched(db):
-        timeline = [_held(row) for row in told]
+    for subject, _, name, called, prompt, objects, spans in fetched(db):
+        timeline = [_held(row) for row in spans]
         leaking = {each["item"] for each in objects if each["leaks"]}
         own = sorted((each["item"], each["label"]) for each in objects if each["item"] not in leaking)
         labels = dict(reversed(own))  # of several labels of an item the first
@@ -213,23 +212,23 @@ def questions(chain: Chain, pool: Pool, days: Sequence[int], seed: int) -> Itera
     every other value of the chain, with a name or not, certainly did not.
     """
     timeline, values = chain.timeline, chain.values
-    newest = max((each for each in timeline if each.certain), key=_end, default=None)
+    newest = max((holding for holding in timeline if holding.certain), key=_end, default=None)
     if newest is None or newest.value not in values:
         return
     roles = _roles(timeline, days[-1])
-    known = {each.value for each in timeline}
+    known = {holding.value for holding in timeline}
     day = _end(newest)[0]
     context = _sentence(chain, Asked("day", day, day, ""), days[-1]).removesuffix(BLANK)
     context = f"{context}{values[newest.value].label.removesuffix('.')}."
     for value in sorted(chain.asked & values.keys()):
         longest = max(
-            (each.certain for each in timeline if each.value == value and each.certain),
+            (holding.certain for holding in timeline if holding.value == value and holding.certain),
             key=lambda span: (day_number(span[1]) - day_number(span[0]), -span[0]),
             default=None,
         )
         for date in dates_within(longest) if longest else ():
-            said = {other: verdict(timeline, other, date.first, date.last) for other in known}
-            if said[value] != "correct" or any(said[other] != "wrong" for other in known - {value}):
+            verdicts = {other: verdict(timeline, other, date.first, date.last) for other in known}
+            if verdicts[value] != "correct" or any(verdicts[other] != "wrong" for other in known - {value}):
                 continue
             item_id = row_id(chain.name, f"Q{value}", date.precision, date.text)
             yield {
@@ -241,15 +240,15 @@ def questions(chain: Chain, pool: Pool, days: Sequence[int], seed: int) -> Itera
             }
 
 
-def _end(each: Held) -> tuple[int, int, int]:
-    assert each.certain
-    return each.certain[1], each.certain[0], each.value
+def _end(holding: Held) -> tuple[int, int, int]:
+    assert holding.certain
+    return holding.certain[1], holding.certain[0], holding.value
 
 
 def _roles(timeline: Sequence[Held], last: int) -> dict[int, str]:
     """Value -> `now` if it holds at the last dump, `before` for the last of the others, else `then`."""
-    certain = sorted((each for each in timeline if each.certain), key=_end, reverse=True)
-    values = list(dict.fromkeys(each.value for each in certain))
+    certain = sorted((holding for holding in timeline if holding.certain), key=_end, reverse=True)
+    values = list(dict.fromkeys(holding.value for holding in certain))
     roles = {
         value: "now" if verdict(timeline, value, last, last) == "correct" else "then" for value in values
     }
@@ -281,9 +280,9 @@ def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> R
     """Wrong ones are what held at other times, then objects of other subjects that resemble the answer."""
     answer, (subject, _, relation) = chain.values[value], chain.name.partition("-")
     refused = {normal(name) for name in (answer.label, *answer.aliases)}
-    held = {each.value for each in chain.timeline if not each.doubted} - {value}
+    known = {held.value for held in chain.timeline if not held.doubted} - {value}
     others: dict[str, int] = {}
-    for other in sorted(held & chain.values.keys(), key=lambda other: _chance(seed, item_id, other)):
+    for other in sorted(known & chain.values.keys(), key=lambda other: _chance(seed, item_id, other)):
         name = normal(chain.values[other].label)
         if name not in refused:
             others.setdefault(name, other)
@@ -292,8 +291,8 @@ def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> R
         Drawn(
             item_id,
             Instance((subject, relation), f"Q{value}", answer.label, None, answer.kinds),
-            [*answer.aliases, *(each.label for each in chain.values.values())],
-            frozenset(f"Q{each.value}" for each in chain.timeline),
+            [*answer.aliases, *(other.label for other in chain.values.values())],
+            frozenset(f"Q{held.value}" for held in chain.timeline),
             frozenset(),
         ),
         seed,
@@ -304,7 +303,7 @@ def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> R
     if len(wrong) < WRONG:
         return {"pool_size": size, "open_only": True, "flags": []}
     right = (f"Q{value}", answer.label, "correct")
-    chosen = sorted([right, *wrong], key=lambda each: _chance(seed, f"order {item_id}", int(each[0][1:])))
+    chosen = sorted([right, *wrong], key=lambda option: _chance(seed, f"order {item_id}", int(option[0][1:])))
     return {
         "pool_size": size,
         "open_only": False,

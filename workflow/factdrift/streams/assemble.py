@@ -55,15 +55,15 @@ def _interval(
     db: duckdb.DuckDBPyConnection, interval: int, dataset: Path, dates: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     links = _links(db, interval, dataset, dates)
-    held = pq.ParquetFile(dataset)
+    file = pq.ParquetFile(dataset)
     wrong = InputError(
         f"{dataset}: its updates are not those of the chains of interval {interval}, "
         f"{dates[interval - 1]} to {dates[interval]}; make both again from the same tables"
     )
-    if links.num_rows != held.metadata.num_rows or links.column("link").null_count:
+    if links.num_rows != file.metadata.num_rows or links.column("link").null_count:
         raise wrong
     start = 0
-    for batch in held.iter_batches(_ROWS):
+    for batch in file.iter_batches(_ROWS):
         own = links.slice(start, batch.num_rows).combine_chunks()
         start += batch.num_rows
         objects = pc.list_value_length(batch.column("objects"))
@@ -76,8 +76,8 @@ def _interval(
 
 def _links(db: duckdb.DuckDBPyConnection, interval: int, dataset: Path, dates: Sequence[str]) -> pa.Table:
     """STREAM's columns of one interval, a row for each of the dataset's, in its order."""
-    said = {"old_date": sql(dates[interval - 1]), "new_date": sql(dates[interval]), "chain": "chain"}
-    columns = ", ".join(f"{said.get(name, 'c.' + name)} AS {name}" for name in STREAM.names)
+    constants = {"old_date": sql(dates[interval - 1]), "new_date": sql(dates[interval]), "chain": "chain"}
+    columns = ", ".join(f"{constants.get(name, 'c.' + name)} AS {name}" for name in STREAM.names)
     return db.sql(
         f"""SELECT {columns} FROM (
             SELECT subject.id || '-' || relation.id AS chain, row_number() OVER () AS place

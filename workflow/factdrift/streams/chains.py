@@ -103,8 +103,8 @@ def _tables(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended) ->
         for (subject, relation), group in groups
         for row in linked_rows(subject, relation, group, days, ended)
     )
-    while held := list(itertools.islice(linked, 10_000)):
-        yield pa.RecordBatch.from_pylist(held, schema=CHAINS)
+    while batch := list(itertools.islice(linked, 10_000)):
+        yield pa.RecordBatch.from_pylist(batch, schema=CHAINS)
 
 
 def linked_rows(
@@ -130,8 +130,8 @@ def linked_rows(
             if change and triple.label == "obsolete" and triple.value[0] == ITEM:
                 item = int(triple.value[1].removeprefix("Q"))
                 ended.setdefault((subject, relation), {})[interval, item] = (change.first, change.last)
-            said = _said(change, lag(triple, change, before, days))
-            objects.append({**said, "reverts": own.reverts, "superseded_by": own.superseded_by})
+            columns = _said(change, lag(triple, change, before, days))
+            objects.append({**columns, "reverts": own.reverts, "superseded_by": own.superseded_by})
         labels = [triple.label for triple in update]
         first = _deciding(labels, objects)
         yield {
@@ -141,18 +141,19 @@ def linked_rows(
             "link": number,
             "links": len(updates),
             **{name: first[name] for name, _ in _CHANGE},
-            "reverts": any(each["reverts"] for each in objects),
-            "superseded_by": superseded(labels, [each["superseded_by"] for each in objects]),
+            "reverts": any(stated["reverts"] for stated in objects),
+            "superseded_by": superseded(labels, [stated["superseded_by"] for stated in objects]),
             "changes": objects,
         }
 
 
 def _deciding(labels: Sequence[str], objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The object whose date is the update's: of the new ones, else of the obsolete ones, the first dated."""
-    said = "new" if "new" in labels else "obsolete"
-    changed = [each for label, each in zip(labels, objects, strict=True) if label == said]
+    deciding = "new" if "new" in labels else "obsolete"
+    changed = [change for label, change in zip(labels, objects, strict=True) if label == deciding]
     return min(
-        changed, key=lambda each: (each["dated_by"] == "interval", each["first_day"], each["last_day"])
+        changed,
+        key=lambda change: (change["dated_by"] == "interval", change["first_day"], change["last_day"]),
     )
 
 
@@ -166,7 +167,7 @@ def _said(change: Dated | None, late: tuple[int, int] | None) -> dict[str, Any]:
 
 def _triple(row: Sequence[Any]) -> Seen:
     interval, kept, change, datatype, key, label, functional, old, new, *spans = row
-    start, end, pit, value_date, created, old_end, dropped_end = (each and Span(**each) for each in spans)
+    start, end, pit, value_date, created, old_end, dropped_end = (span and Span(**span) for span in spans)
     return Seen(
         interval,
         kept,

@@ -1,4 +1,4 @@
-"""When an object of an update changed, and how long after that Wikidata said so. Pure functions.
+"""When an object of an update changed, and how long after that Wikidata had it. Pure functions.
 
 The dates of the dumps are D_0 < D_1 < ...; interval i lies between D_(i-1) and D_i. Days are packed
 (YYYYMMDD).
@@ -79,20 +79,20 @@ def dated(triples: Sequence[Seen], days: Sequence[int]) -> list[Dated | None]:
     first dated new object of the same update began.
     """
     began = {place: _began(triple, days) for place, triple in enumerate(triples) if triple.label == "new"}
-    told = sorted((each for each in began.values() if each.by != "interval"), key=lambda each: each[1:3])
-    found: list[Dated | None] = []
+    known = sorted((date for date in began.values() if date.by != "interval"), key=lambda date: date[1:3])
+    dates: list[Dated | None] = []
     for place, triple in enumerate(triples):
         if triple.label == "new":
-            found.append(began[place])
+            dates.append(began[place])
         elif triple.label != "obsolete":
-            found.append(None)
+            dates.append(None)
         elif end := _ended(triple, days):
-            found.append(Dated(end.text, end.first, end.last, "end"))
-        elif told:
-            found.append(told[0]._replace(by="replacement"))
+            dates.append(Dated(end.text, end.first, end.last, "end"))
+        elif known:
+            dates.append(known[0]._replace(by="replacement"))
         else:
-            found.append(_undated(triple.interval, days))
-    return found
+            dates.append(_undated(triple.interval, days))
+    return dates
 
 
 def _ended(triple: Seen, days: Sequence[int]) -> Span | None:
@@ -130,8 +130,7 @@ def _undated(interval: int, days: Sequence[int]) -> Dated:
 def lag(
     triple: Seen, change: Dated | None, before: Sequence[Seen], days: Sequence[int]
 ) -> tuple[int, int] | None:
-    """The fewest and the most days from a change to its appearance in Wikidata; None where the dumps do not
-    tell.
+    """The fewest and the most days from a change to its appearance in Wikidata; None if unknown.
 
     `before`: the triples of the same subject and relation in earlier intervals, dropped ones too. A fact
     appeared after the last dump without its statement, and not after the first dump with it.

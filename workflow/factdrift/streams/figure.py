@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from factdrift.core.figures import save, subplots
+from factdrift.core.figures import KEPT, NEW, OBSOLETE, SOFT, parts, save
 from factdrift.core.tables import database, sql
 from factdrift.updates.after_rules import SCENARIOS
 
-_COLORS = ("#0b6e99", "#c44e52", "#55a868", "#8172b2", "#ccb974", "#999999")
+_COLORS = {"Archive": OBSOLETE, "ReplaceObject": NEW}
+"""Of scenarios that say only what began or ended; others have the colour of `KEPT`."""
+_SMALL = {"fontsize": "x-small", "color": SOFT}
 
 
 def months(stream: Path) -> dict[str, dict[int, int]]:
@@ -27,24 +29,34 @@ def months(stream: Path) -> dict[str, dict[int, int]]:
 
 
 def draw(stream: Path, dates: Sequence[str], path: Path) -> None:
-    """Draws a bar a month from the first date to the last; dashed lines are the dates of the dumps."""
-    counts = months(stream)
+    """Draws a panel for each scenario with a bar a month, from the first date to the last.
+
+    Dashed lines are the dates of the dumps.
+    """
+    counts = {scenario: found for scenario, found in months(stream).items() if found}
     begin, end = (int(date[:4]) * 12 + int(date[5:7]) - 1 for date in (dates[0], dates[-1]))
-    figure, axis = subplots(figsize=(9, 3.2))
-    below = [0] * (end - begin + 1)
-    for scenario, color in zip(SCENARIOS, _COLORS, strict=True):
-        heights = [counts[scenario].get(month, 0) for month in range(begin, end + 1)]
-        if any(heights):
-            axis.bar(range(begin, end + 1), heights, 1, bottom=below, color=color, label=scenario)
-            below = [low + more for low, more in zip(below, heights, strict=True)]
-    for date in dates:
-        place = int(date[:4]) * 12 + int(date[5:7]) - 1 + (int(date[8:]) - 1) / 31 - 0.5
-        axis.axvline(place, color="0.4", linewidth=0.8, linestyle="--")
-    step = max((end - begin) // 96, 1)
-    years = range(-(-begin // 12), end // 12 + 1, step)
-    axis.set_xticks([year * 12 - 0.5 for year in years], [str(year) for year in years])
-    axis.set(ylabel="updates a month", xlim=(begin - 1, end + 1))
-    axis.set_title("Updates by the month of the change; dashed: the dates of the dumps", loc="left")
-    if any(below):
-        axis.legend(fontsize="small", loc="upper left")
+    whole = range(begin, end + 1)
+    totals = {month: sum(found.get(month, 0) for found in counts.values()) for month in whole}
+    peak = max(whole, key=lambda month: totals[month])
+    message = (
+        f"{sum(totals.values()):,} updates are dated to a month, most in {peak // 12}-{peak % 12 + 1:02} "
+        f"({totals[peak]:,})"
+    )
+    names = list(counts) or [SCENARIOS[0]]
+    figure, ((*axes,),) = parts([message], [len(names)], 1, (9, 0.95), sharex=True, sharey=True)
+    years = range(-(-begin // 12), end // 12 + 1, max((end - begin) // 96, 1))
+    for axis, scenario in zip(axes, names, strict=True):
+        heights = [counts.get(scenario, {}).get(month, 0) for month in whole]
+        axis.bar(whole, heights, 1, color=_COLORS.get(scenario, KEPT), linewidth=0)
+        for date in dates:
+            place = int(date[:4]) * 12 + int(date[5:7]) - 1 + (int(date[8:]) - 1) / 31 - 0.5
+            axis.axvline(place, color=SOFT, linewidth=0.8, linestyle="--")
+            if axis is axes[0]:
+                above = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+                axis.annotate(f"dump {date}", (place, 1), xytext=(-2, 2), ha="right", **above, **_SMALL)
+        axis.set_title(f"{scenario}: {sum(heights):,}", fontsize="medium", y=0.78, x=0.01, pad=0)
+        axis.set_xticks([year * 12 - 0.5 for year in years], [str(year) for year in years])
+        axis.set_xlim(begin - 1, end + 1)
+        axis.grid(visible=False, axis="x")
+    axes[-1].set_ylabel("a month")
     save(figure, path)

@@ -49,10 +49,10 @@ def fates(chain: Sequence[Link]) -> list[dict[tuple[str, str], Fate]]:
                 ended.discard(value)
     ending: dict[tuple[str, str], int] = {}
     holding: dict[tuple[str, str], int] = {}
-    found: list[dict[tuple[str, str], Fate]] = []
+    fates: list[dict[tuple[str, str], Fate]] = []
     for number in range(len(chain), 0, -1):
         link = chain[number - 1]
-        found.append(
+        fates.append(
             {
                 value: Fate(
                     value in back[number - 1],
@@ -66,7 +66,7 @@ def fates(chain: Sequence[Link]) -> list[dict[tuple[str, str], Fate]]:
                 ending[value] = number
             elif value in link.labels:
                 holding[value] = number
-    return found[::-1]
+    return fates[::-1]
 
 
 def superseded(labels: Sequence[str], by: Sequence[int | None]) -> int | None:
@@ -74,8 +74,8 @@ def superseded(labels: Sequence[str], by: Sequence[int | None]) -> int | None:
 
     What an update says newly are its new objects, or its obsolete ones if there are none.
     """
-    said = "new" if "new" in labels else "obsolete"
-    places = [place for label, place in zip(labels, by, strict=True) if label == said]
+    deciding = "new" if "new" in labels else "obsolete"
+    places = [place for label, place in zip(labels, by, strict=True) if label == deciding]
     if not places or None in places:
         return None
     return max(place for place in places if place is not None)

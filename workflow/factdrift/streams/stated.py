@@ -106,8 +106,8 @@ def _timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended)
             Stated(dump, id_, value, standing, _spans(starts), _spans(ends), *flags)
             for _, _, dump, id_, value, standing, starts, ends, *flags in rows
         ]
-        for told in follow(statements, days, ended.get(group, {})):
-            value, certain, (first, last), doubted = held(told, days)
+        for holding in follow(statements, days, ended.get(group, {})):
+            value, certain, (first, last), doubted = held(holding, days)
             yield {
                 **dict(zip(("subject", "property"), group, strict=True)),
                 "value": None if value == UNNAMED else value,

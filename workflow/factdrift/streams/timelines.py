@@ -45,7 +45,7 @@ class Stated(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A statement as the last dump that has it tells of it, and what the other dumps add."""
+    """A statement in the last dump that has it, and what the other dumps add."""
 
     last: Stated
     first_current: int | None
@@ -115,23 +115,23 @@ def _continued(known: Sequence[Told], present: Sequence[Stated]) -> dict[int, To
     by_id: dict[tuple[str | None, int], Told] = {
         (old.last.statement, old.last.value): old for old in known if old.last.statement is not None
     }
-    found = {
+    continued = {
         place: by_id[row.statement, row.value]
         for place, row in enumerate(present)
         if (row.statement, row.value) in by_id
     }
-    taken = {id(old) for old in found.values()}
+    taken = {id(old) for old in continued.values()}
     left = [old for old in known if id(old) not in taken]
     for place, row in enumerate(present):
-        if place in found:
+        if place in continued:
             continue
         for old in left:
             same_start = not old.last.starts or not row.starts or old.last.starts == row.starts
             if old.last.value == row.value and (same_start or not old.last.ends):
-                found[place] = old
-                left = [each for each in left if each is not old]
+                continued[place] = old
+                left = [other for other in left if other is not old]
                 break
-    return found
+    return continued
 
 
 def _taken(present: Sequence[Stated], day: int) -> tuple[int, int]:
@@ -158,51 +158,53 @@ def _next(before: Told | None, row: Stated, taken: tuple[int, int]) -> Told:
     )
 
 
-def held(told: Told, days: Sequence[int]) -> Held:
+def held(history: Told, days: Sequence[int]) -> Held:
     """When the value of one statement held; `days` are those of the dumps."""
-    said = told.last
-    doubted = said.standing in ("in_part", "deprecated")
-    if said.measured:
-        return Held(said.value, None, (EVER, NEVER_ENDS), doubted)
-    possible_first = min((span.first for span in said.starts), default=EVER)
+    last = history.last
+    doubted = last.standing in ("in_part", "deprecated")
+    if last.measured:
+        return Held(last.value, None, (EVER, NEVER_ENDS), doubted)
+    possible_first = min((span.first for span in last.starts), default=EVER)
     begin: int | None
-    if said.starts and not said.start_unknown:
-        begin = max(span.last for span in said.starts)
+    if last.starts and not last.start_unknown:
+        begin = max(span.last for span in last.starts)
     else:
-        begin = None if told.first_current is None else days[told.first_current]
-    end, possible_last = _end(told, days, begin, possible_first)
+        begin = None if history.first_current is None else days[history.first_current]
+    end, possible_last = _end(history, days, begin, possible_first)
     certain = None
     if begin is not None and end is not None and not doubted:
         # A dump knows no more than plans of the days after it.
-        end = min(end, days[said.dump])
+        end = min(end, days[last.dump])
         certain = (begin, end) if begin <= end else None
-    return Held(said.value, certain, (possible_first, possible_last), doubted)
+    return Held(last.value, certain, (possible_first, possible_last), doubted)
 
 
-def _end(told: Told, days: Sequence[int], begin: int | None, possible_first: int) -> tuple[int | None, int]:
+def _end(
+    history: Told, days: Sequence[int], begin: int | None, possible_first: int
+) -> tuple[int | None, int]:
     """The last day on which a statement certainly held, if any, and the last on which it possibly did."""
-    said = told.last
-    if said.ends:
+    newest = history.last
+    if newest.ends:
         # Of several terms only the last is certain: between two of them it did not hold.
-        later = [span.first for span in said.ends if begin is not None and begin <= span.first]
-        last = max(span.last for span in said.ends)
-        begun_again = any(span.first > last for span in said.starts)
+        later = [span.first for span in newest.ends if begin is not None and begin <= span.first]
+        last = max(span.last for span in newest.ends)
+        begun_again = any(span.first > last for span in newest.starts)
         return min(later, default=None), NEVER_ENDS if begun_again else last
-    if said.end_unknown:
-        return None, days[said.dump]
-    seen = None if told.last_current is None else days[told.last_current]
-    if told.ended is None or told.ended[1] < possible_first:
-        # Removed without an update, or still stated: nothing tells of an end.
-        return seen, NEVER_ENDS
-    return None if seen is None else min(seen, told.ended[0]), told.ended[1]
+    if newest.end_unknown:
+        return None, days[newest.dump]
+    last_seen = None if history.last_current is None else days[history.last_current]
+    if history.ended is None or history.ended[1] < possible_first:
+        # Removed without an update, or still stated: no evidence of an end.
+        return last_seen, NEVER_ENDS
+    return None if last_seen is None else min(last_seen, history.ended[0]), history.ended[1]
 
 
 def verdict(timeline: Iterable[Held], value: int, first: int, last: int) -> Verdict:
     """Whether a value held on all days of a date, on none, or the timeline does not prove either."""
-    own = [each for each in timeline if each.value == value]
-    if any(each.certain and each.certain[0] <= first and last <= each.certain[1] for each in own):
+    own = [holding for holding in timeline if holding.value == value]
+    if any(holding.certain and holding.certain[0] <= first and last <= holding.certain[1] for holding in own):
         return "correct"
-    if all(each.possible[1] < first or last < each.possible[0] for each in own):
+    if all(holding.possible[1] < first or last < holding.possible[0] for holding in own):
         return "wrong"
     return "unclear"
 

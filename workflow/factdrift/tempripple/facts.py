@@ -65,7 +65,7 @@ def _candidates(search: Search, counts: Counter[str]) -> dict[int, dict[int, lis
     by_property: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for relation, subject, name in zip(*(column.to_pylist() for column in table.columns), strict=True):
         by_property[relation].append((name, subject))
-    found: dict[int, dict[int, list[str]]] = {}
+    candidates: dict[int, dict[int, list[str]]] = {}
     for relation, statements in by_property.items():
         statements.sort()
         counts["candidate_statements"] += len(statements)
@@ -73,8 +73,8 @@ def _candidates(search: Search, counts: Counter[str]) -> dict[int, dict[int, lis
         subjects: dict[int, list[str]] = defaultdict(list)
         for name, subject in statements[: method.cap_per_property]:
             subjects[subject].append(name)
-        found[relation] = dict(sorted(subjects.items()))
-    return found
+        candidates[relation] = dict(sorted(subjects.items()))
+    return candidates
 
 
 def _timelines(

@@ -90,7 +90,7 @@ class Load(Job, command="tempripple load"):
 
 
 class OfSource(WithTables):
-    """What the jobs that ask TempRIPPLE's source share."""
+    """Fields of all jobs that query TempRIPPLE's source."""
 
     source: Annotated[Literal["tables", "sparql"], Key(f"{PART}.source")]
     rows: Annotated[Paths, "what `rows` wrote, all buckets"] = ()
@@ -109,7 +109,8 @@ class OfSource(WithTables):
 
     def write(self, found: Found, table: pa.Schema, output: Path, **account: Any) -> int:
         """Writes what was found and dropped, and the counts; returns the number of rows found."""
-        from factdrift.tempripple.schemas import TR_DROPPED, write_json, write_rows
+        from factdrift.core.files import write_json
+        from factdrift.tempripple.schemas import TR_DROPPED, write_rows
 
         write_rows(found.dropped, TR_DROPPED, self.dropped)
         write_json(account, self.account)
@@ -191,7 +192,7 @@ class Account(WithTables, command="tempripple account"):
     markdown: Annotated[Output, "the statistics as Markdown"]
 
     def run(self) -> str:
-        from factdrift.core.owned import atomic_path
+        from factdrift.core.files import write_json, write_text
         from factdrift.tempripple import schemas
         from factdrift.tempripple.stats import as_markdown, statistics
 
@@ -209,10 +210,9 @@ class Account(WithTables, command="tempripple account"):
         )
         for path in self.accounts:
             stats |= json.loads(path.read_text(encoding="utf-8"))
-        schemas.write_json(stats, self.json)
+        write_json(stats, self.json)
         text = as_markdown(stats)
-        with atomic_path(self.markdown) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(text, self.markdown)
         return text
 
 
@@ -244,14 +244,14 @@ class Sparql(Job, command="sparql"):
 
 def _only_database() -> Path:
     """The only database under results/snapshots. Raises InputError if there is none, or several."""
-    found = sorted(Path("results/snapshots").glob("*/tempripple/database"))
-    if len(found) != 1:
+    databases = sorted(Path("results/snapshots").glob("*/tempripple/database"))
+    if len(databases) != 1:
         raise InputError(
-            f"--database: {'several' if found else 'no'} databases under results/snapshots"
-            + ("; name one of " + ", ".join(map(str, found)) if found else "")
-            + ("" if found else "; make one with `snakemake results/snapshots/DATE/tempripple/database`")
+            f"--database: {'several' if databases else 'no'} databases under results/snapshots"
+            + ("; name one of " + ", ".join(map(str, databases)) if databases else "")
+            + ("" if databases else "; make one with `snakemake results/snapshots/DATE/tempripple/database`")
         )
-    return found[0]
+    return databases[0]
 
 
 ItemsTable = Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", by_place=True)]
@@ -297,24 +297,23 @@ class Score(Job, command="tempripple score"):
     json: Annotated[Output | None, "the same as JSON"] = None
 
     def run(self) -> str:
-        from factdrift.core.owned import atomic_path
+        from factdrift.core.files import write_json
         from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, read_rows
         from factdrift.tempripple.score import Cutoff, as_markdown, read_predictions, report, within_cutoff
 
         answers = read_predictions(self.predictions, read_rows(self.items_, TR_ITEMS))
         facts = read_rows(self.facts, TR_FACTS) if self.facts else []
-        said = ""
+        note = ""
         if self.cutoff is not None:
             if not facts:
                 raise InputError("--cutoff: needs the days on which facts began; give them with --facts")
             days = Cutoff(self.cutoff, self.cutoff)
             answers, left_out = within_cutoff(answers, facts, {key[0]: days for key in answers})
-            said = f"{sum(left_out.values()):,} answers are left out because of the cutoff {self.cutoff}\n\n"
+            note = f"{sum(left_out.values()):,} answers are left out because of the cutoff {self.cutoff}\n\n"
         tables = report(answers, facts, self.seed, self.draws)
         if self.json:
-            with atomic_path(self.json) as temporary:
-                temporary.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
-        return said + as_markdown(tables)
+            write_json(tables, self.json)
+        return note + as_markdown(tables)
 
 
 class Mquake(WithTables, command="tempripple mquake"):

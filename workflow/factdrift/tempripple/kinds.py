@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from factdrift.tempripple.claims import best_rank, groups
 from factdrift.tempripple.relations import SPORT
-from factdrift.tempripple.rows import INSTANCE
-from factdrift.tempripple.sources import Source
+from factdrift.tempripple.sources import INSTANCE, Source
 from factdrift.tempripple.types import Types, ids
 from factdrift.wikidata.ids import entity_id, property_id
 
@@ -37,11 +36,11 @@ class Kinds:
         A property that the value does not have is taken from the subject; so is every property if `value` is
         None, for a literal. Both items must have been fetched.
         """
-        found = []
+        values = []
         for relation, known in ((INSTANCE, self._types.instances), (SPORT, self._sports.__getitem__)):
             own = known(value) if value is not None else []
-            found += [f"{property_id(relation)} {entity_id(item)}" for item in own or known(subject)]
-        return found
+            values += [f"{property_id(relation)} {entity_id(item)}" for item in own or known(subject)]
+        return values
 
 
 def of_property(kinds: Sequence[str], name: str) -> frozenset[str]:

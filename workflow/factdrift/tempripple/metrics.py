@@ -75,13 +75,13 @@ def resampled_interval(
         members.setdefault(cluster, []).append(row)
     groups = [np.array(rows, dtype=np.int64) for rows in members.values()]
     random = np.random.default_rng(seed)
-    found = []
+    resampled = []
     for _ in range(draws):
         chosen = random.integers(0, len(groups), len(groups))
         value = statistic(np.concatenate([groups[place] for place in chosen]))
         if value is not None:
-            found.append(value)
-    return _percentiles(np.array(found), confidence) if found else None
+            resampled.append(value)
+    return _percentiles(np.array(resampled), confidence) if resampled else None
 
 
 def mcnemar(only_first: int, only_second: int) -> McNemar:

@@ -20,7 +20,8 @@ import duckdb
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import ROW_GROUP, sql
 from factdrift.sparql.vocabulary import DATATYPES, GENID, PREFIXES, datatype_iri
-from factdrift.tempripple.rows import INSTANCE, SUBCLASS, create_macros
+from factdrift.tempripple.rows import create_macros
+from factdrift.tempripple.sources import INSTANCE, SUBCLASS
 from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR
 
 START, END, POINT_IN_TIME = 580, 582, 585
@@ -189,15 +190,15 @@ def _statements() -> str:
 def _qualifier(number: int, dates: str, unknown: str) -> str:
     """SQL: the lines of one qualifier; `novalue` if it is present without a date and is not unknown."""
     name, hidden = f"'P{number}'", f"genid(statement || ' {number}')"
-    given = f"list_filter({dates}, lambda t: t IS NOT NULL)"
+    known = f"list_filter({dates}, lambda t: t IS NOT NULL)"
     dated = f"list_filter({dates}, lambda t: rdf_day(t) IS NOT NULL)"
     return f"""
         list_transform({dated}, lambda t: triple(st, pq({name}), stamp(t))),
         list_transform({dated}, lambda t: triple(st, pqv({name}), value_node(t))),
         [
             CASE
-            WHEN {unknown} OR len({given}) > len({dated}) THEN triple(st, pq({name}), {hidden})
-            WHEN list_contains(qualifiers, {number}) AND len({given}) = 0
+            WHEN {unknown} OR len({known}) > len({dated}) THEN triple(st, pq({name}), {hidden})
+            WHEN list_contains(qualifiers, {number}) AND len({known}) = 0
             THEN triple(st, rdf('type'), wdno({name})) END
         ]"""
 

@@ -117,7 +117,7 @@ def read_relations(
         for row in _rows(immutable, ("property", "label", "datatype", "subjects", "guard", "seed"))
     ]
     return Relations(
-        {each.property: each for each in mutables},
+        {relation.property: relation for relation in mutables},
         {each.property: each for each in immutables if each.seed or immutable_set == "full53"},
         classes,
     )

@@ -12,9 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.core.tables import database, sql, write_parquet
-from factdrift.tempripple.sources import CLASSES, STATEMENTS
-
-INSTANCE, SUBCLASS = 31, 279
+from factdrift.tempripple.sources import CLASSES, INSTANCE, STATEMENTS, SUBCLASS
 
 ROWS = pa.schema(
     [*(field for field in STATEMENTS if field.name != "restricted"), ("qualifiers", pa.list_(pa.int32()))]

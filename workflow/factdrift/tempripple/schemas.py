@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import atomic_path
 from factdrift.core.tables import write_parquet
 
 _TEXTS = pa.list_(pa.string())
@@ -111,6 +109,20 @@ TR_ITEMS = pa.schema(
     ]
 )
 
+ASOF = pa.schema(
+    [
+        *TR_ITEMS,
+        ("chain", pa.string()),
+        ("precision", pa.string()),
+        ("date", pa.string()),
+        ("first_day", pa.int64()),
+        ("last_day", pa.int64()),
+        ("holds", pa.string()),
+        ("option_verdicts", pa.list_(pa.string())),
+    ]
+)
+"""Questions with a date, of a stream: items, so that they are asked in the same way, and what is theirs."""
+
 TR_DROPPED = pa.schema(
     [
         ("s", pa.string()),
@@ -153,8 +165,3 @@ def read_rows(path: Path, schema: pa.Schema) -> list[Row]:
             table = table.set_column(place, field.name, table[field.name].cast(pa.int32()))
     rows: list[Row] = table.to_pylist()
     return rows
-
-
-def write_json(values: Mapping[str, Any], path: Path) -> None:
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

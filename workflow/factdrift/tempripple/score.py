@@ -107,8 +107,8 @@ def grouped(
     them, if they are lines of a text; see `read_predictions`.
     """
     by_id = {item["item_id"]: item for item in items}
-    seen: set[tuple[str, str, str]] = set()
-    found: dict[Key, list[Answer]] = defaultdict(list)
+    answered: set[tuple[str, str, str]] = set()
+    groups: dict[Key, list[Answer]] = defaultdict(list)
     for place, (name, condition, correct, model) in enumerate(predictions, start=1):
         item = by_id.get(name)
         where = f"{source}, " + (f"row {place}" if header is None else f"line {place + header}")
@@ -119,13 +119,13 @@ def grouped(
                 f"{where}: `condition` must be without, with, edited or edited-METHOD, "
                 "`correct` true or false, or 1 or 0"
             )
-        if (model, condition, name) in seen:
+        if (model, condition, name) in answered:
             raise InputError(f"{where}: {name} is answered twice (condition {condition})")
-        seen.add((model, condition, name))
-        found[model, condition, item["task"], item["hop"]].append(Answer(item, correct))
-    for answers in found.values():
+        answered.add((model, condition, name))
+        groups[model, condition, item["task"], item["hop"]].append(Answer(item, correct))
+    for answers in groups.values():
         answers.sort(key=lambda answer: answer.item["item_id"])
-    return dict(sorted(found.items()))
+    return dict(sorted(groups.items()))
 
 
 class Cutoff(NamedTuple):
@@ -193,8 +193,8 @@ def report(answers: Answers, facts: Sequence[Row] = (), seed: int = 0, draws: in
             if hop and mutable:
                 tables["fisher"].append(head | {"condition": condition} | _hops(group, mutable))
             if days and not hop and condition != "without":
-                found = _durations(group, days, seed, draws)
-                tables["duration"].append(head | {"condition": condition} | found)
+                correlations = _durations(group, days, seed, draws)
+                tables["duration"].append(head | {"condition": condition} | correlations)
     return tables
 
 
@@ -212,7 +212,7 @@ def _accuracy(group: Sequence[Answer], seed: int, draws: int) -> Row:
         "by_timeline": clustered_interval(correct, [answer.timeline for answer in group], seed, draws),
         "by_asked_fact": clustered_interval(correct, [answer.asked for answer in group], seed, draws),
         "asked_facts": len(by_asked),
-        "accuracy_of_asked_facts": fmean(fmean(each) for each in by_asked.values()),
+        "accuracy_of_asked_facts": fmean(fmean(facts) for facts in by_asked.values()),
     }
 
 

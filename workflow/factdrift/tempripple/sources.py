@@ -58,6 +58,9 @@ of P580 and P582, ascending by day and precision, each once, empty lists if none
 `somevalue` or a date that cannot be read, and `ends` is empty (if there is a date, `somevalue` is ignored; an
 unknown start or `novalue` counts as absent). `restricted`: it has one of the qualifiers asked about."""
 
+INSTANCE, SUBCLASS = 31, 279
+"""`instance of` and `subclass of`."""
+
 CLASSES = pa.schema([("id", pa.int32()), ("class", pa.int32())])
 """One row an item and a class that it is said to be an instance of (P31) or a subclass of (P279), by
 statements of the best rank (`wdt:`): of the preferred ones, and where none is preferred of the normal
@@ -91,12 +94,8 @@ class Source(Protocol):
         """
         ...
 
-    def classes(self, items: Ids) -> pa.Table:
-        """CLASSES by P31 of these items. Order: id, class."""
-        ...
-
-    def superclasses(self, classes: Ids) -> pa.Table:
-        """CLASSES by P279 of these classes, one step. Order: id, class."""
+    def classes(self, items: Ids, relation: int) -> pa.Table:
+        """CLASSES of these items by `relation`: INSTANCE, or SUBCLASS for one step. Order: id, class."""
         ...
 
     def terms(self, items: Ids) -> pa.Table:

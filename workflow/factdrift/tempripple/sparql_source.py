@@ -16,7 +16,6 @@ from factdrift.sparql.client import Client
 from factdrift.sparql.divide import Binding, Period, divided, halved, months, unusable
 from factdrift.sparql.vocabulary import DATE_TIME, PREFIXES, datatype_of, item_of
 from factdrift.tempripple import queries
-from factdrift.tempripple.rows import INSTANCE, SUBCLASS
 from factdrift.tempripple.sources import CANDIDATES, CLASSES, DECLARATIONS, STATEMENTS, TERMS, Ids
 from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR, pack
 
@@ -35,32 +34,26 @@ class SparqlSource:
         self._client, self._batch, self._monthly = client, batch, monthly
 
     def candidates(self, properties: Ids, first: int, until: int) -> pa.Table:
-        found = set()
+        candidates = set()
         for relation in properties.tolist():
             query = partial(_of_period, relation)
             for row in divided(self._client, query, self._periods(first, until), halved, {"s", "st"}):
                 subject = item_of(row["s"])
                 if subject is not None:
-                    found.add((relation, subject, _statement(row["st"])))
-        return table_of(sorted(found), CANDIDATES)
+                    candidates.add((relation, subject, _statement(row["st"])))
+        return table_of(sorted(candidates), CANDIDATES)
 
     def statements(self, subjects: Ids, properties: Ids, restrictive: Ids) -> pa.Table:
         relations, qualifiers = properties.tolist(), restrictive.tolist()
         if not relations:
             return STATEMENTS.empty_table()
-        found: dict[tuple[int, int, str], list[Binding]] = {}
+        statements: dict[tuple[int, int, str], list[Binding]] = {}
         query = partial(queries.statements, relations=relations, restrictive=qualifiers)
         for row in self._of_items(query, subjects, {"s", "p", "st", "rank"}):
             subject = self._subject(row)
             relation = self._relation(row["p"], PREFIXES["p"])
-            found.setdefault((subject, relation, _statement(row["st"])), []).append(row)
-        return table_of([(*key, *_judged(rows)) for key, rows in sorted(found.items())], STATEMENTS)
-
-    def classes(self, items: Ids) -> pa.Table:
-        return self._classes(items, INSTANCE)
-
-    def superclasses(self, classes: Ids) -> pa.Table:
-        return self._classes(classes, SUBCLASS)
+            statements.setdefault((subject, relation, _statement(row["st"])), []).append(row)
+        return table_of([(*key, *_judged(rows)) for key, rows in sorted(statements.items())], STATEMENTS)
 
     def terms(self, items: Ids) -> pa.Table:
         labels: dict[int, dict[str, str]] = {}
@@ -71,7 +64,7 @@ class SparqlSource:
                 labels.setdefault(item, {})[row["lang"]["value"]] = row["l"]["value"]
             else:
                 aliases.setdefault(item, set()).add(row["l"]["value"])
-        rows = [(item, _chosen(found), sorted(aliases.get(item, ()))) for item, found in labels.items()]
+        rows = [(item, _chosen(named), sorted(aliases.get(item, ()))) for item, named in labels.items()]
         return table_of(sorted(rows), TERMS)
 
     def declarations(self, properties: Ids) -> pa.Table:
@@ -88,10 +81,10 @@ class SparqlSource:
         ]
         return table_of(rows, DECLARATIONS)
 
-    def _classes(self, items: Ids, relation: int) -> pa.Table:
+    def classes(self, items: Ids, relation: int) -> pa.Table:
         rows = self._of_items(partial(queries.classes, relation=relation), items, {"s", "o"})
-        found = {(item_of(row["s"]), item_of(row["o"])) for row in rows}
-        return table_of(sorted((item, above) for item, above in found if item and above), CLASSES)
+        pairs = {(item_of(row["s"]), item_of(row["o"])) for row in rows}
+        return table_of(sorted((item, above) for item, above in pairs if item and above), CLASSES)
 
     def _of_items(self, query: Callable[[list[int]], str], items: Ids, needed: set[str]) -> Iterator[Binding]:
         numbers = items.tolist()

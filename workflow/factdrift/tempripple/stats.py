@@ -122,11 +122,11 @@ def _related(facts: Sequence[Row], related: Sequence[Row]) -> dict[str, Any]:
 
 def _items(items: Sequence[Row]) -> dict[str, Any]:
     """By task and hop: counts of items, of those without options, by `discriminates` and by letter; flags."""
-    found: dict[str, Any] = {}
+    counts: dict[str, Any] = {}
     for key in sorted({(item["task"], item["hop"]) for item in items}):
         group = [item for item in items if (item["task"], item["hop"]) == key]
         letters = Counter(item["answer_index"] for item in group if not item["open_only"])
-        found[f"task_{key[0]}_hop_{key[1]}"] = {
+        counts[f"task_{key[0]}_hop_{key[1]}"] = {
             "items": len(group),
             "open_only": sum(item["open_only"] for item in group),
             "discriminates": {
@@ -136,7 +136,7 @@ def _items(items: Sequence[Row]) -> dict[str, Any]:
             "letters": {letter: letters[place] for place, letter in enumerate("ABCD")},
         }
     flags = Counter(flag for item in items for flag in item["flags"])
-    return found | {"flags": dict(sorted(flags.items()))}
+    return counts | {"flags": dict(sorted(flags.items()))}
 
 
 def _open_only(items: Sequence[Row]) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def _about_items(stats: Mapping[str, Any]) -> list[str]:
         share = f"{opened['items']:,} items ({opened['share']:.1%})"
         lines += ["", f"{share} have no options and can only be asked openly: {properties}."]
     if facts:
-        holders = ", ".join(f"{each['label']} {each['share']:.1%}" for each in spread["largest_holders"])
+        holders = ", ".join(f"{item['label']} {item['share']:.1%}" for item in spread["largest_holders"])
         lines += [
             "",
             f"The {asked:,} related items ask for {facts:,} different facts.",

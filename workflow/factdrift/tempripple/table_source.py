@@ -9,7 +9,6 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.core.tables import sql
-from factdrift.tempripple.rows import INSTANCE, SUBCLASS
 from factdrift.tempripple.sources import CANDIDATES, CLASSES, DECLARATIONS, STATEMENTS, TERMS, Ids
 
 
@@ -54,12 +53,6 @@ class TableSource:
             subjects,
         )
 
-    def classes(self, items: Ids) -> pa.Table:
-        return self._classes(items, INSTANCE)
-
-    def superclasses(self, classes: Ids) -> pa.Table:
-        return self._classes(classes, SUBCLASS)
-
     def terms(self, items: Ids) -> pa.Table:
         return self._answer(
             """SELECT id, label, list_sort(list_distinct(coalesce(aliases, []))) AS aliases
@@ -75,12 +68,12 @@ class TableSource:
             properties,
         )
 
-    def _classes(self, ids: Ids, relation: int) -> pa.Table:
+    def classes(self, items: Ids, relation: int) -> pa.Table:
         return self._answer(
             f"""SELECT id, class FROM source_edges SEMI JOIN asked USING (id)
             WHERE property = {relation} ORDER BY id, class""",
             CLASSES,
-            ids,
+            items,
         )
 
     def _answer(self, query: str, schema: pa.Schema, asked: Ids | None = None) -> pa.Table:

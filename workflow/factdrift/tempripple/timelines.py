@@ -170,7 +170,7 @@ def _union(one: Holding, other: Holding) -> Holding:
 def _ordered(holdings: list[Holding], method: Method) -> list[Holding] | Dropped:
     """Step 3: the holdings from the earliest to the latest; dropped unless the dates allow one order only."""
     holdings = sorted(holdings, key=lambda holding: holding.key)
-    found: dict[str, Dropped] = {}
+    faults: dict[str, Dropped] = {}
     followers = dict.fromkeys(holdings, 0)
     for place, one in enumerate(holdings):
         for other in holdings[place + 1 :]:
@@ -178,14 +178,14 @@ def _ordered(holdings: list[Holding], method: Method) -> list[Holding] | Dropped
                 followers[one if before(one, other) else other] += 1
             else:
                 fault = _fault(one, other)
-                found.setdefault(fault.reason, fault)
+                faults.setdefault(fault.reason, fault)
     if method.on_ambiguous == "keep":
-        found.pop("order_ambiguous", None)
-        if not found:
+        faults.pop("order_ambiguous", None)
+        if not faults:
             return _linear(holdings)
     for reason in ("undated", "missing_start", "overlap", "order_ambiguous"):
-        if reason in found:
-            return found[reason]
+        if reason in faults:
+            return faults[reason]
     # In a total order of n holdings, the numbers of followers are n - 1, n - 2 ... 0.
     return sorted(holdings, key=lambda holding: -followers[holding])
 

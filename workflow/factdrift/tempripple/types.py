@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from factdrift.tempripple.relations import ANY, TypeClass
-from factdrift.tempripple.sources import Ids, Source
+from factdrift.tempripple.sources import INSTANCE, SUBCLASS, Ids, Source
 
 
 class Match(NamedTuple):
@@ -43,7 +43,7 @@ class Types:
         if not new:
             return
         classes: dict[int, list[int]] = {item: [] for item in new}
-        for item, number in _pairs(self._source.classes(ids(new))):
+        for item, number in _pairs(self._source.classes(ids(new), INSTANCE)):
             classes[item].append(number)
         self._fetch_above({number for numbers in classes.values() for number in numbers})
         for item, numbers in classes.items():
@@ -79,7 +79,7 @@ class Types:
             unknown = sorted(frontier - self._above.keys())
             if unknown:
                 self._above |= {number: [] for number in unknown}
-                for number, above in _pairs(self._source.superclasses(ids(unknown))):
+                for number, above in _pairs(self._source.classes(ids(unknown), SUBCLASS)):
                     self._above[number].append(above)
             frontier = {above for number in frontier for above in self._above[number]}
 

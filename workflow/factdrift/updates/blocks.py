@@ -119,9 +119,9 @@ class _Rows:
 
     def _give(self, rows: int) -> pa.Table:
         # combine_chunks() copies: each column becomes one array, and the old buffers can be freed.
-        given = self.held.slice(0, rows).combine_chunks()
+        block = self.held.slice(0, rows).combine_chunks()
         self.held, self.subjects = self.held.slice(rows).combine_chunks(), self.subjects[rows:].copy()
-        return given
+        return block
 
     def _check(self, batch: pa.RecordBatch) -> None:
         subjects = batch["subject"].to_numpy()

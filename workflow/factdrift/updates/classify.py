@@ -99,9 +99,9 @@ def classify(job: Classify, rows: int = 2 * BLOCK) -> int:
                 counted.add(block.untouched)
                 joined = statements.join(block.open)
                 narrow = joined.select([name for name in JOINED.names if name not in _CARRIED])
-                found = decided(narrow.append_column("subject_gone", pa.array(block.gone)), queries)
-                kept += found["dropped_by"].null_count
-                yield pa.table([*joined.columns, *found.columns], schema=UPDATES)
+                labels = decided(narrow.append_column("subject_gone", pa.array(block.gone)), queries)
+                kept += labels["dropped_by"].null_count
+                yield pa.table([*joined.columns, *labels.columns], schema=UPDATES)
 
         write_tables(db, labelled(), UPDATES, job.output)
         db.execute(f"INSERT INTO newborn VALUES ({NEWBORN})")
@@ -132,10 +132,10 @@ def _mentioned(db: duckdb.DuckDBPyConnection, job: Classify, rows: int) -> None:
         for name, part in (("all", joined), ("removed", joined.filter(pc.equal(joined["change"], "F-")))):
             both = pa.chunked_array([*part["subject"].chunks, *part["object"].drop_null().chunks], pa.int32())
             ids[name].append(both.unique().to_numpy())
-    found = {name: np.unique(np.concatenate([np.empty(0, np.int32), *parts])) for name, parts in ids.items()}
+    ids_of = {name: np.unique(np.concatenate([np.empty(0, np.int32), *parts])) for name, parts in ids.items()}
     db.register(
         "ids",
-        pa.table({"id": found["all"], "removed": np.isin(found["all"], found["removed"])}),
+        pa.table({"id": ids_of["all"], "removed": np.isin(ids_of["all"], ids_of["removed"])}),
     )
     db.execute("CREATE TEMP TABLE mentioned AS SELECT * FROM ids")
     db.unregister("ids")

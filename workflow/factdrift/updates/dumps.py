@@ -67,7 +67,7 @@ def _entities(counts: dict[str, Any]) -> int:
 def _refuse_same(before: dict[str, Any], after: dict[str, Any], old_date: str, new_date: str) -> None:
     same = ("lines", "items", "properties", "statements", "newest")
     # The same text may be compressed in two ways.
-    is_same_text = _revision(before) is not None and all(before[each] == after[each] for each in same)
+    is_same_text = _revision(before) is not None and all(before[field] == after[field] for field in same)
     digests = before["dump"]["digest"], after["dump"]["digest"]
     if (None not in digests and digests[0] == digests[1]) or is_same_text:
         raise InputError(
@@ -103,7 +103,7 @@ def _newest(counts: dict[str, Any]) -> str:
     modified, revision = counts["newest"]["modified"], _revision(counts)
     if modified is None and revision is None:
         return "not dated, as in dumps before May 2022"
-    return " of ".join(str(each) for each in (revision, modified) if each is not None)
+    return " of ".join(str(part) for part in (revision, modified) if part is not None)
 
 
 def _dated(counts: dict[str, Any], date: str) -> Iterator[str]:

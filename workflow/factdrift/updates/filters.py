@@ -254,17 +254,17 @@ def _block(table: pa.Table, known: NDArray[np.int32]) -> pa.Table:
 
 
 def _dated(table: pa.Table) -> pa.ChunkedArray:
-    given = [table[name].is_valid() for name in ("start", "end", "pit")]
+    stated = [table[name].is_valid() for name in ("start", "end", "pit")]
     unknown = [pc.fill_null(table[name], False) for name in ("start_unknown", "end_unknown")]
-    return functools.reduce(pc.or_, given + unknown)
+    return functools.reduce(pc.or_, stated + unknown)
 
 
 def _among(known: NDArray[np.int32], ids: NDArray[np.int32]) -> NDArray[np.bool_]:
     """[n] True for ids that are among the ascending `known` (millions, so no set is built for each block)."""
     if not len(known):
         return np.zeros(len(ids), bool)
-    found: NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, ids), len(known) - 1)] == ids
-    return found
+    is_known: NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, ids), len(known) - 1)] == ids
+    return is_known
 
 
 def _single_filters(db: duckdb.DuckDBPyConnection, method: Method) -> str:

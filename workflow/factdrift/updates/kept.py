@@ -70,12 +70,12 @@ def statement_ids(statements: pa.ChunkedArray) -> NDArray[np.uint64]:
     # Padded to one length, the ids form a matrix of 8-byte words.
     filled = pa.concat_arrays([pc.ascii_rpad(texts, words * 8)])
     table = np.frombuffer(filled.buffers()[2], "<u8", len(filled) * words, filled.offset * words * 8)
-    found = np.zeros(len(filled), np.uint64)
+    hashes = np.zeros(len(filled), np.uint64)
     for word in table.reshape(-1, words).T:
-        mixed = (found ^ word) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (hashes ^ word) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(32)
-        found = np.where(word == _BLANKS, found, mixed)
-    return found
+        hashes = np.where(word == _BLANKS, hashes, mixed)
+    return hashes
 
 
 def packed(times: pa.ChunkedArray) -> pa.Array:

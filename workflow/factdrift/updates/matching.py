@@ -88,9 +88,9 @@ def repeated(
     """[n] True for statements whose value occurs several times in their group; subjects must be whole."""
     order, starts = _by_identity(subjects, relations, values)
     sizes = np.diff(starts, append=len(order))
-    found: NDArray[np.bool_] = values != 0
-    found[order[np.repeat(sizes == 1, sizes)]] = False
-    return found
+    is_repeated: NDArray[np.bool_] = values != 0
+    is_repeated[order[np.repeat(sizes == 1, sizes)]] = False
+    return is_repeated
 
 
 def side(table: pa.Table) -> Side:
@@ -307,8 +307,8 @@ def _greedy(
             taken.add(new_line)
     db.unregister("old_rows")
     db.unregister("new_rows")
-    found = np.array(list(pairs.items()), np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    matched = np.array(list(pairs.items()), np.int64).reshape(-1, 2)
+    return matched[:, 0], matched[:, 1]
 
 
 def _day(time: str, method: Method) -> str:

@@ -61,7 +61,7 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def t_new(self) -> int:
-        """That of the new dump."""
+        """The date of the new dump."""
         return _day(self.snapshots_new, "snapshots_new")
 
 

@@ -34,7 +34,7 @@ def asked_subjects(db: duckdb.DuckDBPyConnection, job: Classify) -> list[int] | 
             SELECT unnest({sql(wanted)}) AS id
             UNION SELECT edges.id FROM edges JOIN kinds ON edges.superclass = kinds.id
         ) SELECT id FROM kinds"""
-    found = db.sql(
+    rows = db.sql(
         f"""SELECT DISTINCT id FROM (
             SELECT id, unnest(classes) AS class
             FROM read_parquet({sql([*job.entities, *job.old_entities])})
@@ -42,7 +42,7 @@ def asked_subjects(db: duckdb.DuckDBPyConnection, job: Classify) -> list[int] | 
         ) WHERE class IN ({kinds}) ORDER BY id"""
     ).fetchall()
     in_file = None if listed is None else set(listed)
-    return [number for (number,) in found if in_file is None or number in in_file]
+    return [number for (number,) in rows if in_file is None or number in in_file]
 
 
 def asked_relations(names: Sequence[str]) -> list[int]:

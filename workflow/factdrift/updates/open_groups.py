@@ -79,8 +79,8 @@ def _over(decide: np.ufunc, flags: NDArray[np.bool_], ids: NDArray[np.integer]) 
     starts = np.flatnonzero(np.diff(ids, prepend=-1))
     if not len(starts):
         return flags
-    found: NDArray[np.bool_] = decide.reduceat(flags, starts).repeat(np.diff(starts, append=len(ids)))
-    return found
+    of_group: NDArray[np.bool_] = decide.reduceat(flags, starts).repeat(np.diff(starts, append=len(ids)))
+    return of_group
 
 
 _KEPT = ("position", "revision", *DATES)
@@ -108,8 +108,8 @@ class Statements:
         removed = self.dumps["old_"].take(np.where(rows["new_"] < 0, rows["old_"], -1), self.value)
         for name in self.value:
             columns[name] = _struct(pc.coalesce(new[name], removed[name]))
-        for side, found in (("old_", old), ("new_", new)):
-            columns |= {f"{side}{name}": _struct(found[name]) for name in self.sides}
+        for side, table in (("old_", old), ("new_", new)):
+            columns |= {f"{side}{name}": _struct(table[name]) for name in self.sides}
         columns |= {name: _revisions(columns[name]) for name in columns if name.endswith("_revision")}
         return pa.table(columns)
 

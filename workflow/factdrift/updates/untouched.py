@@ -58,11 +58,11 @@ class Untouched:
         if self.subjects is not None:
             asked &= np.isin(triples["subject"].to_numpy(), self.subjects)
         for is_asked in (False, True):
-            found, numbers = np.unique(properties[asked == is_asked], return_counts=True)
+            present, numbers = np.unique(properties[asked == is_asked], return_counts=True)
             self.triples.update(
                 {
                     (number, is_asked): count
-                    for number, count in zip(found.tolist(), numbers.tolist(), strict=True)
+                    for number, count in zip(present.tolist(), numbers.tolist(), strict=True)
                 }
             )
 

@@ -77,6 +77,6 @@ def _listed(content: str) -> list[str] | None:
         return _LINE.findall(content) or None
     if isinstance(decoded, dict) and len(decoded) == 1:
         [decoded] = decoded.values()
-    if isinstance(decoded, list) and all(isinstance(each, str) for each in decoded):
+    if isinstance(decoded, list) and all(isinstance(text, str) for text in decoded):
         return decoded
     return None

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from factdrift.core.tables import records, write_parquet
+from factdrift.verbalize.jobs import Quality
 from factdrift.verbalize.language import Language, read_language, words_of
-from factdrift.verbalize.settings import Quality
 from factdrift.words.templates import OBJECT
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def counted(
         templates: dict[str, _Template] = {}
         subjects = set()
         own = words_of([relations[number]]) | language.common_words.get(language.code, frozenset())
-        for each in sentences:
-            subjects.add(each.subject)
-            _count(templates.setdefault(each.template, _Template(each.template)), each, own, language)
+        for shown in sentences:
+            subjects.add(shown.subject)
+            _count(templates.setdefault(shown.template, _Template(shown.template)), shown, own, language)
         yield from _ranked(
             number, list(templates.values()), len(subjects), relations[number], language, quality
         )

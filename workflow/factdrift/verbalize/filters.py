@@ -56,10 +56,10 @@ def judge(sentence: str, subject: str, object: str, language: Language, relation
     """
     text = _unquoted(_BOLD.sub(r"\2", " ".join(sentence.split())))
     line = folded(text)
-    found = _last(line, name_key(object))
-    if found is None:
+    place = _last(line, name_key(object))
+    if place is None:
         return Outcome(None, "object_not_last" if mentions(line.text, name_key(object)) else "no_object")
-    first, end = found
+    first, end = place
     subjects = [span for span in mentions(line.text, name_key(subject)) if span[1] <= first]
     if len(subjects) != 1:
         return Outcome(None, "subject_twice" if subjects else "no_subject")

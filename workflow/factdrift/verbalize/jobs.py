@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
+import msgspec
+
 from factdrift.chat.settings import Form
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
 from factdrift.core.paths import PROMPTS, TEMPLATES
 from factdrift.core.switches import Variant
-from factdrift.verbalize.settings import Quality, SampleSettings
 
 Neighbors = Annotated[Paths, "nearest and random facts", Flag("TABLE")]
 Labels = Annotated[Paths, "id, label: of what the dumps lack", Flag("TSV")]
@@ -18,6 +19,24 @@ Bundled = Annotated[Path, f"default: {TEMPLATES}", Flag("TSV")]
 Table = Annotated[Path, Flag("TABLE")]
 Updates = Annotated[Paths, "all buckets", Flag("TABLE")]
 Written = Annotated[Output, Flag("PARQUET")]
+
+
+class SampleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `verbalize sample` draws: keys of `verbalization`, and `languages` and `seed` beside it."""
+
+    languages: tuple[str, ...]
+    entities: int
+    triples: int
+    seed: int
+
+
+class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How `verbalize count` and `published` judge templates."""
+
+    quality: Literal["strict", "paper"] = "strict"
+    min_subjects: int = 3
+    general_subjects: int = 4
+    general_share: float = 0.25
 
 
 class WriteTemplates(Job, command="verbalize templates"):
@@ -93,7 +112,7 @@ class Show(Job, command="verbalize show"):
 
 
 class OfPrompts(Job):
-    """What works by the files of a language."""
+    """Fields of jobs that read the files of a language."""
 
     prompts: Annotated[Path, f"default: {PROMPTS}", Flag("FOLDER")] = PROMPTS
     output: Written
@@ -123,7 +142,7 @@ class Sample(OfPrompts, command="verbalize sample"):
 
 
 class OfSentences(OfPrompts):
-    """What knows how many sentences are asked of the model."""
+    """Fields of jobs that need the number of sentences asked of the model."""
 
     sample: Table
     number: Annotated[int, Key("verbalization.sentences")]

@@ -69,7 +69,7 @@ def read_language(folder: Path, code: str) -> Language:
     try:
         texts = msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), Texts, strict=False)
     except FileNotFoundError:
-        known = ", ".join(sorted(each.stem for each in folder.glob("*.yaml")))
+        known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
         raise InputError(
             f"languages: there are no prompts in {code!r} ({path}); known are {known or 'none'}"
         ) from None

@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import InputError
 from factdrift.core.tables import records, write_parquet
 from factdrift.verbalize.candidates import CANDIDATES, Kept, counted
+from factdrift.verbalize.jobs import Quality
 from factdrift.verbalize.language import read_language, words_of
 from factdrift.verbalize.sentences import judged
-from factdrift.verbalize.settings import Quality
 from factdrift.wikidata.ids import property_number
 from factdrift.words.templates import OBJECT, SUBJECT, problem
 
@@ -102,11 +102,11 @@ def _own(path: Path) -> Iterator[dict[str, Any]]:
         )
 
 
-def _ordered(number: int, found: list[tuple[str, int | None, list[str]]]) -> Iterator[dict[str, Any]]:
+def _ordered(number: int, templates: list[tuple[str, int | None, list[str]]]) -> Iterator[dict[str, Any]]:
     """Templates of a relation in the order in which they were published, unusable ones last."""
     used: list[dict[str, Any]] = []
     unused: list[dict[str, Any]] = []
-    for template, count, examples in found:
+    for template, count, examples in templates:
         reason = _unusable(template, {row["template"] for row in used})
         row = {
             "property": number,
@@ -148,12 +148,12 @@ def _from_sentences(
     kept: list[Kept] = []
     for where, row in rows:
         try:
-            triple, said = row["triple"], row["verbalizations"] or []
+            triple, answers = row["triple"], row["verbalizations"] or []
             relation, subject, object_ = triple["relation"], triple["subject"], triple["object"]
             number = _property(relation["id"], where)
             names = {"subject_label": subject["label"], "object_label": object_["label"]}
             names["relation_label"] = relation["label"] or ""
-            sentences = [each["verbalization"] for each in said]
+            sentences = [answer["verbalization"] for answer in answers]
             is_literal = object_.get("id") is None
             # The description of a literal is the name of its kind, such as Date.
             described = words_of([subject.get("description"), None if is_literal else object_["description"]])
@@ -176,7 +176,7 @@ def _from_sentences(
                 kept.append(Kept(number, named, sentence, template, described, literal, is_date))
     if not relations:
         raise InputError(f"templates_file: {path} holds no triple; fetch the file again")
-    kept.sort(key=lambda each: each.property)
+    kept.sort(key=lambda answer: answer.property)
     return list(counted(kept, relations, language, quality))
 
 

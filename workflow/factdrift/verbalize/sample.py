@@ -96,7 +96,7 @@ class _Example(NamedTuple):
 
 def _examples(db: duckdb.DuckDBPyConnection, properties: Path) -> dict[int, list[_Example]]:
     """Property -> its examples that have a value, in their order."""
-    found: dict[int, list[_Example]] = {}
+    examples: dict[int, list[_Example]] = {}
     query = f"SELECT id, unnest(examples, recursive := true) FROM read_parquet({sql(properties)})"
     for number, subject, value in db.sql(query).fetchall():
         snak = json.loads(value)
@@ -104,8 +104,8 @@ def _examples(db: duckdb.DuckDBPyConnection, properties: Path) -> dict[int, list
             read = read_value(datavalue["type"], datavalue["value"])
             # Old dumps omit the datatype; where it matters, the type of the value has the same name.
             datatype = str(snak.get("datatype") or datavalue["type"])
-            found.setdefault(number, []).append(_Example(subject, read.object, datatype, read.json))
-    return found
+            examples.setdefault(number, []).append(_Example(subject, read.object, datatype, read.json))
+    return examples
 
 
 def _name(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_text
 from factdrift.core.tables import records, write_parquet
 from factdrift.verbalize.answers import UNUSED, parse, sentence_key
 from factdrift.verbalize.filters import REASONS, judge
@@ -86,8 +86,7 @@ def write_sentences(job: Sentences) -> Counter[str]:
     write_parquet(pa.RecordBatchReader.from_batches(VERBALIZATIONS, batches()), job.output)
     lines = _account(counts, job.number)
     write_parquet(pa.Table.from_pylist(lines, schema=REPORT), job.report)
-    with atomic_path(job.text) as temporary:
-        temporary.write_text(_readable(lines), encoding="utf-8")
+    write_text(_readable(lines), job.text)
     for line in lines:
         totals[line["step"]] += line["left"] if line["step"] == "asked" else line["dropped"]
     return totals
@@ -97,13 +96,13 @@ def judged(
     triple: Mapping[str, Any], sentences: Iterable[str], language: Language
 ) -> Iterator[tuple[str, str | None, str | None]]:
     """Yields (sentence, template, reason) for the sentences about a triple; template or reason is None."""
-    seen = set()
+    texts = set()
     for sentence in sentences:
         key = sentence_key(sentence)
-        if key in seen:
+        if key in texts:
             yield sentence, None, "duplicate"
             continue
-        seen.add(key)
+        texts.add(key)
         yield (
             sentence,
             *judge(

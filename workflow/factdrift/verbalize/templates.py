@@ -109,19 +109,19 @@ def write_templates(job: WriteTemplates) -> int:
             ).fetchall():
                 if not has_blank(label):
                     labelled.setdefault(number, label)
-        found: dict[int, list[dict[str, Any]]] = {}
+        templates: dict[int, list[dict[str, Any]]] = {}
         if job.candidates:
             best = db.sql(
                 f"""SELECT property, rank, template, count, {sql(job.source)} AS source, examples
                 FROM read_parquet({sql(job.candidates)}) WHERE rank <= {job.kept} ORDER BY property, rank"""
             )
             for row in best.to_arrow_table().to_pylist():
-                found.setdefault(row["property"], []).append(row)
+                templates.setdefault(row["property"], []).append(row)
     rows = []
     for (number,) in relations:
-        if number in found:
-            rows += found[number]
-        if number in found or read is None:
+        if number in templates:
+            rows += templates[number]
+        if number in templates or read is None:
             continue
         sentences, written = read.of(
             number, labelled.get(number) or supplied.get(-number) or property_id(number)

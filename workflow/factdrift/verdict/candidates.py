@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
-from factdrift.verdict.names import ACCEPTED, OTHER, STALE, UNKNOWN, Name, Names
-from factdrift.verdict.persons import MOST, same
+from factdrift.verdict.names import ACCEPTED, MOST, OTHER, STALE, UNKNOWN, Name, Names, same
 from factdrift.verdict.text import Token, keys_of
 from factdrift.verdict.values import Kind, Value, read_value, values_in
 
@@ -33,6 +32,7 @@ class Mention(NamedTuple):
     possessive: bool = False
     value: bool = False
     """Whether it is a date or an amount."""
+    person: bool = False
 
 
 class Candidates:
@@ -82,7 +82,8 @@ class Candidates:
             if self._inside(found, (start, end), name, starts):
                 continue
             taken |= set(range(start, end))
-            mentions.append(Mention(start, end, name.kind, name.name, self._possessive(found, end)))
+            possessive, person = self._possessive(found, end), name.part or self._is_person(name)
+            mentions.append(Mention(start, end, name.kind, name.name, possessive, person=person))
         for each in self._people(found):
             if not taken & set(range(each.start, each.end)):
                 taken |= set(range(each.start, each.end))
@@ -111,9 +112,8 @@ class Candidates:
                     continue
                 start, given = self._given(found, place, person.given)
                 if given and same(given, person, self._names) and not self._goes_on(found, end):
-                    yield Mention(
-                        start, end, person.name.kind, person.name.name, self._possessive(found, end)
-                    )
+                    kind, name = person.name.kind, person.name.name
+                    yield Mention(start, end, kind, name, self._possessive(found, end), person=True)
                     break
 
     def _given(self, found: Sequence[Token], place: int, first: str) -> tuple[int, list[str]]:
@@ -230,6 +230,8 @@ class Candidates:
             following = found[end + 1]  # Santiago de Compostela
             if following.is_capital and not self._known(following) and end + 1 not in starts:
                 return True
+        if name.part and after is not None and self._of_another_king(name, after):
+            return True
         shouted = after is not None and found[start].text.isupper() and after.text.isupper()
         part = name.part or (len(keys) == 1 and keys[0] in self._names.surnames)
         if end not in starts and self._goes_on(found, end) and found[start].is_capital:
@@ -244,6 +246,12 @@ class Candidates:
         if part and (len(keys) == 1 or self._cues.has("particle", keys[0])):
             return self._of_another(before, name, keys)
         return self._of_another_place(found, start, name)
+
+    def _of_another_king(self, name: Name, after: Token) -> bool:
+        """Whether the number behind a given name is not that of its holder: `Charles II`."""
+        own = {key for key in map(self._number, keys_of(name.name)) if key.isdigit()}
+        number = self._number(after.key)
+        return bool(own) and after.text.isupper() and number.isdigit() and number not in own
 
     def _is_followed(self, found: Sequence[Token], end: int) -> bool:
         """Whether what follows a surname or given name makes it another's: `Scholz & Friends`."""
@@ -266,19 +274,24 @@ class Candidates:
         return not (titled or initial or before.key in self._names.surnames)
 
     def _of_another_place(self, found: Sequence[Token], start: int, name: Name) -> bool:
-        """Whether the word before a name makes it another one: `New Mexico`, `the Papua Guinea`."""
-        before = found[start - 1]
+        """Whether the word before a name makes it another one: `New Mexico`, `Indian Premier League`."""
+        before, person, several = found[start - 1], name.part or self._is_person(name), len(name.keys) > 1
         if not before.is_capital or found[start].text.islower():
             return False
-        if self._cues.has("direction", before.key) and not self._is_person(name):
+        if self._cues.has("direction", before.key) and not person:
             return True
-        if self._language == "de" or len(name.keys) > 1 or start < 2 or not found[start - 2].is_word:
+        first = start < 2 or not found[start - 2].is_word
+        if self._language == "de" or before.key.endswith("ly") or (several and person):
+            return False
+        titled = self._cues.has("title", before.key)
+        place = several and self._cues.has("place", name.keys[0])
+        if not several and first and len(name.keys[0]) > 1:  # it may only begin the sentence
             return False
         return not (
-            self._known(before)
+            (self._known(before) and not (titled and place))  # the Democratic Republic of the Congo
             or before.key in self.asked
             or self._cues.has("thing", before.key)
-            or before.text.isupper()
+            or (before.text.isupper() and before.kind != "initials")
         )
 
     def _is_person(self, name: Name) -> bool:

@@ -1,13 +1,16 @@
 """The cue words of a language: `resources/verdict/cues.tsv`, a row for each language and kind.
 
 The rows of `*` hold for every language. Words of a row are separated by `|`; those with a value are written
-`word=value`. All of them are compared as texts are: without case, diacritics and punctuation.
+`word=value`, and `{can/will} not` is `can not` and `will not`. All of them are compared as texts are: without
+case, diacritics and punctuation.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +49,7 @@ WORDS = (
     "place",
     "particle",
     "direction",
+    "tenure",
     "from",
     "to",
 )
@@ -110,6 +114,15 @@ class Cues:
         return found
 
 
+def _spelled_out(word: str) -> list[str]:
+    """A word with alternatives in braces as all that it says."""
+    parts = re.split(r"\{([^{}]*)\}", word)
+    return [
+        "".join(each)
+        for each in product(*(part.split("/") if place % 2 else [part] for place, part in enumerate(parts)))
+    ]
+
+
 @lru_cache(maxsize=16)
 def read_cues(language: str = "en", path: Path = CUES) -> Cues:
     """The cues of a language. Raises InputError that names the line of a kind that is unknown or repeated."""
@@ -117,7 +130,7 @@ def read_cues(language: str = "en", path: Path = CUES) -> Cues:
     for line, (code, kind, words) in rows_of(path, COLUMNS):
         if kind not in KINDS:
             raise InputError(f"{path}, line {line}: kind is {kind!r}; write one of {', '.join(KINDS)}")
-        listed = words.split("|")
+        listed = [each for word in words.split("|") for each in _spelled_out(word)]
         if any(not keys_of(word.partition("=")[0]) or ("=" in word) != (kind in VALUES) for word in listed):
             raise InputError(f"{path}, line {line}: an empty word, or one without the value that {kind} has")
         if code not in (language, ALL):

@@ -87,6 +87,7 @@ def _forms(cues: Cues) -> _Forms:
         r"\b(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<year>\d{4})\b",
         rf"\b{month}\s+(?:the\s+)?{day},?\s+(?:of\s+)?{year}",
         rf"\b{day}[\s-]+(?:of\s+|day of\s+)?{month},?[\s-]+(?:of\s+)?{year}",
+        rf"\b(?P<year>\d{{4}}),?\s+{month}\s+{day}(?!\d)",
         rf"\b{month},?\s+(?:of\s+|the year\s+)?{year}",
         r"(?<![\d/])(?P<m>0?[1-9]|1[0-2])/(?P<year>(?:1\d|20)\d\d)\b(?!/)",
         r"\b(?P<year>\d{4})-(?P<m>0[1-9]|1[0-2])\b(?!-)",

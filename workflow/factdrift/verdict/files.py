@@ -13,18 +13,18 @@ import pyarrow.parquet as pq
 from factdrift.chat.ask import ask
 from factdrift.chat.settings import Chat
 from factdrift.core.errors import InputError
+from factdrift.core.files import utf8_lines
 from factdrift.core.owned import atomic_path, scratch
 from factdrift.core.paths import PRICES
 from factdrift.core.tables import write_parquet
-from factdrift.core.text_files import utf8_lines
 from factdrift.verdict import agreement
 from factdrift.verdict.agreement import Verdicts
 from factdrift.verdict.by_model import is_asked, read_words, write_requests
 from factdrift.verdict.judge import VERDICTS, Case, Judged, judged
-from factdrift.verdict.matching import exact_match
+from factdrift.verdict.matching import contains, exact_match
 
 LISTS = ("accepted", "stale", "others")
-ADDED = ("verdict", "answer", "named", "stop", "reason", "exact_match")
+ADDED = ("verdict", "answer", "named", "stop", "reason", "exact_match", "contains")
 
 Row = dict[str, Any]
 
@@ -166,8 +166,8 @@ def _words(cases: Mapping[str, Case], asked: Asked) -> dict[str, str | None]:
 
 
 def _with(row: Row, found: Judged) -> Row:
-    matches = exact_match(row["text"], row["accepted"])
-    added: Row = found._asdict() | {"named": list(found.named), "exact_match": matches}
+    matches = {each.__name__: each(row["text"], row["accepted"]) for each in (exact_match, contains)}
+    added: Row = found._asdict() | {"named": list(found.named)} | matches
     if isinstance(row.get("stop"), str):  # why the model stopped, which only it knows
         added["stop"] = row["stop"]
     return {**row, **added}
@@ -178,7 +178,8 @@ def _table(rows: list[Row]) -> pa.Table:
     names = dict.fromkeys(name for row in rows for name in row) or dict.fromkeys(ADDED)
     types = dict.fromkeys((*LISTS, "named"), pa.list_(pa.string()))
     texts = (*ADDED, "judge", "text", "question", "language")
-    types |= dict.fromkeys(texts, pa.string()) | {"named": types["named"], "exact_match": pa.bool_()}
+    types |= dict.fromkeys(texts, pa.string()) | {"named": types["named"]}
+    types |= dict.fromkeys(("exact_match", "contains"), pa.bool_())
     columns = {}
     for name in names:
         try:

@@ -18,9 +18,9 @@ class Judge(Job, command="judge"):
     factdrift judge answers.jsonl --output verdicts.parquet
 
     A row has `text` and `accepted`, and may have `question`, `stale`, `others`, `language` and `several`; it
-    gets `verdict`, `answer`, `named`, `stop`, `reason` and `exact_match`. Without --output the rows are
-    printed. With `--judge MODEL` a chat model judges them, too (`judge`), and the agreement of both is
-    printed.
+    gets `verdict`, `answer`, `named`, `stop`, `reason`, `exact_match` and `contains`. Without --output the
+    rows are printed. With `--judge MODEL` a chat model judges them, too (`judge`), and the agreement of both
+    is printed.
     """
 
     answers: Annotated[Path, "JSON Lines or Parquet", Flag(by_place=True)]

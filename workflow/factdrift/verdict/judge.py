@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from factdrift.verdict.candidates import Candidates, Mention
-from factdrift.verdict.cues import Cues, read_cues
+from factdrift.verdict.cues import Cue, Cues, read_cues
 from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
 from factdrift.verdict.reading import Reading, Role, side_by_side
 from factdrift.verdict.roles import read_roles
@@ -142,8 +142,8 @@ def _retracted(
         sentence = part.answer
         if not sentence:
             return None
+        found = _with_no(rest[begin : len(rest) - len(part.rest)], sentence, cues)
         begin = len(rest) - len(part.rest)
-        found = list(sentence)
         mentions = candidates.mentions(found, text)
         after = _read(found, mentions, candidates, cues)
         words = [place for place, each in enumerate(found) if each.is_word]
@@ -152,17 +152,19 @@ def _retracted(
             for cue in after.of("retracted", "amended")
             if words and (cue.start <= words[0] + 1 or _fills(found[: cue.start], cues))
         ]
+        if not signs and not mentions and 0 < len(words) <= 3:  # X? Definitely not.
+            signs = after.of("not") if all(_says_no(after, place) for place in words) else []
         if not signs:
             continue
         cue = signs[0]
-        hard = cue.kind == "retracted" and _stands_apart(found, cue.end)
+        hard = cue.kind in ("retracted", "not") and _stands_apart(found, cue.end)
         following = part.rest
         unknown = [each for each in after.unknown if each.start >= cue.end]
         if hard and not after.mentions and not unknown and following:
             nearby = split(following, cues).answer
             after = _read(nearby, candidates.mentions(nearby, text), candidates, cues)
             unknown = list(after.unknown)
-        said = _asserted(after)
+        said = [each for each in _asserted(after) if _corrects(after, cue, each)]
         denied = [each for each in after.mentions if after.role(each) == Role.DENIED]
         earlier = {each.name for each in _asserted(reading)}
         if said and not all(each.name in earlier for each in said):
@@ -174,11 +176,39 @@ def _retracted(
             back = [each for each in reading.mentions if each.kind == ACCEPTED]
             if denied and not any(each.kind == ACCEPTED for each in denied) and back:
                 return None
-            if len(words) <= 3 or denied:
+            if denied or (len(words) <= 3 and all(_says_no(after, place) for place in words)):
                 if back:
                     return "denied", "the accepted answer is taken back"
                 return "wrong", "the answer is taken back and no other one is given"
     return None
+
+
+def _with_no(found: Sequence[Token], sentence: Sequence[Token], cues: Cues) -> list[Token]:
+    """A sentence with what `split` took for an opening before it, if that takes back: `No! It is X.`."""
+    opening = [each.key for each in found[: len(found) - len(sentence)] if each.is_word]
+    return list(found if any(cue.kind == "retracted" for cue in cues.find(opening[-1:])) else sentence)
+
+
+def _says_no(after: Reading, place: int) -> bool:
+    """Whether a word of a correction only takes back: not that of `No, really`."""
+    inside = any(cue.start <= place < cue.end for cue in after.of("retracted", "amended", "not"))
+    return inside or any(after.words.has(kind, after.tokens[place].key) for kind in ("starter", "verb"))
+
+
+def _corrects(after: Reading, cue: Cue, said: Mention) -> bool:
+    """Whether a name is put in the place of the answer; it is not in `In fact, he won against X`."""
+    if any(other.end == said.start for other in after.of("beside")):
+        return False
+    following = after.tokens[said.end : said.end + 1]
+    free = not following or not following[0].is_word or following[0].key in ("who", "der", "die")
+    return (
+        cue.kind == "retracted"
+        or said.possessive
+        or free
+        or after.words.has("verb", following[0].key)
+        or following[0].key in after.asked
+        or any(other.start == said.end for other in after.cues)
+    )
 
 
 def _fills(found: Sequence[Token], cues: Cues) -> bool:
@@ -206,7 +236,7 @@ def _decided(reading: Reading, several: bool, asks: bool, candidates: Candidates
     if several and right:
         return "correct", "an accepted answer is asserted, of several that hold together"
     if right and not several:
-        for other in [*said, *reading.unknown]:
+        for other in [*said, *(each for each in reading.unknown if reading.role(each) != Role.BESIDE)]:
             if other.kind not in (ACCEPTED, SHARED) and any(
                 side_by_side(reading, *sorted((one, other)))
                 for one in right

@@ -61,7 +61,7 @@ class Names:
             if nobody
             else [each for each in whole.values() if len(each.keys) > 1 and _person(each.name, cues)]
         )
-        self.surnames = frozenset(each.keys[-1] for each in people)
+        self.surnames = frozenset(_without_order(each.keys)[-1] for each in people)
         self.people: dict[str, list[Person]] = {}
         names = dict(whole)
         for each in people:
@@ -90,15 +90,17 @@ class Names:
         return common or keys[0] in _WORDS
 
     def _parts(self, person: Person) -> Iterator[tuple[str, ...]]:
-        """Surname, given name, and the name without its middle ones, where only one side has them."""
+        """Surname, given name, the name without its middle ones or surname first, if one side's only."""
         name, given, middle, surname = person
         short = tuple(key for key in middle if len(key) > 1)
         found = [surname, surname[-1:], (given, *surname), (given, *short, *surname)]
-        if given not in initials_of(name.name):
+        if given not in initials_of(name.name) and not self._cues.has("title", given):
             found.insert(2, (given,))
         for part in dict.fromkeys(found):
             if part and part != name.keys and len(part[-1]) > 1 and self.own(part, name.kind):
                 yield part
+        if self.own((given, *middle, *surname), name.kind):
+            yield from ((*middle, *surname, given), (*surname, given, *middle))  # Suk-yeol Yoon
 
     def own(self, part: tuple[str, ...], kind: str) -> bool:
         """Whether no candidate of another side has these words in this order, with others between or not."""
@@ -138,11 +140,48 @@ def _person(text: str, cues: Cues) -> bool:
     return all(word[:1].isupper() or cues.has("particle", word.casefold()) for word in words)
 
 
+def _without_order(keys: Sequence[str]) -> Sequence[str]:
+    """The words of a person's name without `Jr.` and the number of a king."""
+    return [key for key in keys if key not in ("jr", "sr") and not key.isdigit()] or keys
+
+
 def _in_parts(name: Name, cues: Cues) -> Person | None:
-    keys = [key for key in name.keys if key not in ("jr", "sr") and not key.isdigit()]
+    keys = _without_order(name.keys)
     if len(keys) < 2:
         return None
     last = len(keys) - 1
     while last > 1 and cues.has("particle", keys[last - 1]):
         last -= 1
     return Person(name, keys[0], tuple(keys[1:last]), tuple(keys[last:]))
+
+
+MOST = 5
+"""Given names, at most, that are read before a surname."""
+
+
+def same(given: Sequence[str], person: Person, names: Names) -> bool:
+    """Whether given names and initials before a surname, in the order of the text, are this person's.
+
+    `George Walker` and `G. W.` are George W. Bush, `Olaf Karl` is Olaf Scholz where no other candidate has
+    the surname; `George H. W.` and `Jill` are not. A given name by its initial needs another one beside it.
+    """
+    initials = initials_of(person.name.name)
+    own = [
+        letter
+        for each in (person.given, *person.middle)
+        for letter in (each if each in initials else (each,))
+    ]
+    if not given or not own or not _alike(given[0], own[0]):
+        return False
+    if len(own) == 1:
+        full = given[0] == own[0] and len(given) > 1
+        return full and names.own(person.surname, person.name.kind)
+    return len(given) == len(own) and all(map(_alike, given, own))
+
+
+def _alike(one: str, other: str) -> bool:
+    return (
+        one == other
+        or (len(one) == 1 and other.startswith(one))
+        or (len(other) == 1 and one.startswith(other))
+    )

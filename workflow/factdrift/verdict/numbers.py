@@ -67,6 +67,8 @@ def _sum(words: Sequence[str], numbers: dict[str, str], scales: dict[str, str]) 
             if (group or 1) >= 100:
                 return None
             group = (group or 1) * 100
+        elif scale > smallest == 1000 and group is None:
+            total *= scale  # five thousand million
         elif scale and not (smallest and scale >= smallest):
             total, group, smallest = total + (1 if group is None else group) * scale, None, scale
         else:

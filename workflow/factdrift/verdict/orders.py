@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.reading import PARENTHESES, Reading, Role
+
+_AFTER = ("after", "following", "nach", "nachdem")
 
 
 def read_order(reading: Reading) -> None:
@@ -32,7 +32,7 @@ def read_order(reading: Reading) -> None:
         elif keys == ["before"]:
             if then is None or not adjacent(reading, cue, then, 4):
                 continue
-        elif keys in (["after"], ["nach"], ["left"]):
+        elif len(keys) == 1 and keys[0] in (*_AFTER, "left", "leaving"):
             if then is None or not adjacent(reading, cue, then, 3) or _named_after(reading, cue):
                 continue
         elif keys[0] in ("became", "renamed", "umbenannt") or keys[-1] in ("zu", "to", "in"):
@@ -62,25 +62,43 @@ def read_order(reading: Reading) -> None:
                     reading.put(first, Role.BEFORE)
             else:
                 if first is not None and first is not then and (then is not None or len(keys) > 1):
-                    reading.put(first, Role.BEFORE)
+                    reading.put(first, Role.BEFORE, (Role.ASSERTED, Role.NOW))
                 reading.put(then, Role.NOW)
             if keys == ["before"] and first is None:
                 later = [each for each in reading.named() if then and each.start >= then.end]
                 reading.put(later[0] if later else None, Role.BEFORE)
         else:
-            reading.put(then, Role.BEFORE)
+            if reading.tokens[cue.end : cue.end + 1] and reading.tokens[cue.end].key in _HIM:
+                reading.put(first, Role.NOW)
+            reading.put(then if keys[-1] in _AFTER else _object(reading, first, then), Role.BEFORE)
+
+
+_HIM = frozenset(("him", "her", "them"))
+
+
+def _object(reading: Reading, first: Mention | None, then: Mention | None) -> Mention | None:
+    """Who was there before. German puts the verb before both: `2025 löste X Y ab`."""
+    later = [each for each in reading.named() if then is not None and each.start == then.end]
+    return later[0] if first is None and later else then
 
 
 def _changes(reading: Reading) -> None:
-    """`From X to Y`."""
+    """`From X to Y`, `from X, in Z, to Y`."""
     words, found = reading.words, reading.tokens
-    for first, second in pairwise(reading.named()):
-        before = _behind_articles(reading, first)
-        to = _behind_articles(reading, second)
-        joined = first.end <= to and not any(token.is_word for token in found[first.end : to])
-        if before >= 0 and words.has("from", found[before].key) and joined and words.has("to", found[to].key):
-            reading.put(first, Role.BEFORE)
-            reading.put(second, Role.NOW)
+    named = reading.named()
+    for at, first in enumerate(named):
+        before, end = _behind_articles(reading, first), first.end
+        if before < 0 or not words.has("from", found[before].key):
+            continue
+        for second in named[at + 1 :]:
+            to = _behind_articles(reading, second)
+            if any(token.is_word for token in found[end:to]):
+                break
+            if to >= end and words.has("to", found[to].key):
+                reading.put(first, Role.BEFORE)
+                reading.put(second, Role.NOW)
+                break
+            end = second.end
 
 
 def _behind_articles(reading: Reading, mention: Mention) -> int:

@@ -56,7 +56,8 @@ class Reading:
         self.cues += [
             Cue("handed_on", at, at + 1) for at, token in enumerate(self.tokens) if token.text == "→"
         ]
-        empty = self.of("refused", "disclaimer", "retracted")
+        said = [cue for cue in self.cues if cue.end - cue.start > 1]
+        empty = [*self.of("refused", "disclaimer", "retracted"), *said]
         self.unknown = [
             each
             for each in self.unknown

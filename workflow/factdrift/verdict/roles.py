@@ -8,6 +8,7 @@ from factdrift.verdict.bounds import read_bounds
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
+from factdrift.verdict.offices import belongs, read_offices
 from factdrift.verdict.orders import adjacent, read_order
 from factdrift.verdict.reading import PARENTHESES, STOPS, Reading, Role, side_by_side
 
@@ -20,6 +21,7 @@ def read_roles(reading: Reading) -> None:
     _spread(reading)
     _denials(reading)
     _beside(reading)
+    read_offices(reading)
     _opinions(reading)
     _concessions(reading)
     _refusals(reading)
@@ -40,7 +42,9 @@ def _times(reading: Reading) -> None:
         then = reading.next(cue, 7, STOPS - {":"})
         noun = keys[0] in ("predecessor", "vorganger", "vorgangerin")
         if then is not None and not (noun and then.possessive):
-            if noun and _heads(reading, cue, then):
+            if (noun and _heads(reading, cue, then)) or reading.stopped(
+                cue.end, then.start, STOPS - {":"}, ["now"]
+            ):
                 continue
             role = (
                 Role.BEFORE if noun or keys[0] in _BEFORE or _of_the_office(reading, cue, then) else Role.ONCE
@@ -55,6 +59,12 @@ def _times(reading: Reading) -> None:
             continue
         if noun and before.possessive:
             others = [each for each in reading.named() if each.end <= before.start]
+            if others and not any(t.is_word for t in reading.tokens[others[-1].end : before.start]):
+                reading.put(before, Role.BESIDE)  # X, Y's predecessor
+                continue
+            if len(reading.named()) == 1 and cue.end >= len(reading.tokens) - 1:
+                reading.put(before, Role.BESIDE)  # X's predecessor
+                continue
             reading.put(others[-1] if others else None, Role.BEFORE)
             _owner_now(reading, cue)
         elif keys[0] not in ("then", "past", "old", "alt", "once", "einst"):
@@ -65,9 +75,11 @@ def _times(reading: Reading) -> None:
         if not dated and keys[-1] not in _ENDED:
             continue
         before = reading.previous(cue, 12, PARENTHESES)
-        apart = before is not None and any(t.text == "," for t in reading.tokens[before.end : cue.start])
-        apart = apart and len(keys) < 3
+        between = reading.tokens[before.end : cue.start] if before is not None else ()
+        apart = len(keys) < 3 and any(token.text in (",", "(") for token in between)
         then = reading.next(cue, 8)
+        if then is not None and any(t.key in ("when", "als") for t in reading.tokens[cue.end : then.start]):
+            apart = False  # until March 2023, when X came
         if before is not None and not (apart and then is not None):
             reading.put(before, Role.ONCE, (Role.ASSERTED, Role.NOW))
         elif then is not None:
@@ -133,7 +145,9 @@ def _spans(reading: Reading) -> None:
         if first.kind != "number" or len(first.key) != 4 or dash.key not in _DASHES:
             continue
         span = Cue("until", place - 1, place + 2)
-        before = reading.previous(span, 4, PARENTHESES - {":"} | {","}) or reading.next(span, 4, PARENTHESES)
+        before = reading.previous(span, 4, PARENTHESES - {":"} | {","}) or reading.next(
+            span, 4, PARENTHESES - {":"}
+        )
         if last.kind == "number" and len(last.key) == 4:
             reading.put(before, Role.ONCE)
         elif last.kind != "number" and dash.text in "-–—":
@@ -158,11 +172,24 @@ def _denials(reading: Reading) -> None:
                     (Role.ASSERTED, Role.NOW, Role.ONCE, Role.BEFORE, Role.DENIED),
                 )
             continue
-        if any(cue.end <= each.start < end for each in reading.unknown):
+        if any(
+            cue.end <= each.start < end and not _place_of_office(reading, cue, each)
+            for each in reading.unknown
+        ):
             continue
         before = _subject(reading, cue)
         if before is not None:
             reading.put(before, Role.DENIED, (Role.ASSERTED, Role.NOW, Role.ONCE))
+
+
+def _place_of_office(reading: Reading, cue: Cue, unknown: Mention) -> bool:
+    """Whether a name behind a denial is only the place of an office: `X is not the president of the US`."""
+    between = [token.key for token in reading.tokens[cue.end : unknown.start]]
+    led = between[-1:] and (reading.words.has("article", between[-1]) or between[-1] in _PLACED)
+    return bool(led) and any(reading.words.has("title", key) or key in reading.asked for key in between[:-1])
+
+
+_PLACED = frozenset(("of", "in", "at", "for", "von", "vom", "bei"))
 
 
 _INSTEAD = frozenset(("instead", "rather", "statt", "anstatt", "anstelle"))
@@ -218,6 +245,15 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     return last if verb or contracted or not between else None
 
 
+_AROUND = frozenset(("near", "outside", "north", "south", "east", "west", "nahe", "ausserhalb"))
+_AROUND |= {"nordlich", "sudlich", "ostlich", "westlich"}
+"""Words of a place that is not the named one."""
+
+
+_FOUNDED = frozenset(("founded", "appointed", "nominated", "gegrundet", "ernannt"))
+"""Words of somebody else's act, unless it is asked about."""
+
+
 def _beside(reading: Reading) -> None:
     """Names in the company of another one, such as `X, who ran against Y`, and possessives."""
     for cue in reading.of("beside"):
@@ -230,26 +266,29 @@ def _beside(reading: Reading) -> None:
                 continue
             if reading.stopped(cue.end, each.start):
                 continue
+            first = reading.tokens[cue.start].key
             of = reading.tokens[cue.end - 1].key in ("of", "von", "to")
+            of |= first in _FOUNDED and not any(key[:5] == first[:5] for key in reading.asked)
             others = [other for other in reading.named() if other.start != each.start]
-            if any(other.start < cue.start for other in others) or (of and others):
+            around = first in _AROUND
+            around |= cue.start > 0 and reading.tokens[cue.start - 1].key == "who"
+            if around or any(other.start < cue.start for other in others) or (of and others):
                 reading.put(each, Role.BESIDE)
             break
     for each in reading.mentions:
         others = [other for other in reading.named() if other.start != each.start and not other.possessive]
-        if each.possessive and others:
+        if (each.possessive and others) or belongs(reading, each):
             reading.put(each, Role.BESIDE)
 
 
 def _opinions(reading: Reading) -> None:
-    """`Some say X, but it is Y`."""
+    """`Some say X, but it is Y`; `X claims to be it, but Y is`."""
     for cue in reading.of("believed"):
-        then = reading.next(cue)
-        if then is None:
-            continue
-        contrast = [each for each in reading.of("contrast", "hedge", "amended") if each.start >= then.end]
-        if contrast and any(each.start >= contrast[0].end for each in reading.named()):
-            reading.put(then, Role.DENIED)
+        contrast = [each for each in reading.of("contrast", "hedge", "amended") if each.start >= cue.end]
+        for then in (reading.next(cue), reading.previous(cue, 2, STOPS | {","})):
+            later = [each for each in contrast if then and each.start >= then.end]
+            if later and any(each.start >= later[0].end for each in reading.named()):
+                reading.put(then, Role.DENIED)
 
 
 _CONCEDED = frozenset(("although", "though", "while", "whereas", "obwohl", "wahrend", "obgleich"))
@@ -298,18 +337,14 @@ def _corrections(reading: Reading) -> None:
                 reading.put(each, Role.TAKEN_BACK, (Role.ASSERTED, Role.NOW, Role.ONCE))
 
 
+_SHORT = frozenset(("no", "rather", "wait", "nein", "falsch", "halt"))
+
+
 def _apart(reading: Reading, cue: Cue) -> bool:
     """Whether a cue stands apart, so that `no` is no part of `no doubt`, or is long enough by itself."""
     after = reading.tokens[cue.end].text if cue.end < len(reading.tokens) else "."
     before = reading.tokens[cue.start - 1].text if cue.start else "."
-    short = cue.end - cue.start == 1 and reading.tokens[cue.start].key in (
-        "no",
-        "rather",
-        "wait",
-        "nein",
-        "falsch",
-        "halt",
-    )
+    short = cue.end - cue.start == 1 and reading.tokens[cue.start].key in _SHORT
     return (
         after in ",.:;!—–-"
         if short
@@ -347,7 +382,9 @@ def _present(reading: Reading) -> None:
                 reading.put(each, Role.ONCE)
     if any(role == Role.NOW for role in reading.roles.values()):
         for each in reading.mentions:
-            if reading.role(each) == Role.ASSERTED and not _listed(reading, each):
+            if reading.role(each) == Role.ASSERTED and (
+                _of_a_year(reading, each) or not _listed(reading, each)
+            ):
                 reading.put(each, Role.ONCE)
 
 
@@ -367,6 +404,14 @@ def _tense(reading: Reading, mention: Mention) -> str:
     while place >= 0 and any(words.has(kind, reading.tokens[place].key) for kind in ("article", "title")):
         place -= 1
     return _TENSES.get(reading.tokens[place].key, "") if place >= 0 else ""
+
+
+def _of_a_year(reading: Reading, mention: Mention) -> bool:
+    """Whether a year in parentheses, and nothing else in them, stands behind a name: `X (2022)`."""
+    behind = reading.tokens[mention.end : mention.end + 3]
+    if [token.kind == "number" for token in behind] != [False, True, False]:
+        return False
+    return behind[0].text == "(" and len(behind[1].key) == 4 and behind[2].text == ")"
 
 
 def _listed(reading: Reading, mention: Mention) -> bool:

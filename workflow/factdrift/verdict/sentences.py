@@ -44,8 +44,8 @@ def without_prompt(text: str, question: str) -> str:
 def split(found: Sequence[Token], cues: Cues) -> Parts:
     """The first sentence that says more than `Sure!`, and what follows it.
 
-    A line ends a sentence, unless it ends with a colon or comma or the next one goes on in small letters; the
-    points of a list are one sentence.
+    A line ends a sentence, unless it ends with a colon, comma or verb or the next one goes on in small
+    letters; the points of a list are one sentence.
     """
     start = 0
     while start < len(found):
@@ -81,7 +81,7 @@ def _end(found: Sequence[Token], start: int, cues: Cues) -> tuple[int, str]:
             words += 1
         following = found[place + 1] if place + 1 < len(found) else None
         if token.kind == "break":
-            if words and _line_ends(found, start, place):
+            if words and _line_ends(found, start, place, cues):
                 return place, "line"
         elif token.kind == "initials" and token.text.endswith("."):
             if words > 1 and following and _starts(following, cues):
@@ -94,12 +94,12 @@ def _end(found: Sequence[Token], start: int, cues: Cues) -> tuple[int, str]:
     return len(found), "end"
 
 
-def _line_ends(found: Sequence[Token], start: int, place: int) -> bool:
+def _line_ends(found: Sequence[Token], start: int, place: int, cues: Cues) -> bool:
     after = [each for each in found[place + 1 :] if each.kind != "break"]
     if not after:
         return True
     before = next(each for each in reversed(found[start:place]) if each.kind != "break")
-    if before.text in (":", ","):
+    if before.text in (":", ",") or cues.has("verb", before.key):
         return False
     bullets = [each for each in found[start:place] if each.kind == "bullet"]
     if after[0].kind == "bullet" and bullets:

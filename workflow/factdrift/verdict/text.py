@@ -45,12 +45,16 @@ _ALONE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]"
 _TOKEN = re.compile(
     rf"(?P<break>\n)|(?P<bullet>(?:(?<=\n)|^)[ \t]*(?:[-*•·+]|\(?\d{{1,2}}[.)])[ \t]+)"
     rf"|(?P<alone>{_ALONE})"
-    rf"|(?P<initials>(?<![\w'-])(?:(?:{_LETTER}\.(?:[ ](?={_LETTER}\.))?)+(?:{_LETTER}(?![\w]))?"
+    rf"|(?P<initials>(?<![\w'-])(?:(?:{_LETTER}\.(?:[ -](?={_LETTER}\.))?)+(?:{_LETTER}(?![\w]))?"
     r"|(?:[A-Z] )+[A-Z](?= [A-Z][a-z])))"
     rf"|(?P<number>\d+(?:[.,]\d+)*(?:(?:st|nd|rd|th|s|er|e)(?!\w))?)"
     rf"|(?P<word>(?:(?!{_ALONE}){_LETTER})+[\u0300-\u036f]*(?:'(?:(?!{_ALONE}){_LETTER})+)*[+#]*)"
     r"|(?P<point>[^\s])"
 )
+
+
+_SHORTENED = frozenset(("it", "that", "he", "she", "who", "there", "here", "what", "where", "this", "let"))
+"""Words behind which `'s` is a verb."""
 
 
 def without_thinking(text: str) -> str:
@@ -103,7 +107,7 @@ def tokens(text: str) -> list[Token]:
         kind, written = str(match.lastgroup), match[0]
         if kind == "word":
             lowered = written.lower()
-            possessive = lowered.endswith("'s") and len(written) > 2
+            possessive = lowered.endswith("'s") and len(written) > 2 and lowered[:-2] not in _SHORTENED
             key = _key(written[:-2] if possessive else written)
             found.append(Token(kind, written, key, match.start(), match.end(), possessive))
         elif kind == "initials":

@@ -120,16 +120,16 @@ class Bzip2Blocks:
         while True:
             read = file.read(_WINDOW)
             data += read
-            found = []
+            marks = []
             for pattern, byte, shift, is_end in _PATTERNS:
                 place = find(data, pattern)
                 while place >= 0:
                     bit = (place - byte) * 8 + shift
                     if bit >= 0 and _bits(data, bit, _MAGIC_BITS) == (_END if is_end else _BLOCK):
-                        found.append(_Mark(begun * 8 + bit, is_end))
+                        marks.append(_Mark(begun * 8 + bit, is_end))
                     place = find(data, pattern, place + 1)
             kept = max(len(data) - _OVERLAP, 0) if read else len(data)
-            yield from sorted(mark for mark in found if mark.bit // 8 - begun < kept)
+            yield from sorted(mark for mark in marks if mark.bit // 8 - begun < kept)
             if not read:
                 return
             data = data[kept:]

@@ -110,7 +110,7 @@ def suspicious(parts: Sequence[dict[str, Any]]) -> list[tuple[int, Jump, int]]:
     usual = statistics.median(part["step"] for part in parts if part["seen"] > 1)
     if usual > _DENSE:
         return []
-    found = []
+    gaps = []
     last = 0
     for number, part in enumerate(parts):
         step = part["step"] if part["seen"] >= _LEAST_SEEN else usual
@@ -119,5 +119,5 @@ def suspicious(parts: Sequence[dict[str, Any]]) -> list[tuple[int, Jump, int]]:
         for jump in (*border, *(Jump(*each) for each in part["jumps"])):
             missing = int((jump.after - jump.before) / max(step, 1)) - jump.lines
             if missing >= max(LEAST_MISSING, _LONG_STEPS * jump.lines):
-                found.append((number, jump, missing))
-    return found
+                gaps.append((number, jump, missing))
+    return gaps

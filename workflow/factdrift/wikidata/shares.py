@@ -46,7 +46,7 @@ _AFTER_THE_END = "text follows the ] that closes the array"
 class _Block(NamedTuple):
     """Whole lines: bytes `start` to `stop` of `data`. `number`, `offset`: place of the first in the share.
 
-    `checked`: they are from one piece of an archive, whose checksum tells that nothing is missing in them.
+    `checked`: they are from one piece of an archive, whose checksum shows that nothing is missing in them.
     """
 
     number: int
@@ -132,8 +132,8 @@ class Share:
 
         Numbers (from 1) and offsets count from the beginning of the share's text: add the `line_ends` and
         `text_bytes` of the shares before it. White space, separating commas and the brackets of the array are
-        removed; lines with nothing else are skipped. The text is not checked to be JSON. Lines are skipped
-        as needless only if a checksum tells that none of their text is missing.
+        removed; lines with nothing else are skipped. The text is not checked to be JSON. Lines are
+        skipped as needless only if a checksum shows that none of their text is missing.
 
         Raises InputError if the file is damaged in this share, or if its text holds NUL bytes.
         """
@@ -179,7 +179,7 @@ class Share:
 
     def _mine(self, number: int, lines: int) -> int:
         """How many of the `lines` lines from `number` on belong to this shard of an undivided file."""
-        return sum(each // BLOCK % self._shards == self._shard for each in range(number, number + lines))
+        return sum(line // BLOCK % self._shards == self._shard for line in range(number, number + lines))
 
     def _check_written(self, data: bytes, line: int, offset: int) -> None:
         """Raises InputError if `data`, which begins at this line and offset of the share, holds NUL bytes."""
@@ -348,7 +348,7 @@ def check_shares(path: Path, accounts: Sequence[Account]) -> None:
         )
     if accounts[0].opened and not (closed and closed[-1]):
         counted = accounts if accounts[0].divided else accounts[:1]
-        lines, text = sum(each.line_ends for each in counted), sum(each.text_bytes for each in counted)
+        lines, text = sum(share.line_ends for share in counted), sum(share.text_bytes for share in counted)
         raise DamagedDump(
             f"{path}, line {lines}: the dump is truncated, its closing ] is missing after {text:,} bytes "
             "of text; download it again and compare its checksum"

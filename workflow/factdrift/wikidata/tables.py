@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
-from factdrift.core.text_files import utf8_lines
+from factdrift.core.files import utf8_lines
 from factdrift.wikidata.ids import entity_number
 from factdrift.wikidata.text import one_line
 from factdrift.wikidata.time import YEAR

@@ -34,8 +34,8 @@ def one_line(text: str) -> str:
 def sheet_cell(text: str) -> str:
     """The text as a cell of a CSV file that no spreadsheet takes for a formula.
 
-    An apostrophe is put before `=`, `+`, `-`, `@`, a tab or a carriage return at the beginning, also if
-    apostrophes stand before it, so that it can be taken away again; a plain number is left as it is.
+    An apostrophe is put before `=`, `+`, `-`, `@`, a tab or a carriage return at the beginning, also after
+    apostrophes, so that it can be taken away again; a plain number is left as it is.
     """
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 

@@ -53,11 +53,11 @@ def search(dataset: Path, wanted: Wanted, limit: int | None) -> tuple[list[Recor
         query = f"""FROM (SELECT *, row_number() OVER () AS place FROM read_parquet({sql(dataset)}))
             WHERE {" AND ".join(_conditions(wanted)) or "true"}"""
         (number,) = db.sql(f"SELECT count(*) {query}").fetchall()[0]
-        found = db.sql(
+        rows = db.sql(
             f"""SELECT subject, relation, objects, scenario {query}
             ORDER BY place {"" if limit is None else f"LIMIT {int(limit)}"}"""
         )
-        return found.to_arrow_table().to_pylist(), int(number)
+        return rows.to_arrow_table().to_pylist(), int(number)
 
 
 @contextlib.contextmanager
@@ -136,8 +136,8 @@ def _change(record: Record, stream: TextIO) -> str:
     texts = []
     for (_, values), style in zip(parts.items(), ("red", "green"), strict=True):
         labels = printable(", ".join(str(value["label"]) for value in values[:3]))
-        more = f" and {len(values) - 3:,} more" if len(values) > 3 else ""
-        texts.append(styled(_shortened(labels), style, stream) + more if values else "")
+        others = f" and {len(values) - 3:,} more" if len(values) > 3 else ""
+        texts.append(styled(_shortened(labels), style, stream) + others if values else "")
     obsolete, new = texts
     change = f"{obsolete} → {new}" if obsolete and new else f"+ {new}" if new else f"- {obsolete}"
     dates = _written(parts["new"], "start", "point_in_time") or _written(parts["obsolete"], "end")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_json
 from factdrift.core.progress import Progress
 from factdrift.core.tables import database, sql
 
@@ -46,8 +46,7 @@ def write_manifest(job: Manifest) -> None:
         "rows": {str(path): pq.read_metadata(path).num_rows for path in sorted(job.tables)},
         "triples": _counts(job.funnel),
     }
-    with atomic_path(job.output) as temporary:
-        temporary.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(manifest, job.output, indent=2)
 
 
 def versions() -> dict[str, str]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 from factdrift.core.settings import month_files
-from factdrift.core.tables import database, sql, write_query
+from factdrift.core.tables import database, register_stream, sql, write_query
 from factdrift.wikidata.pageviews import VIEWS, WIKI, EnglishViews
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _read_views(db: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
             db.execute(insert.format(month=month, lines=f"read_parquet({sql(file)})"))
             continue
         lines = MonthFile(file)
-        db.register("lines", lines.reader())
+        register_stream(db, "lines", lines.reader())
         try:
             db.execute(insert.format(month=month, lines="lines"))
         except duckdb.Error as error:

@@ -67,7 +67,7 @@ def create_wording(
     usages (id, article, plural): of the items of the query `named` (id, label, classes). templates
     (property, sentences, source): `sentences` by rank, each with the forms `singular` and `plural` and
     whether an object has its `article` there. dates (pit, text): TIMEs of the query `pits` (pit)
-    that can be said; none unless prompts are dated.
+    that can be written in words; none unless prompts are dated.
     """
     db.execute(_MACROS)
     create_usages(db, named, read_names() if style.fitted else None)
@@ -95,13 +95,13 @@ def create_wording(
 
 
 def _create_dates(db: duckdb.DuckDBPyConnection, pits: str | None) -> None:
-    """TEMP TABLE dates; a date coarser than a year, or of no calendar, is not said."""
-    given = pa.array([], TIME)
+    """TEMP TABLE dates; a date coarser than a year, or of no calendar, has no row."""
+    points = pa.array([], TIME)
     if pits is not None:
         query = f"SELECT DISTINCT pit FROM ({pits}) WHERE pit IS NOT NULL"
-        given = db.sql(query).to_arrow_table().column("pit").combine_chunks()
+        points = db.sql(query).to_arrow_table().column("pit").combine_chunks()
     db.register(
-        "dates_said", pa.table({"pit": given, "text": pa.array(map(_said, given.to_pylist()), pa.string())})
+        "dates_said", pa.table({"pit": points, "text": pa.array(map(_said, points.to_pylist()), pa.string())})
     )
     db.execute("CREATE TEMP TABLE dates AS SELECT * FROM dates_said WHERE text IS NOT NULL")
 

@@ -46,10 +46,10 @@ def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -
         if "link" in db.sql(f"SELECT * {rows} LIMIT 0").columns:  # a stream
             order += ", link"
         shortened = "" if limit is None else f"LIMIT {int(limit)}"
-        found: list[Record] = (
+        records: list[Record] = (
             db.sql(f"SELECT * {rows} {chosen} ORDER BY {order} {shortened}").to_arrow_table().to_pylist()
         )
-    return found
+    return records
 
 
 def _named(db: duckdb.DuckDBPyConnection, dataset: Path, column: str, text: str, where: str = "true") -> str:
@@ -109,7 +109,7 @@ def _lines(records: list[Record]) -> Iterator[tuple[str, str]]:
 
 
 def _linked(record: Record) -> str:
-    """Of an update of a stream, its place among those of the same subject and relation."""
+    """The place of a stream's update among those of the same subject and relation."""
     text = f"{record['old_date']} to {record['new_date']}, update {record['link']} of {record['links']}"
     if record["date"] is not None:
         text += f", changed {record['date']}"

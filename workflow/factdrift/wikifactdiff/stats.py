@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_json
 from factdrift.core.tables import database, sql
 from factdrift.updates.after_rules import SCENARIOS
 from factdrift.wikifactdiff.replacements import replacement_rows
@@ -24,8 +23,7 @@ def write_stats(dataset: Path, groups: Path, output: Path) -> None:
             "wikifactdiff": dataset_stats(db, f"SELECT * FROM read_parquet({sql(dataset)})"),
             "wfd_repl": dataset_stats(db, replacement_rows(dataset, groups)),
         }
-    with atomic_path(output) as temporary:
-        temporary.write_text(json.dumps(counts, indent=2) + "\n")
+    write_json(counts, output, indent=2)
 
 
 def dataset_stats(db: duckdb.DuckDBPyConnection, records: str) -> dict[str, Any]:
@@ -37,8 +35,8 @@ def dataset_stats(db: duckdb.DuckDBPyConnection, records: str) -> dict[str, Any]
         return int(db.sql(f"SELECT {what} FROM {source}").fetchall()[0][0])
 
     def tally(column: str, names: tuple[str, ...], source: str) -> dict[str, int]:
-        found = dict(db.sql(f"SELECT {column}, count(*) FROM {source} GROUP BY 1").fetchall())
-        return {name: int(found.get(name, 0)) for name in names}
+        counts = dict(db.sql(f"SELECT {column}, count(*) FROM {source} GROUP BY 1").fetchall())
+        return {name: int(counts.get(name, 0)) for name in names}
 
     entities = number("count(DISTINCT object.id)")
     literals = number(

@@ -81,7 +81,7 @@ class Grammar:
             return f"{before}{mark}{after}"
         rest = after[verb.end() :]
         if self._possessive is not None:
-            rest = self._possessive.sub(lambda found: self._possessives[found[0]], rest)
+            rest = self._possessive.sub(lambda match: self._possessives[match[0]], rest)
         return f"{before}{mark} {self._plurals[verb[1]]}{rest}"
 
     def past(self, template: str, marks: Marks = MARKS) -> str:
@@ -162,24 +162,24 @@ def read_grammar(language: str = "en", path: Path = GRAMMAR) -> Grammar:
     return Grammar(words)
 
 
-def prompts_like(seen: str, templates: Sequence[str], subject: str, object: str) -> list[str]:
-    """What each template says about `subject` before its object, worded as the cloze test that was `seen`.
+def prompts_like(prompt: str, templates: Sequence[str], subject: str, object: str) -> list[str]:
+    """What each template says about `subject` before its object, worded as the cloze test `prompt`.
 
     A dataset names subject and object, but not the articles, the number and the date with which its prompts
-    were made. They are those with which one of the templates gives `seen`; if none does, labels are filled in
-    as they are.
+    were made. They are those with which one of the templates gives `prompt`; if none does, labels are filled
+    in as they are.
     """
     names, grammar = read_names(), read_grammar()
     uses = dict.fromkeys(
         [names.usage(subject), PLAIN, *(Usage(a, p) for a in ("", "the") for p in (False, True))]
     )
     articles = dict.fromkeys([names.usage(object).article, "", "the"])
-    date = found[0] if (found := _AS_OF.match(seen)) else ""
+    date = match[0] if (match := _AS_OF.match(prompt)) else ""
     for usage, article in itertools.product(uses, articles):
         made = [
             cloze(dated(template, date), subject, usage, grammar, article, BLANK) for template in templates
         ]
-        if seen in made:
+        if prompt in made:
             break
     else:
         made = [cloze(template, subject, PLAIN, grammar, blank=BLANK) for template in templates]

@@ -78,9 +78,9 @@ def _quantity(decoded: Any, raw: str, units: Units) -> Shown:
     if number is None:
         raise ValueError(f"no amount: {raw!r}")
     unit = unit_number(decoded.get("unit", "1"))
-    one = abs(number) == 1
+    is_one = abs(number) == 1
     return Shown(
-        with_unit(written_number(number), unit, units, one),
-        with_unit(short_number(number), unit, units, one),
+        with_unit(written_number(number), unit, units, is_one),
+        with_unit(short_number(number), unit, units, is_one),
         raw,
     )

@@ -31,15 +31,15 @@ def folded(text: str) -> Folded:
     """Folds a text for the search for names."""
     if text.isascii() and text.isprintable() and "  " not in text and "`" not in text:
         return Folded(text.lower(), list(range(len(text) + 1)))
-    found: list[str] = []
+    words: list[str] = []
     places: list[int] = []
     for place, character in enumerate(text):
         plain = _plain(character)
-        if plain == " " and found and found[-1] == " ":
+        if plain == " " and words and words[-1] == " ":
             plain = ""
-        found += plain
+        words += plain
         places += [place] * len(plain)
-    return Folded("".join(found), [*places, len(text)])
+    return Folded("".join(words), [*places, len(text)])
 
 
 @lru_cache(maxsize=1 << 14)
@@ -64,16 +64,16 @@ def mentions(sentence: str, name: str) -> list[tuple[int, int]]:
     A name that is joined to other words by a hyphen, an apostrophe or nothing is no mention; a possessive
     ending, quotes, brackets and punctuation may follow or precede it. Mentions do not overlap.
     """
-    found = []
+    places = []
     start = sentence.find(name) if name else -1
     while start >= 0:
         end = start + len(name)
         if begins_word(sentence, start) and _AFTER.match(sentence, end):
-            found.append((start, end))
+            places.append((start, end))
             start = sentence.find(name, end)
         else:
             start = sentence.find(name, start + 1)
-    return found
+    return places
 
 
 def begins_word(sentence: str, start: int) -> bool:

@@ -81,8 +81,8 @@ class Names:
             return PLAIN if label.startswith("The ") else of_class[0]
         if label[:1].islower():
             return PLAIN
-        found = next((usage for pattern, usage in self._patterns if pattern.fullmatch(label)), PLAIN)
-        return found._replace(article="") if label.startswith("The ") else found
+        match = next((usage for pattern, usage in self._patterns if pattern.fullmatch(label)), PLAIN)
+        return match._replace(article="") if label.startswith("The ") else match
 
     def __bool__(self) -> bool:
         return bool(self._names or self._classes or self._patterns)
@@ -97,16 +97,16 @@ def written(name: str, usage: Usage, first: bool = False) -> str:
 @lru_cache(maxsize=8)
 def read_names(language: str = "en", path: Path = NAMES) -> Names:
     """The names of a language. Raises InputError that names the line for what is not formed as it should."""
-    rows, seen = [], set()
+    rows, patterns = [], set()
     for line, (code, match, text, article, number, _) in rows_of(path, COLUMNS):
         where = f"{path}, line {line}"
         if match not in MATCHES:
             raise InputError(f"{where}: match is {match!r}; write one of {', '.join(MATCHES)}")
         if number not in ("singular", "plural"):
             raise InputError(f"{where}: number is {number!r}; write singular or plural")
-        if not text or (code, match, text) in seen:
+        if not text or (code, match, text) in patterns:
             raise InputError(f"{where}: {text!r} is empty or has a row already; remove one of the two")
-        seen.add((code, match, text))
+        patterns.add((code, match, text))
         if match == "class":
             item = entity_number(text)
             if item is None or item < 0:

@@ -35,7 +35,7 @@ def noun_phrases(rows: Iterable[tuple[int, Sequence[str]]], source: str) -> dict
     Raises InputError, with the line, for an invalid or repeated id, another question word, or a phrase with
     other blanks than it should have.
     """
-    found: dict[int, NounPhrase] = {}
+    phrases: dict[int, NounPhrase] = {}
     for line, (identifier, *fields) in rows:
         where = f"{source}, line {line}"
         entry = NounPhrase(*fields)
@@ -43,7 +43,7 @@ def noun_phrases(rows: Iterable[tuple[int, Sequence[str]]], source: str) -> dict
             number = property_number(identifier)
         except ValueError as error:
             raise InputError(f"{where}: {error}; correct it") from None
-        if number in found:
+        if number in phrases:
             raise InputError(f"{where}: {identifier} has a row already; remove one of the two")
         if entry.wh not in ("Who", "What"):
             raise InputError(f"{where}: wh is {entry.wh!r}; write Who or What")
@@ -53,8 +53,8 @@ def noun_phrases(rows: Iterable[tuple[int, Sequence[str]]], source: str) -> dict
             raise InputError(
                 f"{where}: the phrase {entry.with_ordinal!r} must have {ORDINAL}, then {SUBJECT}, once each"
             )
-        found[number] = entry
-    return found
+        phrases[number] = entry
+    return phrases
 
 
 def nested(phrases: Iterable[str], subject: str) -> str:

@@ -69,8 +69,8 @@ def short_number(number: Decimal) -> str:
         return str(format_compact_decimal(rounded, locale="en", fraction_digits=2))
 
 
-def with_unit(number: str, unit: int | None, units: Units, one: bool) -> str:
-    """The number's text with its unit; `one`: the amount is 1 or -1, so the unit is in the singular."""
+def with_unit(number: str, unit: int | None, units: Units, is_one: bool) -> str:
+    """The number's text with its unit; `is_one`: the amount is 1 or -1, so the unit is in the singular."""
     if unit is None:
         return number
     label, symbol = units.get(unit, (None, None))
@@ -83,7 +83,7 @@ def with_unit(number: str, unit: int | None, units: Units, one: bool) -> str:
             return f"{sign}{symbol}{size}{cents}"
         return f"{number}{symbol}" if symbol in _GLUED else f"{number} {symbol}"
     if label:
-        return f"{number} {label if one else plural(label)}"
+        return f"{number} {label if is_one else plural(label)}"
     return f"{number} {entity_id(unit)}"
 
 

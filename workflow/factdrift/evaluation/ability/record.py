@@ -1,17 +1,43 @@
-"""The file ability.json: what is measured of a model besides probes, and what it is without any edit."""
+"""What is measured of a model in general: keys of the part `edit`, and the file ability.json."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
+from factdrift.models.running import Computing
 
 if TYPE_CHECKING:
     from factdrift.models.loaded import Loaded
+
+
+class AbilityKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is measured of a model in general: the keys of `edit.ability`."""
+
+    text: str | list[str]
+    tokens: int
+    length: int
+    sample: int
+    tasks: list[str]
+    limit: int
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of the text; none if the model writes it."""
+        if self.text == "auto":
+            return []
+        return [Path(path) for path in ([self.text] if isinstance(self.text, str) else self.text)]
+
+
+class AbilitySettings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a model is run, and what is measured of it in general."""
+
+    budget: Annotated[int, msgspec.Meta(ge=1)] | Literal["auto"]
+    ability: AbilityKeys
 
 
 class Ability(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -24,7 +50,7 @@ class Ability(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     text: str
     """Which text it is, for tables; empty if the perplexity is not measured."""
     tokens: int
-    """That are predicted."""
+    """Number of predicted tokens."""
     pieces: list[list[int]]
     edits: list[str]
     """The independent edits that are measured."""
@@ -32,7 +58,7 @@ class Ability(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     limit: int
     perplexity: float | None
     results: dict[str, dict[str, float]] | None
-    """Of the tasks; None without tasks."""
+    """Task -> metric -> value; None without tasks."""
 
 
 NONE = Ability(

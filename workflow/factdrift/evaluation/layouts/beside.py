@@ -1,7 +1,5 @@
 """Tables beside the dataset from which layouts take what its rows do not have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple

@@ -2,8 +2,6 @@
 appendix D).
 """
 
-from __future__ import annotations
-
 from factdrift.evaluation.layouts.rows import (
     EMPTY,
     OURS,

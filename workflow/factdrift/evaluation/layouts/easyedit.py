@@ -2,21 +2,9 @@
 2401.01286).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from factdrift.evaluation.layouts.rows import (
-    OURS,
-    Fields,
-    Record,
-    Row,
-    facts,
-    held,
-    object_of,
-    opened,
-    row_of,
-)
+from factdrift.evaluation.layouts.rows import OURS, Fields, Record, Row, held, kept, object_of, opened, row_of
 
 LOCALITY = ("Relation_Specificity", "Forgetfulness")
 """Kinds of facts that an edit must not change."""
@@ -34,7 +22,7 @@ def write(row: Row, number: int) -> Record | None:
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
     if new is None:
         return None
-    near = [*facts(row, "neighborhood"), *facts(row, "random_neighborhood")]
+    near = kept(row)
     record: Record = {
         "subject": row["subject"]["label"],
         "prompt": opened(row["update_prompt"]),

@@ -1,7 +1,5 @@
 """Reads and writes files in the layouts of other projects: JSON lists of records."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """RippleEdits: the files of edenbiran/RippleEdits (arXiv 2307.12976, section 4)."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ other projects ignore. So an exported file can be imported without loss; files o
 without that key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -96,11 +94,10 @@ def object_of(row: Row, decision: str) -> Row | None:
     return found[0] if len(found) == 1 else None
 
 
-def facts(row: Row, column: str) -> list[tuple[str, Row]]:
-    """(text before the object, object) of each neighbour fact in a column."""
-    return [
-        (opened(fact["prompt"]), fact["object"]) for neighbor in row[column] for fact in neighbor["objects"]
-    ]
+def kept(row: Row) -> list[tuple[str, Row]]:
+    """(text before the object, object) of each neighbour fact, which must stay as it is."""
+    neighbors = [*row["neighborhood"], *row["random_neighborhood"]]
+    return [(opened(fact["prompt"]), fact["object"]) for each in neighbors for fact in each["objects"]]
 
 
 def held(row: Row) -> Row:

@@ -1,18 +1,6 @@
 """WikiBigEdit: files of ExplainableML/WikiBigEdit, which zjunlp/EasyEdit also reads (arXiv 2503.05683)."""
 
-from __future__ import annotations
-
-from factdrift.evaluation.layouts.rows import (
-    OURS,
-    Fields,
-    Record,
-    Row,
-    facts,
-    held,
-    object_of,
-    opened,
-    row_of,
-)
+from factdrift.evaluation.layouts.rows import OURS, Fields, Record, Row, held, kept, object_of, opened, row_of
 
 TAGS = ("update", "new")
 """`tag` of an update with an obsolete object, and of one without."""
@@ -27,7 +15,7 @@ def write(row: Row, number: int) -> Record | None:
     first project read the answer of `personas` there.
     """
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
-    near = [*facts(row, "neighborhood"), *facts(row, "random_neighborhood")]
+    near = kept(row)
     if new is None or not near or not row["generalization_prompts"]:
         return None
     text, answer = near[0]

@@ -2,19 +2,7 @@
 2110.11309).
 """
 
-from __future__ import annotations
-
-from factdrift.evaluation.layouts.rows import (
-    OURS,
-    Fields,
-    Record,
-    Row,
-    facts,
-    held,
-    object_of,
-    opened,
-    row_of,
-)
+from factdrift.evaluation.layouts.rows import OURS, Fields, Record, Row, held, kept, object_of, opened, row_of
 
 QUESTION = "nq question: "
 """The text of `loc` begins with it; the loaders of memit and EasyEdit require that."""
@@ -27,7 +15,7 @@ def write(row: Row, number: int) -> Record | None:
     of the unedited model, is the old object here.
     """
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
-    near = [*facts(row, "neighborhood"), *facts(row, "random_neighborhood")]
+    near = kept(row)
     if new is None or obsolete is None or not near or not row["generalization_prompts"]:
         return None
     prompt = opened(row["update_prompt"])

@@ -1,7 +1,5 @@
 """Chooses the sentences that locators are run on: examples of KLoB, or the updates that are edited."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence

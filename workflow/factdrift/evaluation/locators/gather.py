@@ -1,7 +1,5 @@
 """Joins the shards of a locator into a folder of scores that `factdrift klob score` takes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import write_json, write_text
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.locators.prompts import read_sentences
@@ -45,7 +44,7 @@ def write_skipped(locator: str, model: str, reason: str, output: Path, out_about
     """Writes in the place of a shard's scores why there are none; returns a line that says so."""
     name, _ = split_name(model)
     write_parquet(LOCATED.empty_table(), output)
-    _write_json(out_about, {"name": locator, "model": name, "skipped": reason})
+    write_json({"name": locator, "model": name, "skipped": reason}, out_about)
     return f"{locator} on {name}: skipped: {reason}"
 
 
@@ -76,16 +75,10 @@ def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folde
         with atomic_path(folder / f"{name}.npy") as path, path.open("wb") as file:
             np.save(file, known[name].to_numpy())
     _write_units(shards, {name: place for place, name in enumerate(order)}, folder / "units.npy")
-    with atomic_path(folder / "sentences.txt") as path:
-        path.write_text("".join(f"{name}\n" for name in order), encoding="utf-8")
+    write_text("".join(f"{name}\n" for name in order), folder / "sentences.txt")
     write_parquet(known.select(KNOWN.names).cast(KNOWN), folder / "known.parquet")
-    _write_json(folder / "scores.json", described)
+    write_json(described, folder / "scores.json")
     return len(order)
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    with atomic_path(path) as partial:
-        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def _in_order(rows: pa.Table, order: Sequence[str], folder: Path) -> pa.Table:

@@ -3,8 +3,6 @@
 A unit may have many channels (a head, a module, a layer); its score is the sum over them. Imports torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 

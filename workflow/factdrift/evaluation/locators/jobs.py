@@ -1,7 +1,5 @@
 """Jobs that run locating methods on language models, score them on KLoB, and compare them with editing."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
+from factdrift.core.files import write_text
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Places
 from factdrift.evaluation.probing import Recall, read_shard
 from factdrift.evaluation.settings import Positive
@@ -121,12 +120,12 @@ class Scores(
     def run(self) -> str:
         from fractions import Fraction
 
-        from factdrift.core.owned import atomic_path, scratch
+        from factdrift.core.owned import scratch
         from factdrift.evaluation.locators.gather import skipped
         from factdrift.evaluation.locators.report import draw, lines
         from factdrift.evaluation.locators.table import compare, write_table
         from factdrift.klob.scoring.examples import read_examples
-        from factdrift.models.bundled.known import recall_lines
+        from factdrift.models.bundled.taught import recall_lines
 
         subtasks = {
             name: read_examples(self.examples / f"klob_{name}.parquet", name) for name in ("c", "r", "u")
@@ -145,9 +144,8 @@ class Scores(
         for subtask in subtasks:
             text = "\n".join([*lines(groups, subtask, self.headline), *notes]) + "\n"
             printed.append(text)
-            with atomic_path(self.out_reports / f"table_{subtask}.txt") as path:
-                path.write_text(text, encoding="utf-8")
-            figures = [self.out_reports / f"figure_{subtask}.{form}" for form in ("svg", "png")]
+            write_text(text, self.out_reports / f"table_{subtask}.txt")
+            figures = [self.out_reports / f"figure_{subtask}.{form}" for form in ("svg", "pdf")]
             draw(groups, subtask, figures)
         return "\n".join([*printed, f"{self.out_scores}: {rows:,} rows"])
 

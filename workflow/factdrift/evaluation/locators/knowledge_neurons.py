@@ -9,8 +9,6 @@ Scaling the last token changes nothing at other tokens, so each step of each blo
 token from that block on, all of them in one batch.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The layer that an editing method edits, as a locating result: the same for every sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

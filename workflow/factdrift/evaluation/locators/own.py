@@ -1,7 +1,5 @@
 """What locators that users write return, checked (docs/locating.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The locators of a configuration: built-in ones, the user's functions, folders of scores. No torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

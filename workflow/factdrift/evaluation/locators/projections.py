@@ -5,8 +5,6 @@ state of the last token before and after each module, also projected onto the vo
 are those of the residual stream: before, and with what the module adds to it. Imports torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

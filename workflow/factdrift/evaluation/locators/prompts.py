@@ -4,8 +4,6 @@ Nothing that runs a model sees the answer's tokens: `ids` ends before them. `ans
 token whose probability is explained.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,6 +1,6 @@
 """What is to be known of a locating method besides its hyper-parameters: config/locators/LOCATOR.yaml.
 
-Registry, plan, runs and documents read it; a locator's name stands in no module. Does not import torch.
+Registry, plan, runs and documents read it; no module contains a locator's name. Does not import torch.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from factdrift.core.files import read_yaml
 from factdrift.core.functions import named_function
 from factdrift.core.paths import LOCATORS
-from factdrift.core.yaml_files import read_yaml
 from factdrift.evaluation.methods.hyperparameters import files_of
 
 if TYPE_CHECKING:

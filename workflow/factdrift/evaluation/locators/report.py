@@ -1,16 +1,14 @@
 """The tables of locate_scores as people read them, and a figure for each subtask."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from factdrift.core.figures import save, subplots
+from factdrift.core.figures import INK, KEPT, SOFT, parts, save
 from factdrift.core.screen import grid
 from factdrift.evaluation.locators.table import Group
 from factdrift.klob.scoring.evaluate import ABOVE, Evaluation
-from factdrift.klob.scoring.report import HIGH, curve, high_control
+from factdrift.klob.scoring.report import HIGH, SIZE, high_control, in_words, message, panels
 
 TITLES = {
     "c": "KLoB-c, consistency: RSim between three wordings of a fact",
@@ -113,44 +111,44 @@ def _cell(row: dict[str, Any] | None, interval: bool = True) -> str:
 
 
 def draw(groups: Sequence[Group], subtask: str, paths: Sequence[Path]) -> None:
-    """Draws RSim against k (c, r) or RSD (u), a panel for each group, references dashed; SVG or PNG."""
-    wide = min(2, len(groups))
-    tall = -(-len(groups) // wide)
-    figure, axes = subplots(tall, wide, figsize=(5.4 * wide, 3.8 * tall), squeeze=False)
-    for axis in axes.flat[len(groups) :]:
-        axis.set_visible(False)
-    for axis, group in zip(axes.flat, groups, strict=False):
-        axis.set_title(group.title, fontsize="medium")
-        if subtask == "u":
+    """Draws RSim against k (c, r), a panel for each locator, or RSD (u), a bar for each, by group."""
+    name = f"KLoB-{subtask}"
+    if subtask == "u":
+        titles = [
+            f"{group.title}: how much more even the scores are without a fact ({name})" for group in groups
+        ]
+        figure, made = parts(titles, [1] * len(groups), 1, (7, 2.8))
+        for (axis,), group in zip(made, groups, strict=True):
             _bars(axis, group)
-        else:
-            _curves(axis, group, subtask)
-    figure.suptitle(TITLES[subtask])
+    else:
+        titles = [message(f"{group.title}, {name}", group.found, subtask) for group in groups]
+        figure, made = parts(titles, [len(group.found) for group in groups], 4, SIZE, sharey=True)
+        for axes, group in zip(made, groups, strict=True):
+            panels(axes, group.found, group.references, subtask)
     save(figure, *paths)
-
-
-def _curves(axis: Any, group: Group, subtask: str) -> None:
-    asked = [row["k"] for found in group.found for row in found.measures if row["k"] is not None]
-    span = (min(asked, default=1), max(asked, default=1))
-    for found in (*group.found, *group.references):
-        curve(axis, found, subtask, "--" if found in group.references else "-", span)
-    axis.set(xscale="log", xlabel="k, % of the units", ylabel="RSim above permuted", ylim=(-0.33, 1.13))
-    axis.grid(alpha=0.3)
-    legend = {"title": "dotted: RSim of permuted", "title_fontsize": "x-small"}
-    axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5), **legend)
 
 
 def _bars(axis: Any, group: Group) -> None:
     found = [
-        (_name(each), row)
+        (in_words(_name(each)), row, each in group.references)
         for each in (*group.found, *group.references)
         for row in each.measures
         if row["measure"] == "rsd_unclipped" and row["subtask"] is None and row["value"] is not None
     ]
-    for place, (_, row) in enumerate(reversed(found)):
+    for place, (_, row, reference) in enumerate(reversed(found)):
         error = None if row["low"] is None else [[row["value"] - row["low"]], [row["high"] - row["value"]]]
-        axis.barh(place, row["value"], xerr=error, color="C0", alpha=0.7)
-    axis.set_yticks(range(len(found)), [name for name, _ in reversed(found)], fontsize="small")
-    axis.set_xlabel("1 - SD of random words / SD of facts")
-    axis.axvline(0, color="black", linewidth=0.8)
-    axis.grid(alpha=0.3, axis="x")
+        spread = {"error_kw": {"linewidth": 0.8, "ecolor": INK}}
+        axis.barh(place, row["value"], xerr=error, color=SOFT if reference else KEPT, alpha=0.8, **spread)
+        right = row["value"] if row["high"] is None else row["high"]
+        axis.annotate(
+            f"{row['value']:.2f}",
+            (max(right, 0), place),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="x-small",
+        )
+    axis.set_yticks(range(len(found)), [name for name, *_ in reversed(found)])
+    axis.set_xlabel("RSD: 1 - spread after random words / spread after facts; grey: reference locators")
+    axis.axvline(0, color=SOFT, linewidth=0.9)
+    axis.grid(visible=False, axis="y")

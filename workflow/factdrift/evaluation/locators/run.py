@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,9 +15,9 @@ import pyarrow as pa
 import torch
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import write_json
 from factdrift.core.fingerprint import of_module
 from factdrift.core.functions import code_digest, read_function
-from factdrift.core.owned import atomic_path
 from factdrift.core.paths import LOCATORS as FOLDER
 from factdrift.core.progress import Progress
 from factdrift.core.tables import parquet_writer
@@ -124,9 +123,7 @@ def write_located(
         for number in numbers:
             writer.write_table(kept.table("located", LOCATED, [number]))
     run = {"device": str(loaded.device), "threads": threads, "batches": kept.costs(numbers)}
-    with atomic_path(out_about) as path:
-        text = json.dumps({**about, **(kinds[0] if kinds else {}), **run}, indent=1)
-        path.write_text(text + "\n", encoding="utf-8")
+    write_json({**about, **(kinds[0] if kinds else {}), **run}, out_about)
     kept.remove()
 
 

@@ -1,7 +1,5 @@
 """RSim and RSD of all locators on all models, compared where KLoB's scorer allows it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

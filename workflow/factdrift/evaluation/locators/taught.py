@@ -1,6 +1,4 @@
-"""What KLoB asks, as sentences that the bundled models are taught (docs/models.md)."""
-
-from __future__ import annotations
+"""What KLoB asks, as sentences that the bundled models are taught (docs/bundled-models.md)."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -5,38 +5,29 @@ model reads all new facts, the newest last. Where they do not fit before a promp
 counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
+from factdrift.evaluation.methods.rag import remembered, texts_of
+from factdrift.models.loaded import Loaded
 
 
 def independent(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """Each edit by itself before every probe: the same as PROMPT."""
-    return Edited(contexts=[Recent(loaded, [text], hyper) for text in _texts(edits, hyper)])
+    return Edited(contexts=[Recent(loaded, [text], hyper) for text in texts_of(edits, hyper)])
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """All edits so far before every probe, in their order.
-
-    `memory`: (id, text) of the updates so far. Earlier ones that the edits replace are left out.
-    """
-    gone = {name for edit in edits for name in edit.replaces}
-    kept = [pair for pair in artefacts.memory or () if pair[0] not in gone]
-    memory = [*kept, *zip([edit.id for edit in edits], _texts(edits, hyper), strict=True)]
+    """All edits so far before every probe, in their order. `memory`: what is `remembered`."""
+    memory = remembered(edits, hyper, artefacts)
     return Edited(contexts=recalled(memory, [edit.id for edit in edits], hyper, loaded), memory=memory)
 
 
 def recalled(
     memory: Sequence[tuple[str, str]], names: Sequence[str], hyper: Hyper, loaded: Loaded
 ) -> list[Context]:
-    """What stands before the prompts of the edits with these ids, given the memory of `together`."""
+    """Texts to write before the prompts of the edits with these ids, given the memory of `together`."""
     return [Recent(loaded, [text for _, text in memory], hyper)] * len(names)
 
 
@@ -69,7 +60,3 @@ class Recent:
 
     def _tokens(self, text: str) -> int:
         return len(self._tokenizer(text, verbose=False)["input_ids"])
-
-
-def _texts(edits: Sequence[Edit], hyper: Hyper) -> list[str]:
-    return [hyper["text"].format(prompt=edit.prompt, target=edit.target) for edit in edits]

@@ -1,16 +1,22 @@
-"""The sentences that ROME and MEMIT run for an edit: the prompt after each prefix, and the essence prompt."""
+"""The sentences that ROME and MEMIT run for an edit, and hidden states at one token of each text.
 
-from __future__ import annotations
+The sentences are the prompt after each prefix, and the essence prompt.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+import torch
+from torch import Tensor
+
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.models.hooks import hooked, stopping
 from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes, in_batches
+from factdrift.models.padding import padded
 
 CPU_BYTES = 1 << 30
 """Memory of a batch on the CPU in bytes; larger batches are no faster there."""
@@ -119,3 +125,38 @@ def edit_bytes(loaded: Loaded, rows: int, width: int, length: int, targets: int)
     # Logits of each target token of a prompt, in float32, with gradients.
     logits = targets * LOGIT_BYTES * spec.vocabulary
     return rows * ((run + kept) * spec.layers * spec.hidden * loaded.dtype.itemsize + logits)
+
+
+def look(loaded: Loaded, contexts: Sequence[Contexts], entering: str, leaving: str) -> tuple[Tensor, Tensor]:
+    """Hidden states at the subject's last token: the input of `entering` and the output of `leaving`.
+
+    `leaving` is the same module or a later one. Both results are [E, prefixes, width], float64, for E edits
+    with the same number of prefixes. Tokens after the subject are not run, since they have no effect.
+    """
+    sentences = [sentence for one in contexts for sentence in one.prompts]
+    rows = [sentence.ids[: (sentence.subject_last or 0) + 1] for sentence in sentences]
+    seen = at_end(loaded, rows, entering, leaving)
+    first, second = (states.reshape(len(contexts), -1, states.shape[1]) for states in seen)
+    return first, second
+
+
+def at_end(
+    loaded: Loaded, rows: Sequence[Sequence[int]], entering: str, leaving: str
+) -> tuple[Tensor, Tensor]:
+    """Hidden states at the last token of each row of tokens, as `look`; both are [rows, width], float64."""
+    last = torch.tensor([len(row) - 1 for row in rows], device=loaded.device)
+    each = torch.arange(len(rows), device=loaded.device)
+    seen: dict[str, Tensor] = {}
+
+    def see(name: str, value: Tensor) -> None:
+        seen[name] = value[each, last].double()
+
+    model = loaded.model
+    with (
+        torch.no_grad(),
+        hooked(model, {entering: lambda taken, given: see("entering", taken)}),
+        hooked(model, {leaving: lambda taken, given: see("leaving", given)}),
+        stopping(model, leaving),
+    ):
+        model(padded(rows, loaded.device), use_cache=False)
+    return seen["entering"], seen["leaving"]

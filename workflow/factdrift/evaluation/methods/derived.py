@@ -8,8 +8,6 @@ of the nearest width beyond them;
 `value: V`: V for every model.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from itertools import pairwise

@@ -8,13 +8,10 @@ of its original value. Each edit has its own change of the weights, kept beside 
 edited one are computed once.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -26,9 +23,7 @@ from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, Dense, matrix
 from factdrift.models.fork import Fork
 from factdrift.models.hooks import After, hooked
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
+from factdrift.models.loaded import Loaded
 
 
 def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.activations import at_end
+from factdrift.evaluation.methods.contexts import at_end
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.seeds import generator
@@ -27,12 +26,10 @@ from factdrift.models.alignment import Sentence
 from factdrift.models.codebooks import NEVER, Codebook, Tokens, distances, put, tokens_of
 from factdrift.models.fork import Fork
 from factdrift.models.hooks import hooked
+from factdrift.models.loaded import Loaded
 from factdrift.models.memory import in_batches
 from factdrift.models.padding import batches
 from factdrift.models.scoring import BUDGET
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
 
 GAP = 1e-5
 """How much smaller than half of the distance the radius of the older key is after a split, as in the released

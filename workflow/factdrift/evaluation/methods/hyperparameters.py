@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.files import read_yaml
 from factdrift.core.paths import LOCATORS, METHODS
-from factdrift.core.yaml_files import read_yaml
 from factdrift.evaluation.methods.derived import MARK, derive, described, needs_sizes
 from factdrift.evaluation.methods.own import Entry, entry, read_description
-from factdrift.evaluation.methods.record import OWN, Record, record_of
+from factdrift.evaluation.methods.record import OWN, Record, record_of, records
 from factdrift.models.sizes import HasSizes
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def read_hyper(
 ) -> Hyper:
     """The values for `model`, a name as it was given to `load`; `overrides` that are None do not count.
 
-    `above`: what stands before the method's name in the configuration, for messages. `sizes`: finds the sizes
+    `above`: the part of the key before the method's name, for messages. `sizes`: finds the sizes
     of the model, without which only rules that hold for every model give values.
 
     Raises InputError if the method has no file or a value is not valid, and CannotEdit if the method has no
@@ -147,6 +147,24 @@ def read_given(
     found = entry(given, folder)
     hyper = read_hyper(found.name, model, overrides, found.described_in(folder), sizes=sizes)
     return replace(hyper, own=found if found.path else None)
+
+
+def at_block(method: str, layer: int) -> str:
+    """The name of a method at one block, in the column `method`."""
+    return f"{method}@{layer}"
+
+
+def hyper_at(
+    method: str, model: str, values: Mapping[str, Any], layer: int, sizes: SizesOf | None = None
+) -> Hyper:
+    """The hyper-parameters with which a method edits one block; raises InputError for other methods."""
+    key = record_of(method).block
+    if not key:
+        able = ", ".join(name for name, record in records().items() if record.block)
+        raise InputError(
+            f"locate.edit_methods: {method} edits no block that could be chosen; there are {able}"
+        )
+    return read_hyper(method, model, {**values, key: layer if key == "layer" else [layer]}, sizes=sizes)
 
 
 def default_values(method: str, folder: Path = METHODS) -> dict[str, Any]:

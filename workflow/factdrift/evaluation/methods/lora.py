@@ -6,12 +6,9 @@ change begins at zero; A and B are trained, W is not. The loop is that of zjunlp
 are trained in parallel, each with factors of its own. Imports torch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -27,9 +24,7 @@ from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.families import shape_of
 from factdrift.models.hooks import After, hooked
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
+from factdrift.models.loaded import Loaded
 
 SEPARATE = ("q_proj", "v_proj")
 """The matrices of queries and values, where attention has one each; all families call them so."""

@@ -6,16 +6,13 @@ Comments name the equations of section 4 of the paper. `memit` makes each edit o
 keeps what earlier edits wrote.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit
-from factdrift.evaluation.methods.activations import look
-from factdrift.evaluation.methods.contexts import Contexts, contexts_of, in_batches_of
+from factdrift.evaluation.methods.contexts import Contexts, contexts_of, in_batches_of, look
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.optimise import Optimised, optimise

@@ -5,10 +5,7 @@ One forward and backward pass over "prompt target" runs for all edits at once. T
 are trained by `mend_training.py` or imported by `mend_published.py`. Imports torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -21,10 +18,8 @@ from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import LowRank
 from factdrift.models.fork import backbone
 from factdrift.models.hooks import After, hooked
+from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
 
 
 def mend(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:

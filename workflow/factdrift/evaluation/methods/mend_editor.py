@@ -6,8 +6,6 @@ delta~ u~^T. Matrices of one shape share a network, except for a scale and a shi
 arXiv 2110.11309; statistics and learned rates follow its code. Imports torch.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path

@@ -7,10 +7,8 @@ signs agree, or DARE (Yu et al. 2024, arXiv 2311.03099, section 3.2), which keep
 The combinations are peft's functions, on whole changes B A and not on the factors. Imports torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,9 +18,7 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.seeds import generator
 from factdrift.models.deltas import Deltas, Dense, LowRank
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
+from factdrift.models.loaded import Loaded
 
 Adapter = Mapping[str, LowRank]
 """Full name of a matrix -> its change, of one edit."""

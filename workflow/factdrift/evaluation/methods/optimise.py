@@ -6,8 +6,6 @@ same steps as alone. An edit whose loss is small enough no longer changes, and l
 check.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ parsed, not imported, so that a workflow does not wait for what it imports. docs
 interfaces.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import re
@@ -19,9 +17,9 @@ from typing import Any
 import yaml
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_yaml
 from factdrift.core.functions import check_names, code_digest, code_files, split_function
-from factdrift.core.paths import METHODS
-from factdrift.core.yaml_files import read_yaml
+from factdrift.core.paths import CONFIG, METHODS
 
 GROUP = "factdrift.methods"
 """The group of entry points."""
@@ -243,7 +241,7 @@ def _checked(path: Path) -> dict[str, Any]:
         file = read_yaml(path)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"methods: {path} is no YAML: {error}") from None
-    for fault in Draft202012Validator(_FORM).iter_errors(file):
+    for fault in Draft202012Validator(read_yaml(CONFIG / "method.schema.yaml")).iter_errors(file):
         where = ".".join(map(str, fault.absolute_path))
         raise InputError(
             f"methods: {path}: {where + ': ' if where else ''}{fault.message}; the form is that of the files "
@@ -268,66 +266,3 @@ def _checked(path: Path) -> dict[str, Any]:
                 raise InputError(f"methods: {path}: models.{number}.{key}: {fault.message}")
     keys = {key: {"description": "", **schema} for key, schema in file["keys"].items()}
     return {"models": [], **file, "keys": keys}
-
-
-_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
-_NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 1}
-_RULES: dict[str, dict[str, Any]] = {
-    "share": {"share": _SHARE},
-    "between": {
-        "between": {"type": "array", "items": _SHARE, "minItems": 2, "maxItems": 2},
-        "most": {"type": "integer", "minimum": 1},
-    },
-    "by_width": {
-        "by_width": {
-            "type": "object",
-            "propertyNames": {"type": "integer", "minimum": 1},
-            "additionalProperties": {"type": "number", "exclusiveMinimum": 0},
-            "minProperties": 1,
-        }
-    },
-    "value": {"value": {}},
-}
-"""Kind of a rule of `derived.py` -> its keys, all of which it must have."""
-_RULE = {
-    "type": "object",
-    "oneOf": [
-        {"required": list(parts), "properties": parts, "additionalProperties": False}
-        for parts in _RULES.values()
-    ],
-}
-_NAMES = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-_FORM = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["keys"],
-    "properties": {
-        "keys": {"type": "object", "additionalProperties": {"type": "object"}},
-        "derived": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["rules"],
-            "properties": {
-                "source": {"type": "string"},
-                "rules": {"type": "object", "additionalProperties": _RULE},
-            },
-        },
-        "tune": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "shares": {"type": "array", "items": _SHARE, "minItems": 1},
-                "factors": {"type": "object", "additionalProperties": _NUMBERS},
-            },
-        },
-        "models": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["names"],
-                "properties": {"names": _NAMES, "source": {"type": "string"}},
-            },
-        },
-    },
-}
-"""JSON Schema of a method's YAML file."""

@@ -1,7 +1,5 @@
 """What the workflow must make before the first edit of a method. Does not import torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,8 +9,7 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, files_of, read_given
 from factdrift.evaluation.methods.own import entries
-from factdrift.evaluation.methods.record import CONTEXT
-from factdrift.evaluation.methods.skipped import Skipped
+from factdrift.evaluation.methods.record import CONTEXT, Skipped
 from factdrift.models.names import model_files, split_name
 from factdrift.models.sizes import read_sizes
 

@@ -33,7 +33,7 @@ def in_stream(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Ar
 
 
 def recalled(memory: dict[str, str], names: Sequence[str], hyper: Hyper, loaded: Loaded) -> list[str]:
-    """What stands before the prompts of the edits with these ids, after `in_stream`; nothing for others."""
+    """Texts to write before the prompts of the edits with these ids, after `in_stream`; empty for others."""
     return [memory.get(name, "") for name in names]
 
 

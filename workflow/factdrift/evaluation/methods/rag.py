@@ -7,11 +7,9 @@ one last. They are ranked by the cosine of TF-IDF vectors, or of dense ones: the
 hidden states over the tokens (Izacard et al. 2022, arXiv 2112.09118, section 3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,11 +18,9 @@ from numpy.typing import NDArray
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
+from factdrift.models.loaded import Loaded
 from factdrift.models.loading import UNREADABLE
 from factdrift.models.padding import padded
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
 
 Similarities = Callable[[Sequence[str]], NDArray[np.float64]]
 """Queries -> their similarity to each text of an index, [queries, texts]."""
@@ -37,25 +33,22 @@ BATCH = 64
 
 def rag(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """Each edit in an index of its own, from which every probe gets that edit: the same as PROMPT."""
-    return Edited(contexts=list(_texts(edits, hyper)))
+    return Edited(contexts=list(texts_of(edits, hyper)))
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """All edits in one index. Changes no weight; `contexts` retrieves for each prompt.
 
-    `memory`: (id, text) of the updates in the index. Earlier ones that the edits replace leave it.
+    `memory`: what is `remembered`.
     """
-    gone = {name for edit in edits for name in edit.replaces}
-    kept = [pair for pair in artefacts.memory or () if pair[0] not in gone]
-    memory = [*kept, *zip([edit.id for edit in edits], _texts(edits, hyper), strict=True)]
-    best = retrieving([text for _, text in memory], hyper, loaded.device)
-    return Edited(contexts=[best] * len(edits), memory=memory)
+    memory = remembered(edits, hyper, artefacts)
+    return Edited(contexts=recalled(memory, [edit.id for edit in edits], hyper, loaded), memory=memory)
 
 
 def recalled(
     memory: Sequence[tuple[str, str]], names: Sequence[str], hyper: Hyper, loaded: Loaded
 ) -> list[Context]:
-    """What stands before the prompts of the edits with these ids, given the memory of `together`."""
+    """Texts to write before the prompts of the edits with these ids, given the memory of `together`."""
     return [retrieving([text for _, text in memory], hyper, loaded.device)] * len(names)
 
 
@@ -71,8 +64,16 @@ def retrieving(
     return best
 
 
-def _texts(edits: Sequence[Edit], hyper: Hyper) -> list[str]:
+def texts_of(edits: Sequence[Edit], hyper: Hyper) -> list[str]:
+    """The updates as texts."""
     return [hyper["text"].format(prompt=edit.prompt, target=edit.target) for edit in edits]
+
+
+def remembered(edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> list[tuple[str, str]]:
+    """(id, text) of the updates so far, without those that the edits replace."""
+    gone = {name for edit in edits for name in edit.replaces}
+    kept = [pair for pair in artefacts.memory or () if pair[0] not in gone]
+    return [*kept, *zip([edit.id for edit in edits], texts_of(edits, hyper), strict=True)]
 
 
 def ranked(similarities: NDArray[np.float64], k: int) -> list[list[int]]:

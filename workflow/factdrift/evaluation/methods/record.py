@@ -1,18 +1,19 @@
 """What is to be known of a method besides its hyper-parameters: `record` in config/methods/METHOD.yaml.
 
-Refusals, regimes, plans, tables and rules read it; a method's name stands in no other module than its own.
+Refusals, regimes, plans, tables and rules read it; no module but its own contains a method's name.
 Does not import torch.
 """
 
-from __future__ import annotations
-
+import zlib
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from factdrift.core.figures import SOFT, series
+from factdrift.core.files import read_yaml
 from factdrift.core.paths import METHODS
-from factdrift.core.yaml_files import read_yaml
 
 CONTEXT = "context"
 """The state of a model that has the new fact before each question, in the words of the benchmark."""
@@ -90,6 +91,30 @@ def record_of(method: str) -> Record:
     return records().get(method, OWN)
 
 
+def style_of(method: str) -> dict[str, Any]:
+    """Colour and dashes of a method's curve, the same in all figures."""
+    if method in UNEDITED:
+        return {"color": SOFT, "linestyle": "-"}
+    record = record_of(method)
+    return series(record.place - 1 if record is not OWN else zlib.crc32(method.encode()))
+
+
 def title_of(method: str) -> str:
     """The method as tables name it."""
     return record_of(method).title or method
+
+
+class Skipped(NamedTuple):
+    """A method that does not run on a model."""
+
+    model: str
+    method: str
+    skipped: str
+    """The reason."""
+
+
+def skipped_methods(skipped: Sequence[Skipped]) -> Iterator[str]:
+    """A line for each model and reason, with the methods that do not run on it."""
+    for model, reason in dict.fromkeys((each.model, each.skipped) for each in skipped):
+        named = [each.method for each in skipped if (each.model, each.skipped) == (model, reason)]
+        yield f"{', '.join(named)} on {model}: {reason}"

@@ -1,13 +1,11 @@
 """The methods by name, and those that users have written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from factdrift.core.errors import InputError
 from factdrift.core.functions import function_of, named_function, read_function
@@ -16,9 +14,7 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Meth
 from factdrift.evaluation.methods.own import DOCUMENT, Entry
 from factdrift.evaluation.methods.results import checked
 from factdrift.models.leaks import leaving_alone
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
+from factdrift.models.loaded import Loaded
 
 
 def named(function: str) -> Callable[..., Any]:

@@ -7,11 +7,8 @@ model before any edit, so the facts that they state do not depend on what is pro
 subject of an update are left out, because they may state what it replaces. Imports torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -22,10 +19,8 @@ from factdrift.evaluation.methods.lora import Batch, Training
 from factdrift.evaluation.methods.seeds import generator
 from factdrift.evaluation.methods.targets import aligned
 from factdrift.models.alignment import Sentence
+from factdrift.models.loaded import Loaded
 from factdrift.models.templated import untemplated
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
 
 Kept = tuple[str, str, str, str]
 """Id, prompt, subject and target of an update."""

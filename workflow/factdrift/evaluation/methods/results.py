@@ -1,7 +1,5 @@
 """Collects the results of a method's batches, in the order of the edits; checks those of users' methods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -5,12 +5,9 @@ memory W k = v, where k* is the key of the subject and v* the value that makes t
 Each edit is made on the unedited model; many edits share a batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-from factdrift.evaluation.methods.activations import look
-from factdrift.evaluation.methods.contexts import Contexts, contexts_of, in_batches_of
+from factdrift.evaluation.methods.contexts import Contexts, contexts_of, in_batches_of, look
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.optimise import Optimised, optimise

@@ -1,7 +1,5 @@
 """Random numbers that depend on a seed and on an edit, never on the batch that it is in. Imports torch."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import random

@@ -1,9 +1,6 @@
 """Losses of targets: the indices of target tokens, and their mean log-probability. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -11,10 +8,8 @@ from torch import Tensor
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.fork import unembedded
+from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
 
 
 def aligned(loaded: Loaded, edits: Sequence[Edit]) -> tuple[dict[int, Sentence], dict[int, str]]:

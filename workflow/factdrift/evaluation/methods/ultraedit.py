@@ -6,11 +6,8 @@ ridge regression that maps h to -lr |h^|^2 g^, where h^ and g^ are the normalise
 by the matrices of one shape, as in the released code. Imports torch.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -23,9 +20,7 @@ from factdrift.evaluation.methods.mend_editor import Factors, Shape, Statistics
 from factdrift.evaluation.methods.targets import aligned
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
+from factdrift.models.loaded import Loaded
 
 EPSILON = torch.finfo(torch.float32).eps
 """Added to deviations, as in the released code."""

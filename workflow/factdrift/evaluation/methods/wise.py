@@ -8,11 +8,8 @@ full shards are merged by TIES (section 2.3.2), and further edits begin another 
 the paper leaves open is as in the released code, zjunlp/EasyEdit. Imports torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from peft.utils.merge_utils import ties
@@ -28,10 +25,8 @@ from factdrift.models.deltas import matrix
 from factdrift.models.families import shape_of
 from factdrift.models.fork import Fork
 from factdrift.models.hooks import hooked
+from factdrift.models.loaded import Loaded
 from factdrift.models.memories import Memories, activations, spans
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
 
 SETTLED = 1e-4
 """A training ends if its loss is small and changed by no more than this in a step, as in the reference."""

@@ -1,7 +1,5 @@
 """Tables of edits as questions: their probes, and the clozes that a model continues."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -3,8 +3,6 @@
 A chain is a subject and relation of a stream with two holders or more. Days are packed (YYYYMMDD).
 """
 
-from __future__ import annotations
-
 import datetime
 import random
 from collections import Counter
@@ -267,8 +265,11 @@ def _deaths(db: duckdb.DuckDBPyConnection, first: int, last: int) -> list[dict[s
 
 
 def read_chains(path: Path) -> list[dict[str, Any]]:
-    """Rows of CHAINS. Raises InputError if the table has other columns."""
-    table = pq.read_table(path)
+    """Rows of CHAINS. Raises InputError if it is no such table."""
+    try:
+        table = pq.read_table(path)
+    except pa.ArrowInvalid:
+        raise InputError(f"{path}: it is no Parquet file; make it with `answer chains`") from None
     if table.schema.names != CHAINS.names:
         raise InputError(
             f"{path}: its columns must be {', '.join(CHAINS.names)}; make it with `answer chains`"

@@ -1,7 +1,5 @@
 """Items of TempRIPPLE, and questions with a date, with the edits that they are about."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,8 +12,7 @@ from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.models.alignment import find_subject
-from factdrift.streams.schemas import ASOF
-from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, Row, read_rows, row_id
+from factdrift.tempripple.schemas import ASOF, TR_FACTS, TR_ITEMS, Row, read_rows, row_id
 
 _NEW, _OLD = (1, 0), (2, 0)
 """Task and hop of items about the new fact itself, and about those before it."""
@@ -27,7 +24,7 @@ def is_dated(path: Path) -> bool:
 
 
 def read_items(path: Path, limit: int = 0, seed: int = 0, open_: bool = False) -> list[Row]:
-    """The items by id, those of TempRIPPLE or those of a stream with a date; without those without options.
+    """TempRIPPLE's items, or a stream's questions with a date, ordered by id; only rows with options.
 
     `limit`: how many of each task and number of hops, drawn with the seed; 0 for all. `open_`: those without
     options, too. Raises InputError if there are none.
@@ -103,7 +100,7 @@ def of_statements(items: Sequence[Row], facts: Path | None = None) -> Benchmark:
 def of_chains(items: Sequence[Row], stream: Benchmark | None = None) -> Benchmark:
     """Questions with a date; with a stream, each about the last edit of its chain.
 
-    Those of chains without an edit are left out then, since nothing that they ask about is told.
+    Questions of chains without an edit are left out then.
     """
     questions = questions_of(items)
     if stream is None:

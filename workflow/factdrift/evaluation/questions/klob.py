@@ -1,7 +1,5 @@
 """KLoB's sentences as questions; none is about an edit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

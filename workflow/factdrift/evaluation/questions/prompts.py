@@ -1,7 +1,5 @@
 """Prompts for questions in words, and reading a letter from what a model has written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

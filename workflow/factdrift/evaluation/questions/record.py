@@ -1,6 +1,6 @@
 """What is to be known of a benchmark besides how its tables are read: config/benchmarks/NAME.yaml.
 
-Rules, plans and commands read it; a benchmark's name stands in no other module than its own. No torch.
+Rules, plans and commands read it; no module but its own contains a benchmark's name. No torch.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_yaml
 from factdrift.core.functions import named_function
 from factdrift.core.paths import CONFIG
-from factdrift.core.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from factdrift.evaluation.questions.question import Benchmark, Tables

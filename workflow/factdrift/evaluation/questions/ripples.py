@@ -1,7 +1,5 @@
 """Probes of what follows from updates as questions, and their conditions, for the unedited model."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Converts the updates of a stream to edits in the order of the changes, with what becomes of each later."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,11 +13,11 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.updates import (
     EDITS,
     NEEDED,
-    SCENARIOS,
     Choice,
     draw,
     edits_of,
     name_objects,
+    read_updates,
 )
 
 STREAM_EDITS = pa.schema(
@@ -48,22 +46,13 @@ _STREAM = (
 def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
     """Writes STREAM_EDITS of the chosen updates; returns their number.
 
-    With a limit, chains are drawn by a seeded hash until they have so many edits. The order is that of the
+    With a limit, chains are drawn by a seeded hash until they have `limit` edits. The order is that of the
     intervals, in them that of the last day on which the change may have been. Raises InputError if the file
     lacks a column or no update fits.
     """
-    if not stream.is_file():
-        raise InputError(f"{stream}: no such file; build it with `snakemake results/stream.parquet`")
-    names = pq.read_schema(stream).names
-    lacking = [name for name in (*NEEDED, *_STREAM) if name not in names]
-    if lacking:
-        raise InputError(f"{stream}: lacks {', '.join(lacking)}; give stream.parquet or one of its columns")
+    rows = read_updates(stream, (*NEEDED, *_STREAM), choice)
     known = pq.read_table(stream, columns=["chain", "link", "interval"]).to_pylist()
     intervals = {(row["chain"], row["link"]): row["interval"] for row in known}
-    columns = [name for name in (*NEEDED, *_STREAM, "split", "subject_popularity") if name in names]
-    wanted = {SCENARIOS[name] for name in choice.scenarios}
-    rows = pq.read_table(stream, columns=columns).to_pylist()
-    rows = [row for row in rows if row["scenario"] in wanted and choice.split in ("all", row.get("split"))]
     edits = [edit for row in rows for edit in _placed(row, choice, intervals)]
     if choice.limit:
         edits = _drawn(edits, choice.limit, choice.seed)

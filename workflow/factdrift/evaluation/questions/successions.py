@@ -5,8 +5,6 @@ holder holds from its start, a day, month or year, to that of the next row; the 
 none. A row without a holder is a vacancy, or somebody who stood in.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,4 @@
-"""What TempRIPPLE asks, as sentences about T_old that the bundled models are taught (docs/models.md)."""
-
-from __future__ import annotations
+"""What TempRIPPLE asks, as sentences about T_old for the bundled models (docs/bundled-models.md)."""
 
 import datetime
 from collections import defaultdict

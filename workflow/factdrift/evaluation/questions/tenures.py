@@ -1,7 +1,5 @@
 """On which days each holder of a chain counts, from what the dumps prove. Days are packed (YYYYMMDD)."""
 
-from __future__ import annotations
-
 import datetime
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Converts the updates of a dataset to edits with probes (docs/editing.md)."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
@@ -99,23 +97,8 @@ def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
 
     Raises InputError if the file lacks a column or no update fits.
     """
-    if not dataset.is_file():
-        raise InputError(f"{dataset}: no such file; build it with `snakemake --cores all {dataset}`")
-    names = pq.read_schema(dataset).names
-    lacking = [name for name in NEEDED if name not in names]
-    if lacking:
-        raise InputError(
-            f"{dataset}: lacks {', '.join(lacking)}; give wfd_repl.parquet or one of its columns"
-        )
-    columns = [name for name in (*NEEDED, "split", "subject_popularity") if name in names]
-    wanted = {SCENARIOS[name] for name in choice.scenarios}
-    rows = [
-        row
-        for row in pq.read_table(dataset, columns=columns).to_pylist()
-        if row["scenario"] in wanted
-        and choice.split in ("all", row.get("split"))
-        and row["subject"]["id"] not in choice.without
-    ]
+    rows = read_updates(dataset, NEEDED, choice)
+    rows = [row for row in rows if row["subject"]["id"] not in choice.without]
     dated = choice.new_date if choice.dated else None
     edits = [edit for row in rows for edit in edits_of(row, choice.archive_target, dated)]
     if choice.limit:
@@ -133,6 +116,25 @@ def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
         drawn_at = draw("fluency", choice.seed, edit["edit"])
         edit["fluency"] = drawn_at < choice.fluency_sample * 2**64
     return write_parquet(pa.Table.from_pylist(edits, schema=EDITS), output)
+
+
+def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[dict[str, Any]]:
+    """The updates of the chosen scenarios and split, with these columns, split and popularity.
+
+    Raises InputError if the file or a column is missing.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; build it with `snakemake --cores all {path}`")
+    names = pq.read_schema(path).names
+    if lacking := [name for name in columns if name not in names]:
+        raise InputError(
+            f"{path}: lacks {', '.join(lacking)}; give wfd_repl.parquet, of a stream stream.parquet, or a "
+            "table with their columns"
+        )
+    found = [name for name in (*columns, "split", "subject_popularity") if name in names]
+    wanted = {SCENARIOS[name] for name in choice.scenarios}
+    rows: list[dict[str, Any]] = pq.read_table(path, columns=found).to_pylist()
+    return [row for row in rows if row["scenario"] in wanted and choice.split in ("all", row.get("split"))]
 
 
 def draw(what: str, seed: int, edit: str) -> int:

@@ -5,8 +5,6 @@ success over facts at a fixed block. Here that, and the comparison over blocks: 
 means over the facts. Only ranks are compared (Spearman).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +16,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from factdrift.core.errors import InputError
+from factdrift.core.figures import KEPT, NEW, parts, save
 from factdrift.core.owned import scratch
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.locators.gather import read_about
+from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.scores.metrics import Runs, write_scores
 
 METRICS = (
@@ -73,7 +73,7 @@ def read_located(tables: Sequence[Path], about: Sequence[Path]) -> Located | Non
 def read_edited(runs: Runs, layers: int) -> dict[str, dict[str, dict[str, NDArray[np.float64]]]]:
     """Method -> metric -> edit -> [blocks], of one model; NaN where an edit failed.
 
-    `runs.methods` are names of `layers.named`.
+    `runs.methods` are names of `at_block`.
     """
     with scratch() as folder:
         path = folder / "scores.parquet"
@@ -247,43 +247,66 @@ def _cell(row: dict[str, Any]) -> str:
 
 
 def draw(rows: Sequence[dict[str, Any]], paths: Sequence[Path], metric: str = "efficacy_d") -> None:
-    """Draws, for each model, edit success by block beside each locator's share of its scores; SVG or PNG."""
-    import matplotlib
+    """Draws a part for each model: a line for each editing method, and below for each locator, by block.
 
-    matplotlib.use("Agg")
-    # Without a fixed salt the ids in an SVG differ in each run.
-    matplotlib.rcParams["svg.hashsalt"] = "factdrift"
-    from matplotlib import pyplot
-
-    from factdrift.core.owned import atomic_path
-
+    The darker a field, the higher the block's value, from the line's least to its greatest, whose number is
+    written into it.
+    """
     models = list(dict.fromkeys(row["model"] for row in rows))
-    figure, axes = pyplot.subplots(
-        len(models), 2, figsize=(11, 3.8 * len(models)), layout="constrained", squeeze=False
+    lines_of = [_block_lines([row for row in rows if row["model"] == model], metric) for model in models]
+    messages = [_message(model, rows, metric) for model in models]
+    most = max(map(len, lines_of), default=1)
+    figure, found = parts(messages, [1] * len(models), 1, (8, 0.24 * most + 0.9))
+    for (axis,), named in zip(found, lines_of, strict=True):
+        for place, (_, values, colour) in enumerate(named):
+            _fields(axis, place, values, colour)
+        blocks = max((len(values) for _, values, _ in named), default=0)
+        axis.set(xlim=(-0.5, blocks - 0.5), ylim=(len(named) - 0.5, -0.5), xlabel="block")
+        axis.set_yticks(range(len(named)), [name for name, *_ in named])
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
+        axis.tick_params(length=0)
+    save(figure, *paths)
+
+
+def _block_lines(rows: Sequence[dict[str, Any]], metric: str) -> list[tuple[str, list[float], str]]:
+    """Name, value by block and colour: the editing methods, then the locators."""
+    found = []
+    for measure, key, colour in (("edited", "method", NEW), ("located", "locator", KEPT)):
+        mine = [
+            row for row in rows if row["measure"] == measure and (key == "locator" or row["metric"] == metric)
+        ]
+        for name in dict.fromkeys(row[key] for row in mine):
+            values = [
+                np.nan if row["value"] is None else row["value"]
+                for row in sorted((row for row in mine if row[key] == name), key=lambda row: row["layer"])
+            ]
+            said = f"edits by {title_of(name)}" if key == "method" else name.replace("_", " ")
+            found.append((said, values, colour))
+    return found
+
+
+def _fields(axis: Any, place: int, values: Sequence[float], colour: str) -> None:
+    low, high = (bound(values) if np.isfinite(values).any() else 0 for bound in (np.nanmin, np.nanmax))
+    for block, value in enumerate(values):
+        share = (value - low) / (high - low) if high > low else 0.0
+        if np.isfinite(share):
+            axis.barh(place, 0.96, left=block - 0.48, height=0.88, color=colour, alpha=0.06 + 0.94 * share)
+        if high > low and value == high:
+            axis.text(block, place, f"{value:.2g}", ha="center", va="center", color="white", fontsize="small")
+
+
+def _message(model: str, rows: Sequence[dict[str, Any]], metric: str) -> str:
+    """How many locators rank blocks as the success of edits does."""
+    ranks = [
+        row
+        for row in rows
+        if (row["model"], row["measure"], row.get("metric")) == (model, "rank_of_means", metric)
+        and row["low"] is not None
+    ]
+    agree = sum(row["low"] > 0 for row in ranks)
+    return (
+        f"{model}: {agree} of {len(ranks)} locators and methods agree on which blocks are best (rank "
+        "correlation above 0); each line from its least to its best block"
     )
-    for (left, right), model in zip(axes, models, strict=True):
-        mine = [row for row in rows if row["model"] == model]
-        edited = [row for row in mine if row["measure"] == "edited" and row["metric"] == metric]
-        for method in dict.fromkeys(row["method"] for row in edited):
-            own = [row for row in edited if row["method"] == method and row["low"] is not None]
-            values = [row["value"] for row in own]
-            errors = [[row["value"] - row["low"] for row in own], [row["high"] - row["value"] for row in own]]
-            left.errorbar([row["layer"] for row in own], values, errors, marker=".", capsize=2, label=method)
-        left.set(title=f"{model}: edits at one block", xlabel="block", ylabel=metric)
-        located = [row for row in mine if row["measure"] == "located"]
-        for place, name in enumerate(dict.fromkeys(row["locator"] for row in located)):
-            own = [row for row in located if row["locator"] == name]
-            values = [max(row["value"] or 0, 0) for row in own]
-            total = sum(values) or 1
-            style = ("-", "--", ":")[place // 10 % 3]
-            right.plot([row["layer"] for row in own], [value / total for value in values], style, label=name)
-        right.set(title=f"{model}: share of the positive mean scores", xlabel="block")
-        for axis in (left, right):
-            axis.grid(alpha=0.3)
-            axis.xaxis.get_major_locator().set_params(integer=True)
-            axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
-    for path in paths:
-        with atomic_path(path) as partial:
-            metadata = {"Date": None} if path.suffix == ".svg" else None
-            figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
-    pyplot.close(figure)

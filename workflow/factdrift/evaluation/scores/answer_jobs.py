@@ -1,7 +1,5 @@
 """Jobs that compute scores from the answers to questions of benchmarks, and print and draw them."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,15 +26,14 @@ class ClozeTable(Job, command="answer cloze-table", beside="models_"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.core.owned import atomic_path
+        from factdrift.core.files import write_text
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.scores.clozes import lines, table_of
-        from factdrift.models.bundled.known import recall_lines
+        from factdrift.models.bundled.taught import recall_lines
 
         table = table_of(self.answers, self.klob, self.edits)
         text = "\n".join([*lines(table), *recall_lines(self.recall)])
-        with atomic_path(self.out_text) as path:
-            path.write_text(f"{text}\n", encoding="utf-8")
+        write_text(text, self.out_text)
         write_parquet(table, self.output)
         return text
 
@@ -64,7 +61,7 @@ class AnswerScores(Job, command="answer scores"):
     output: Annotated[Output, "the scores", Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.methods.skipped import Skipped
+        from factdrift.evaluation.methods.record import Skipped
         from factdrift.evaluation.scores.answers import write_runs, write_scores
 
         skipped = [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]
@@ -108,10 +105,10 @@ class RippleScores(Job, command="answer ripple-scores", beside="models_"):
     seed: Annotated[int, Key("seed")]
     output: Annotated[Output, Flag("PARQUET")]
     out_text: Annotated[Output, Flag("TXT")]
-    out_figures: Annotated[Outputs, "SVG or PNG"]
+    out_figures: Annotated[Outputs, "SVG or PDF"]
 
     def run(self) -> str:
-        from factdrift.core.owned import atomic_path
+        from factdrift.core.files import write_text
         from factdrift.evaluation.questions.ripples import CONDITION
         from factdrift.evaluation.scores.ripple_figure import draw
         from factdrift.evaluation.scores.ripples import text_of, write_scores
@@ -122,8 +119,7 @@ class RippleScores(Job, command="answer ripple-scores", beside="models_"):
         written = written_table(self.answers).to_pylist()
         said = written_lines(row for row in written if row["role"] != CONDITION)
         text = "\n".join([*said, *text_of(rows)])
-        with atomic_path(self.out_text) as path:
-            path.write_text(f"{text}\n", encoding="utf-8")
+        write_text(text, self.out_text)
         draw(rows, self.out_figures)
         return text
 
@@ -167,14 +163,13 @@ class JudgedAnswers(Job, command="answer judged"):
     out_text: Annotated[Output, Flag("TXT")]
 
     def run(self) -> str:
-        from factdrift.core.owned import atomic_path
+        from factdrift.core.files import write_text
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.scores.judged import judged_lines, judged_table
 
         table = judged_table(self.answers, self.verdicts, self.which)
         text = "\n".join(judged_lines(table))
-        with atomic_path(self.out_text) as path:
-            path.write_text(f"{text}\n", encoding="utf-8")
+        write_text(text, self.out_text)
         write_parquet(table, self.output)
         return text
 
@@ -190,12 +185,13 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
     output: Annotated[Place, Flag("FOLDER")]
 
     def run(self) -> str:
+        from factdrift.core.files import write_text
         from factdrift.core.owned import claim
         from factdrift.evaluation.scores import answer_table as table
         from factdrift.evaluation.scores.table import skipped_among
         from factdrift.evaluation.scores.written import written_table
         from factdrift.evaluation.scores.written_lines import written_lines
-        from factdrift.models.bundled.known import recall_lines
+        from factdrift.models.bundled.taught import recall_lines
         from factdrift.tempripple.score import SELECTIONS
 
         claim(self.output, (f"{name}.{form}" for name in ("table2", "table3") for form in ("txt", "csv")))
@@ -209,7 +205,8 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
         ):
             text = [line for scores in selections for line in (*lines(scores, skipped), "")]
             text += recall_lines(self.recall)
-            table.write_text([*written, *text], self.output / f"{name}.txt")
+            lined = "".join(f"{line}\n" for line in [*written, *text])
+            write_text(lined, self.output / f"{name}.txt")
             table.write_csv(selections, columns, self.output / f"{name}.csv")
             printed += text
         return "\n".join(printed)
@@ -219,13 +216,12 @@ class AnswerFigure(Job, command="answer figure"):
     """Draw accuracy against the number of hops."""
 
     scores: Annotated[Path, Flag("PARQUET")]
-    output: Annotated[Outputs, Flag("SVG|PNG")]
+    output: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> str:
-        from factdrift.evaluation.scores.answer_figure import draw
+        from factdrift.evaluation.scores.answer_table import draw
 
-        for path in self.output:
-            draw(self.scores, path)
+        draw(self.scores, self.output)
         return " ".join(map(str, self.output))
 
 
@@ -247,9 +243,9 @@ class Grid(Job, command="answer grid", beside="models_"):
     def run(self) -> str:
         import pyarrow as pa
 
-        from factdrift.core.owned import atomic_path
+        from factdrift.core.files import write_text
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.methods.skipped import Skipped
+        from factdrift.evaluation.methods.record import Skipped
         from factdrift.evaluation.scores.grid import lines, skipped_runs, write_grid
         from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
         from factdrift.evaluation.scores.written import written_table
@@ -261,8 +257,7 @@ class Grid(Job, command="answer grid", beside="models_"):
         without = [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]
         read = lines(table, skipped_runs(self.runs), without)
         text = "\n".join([*written_lines(written), *read])
-        with atomic_path(self.out_text) as path:
-            path.write_text(f"{text}\n", encoding="utf-8")
+        write_text(text, self.out_text)
         return text
 
 

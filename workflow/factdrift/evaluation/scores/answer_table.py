@@ -1,6 +1,4 @@
-"""Prints scores in the layout of the TempRIPPLE paper: by task as its Table 2, and by hop with its tests."""
-
-from __future__ import annotations
+"""Scores in the layout of the TempRIPPLE paper: by task as its Table 2, by hop with its tests, and drawn."""
 
 import csv
 import json
@@ -10,10 +8,11 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
+from factdrift.core.figures import NEW, OBSOLETE, SOFT, mark, name_ends, parts, save
 from factdrift.core.owned import atomic_path
 from factdrift.core.screen import grid
-from factdrift.evaluation.methods.record import record_of
-from factdrift.evaluation.methods.skipped import Skipped
+from factdrift.evaluation.methods.record import Skipped, record_of
+from factdrift.evaluation.scores.conditions import WAYS, condition_of, in_words
 from factdrift.evaluation.scores.table import skipped_lines
 from factdrift.tempripple.schemas import Row
 
@@ -179,11 +178,6 @@ def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
     yield from _unasked(scores, skipped)
 
 
-def write_text(lines: Sequence[str], path: Path) -> None:
-    with atomic_path(path) as partial:
-        partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
 def write_csv(scores: Sequence[Scores], columns: Mapping[str, tuple[str, int]], path: Path) -> None:
     """The rows of SCORES behind one table, as comma-separated values."""
     rows = [row for each in scores for key, row in each.rows.items() if key[3:] in columns.values()]
@@ -191,3 +185,97 @@ def write_csv(scores: Sequence[Scores], columns: Mapping[str, tuple[str, int]], 
         writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+CHANCE = 25.0
+"""Of four options, in percent."""
+
+WITHOUT = condition_of("none")
+LINES = {"new": NEW, "old": OBSOLETE}
+_SIZE = (2.5, 2.5)
+
+
+def draw(scores: Path, paths: Sequence[Path]) -> None:
+    """Draws a part for each model and way, over the discriminating items, or all if none discriminates.
+
+    Bars are the 95 % bootstrap intervals by asked fact; grey is the unedited model without context. The
+    dashed line is chance, which answers in writing do not have.
+    """
+    answered = [row for row in pq.read_table(scores).to_pylist() if row["n"]]
+    chosen = [row for row in answered if row["items"] == "discriminating"]
+    rows = chosen or [row for row in answered if row["items"] == "all"]
+    groups = list(dict.fromkeys((row["model"], row["scoring"]) for row in rows)) or [("", "")]
+    conditions = list(dict.fromkeys(row["condition"] for row in rows)) or [WITHOUT]
+    owns = [[row for row in rows if (row["model"], row["scoring"]) == group] for group in groups]
+    messages = [
+        _message(f"{model}, {WAYS.get(way, way)}", own, bool(chosen))
+        for (model, way), own in zip(groups, owns, strict=True)
+    ]
+    columns = min(len(conditions), 4)
+    figure, found = parts(messages, [len(conditions)] * len(groups), columns, _SIZE, sharey=True)
+    for axes, own, (_, way) in zip(found, owns, groups, strict=True):
+        for axis, condition in zip(axes, conditions, strict=True):
+            axis.set(title=in_words(condition), xlim=(-0.2, 3.2), ylim=(0, 100), xlabel="hops from the fact")
+            axis.set_xticks(range(4))
+            ends = []
+            if way != "written":
+                mark(axis, CHANCE)
+                ends.append(("chance", CHANCE, SOFT))
+            for line, colour in LINES.items():
+                for state in dict.fromkeys((WITHOUT, condition)):
+                    drawn = colour if state == condition else SOFT
+                    points = _curve(own, state, line)
+                    if points:
+                        x, y, spread = zip(*points, strict=True)
+                        strong = {"alpha": 1.0} if state == condition else {"alpha": 0.45, "linewidth": 1}
+                        axis.errorbar(
+                            x,
+                            y,
+                            list(zip(*spread, strict=True)) if state == condition else None,
+                            color=drawn,
+                            marker="o",
+                            markersize=3,
+                            **strong,
+                        )
+                        if state == condition:
+                            ends.append((f"{line} facts", y[-1], drawn))
+            name_ends(axis, ends, _SIZE[1])
+        axes[0].set(ylabel="right, %", xlabel="hops from the fact; grey: no context")
+    save(figure, *paths)
+
+
+def _curve(rows: Sequence[Row], condition: str, line: str) -> list[tuple[int, float, tuple[float, float]]]:
+    """Hop, percent right, and the widths of its interval below and above."""
+    tasks = (line, f"{line} related")
+    found = sorted(
+        (row for row in rows if row["condition"] == condition and row["task"] in tasks),
+        key=lambda row: row["hop"],
+    )
+    return [
+        (
+            row["hop"],
+            100 * row["accuracy"],
+            (
+                100 * max(row["accuracy"] - row["by_asked_fact_low"], 0),
+                100 * max(row["by_asked_fact_high"] - row["accuracy"], 0),
+            ),
+        )
+        for row in found
+    ]
+
+
+def _message(group: str, rows: Sequence[Row], discriminating: bool) -> str:
+    """What the part shows, in words: the condition that is best at the new facts, and one hop further."""
+    what = "questions that tell old from new" if discriminating else "all questions"
+    told = {
+        condition: {hop: y for hop, y, _ in _curve(rows, condition, "new")}
+        for condition in dict.fromkeys(row["condition"] for row in rows)
+    }
+    told = {condition: found for condition, found in told.items() if 0 in found}
+    if not told:
+        return f"{group}: {what}"
+    best = max(told, key=lambda condition: told[condition][0])
+    said = f"{group}: {in_words(best)} has {told[best][0]:.0f} % of the new facts right"
+    if 1 in told[best]:
+        said += f", and {told[best][1]:.0f} % of what follows one hop away"
+    return f"{said} ({what})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -13,10 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import CannotEdit
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_json
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.methods.record import UNEDITED
-from factdrift.evaluation.methods.skipped import Skipped
+from factdrift.evaluation.methods.record import UNEDITED, Skipped
 from factdrift.evaluation.scores.conditions import condition_of
 from factdrift.evaluation.scores.cutoff import cutoffs_of
 from factdrift.evaluation.tables import ANSWERS
@@ -105,8 +103,7 @@ def write_scores(job: AnswerScores) -> int:
                 scores.append(named | {"n": 0, "right": 0, "asked_facts": 0} | _of_key(counts, key))
         tests[scoring] = tables
     scores.sort(key=_order([row["model"] for row in rows], [row["condition"] for row in rows]))
-    with atomic_path(job.out_tests) as partial:
-        partial.write_text(json.dumps(tests, indent=1) + "\n", encoding="utf-8")
+    write_json(tests, job.out_tests)
     return write_parquet(pa.Table.from_pylist(scores, schema=SCORES), job.output)
 
 
@@ -215,5 +212,4 @@ def write_runs(
         if "model_digest" in run
     )
     found += [each._asdict() for each in without]
-    with atomic_path(output) as partial:
-        partial.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_json(found, output)

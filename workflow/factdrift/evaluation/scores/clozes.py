@@ -1,7 +1,5 @@
 """Cloze tests of KLoB and WikiFactDiff, put to unedited models: how many they complete."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

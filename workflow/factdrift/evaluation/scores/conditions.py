@@ -1,6 +1,6 @@
 """The states of a model as tables of questions with options name them."""
 
-from __future__ import annotations
+from factdrift.evaluation.methods.record import title_of
 
 NAMES = {"none": "without", "context": "with"}
 """State -> condition; of an editing method it is `edited-METHOD`."""
@@ -14,3 +14,13 @@ CONDITION = "CASE method {} ELSE 'edited-' || method END".format(
 def condition_of(method: str) -> str:
     """The condition of a state."""
     return NAMES.get(method, f"edited-{method}")
+
+
+WAYS = {"loglik": "by likelihood", "letter": "by letter", "written": "in writing"}
+"""Way of asking -> in figures."""
+
+
+def in_words(condition: str) -> str:
+    """A condition as figures have it."""
+    fixed = {"without": "no context", "with": "with context", "edited": "edited"}
+    return fixed.get(condition) or title_of(condition.removeprefix("edited-"))

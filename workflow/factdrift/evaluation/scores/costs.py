@@ -1,15 +1,13 @@
 """Seconds and memory of the jobs, by model and method; kept apart from results, since they vary."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from factdrift.core.errors import CannotEdit
-from factdrift.core.owned import atomic_path
-from factdrift.evaluation.methods.skipped import Skipped, skipped_methods
+from factdrift.core.files import write_json
+from factdrift.evaluation.methods.record import Skipped, skipped_methods
 
 _NOTHING = {"edits": 0, "edit_seconds": 0.0, "evaluation_seconds": 0.0, "peak_mb": 0.0}
 
@@ -49,6 +47,5 @@ def write_costs(
         raise CannotEdit(f"methods: none of them can edit a configured model: {reasons}")
     if found and strict:
         raise CannotEdit(f"methods: skipped, which `strict` forbids: {reasons}")
-    with atomic_path(output) as path:
-        path.write_text(json.dumps(list(entries.values()), indent=1) + "\n", encoding="utf-8")
+    write_json(list(entries.values()), output)
     return found

@@ -4,8 +4,6 @@ A reading is `plain` or `calibrated`, by which an answer is the holder of the gr
 greatest score above that after neutral prompts.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 import sys
@@ -86,10 +84,9 @@ class Method(NamedTuple):
     permutations: int = PERMUTATIONS
 
 
-def span_of(dates: Sequence[str]) -> Span:
-    """Of the first and the last date of a stream, such as 2021-01-04."""
-    first, last = (datetime.date.fromisoformat(day).toordinal() for day in (dates[0], dates[-1]))
-    return Span(first, last)
+def span_of(dates: Sequence[datetime.date]) -> Span:
+    """From the first to the last date of a stream."""
+    return Span(dates[0].toordinal(), dates[-1].toordinal())
 
 
 def tables(answers: Sequence[Row], method: Method) -> tuple[list[Row], list[Row]]:
@@ -166,38 +163,36 @@ def _estimates(
     found = [{"subset": "all", "value": "all", "chains": asked, **whole}]
     if told is None:
         return found
-    for subset, value, places in _subsets(rows):
-        part = choices.only(places)
-        found.append(
-            {"subset": subset, "value": value, "chains": len(places)}
-            | _compared(_row(part, among_holders(part), weights, method), told)
-        )
+    parts = [(subset, value, choices.only(places)) for subset, value, places in _subsets(rows)]
     if reading == "plain":
-        for number in range(max(len(row["wordings"] or ()) for row in rows)):
-            # A row has the wordings in which all of its holders could be scored.
-            own = [row for row in rows if row["wordings"] and len(row["wordings"]) > number]
-            best = [{**row, "choice": int(np.argmax(row["wordings"][number])), "likely": None} for row in own]
-            if len(own) >= LEAST:
-                part = choices_of(best, subjects)
-                found.append(
-                    {"subset": "wording", "value": str(number + 1), "chains": len(own)}
-                    | _compared(_row(part, among_holders(part), weights, method), told)
-                )
+        parts += _wordings(rows, subjects)
+    for subset, value, part in parts:
+        if (count := len(part.chosen)) >= LEAST:
+            own = _compared(_row(part, among_holders(part), weights, method), told)
+            found.append({"subset": subset, "value": value, "chains": count, **own})
     return found
 
 
 def _subsets(rows: Sequence[Row]) -> Iterator[tuple[str, str, NDArray[np.int64]]]:
+    """Subset, value and places of its rows: relations, the largest first, and thirds by popularity."""
     relations = np.array([row["relation"] for row in rows])
     for relation in sorted(set(relations.tolist()), key=lambda name: (-(relations == name).sum(), name)):
-        places = np.flatnonzero(relations == relation)
-        if len(places) >= LEAST:
-            yield "relation", relation, places
+        yield "relation", relation, np.flatnonzero(relations == relation)
     rated = [place for place, row in enumerate(rows) if row["popularity"] is not None]
     order = np.array(sorted(rated, key=lambda place: rows[place]["popularity"]), np.int64)
     for name, part in zip(THIRDS, np.array_split(order, len(THIRDS)), strict=True):
-        places = np.sort(part)
-        if len(places) >= LEAST:
-            yield "popularity", name, places
+        yield "popularity", name, np.sort(part)
+
+
+def _wordings(rows: Sequence[Row], subjects: Mapping[str, int]) -> Iterator[tuple[str, str, Choices]]:
+    """Subset, number and answers of each wording, of the rows in which all holders have a score in it."""
+    for number in range(max(len(row["wordings"] or ()) for row in rows)):
+        own = [
+            {**row, "choice": int(np.argmax(row["wordings"][number])), "likely": None}
+            for row in rows
+            if len(row["wordings"] or ()) > number
+        ]
+        yield "wording", str(number + 1), choices_of(own, subjects)
 
 
 def _row(

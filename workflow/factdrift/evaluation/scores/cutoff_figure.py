@@ -1,7 +1,5 @@
 """Draws the date of each model: how many changes of a quarter it knows, the fitted curve, and the date."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,26 +9,23 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import binomtest
 
-from factdrift.core.owned import atomic_path
+from factdrift.core.figures import INK, KEPT, NEW, OBSOLETE, SOFT, mark, name_ends, parts, save
+from factdrift.evaluation.scores.conditions import WAYS
 from factdrift.evaluation.scores.cutoff_text import message
 
 Row = Mapping[str, Any]
+_SIZE = (9, 2.8)
+"""Of a panel, in inches."""
 
 
-def draw(rows: Sequence[Row], quarters: Sequence[Row], path: Path, makers: Mapping[str, str] = {}) -> None:
+def draw(
+    rows: Sequence[Row], quarters: Sequence[Row], paths: Sequence[Path], makers: Mapping[str, str] = {}
+) -> None:
     """Draws a panel for each model and way, of the plain reading; `makers`: model -> the maker's own date."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    # Element names in SVG files are otherwise random.
-    matplotlib.rcParams["svg.hashsalt"] = "factdrift"
-    from matplotlib import pyplot
-
     whole = [row for row in rows if row["subset"] == "all" and row["reading"] == "plain"]
-    figure, axes = pyplot.subplots(
-        max(len(whole), 1), 1, figsize=(9, 3 * max(len(whole), 1)), squeeze=False, layout="constrained"
-    )
-    for axis, row in zip(axes[:, 0], whole, strict=False):
+    messages = [f"{message(row)} ({WAYS.get(row['way'], row['way'])})" for row in whole] or ["no date"]
+    figure, found = parts(messages, [1] * len(messages), 1, _SIZE)
+    for axis, row in zip((axes[0] for axes in found), whole, strict=False):
         own = [
             each for each in quarters if all(each[name] == row[name] for name in ("model", "way", "reading"))
         ]
@@ -39,7 +34,7 @@ def draw(rows: Sequence[Row], quarters: Sequence[Row], path: Path, makers: Mappi
         bounds = [binomtest(each["later"], each["changes"]).proportion_ci(method="wilson") for each in own]
         below = [max(share - bound.low, 0) for share, bound in zip(shares, bounds, strict=True)]
         above = [max(bound.high - share, 0) for share, bound in zip(shares, bounds, strict=True)]
-        axis.errorbar(x, shares, [below, above], fmt="o", markersize=3, capsize=2, linewidth=0.8)
+        axis.errorbar(x, shares, [below, above], fmt="o", color=KEPT, markersize=3, linewidth=0.8)
         if row["verdict"] == "date":
             date: Any = datetime.date.fromisoformat(row["date"])
             days = np.arange(
@@ -47,36 +42,34 @@ def draw(rows: Sequence[Row], quarters: Sequence[Row], path: Path, makers: Mappi
             )
             known = expit((date.toordinal() - days) / row["tau"])
             curve = (1 - row["eps"]) * known + row["eps"] / 2
-            axis.plot([datetime.date.fromordinal(day) for day in days.tolist()], curve, color="0.3")
+            axis.plot([datetime.date.fromordinal(day) for day in days.tolist()], curve, color=INK)
             low, high = (
                 row[end] or row[f"{name}_date"] for end, name in (("low", "first"), ("high", "last"))
             )
             ends: list[Any] = [datetime.date.fromisoformat(day) for day in (low, high)]
-            axis.axvspan(*ends, alpha=0.2, color="tab:green", linewidth=0)
-            axis.axvline(date, color="tab:green", label=f"answers as of {row['date']}")
+            axis.axvspan(*ends, alpha=0.2, color=NEW, linewidth=0)
+            _day(axis, date, f"answers as of {row['date']}", NEW, 0.9)
         if maker := makers.get(row["model"]):
-            said: Any = _month(maker)
-            axis.axvline(said, color="tab:red", linestyle="--", label=f"its maker says {maker}")
-        axis.axhline(0.5, color="0.6", linewidth=0.8, linestyle="--")
-        axis.set(title=f"{message(row)} ({row['way']})", ylim=(0, 1))
-        axis.set(ylabel="share that prefers\nthe later holder", xlabel="time of the change")
-        axis.annotate(
-            "chance",
-            (1, 0.5),
-            xycoords=("axes fraction", "data"),
-            xytext=(3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize="small",
-            color="0.4",
-        )
-        axis.grid(alpha=0.3)
-        if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize="small", loc="lower left")
-    with atomic_path(path) as partial:
-        metadata = {"Date": None} if path.suffix == ".svg" else None
-        figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
-    pyplot.close(figure)
+            said: Any = day_of(maker)
+            _day(axis, said, f"its maker says {maker}", OBSOLETE, 0.8)
+        mark(axis, 0.5)
+        axis.set(ylim=(0, 1), ylabel="share that prefers\nthe later holder", xlabel="time of the change")
+        name_ends(axis, [("chance", 0.5, SOFT)], _SIZE[1])
+    save(figure, *paths)
+
+
+def _day(axis: Any, day: Any, text: str, colour: str, height: float) -> None:
+    """A day with its name at a height of the panel."""
+    axis.axvline(day, color=colour, linewidth=1.2)
+    axis.annotate(
+        text,
+        (day, height),
+        xycoords=("data", "axes fraction"),
+        xytext=(4, 0),
+        textcoords="offset points",
+        fontsize="small",
+        color=colour,
+    )
 
 
 def _middle(period: str) -> datetime.date:
@@ -87,8 +80,8 @@ def _middle(period: str) -> datetime.date:
     return datetime.date(int(year), int(part), 15)
 
 
-def _month(text: str) -> datetime.date:
-    """The day, or the middle of the month or year, of `2023-12-31`, `2023-12` or `2023`."""
+def day_of(text: str) -> datetime.date:
+    """The day, or the middle of month or year, of `2023-12-31`, `2023-12` or `2023`. Raises ValueError."""
     year, *rest = map(int, text.split("-"))
     month, day = (*rest, *(6, 15)[len(rest) :])[:2]
     return datetime.date(year, month, day)

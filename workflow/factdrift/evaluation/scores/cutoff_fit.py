@@ -5,8 +5,6 @@ and the share lam of these that follow a preference for names. A point whose lik
 one's by more than KEPT cannot win in a bootstrap draw and is not computed in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache

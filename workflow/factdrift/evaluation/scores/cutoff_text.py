@@ -1,7 +1,5 @@
 """The date of a model as a screen of text."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

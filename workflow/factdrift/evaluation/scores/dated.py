@@ -4,8 +4,6 @@ The comparison of dates is that of TimeStress (arXiv 2502.01220): a model that k
 its object more probability under a date on which it held than under one on which it did not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

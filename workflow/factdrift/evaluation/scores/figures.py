@@ -1,7 +1,6 @@
 """Draws bleedover against popularity and similarity of neighbours, as the WikiFactDiff paper's Figure 2."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from factdrift.core.figures import save, subplots
-from factdrift.evaluation.methods.record import title_of
+from factdrift.core.figures import name_ends, parts, save
+from factdrift.evaluation.methods.record import style_of, title_of
 from factdrift.models.alignment import NOT_FINITE
 
 BINS = 8
@@ -32,6 +31,10 @@ def binned(x: Numbers, y: Numbers, bins: int = BINS) -> tuple[Numbers, Numbers, 
     columns = np.array(found, dtype=np.float64).reshape(-1, 3)
     return columns[:, 0], columns[:, 1], columns[:, 2]
 
+
+_FLOOR = 0.01
+"""The least bleedover that is drawn, in points; less is drawn there."""
+_SIZE = (4.6, 3.2)
 
 PANELS = {
     "popularity": ("popularity", "popularity of the neighbour"),
@@ -54,32 +57,47 @@ def neighbors(probes: Path) -> pd.DataFrame:
     return rows
 
 
-def draw(probes: Path, path: Path) -> list[str]:
-    """Draws two panels for each model: the mean bleedover of each method by class, relative to its mean.
+def draw(probes: Path, paths: Sequence[Path]) -> list[str]:
+    """Draws a part for each model: the mean bleedover of each method by class of neighbours, in points.
 
-    Returns the columns (of PANELS) that have no value in any probe, whose panels say so and are empty.
+    The scale is logarithmic, so that both the size and the slope of each method are seen. Returns the columns
+    (of PANELS) that have no value in any probe, whose panels say so and are empty.
     """
     rows = neighbors(probes)
     models = list(dict.fromkeys(rows["model"])) or [""]
     missing = [column for column in PANELS if rows[column].isna().all()]
-    figure, axes = subplots(len(models), 2, figsize=(9, 3.4 * len(models)), sharey="row", squeeze=False)
-    for line, model in zip(axes, models, strict=True):
+    messages = [_message(model, rows[rows["model"] == model]) for model in models]
+    figure, found = parts(messages, [len(PANELS)] * len(models), len(PANELS), _SIZE, sharey=True)
+    for axes, model in zip(found, models, strict=True):
         own = rows[rows["model"] == model]
-        for axis, (given, (column, label)) in zip(line, PANELS.items(), strict=True):
+        for axis, (given, (column, label)) in zip(axes, PANELS.items(), strict=True):
+            axis.set(yscale="log", ylim=(_FLOOR, 100), xlabel=label)
             if given in missing:
                 axis.text(0.5, 0.5, f"no {column} in the data", transform=axis.transAxes, ha="center")
+            ends = []
             for method in dict.fromkeys(own["method"]):
                 mine: Any = own[(own["method"] == method)].dropna(subset=[column])
-                whole = mine["bleedover"].mean()
-                if len(mine) and whole > 0:
-                    x, y, half = binned(mine[column].to_numpy(), mine["bleedover"].to_numpy() / whole)
-                    (drawn,) = axis.plot(x, y, marker="o", markersize=3, label=title_of(method))
-                    axis.fill_between(x, y - half, y + half, alpha=0.12, color=drawn.get_color())
-            axis.axhline(1, color="0.6", linewidth=0.8)
-            axis.set(xlabel=label)
-            axis.grid(alpha=0.3)
-        line[0].set(ylabel="bleedover / the method's mean", title=f"{model}", ylim=(0, None))
-        curves = max((axis.get_legend_handles_labels() for axis in line), key=lambda found: len(found[0]))
-        line[1].legend(*curves, fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1))
-    save(figure, path)
+                if len(mine):
+                    style = style_of(method)
+                    x, y, half = binned(mine[column].to_numpy(), 100 * mine["bleedover"].to_numpy())
+                    axis.plot(x, np.maximum(y, _FLOOR), marker="o", markersize=3, **style)
+                    low, high = (np.maximum(y + sign * half, _FLOOR) for sign in (-1, 1))
+                    axis.fill_between(x, low, high, alpha=0.12, color=style["color"], linewidth=0)
+                    ends.append((title_of(method), max(y[-1], _FLOOR), style["color"]))
+            axis.margins(x=0.02)
+            name_ends(axis, ends, _SIZE[1])
+        axes[0].set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
+        axes[0].set_ylabel("points of probability that\na neighbour's fact loses")
+    save(figure, *paths)
     return missing
+
+
+def _message(model: str, rows: pd.DataFrame) -> str:
+    means = (100 * rows.groupby("method")["bleedover"].mean()).sort_values()
+    if len(means) < 2:
+        return f"{model}: bleedover by neighbour"
+    least, most = means.index[0], means.index[-1]
+    return (
+        f"{model}: other facts lose {means.iloc[-1]:.1f} points by {title_of(most)} and "
+        f"{means.iloc[0]:.1f} by {title_of(least)}"
+    )

@@ -1,7 +1,5 @@
 """The part of the tables on what edits do to a model in general: perplexity and tasks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Every cell of benchmark x state x way: how many answers there are, and how many are right."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,8 +9,7 @@ import pyarrow as pa
 
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql, write_parquet
-from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.methods.skipped import Skipped, skipped_methods
+from factdrift.evaluation.methods.record import Skipped, skipped_methods, title_of
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.tempripple.metrics import wilson
 

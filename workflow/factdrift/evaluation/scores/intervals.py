@@ -1,6 +1,4 @@
-"""Means with confidence intervals, and tables of aligned columns."""
-
-from __future__ import annotations
+"""Means with confidence intervals."""
 
 import math
 from collections.abc import Sequence
@@ -19,6 +17,10 @@ class Interval(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.mean:.1f}" + ("" if math.isnan(self.half) else f" ±{self.half:.1f}")
+
+    def cells(self) -> tuple[str, str]:
+        """Mean and half the width as comma-separated values have them; a width that is not known is empty."""
+        return f"{self.mean:.6g}", "" if math.isnan(self.half) else f"{self.half:.6g}"
 
 
 def interval(
@@ -45,7 +47,7 @@ def interval(
 
 
 def _clustered(values: Sequence[float], models: Sequence[object]) -> float:
-    """Half the 95 % interval of the mean of values of which those of one model are one cluster."""
+    """Half the 95 % interval of the mean of values, clustered by model."""
     from scipy import stats
 
     mean, sums = fmean(values), dict.fromkeys(models, 0.0)

@@ -1,7 +1,5 @@
 """Jobs that compute scores of edits from answers, and print and draw them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,7 +35,7 @@ class Scoring(Job, beside="models_"):
 
     def write_costs(self) -> None:
         """Writes `out_costs` and prints the methods that were skipped."""
-        from factdrift.evaluation.methods.skipped import Skipped, skipped_methods
+        from factdrift.evaluation.methods.record import Skipped, skipped_methods
         from factdrift.evaluation.scores.costs import write_costs
 
         skipped = [Skipped(*each) for each in read_json(self.skipped, "--skipped", "a list such as []")]
@@ -86,13 +84,12 @@ class Figures(Job, command="edit figures"):
     """Draw bleedover against popularity and similarity, as the WikiFactDiff paper's Figure 2."""
 
     probes: Path
-    output: Annotated[Outputs, Flag("SVG|PNG")]
+    output: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> None:
         from factdrift.evaluation.scores.figures import draw
 
-        for path in self.output:
-            missing = draw(self.probes, path)
+        missing = draw(self.probes, self.output)
         print(*self.output)
         for column in missing:
             print(
@@ -106,7 +103,7 @@ class WrittenFigure(Job, command="edit written-figure"):
     """Draw what was written about updates, by verdict."""
 
     written: Path
-    out_figures: Annotated[Outputs, Flag("SVG|PNG")]
+    out_figures: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> str:
         from factdrift.evaluation.scores.written_figure import draw
@@ -143,17 +140,15 @@ class StreamReport(Job, command="edit stream-report"):
     recall: Recall = ()
     out_table: Annotated[Output, Flag("TXT")]
     out_csv: Annotated[Output, Flag("CSV")]
-    out_figures: Annotated[Outputs, Flag("SVG|PNG")]
+    out_figures: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> None:
-        from factdrift.evaluation.scores.stream_figure import draw
-        from factdrift.evaluation.scores.stream_table import Stream, write_report
+        from factdrift.evaluation.scores.stream_table import Stream, draw, write_report
 
         stream = Stream.read(self.scores, self.written, self.intervals, self.costs, self.ability, self.recall)
         for line in write_report(stream, self.out_table, self.out_csv):
             print(f"skipped: {line}")
-        for path in self.out_figures:
-            draw(stream, path)
+        draw(stream, self.out_figures)
         print(*self.out_figures)
 
 
@@ -171,12 +166,12 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
     seed: Annotated[int, Key("seed")]
     out_table: Annotated[Output, Flag("PARQUET")]
     out_text: Annotated[Output, Flag("TXT")]
-    out_figures: Annotated[Outputs, Flag("SVG|PNG")]
+    out_figures: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> str:
-        from factdrift.core.owned import atomic_path
+        from factdrift.core.files import write_text
         from factdrift.evaluation.locators.gather import skipped
-        from factdrift.evaluation.methods.blocks import named
+        from factdrift.evaluation.methods.hyperparameters import at_block
         from factdrift.evaluation.scores.against_edits import (
             compare,
             draw,
@@ -215,7 +210,7 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
                 made=self.made,
                 states=self.states,
                 models=[model],
-                methods=[named(method, layer) for method in self.methods for layer in range(layers)],
+                methods=[at_block(method, layer) for method in self.methods for layer in range(layers)],
             )
             edited = read_edited(runs, layers)
             rows += list(compare(model, located, edited, self.seed))
@@ -224,7 +219,6 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
             raise InputError("\n".join(["locate against-edits: nothing could be compared", *notes]))
         number = write_against(rows, self.out_table)
         text = "\n".join([*lines(rows), *notes]) + "\n"
-        with atomic_path(self.out_text) as path:
-            path.write_text(text, encoding="utf-8")
+        write_text(text, self.out_text)
         draw(rows, self.out_figures)
         return f"{text}\n{self.out_table}: {number:,} rows"

@@ -1,7 +1,5 @@
 """Verdicts of a chat model on what was written, beside those by rule."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path

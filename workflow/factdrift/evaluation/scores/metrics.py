@@ -7,8 +7,6 @@ A probe after an edit that is not finite counts as the worst: S is 0, Exact is 0
 its probability. What D would be is not defined, so it is left out and counted.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,45 +1,90 @@
 """Draws the shares right by criterion: a small panel each, with a bar for each state of the model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from factdrift.core.figures import save, subplots
+from factdrift.core.figures import INK, KEPT, NEW, parts, save
+from factdrift.evaluation.methods.record import UNEDITED, title_of
+from factdrift.evaluation.scores.conditions import WAYS
 from factdrift.evaluation.scores.ripples import CRITERIA
 
+WORDS = {
+    "alias": "its other names",
+    "logical": "what follows by logic",
+    "compose_object": "facts of the new object",
+    "compose_subject": "facts that lead to it",
+    "history_new": "who held it lately",
+    "preserve": "others of its list",
+    "specific": "its other relations",
+    "history_old": "who held it before",
+    "neighbor": "facts of neighbours",
+}
+"""Criterion -> what is asked, in words."""
 
-def draw(rows: Sequence[Mapping[str, Any]], paths: Sequence[Path]) -> None:
-    """Draws a line of panels for each model and way; bars are shares of all probes with 95 % intervals.
+Row = Mapping[str, Any]
 
-    Criteria whose answers must change come first; a dot is the share among probes with known conditions.
+
+def draw(rows: Sequence[Row], paths: Sequence[Path]) -> None:
+    """Draws a part for each model and way; bars are shares of all probes with 95 % intervals.
+
+    Criteria whose answers must change come first, in the colour of what is new; those that must stay have
+    another one. A dot is the share among probes with known conditions.
     """
-    groups = list(dict.fromkeys((row["model"], row["way"]) for row in rows)) or [("", "")]
+    found_in: list[tuple[str, str]] = [(row["model"], row["way"]) for row in rows]
+    groups = list(dict.fromkeys(found_in)) or [("", "")]
     states = list(dict.fromkeys(row["method"] for row in rows))
-    height = max(1.2, 0.22 * len(states) + 0.8)
-    shape = {"figsize": (15, height * len(groups)), "sharey": "row", "sharex": True, "squeeze": False}
-    figure, axes = subplots(len(groups), len(CRITERIA), **shape)
-    for line, (model, way) in zip(axes, groups, strict=True):
-        for axis, criterion in zip(line, CRITERIA, strict=True):
-            own = {
-                row["method"]: row
-                for row in rows
-                if (row["model"], row["way"], row["criterion"]) == (model, way, criterion)
-            }
+    owns = [[row for row in rows if (row["model"], row["way"]) == group] for group in groups]
+    messages = [
+        _message(model, WAYS.get(way, way), own) for (model, way), own in zip(groups, owns, strict=True)
+    ]
+    size = (2.3, max(1.3, 0.2 * len(states) + 0.8))
+    figure, found = parts(messages, [len(CRITERIA)] * len(groups), 5, size, sharey=True, sharex=True)
+    for axes, rows_of in zip(found, owns, strict=True):
+        for axis, criterion in zip(axes, CRITERIA, strict=True):
+            own = {row["method"]: row for row in rows_of if row["criterion"] == criterion}
             for place, state in enumerate(states):
-                row = own.get(state)
-                if row is None:
-                    continue
-                spread = [[row["right"] - row["low"]], [row["high"] - row["right"]]]
-                colour = "tab:blue" if row["must_change"] else "tab:orange"
-                axis.barh(place, row["right"], xerr=spread, color=colour, error_kw={"linewidth": 0.8})
-                if row["known_right"] is not None:
-                    axis.plot(row["known_right"], place, "o", color="black", markersize=3)
-            axis.set(title=criterion, xlim=(0, 1))
-            axis.title.set_fontsize("small")
-            axis.set_yticks(range(len(states)), states, fontsize="small")
-            axis.grid(alpha=0.3, axis="x")
-        line[0].invert_yaxis()
-        line[0].set(ylabel=f"{model}\n{way}")
+                _bar(axis, place, own.get(state))
+            axis.set(title=WORDS[criterion], xlim=(0, 125))
+            axis.set_xticks([0, 50, 100], ["0", "50", "100 %"])
+            axis.set_yticks(range(len(states)), [title_of(state) for state in states])
+            axis.grid(visible=False, axis="y")
+        axes[-1].set_xlabel("dot: where it knows the premises")
+        axes[0].invert_yaxis()
     save(figure, *paths)
+
+
+def _bar(axis: Any, place: int, row: Row | None) -> None:
+    if row is None:
+        return
+    right, low, high = (100 * row[name] for name in ("right", "low", "high"))
+    spread = [[max(right - low, 0)], [max(high - right, 0)]]
+    colour = NEW if row["must_change"] else KEPT
+    axis.barh(place, right, xerr=spread, color=colour, error_kw={"linewidth": 0.8, "ecolor": INK})
+    known = row["known_right"]
+    axis.text(
+        max(high, 100 * (known or 0)) + 4, place, f"{right:.0f}", va="center", fontsize="x-small", color=INK
+    )
+    if known is not None:
+        axis.plot(100 * known, place, "o", color=INK, markersize=3)
+
+
+def _message(model: str, way: str, rows: Sequence[Row]) -> str:
+    """The state that is best at what must change, and what it leaves of what must stay."""
+
+    def share(state: str, must_change: bool) -> float | None:
+        own = [row for row in rows if row["method"] == state and row["must_change"] == must_change]
+        probes = sum(row["probes"] for row in own)
+        return 100 * sum(row["right"] * row["probes"] for row in own) / probes if probes else None
+
+    states = [state for state in dict.fromkeys(row["method"] for row in rows) if state not in UNEDITED]
+    followed = {state: found for state in states if (found := share(state, True)) is not None}
+    if not followed:
+        return f"{model}, {way}: right, by what is asked"
+    best = max(followed, key=lambda state: followed[state])
+    said = f"{model}, {way}: {title_of(best)} has {followed[best]:.0f} % right of what must change (green)"
+    kept, before = share(best, False), share("none", False)
+    if kept is not None:
+        said += f" and {kept:.0f} % of what must stay (blue"
+        said += ")" if before is None else f"; {before:.0f} % without an edit)"
+    return said

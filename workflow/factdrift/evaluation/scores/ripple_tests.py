@@ -1,7 +1,5 @@
 """Probes judged as RippleEdits judges them: a name of each answer in the text, tests of several queries."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores of what follows from updates: by model, state, way and criterion (docs/ripples.md)."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

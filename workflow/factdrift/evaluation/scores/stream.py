@@ -4,8 +4,6 @@ They are those of `metrics.py`, in SQL from log-probabilities, with the same rul
 finite; S of a superseded fact, which should be low, is then 1. No model runs here.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.core.tables import database, sql, write_parquet, write_query
-from factdrift.evaluation.questions.intervals import PLAN, plan_table
+from factdrift.evaluation.plan import PLAN, plan_table
 from factdrift.evaluation.scores.metrics import BLEEDOVER, Runs, leave_out, read_runs, typed
 from factdrift.evaluation.scores.written import WRITTEN, written_table
 from factdrift.evaluation.tables import STATES

@@ -1,9 +1,10 @@
-"""Prints the scores of a stream by interval, in the way of the WikiFactDiff paper's Table 6."""
+"""Prints and draws the scores of a stream by interval, in the way of the WikiFactDiff paper's Table 6."""
 
 from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +12,19 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from factdrift.core.figures import name_ends, parts, save
+from factdrift.core.files import write_text
 from factdrift.core.owned import atomic_path
 from factdrift.core.screen import grid
 from factdrift.core.tables import records
 from factdrift.evaluation.ability.record import read_ability
-from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.methods.skipped import Skipped
+from factdrift.evaluation.methods.record import Skipped, style_of, title_of
 from factdrift.evaluation.scores.intervals import Interval, interval
 from factdrift.evaluation.scores.table import left_out_line, skipped_lines
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import percent, written_lines
 from factdrift.models.alignment import NOT_FINITE
-from factdrift.models.bundled.known import recall_lines
+from factdrift.models.bundled.taught import recall_lines
 
 COLUMNS = {
     "efficacy_d": ("Efficacy D", "current", "d"),
@@ -133,7 +135,7 @@ class Stream:
         return "/".join(f"{kinds.count(kind):,}" for kind in PROBES)
 
     def not_finite(self, model: str, method: str, number: int) -> int:
-        """Of these, those with a probe for which the output is not finite."""
+        """Rows with a probe for which the output is not finite."""
         return sum(bool(row[NOT_FINITE]) for row in self.scores.get((model, method, number), []))
 
     def surprise(self, model: str, method: str, number: int) -> float | None:
@@ -152,8 +154,7 @@ class Stream:
 def write_report(stream: Stream, text: Path, table: Path) -> list[str]:
     """Writes the table as text and as comma-separated values; returns the lines of the text."""
     said = [*lines(stream), *stream.below]
-    with atomic_path(text) as path:
-        path.write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
+    write_text("".join(f"{line}\n" for line in said), text)
     with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         bounds = [name for column in COLUMNS for name in (column, f"{column}_ci95", f"{column}_n")]
@@ -162,7 +163,7 @@ def write_report(stream: Stream, text: Path, table: Path) -> list[str]:
         for model, method in stream.groups:
             for number, dates in stream.dates.items():
                 found = [stream.value(model, method, number, name) for name in COLUMNS]
-                numbers = [cell for one in found for cell in _cells(one)]
+                numbers = [cell for one in found for cell in ((*one.cells(), one.n) if one else [""] * 3)]
                 made = stream.made.get((model, method, number), {})
                 surprise = stream.surprise(model, method, number)
                 seconds = stream.seconds.get((model, method, number))
@@ -255,11 +256,81 @@ def _line(stream: Stream, model: str, method: str, number: int) -> list[str]:
     ]
 
 
-def _cells(found: Interval | None) -> tuple[str, str, str]:
-    if found is None:
-        return "", "", ""
-    return f"{found.mean:.6g}", "" if found.half != found.half else f"{found.half:.6g}", str(found.n)
-
-
 def _given(value: Any) -> str:
     return "" if value is None else str(value)
+
+
+PANELS = {
+    "efficacy_s": "new facts said (S, high is good)",
+    "generalization_s": "in other words, too (S, high is good)",
+    "retention_s": "earlier new facts kept (S, high is good)",
+    "staleness_s": "facts since replaced (S, low is good)",
+    "bleedover_nearest": "nearest facts lost (points, low is good)",
+    "perplexity": "perplexity of a text (low is good)",
+}
+"""Column of the table -> title of its panel."""
+
+_SIZE = (3.9, 2.8)
+
+
+def draw(stream: Stream, paths: Sequence[Path]) -> None:
+    """A part for each model with a panel for each column: each method by the date of the interval's end."""
+    models = list(dict.fromkeys(model for model, _ in stream.groups)) or [""]
+    messages = [_message(stream, model) for model in models]
+    figure, found = parts(messages, [len(PANELS)] * len(models), 3, _SIZE, sharex=True)
+    places, ends = range(len(stream.dates)), [new for _, new in stream.dates.values()]
+    for axes, model in zip(found, models, strict=True):
+        for axis, column in zip(axes, PANELS, strict=True):
+            axis.set(title=PANELS[column], xlim=(-0.2, max(len(places) - 0.8, 0.2)))
+            axis.set_xticks(places, ends, rotation=45, ha="right", fontsize="x-small")
+            if column == "perplexity":
+                axis.set_yscale("log")
+            else:
+                axis.set_ylim(-3, 103)
+            last = [
+                _curve(axis, stream, model, method, column) for one, method in stream.groups if one == model
+            ]
+            name_ends(axis, [end for end in last if end is not None], _SIZE[1])
+    save(figure, *paths)
+
+
+def _curve(axis: Any, stream: Stream, model: str, method: str, column: str) -> tuple[str, float, str] | None:
+    """Draws one method in one panel; returns its name, its last value and its colour.
+
+    Intervals without a value are left out.
+    """
+    points = []
+    for place, number in enumerate(stream.dates):
+        if column == "perplexity":
+            value = stream.surprise(model, method, number)
+            if value is not None and math.isfinite(value):
+                points.append((place, value, 0.0))
+        elif (found := stream.value(model, method, number, column)) is not None:
+            points.append((place, found.mean, 0.0 if math.isnan(found.half) else found.half))
+    if not points:
+        return None
+    style = style_of(method)
+    x, y = ([point[part] for point in points] for part in range(2))
+    axis.plot(x, y, marker="o", markersize=3, **style)
+    below, above = ([mean + sign * half for _, mean, half in points] for sign in (-1, 1))
+    axis.fill_between(x, below, above, alpha=0.1, color=style["color"], linewidth=0)
+    return stream.title(model, method), y[-1], style["color"]
+
+
+def _message(stream: Stream, model: str) -> str:
+    """What is left of earlier facts after the last interval, at best and at worst."""
+    last = max(stream.dates, default=0)
+    kept = {
+        method: found.mean
+        for one, method in stream.groups
+        if one == model
+        and method != "none"
+        and (found := stream.value(model, method, last, "retention_s")) is not None
+    }
+    if len(kept) < 2:
+        return f"{model}: edits as the world changed"
+    best, worst = max(kept, key=lambda method: kept[method]), min(kept, key=lambda method: kept[method])
+    return (
+        f"{model}: after the last interval {title_of(best)} keeps {kept[best]:.0f} % of the earlier new "
+        f"facts, {title_of(worst)} {kept[worst]:.0f} % (by S)"
+    )

@@ -1,10 +1,7 @@
 """Prints what was written, then the WikiFactDiff paper's Table 6, or its Table 7 of facts known before."""
 
-from __future__ import annotations
-
 import csv
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,17 +9,17 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
+from factdrift.core.files import write_text
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import records
-from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.methods.skipped import Skipped
+from factdrift.evaluation.methods.record import Skipped, title_of
 from factdrift.evaluation.scores.general import measured_lines, measured_values
 from factdrift.evaluation.scores.intervals import Interval, interval
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import written_lines
 from factdrift.models.alignment import NOT_FINITE
-from factdrift.models.bundled.known import recall_lines
+from factdrift.models.bundled.taught import recall_lines
 from factdrift.verdict.judge import VERDICTS
 
 COLUMNS = {
@@ -136,7 +133,7 @@ def read_skipped(costs: Path) -> list[Skipped]:
 
 
 def skipped_among(entries: Iterable[Mapping[str, Any]]) -> list[Skipped]:
-    """Those of the descriptions of runs that say why a method was skipped."""
+    """The skipped methods with their reasons, from the descriptions of runs."""
     return [Skipped(*(each[key] for key in Skipped._fields)) for each in entries if "skipped" in each]
 
 
@@ -249,8 +246,7 @@ def write_table(
 ) -> None:
     """Writes the table as text, with the lines `below` it, and the same numbers as comma-separated values."""
     said = [*lines(groups, title, skipped), *below]
-    with atomic_path(text) as path:
-        path.write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
+    write_text("".join(f"{line}\n" for line in said), text)
     columns = [*COLUMNS, *ACCURACIES]
     with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -259,16 +255,14 @@ def write_table(
         writer.writerow([*counted, *WRITTEN_COLUMNS, *bounds, *_LAST])
         for group in groups:
             found = [group.value(column) for column in columns]
-            numbers = [
-                number for one in found for number in (*(_number(one, place) for place in (0, 1)), _n(one))
-            ]
+            numbers = [cell for one in found for cell in ((*one.cells(), one.n) if one else ("", "", 0))]
             seconds = group.seconds()
             end: list[Any] = ["" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")]
             named = [group.model, group.kind, group.method, len(group.rows), group.failed, group.not_finite]
             general = measured_values(group.lasting)
             perplexity = general.pop("Perplexity", None)
             tasks = json.dumps({name: each.mean for name, each in general.items()}) if general else ""
-            end += [_number(perplexity, 0), _number(perplexity, 1), tasks]
+            end += [*(perplexity.cells() if perplexity else ("", "")), tasks]
             writer.writerow([*named, *_said(group), *numbers, *end, group.cost.get("source", ""), ""])
         for each in skipped:
             lacking = len(WRITTEN_COLUMNS) + len(bounds) + len(_LAST) - 1
@@ -302,14 +296,6 @@ _LAST = (
     *("source", "skipped"),
 )
 """The last columns of the table as comma-separated values."""
-
-
-def _number(found: Interval | None, place: int) -> str:
-    return "" if found is None or math.isnan(found[place]) else f"{found[place]:.6g}"
-
-
-def _n(found: Interval | None) -> int:
-    return 0 if found is None else found.n
 
 
 def unaligned_lines(answers: Sequence[Path], made: Sequence[Path]) -> Iterator[str]:

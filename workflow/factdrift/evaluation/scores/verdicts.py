@@ -1,7 +1,5 @@
 """Shares of what was written: by verdict, against the unedited model, and beside the likelihood's numbers."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict
@@ -17,6 +15,7 @@ _Z = 1.96
 _KEY = ("model", "benchmark", "method", "asked")
 _COMPARED = ("kept", "lost", "gained")
 _BESIDE = ("exact", "s")
+_MATCHES = ("matches", "contains")
 
 WRITTEN_SCORES = pa.schema(
     [
@@ -25,7 +24,7 @@ WRITTEN_SCORES = pa.schema(
         ("stays", pa.bool_()),
         *((name, pa.int32()) for name in ("answers", "unanswered", "subjects", *VERDICTS)),
         *((f"{verdict}_{end}", pa.float64()) for verdict in VERDICTS for end in ("low", "high")),
-        ("matches", pa.int32()),
+        *((name, pa.int32()) for name in _MATCHES),
         *((name, pa.int32()) for name in ("compared", *_COMPARED)),
         *((f"kept_{end}", pa.float64()) for end in ("low", "high")),
         *((f"{name}_answers", pa.int32()) for name in _BESIDE),
@@ -35,7 +34,7 @@ WRITTEN_SCORES = pa.schema(
 """One row for each model, benchmark, state and kind of question (`asked_of`).
 
 `*_low`, `*_high`: 95 % Wilson intervals, clustered by subject. `matches`: answers whose whole text
-is an accepted one. `compared`: answers about what must stay that
+is an accepted one; `contains`: in which one is anywhere. `compared`: answers about what must stay that
 the unedited model gave, too. Of the answers with such a number (`*_answers`): `exact`, `s`, what the
 likelihood has right; `*_written`, what was written right; `*_disagrees`, how often the two differ.
 """
@@ -83,7 +82,7 @@ def _scored(rows: Sequence[Row]) -> dict[str, Any]:
     for verdict in VERDICTS:
         bounds = _interval(given, [row["verdict"] == verdict for row in given])
         found |= {verdict: verdicts[verdict], f"{verdict}_low": bounds[0], f"{verdict}_high": bounds[1]}
-    found["matches"] = sum(bool(row["matches"]) for row in given)
+    found |= {name: sum(bool(row[name]) for row in given) for name in _MATCHES}
     if rows[0]["stays"]:
         both = [row for row in given if row["before"] is not None]
         counts = Counter((row["before"], row["correct"]) for row in both)

@@ -1,7 +1,5 @@
 """What was written, answer by answer: its verdict beside what the likelihood says of the same question."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,13 +18,13 @@ WRITTEN = pa.schema(
         *((name, pa.string()) for name in ("model", "benchmark", "method")),
         ("interval", pa.int32()),
         *((name, pa.string()) for name in ("kind", "role", "question", "edit", "verdict", "reason")),
-        *((name, pa.bool_()) for name in ("correct", "matches", "stays", "before", "exact", "s")),
+        *((name, pa.bool_()) for name in ("correct", "matches", "contains", "stays", "before", "exact", "s")),
     ]
 )
 """One row for each question that was put in writing and has a right answer.
 
 `stays`: whether no edit may change the answer; `before`: whether the unedited model writes a right one.
-`matches`: whether the whole text is an accepted answer.
+`matches`: whether the whole text is an accepted answer; `contains`: whether one is anywhere in it.
 `exact`: whether the likelihood is right about the question; `s`: whether it prefers the new object to the
 obsolete one.
 """
@@ -114,7 +112,7 @@ _WRITTEN = f"""
     WITH said AS (
         SELECT model, benchmark, method, interval, coalesce(kind, '') AS kind, coalesce(role, '') AS role,
             question, coalesce(edit, '') AS edit, verdict, reason, verdict = 'correct' AS correct,
-            exact[1] AS matches,
+            exact[1] AS matches, exact[2] AS contains,
             coalesce(role, '') IN {STAYS!r} OR benchmark = 'klob'
                 OR (benchmark = 'tempripple' AND substr(role, 1, 1) IN ('2', '4')) AS stays
         FROM placed ANTI JOIN left_out USING (question)
@@ -131,7 +129,7 @@ _WRITTEN = f"""
     )
     SELECT said.model, said.benchmark, said.method, said.interval, nullif(said.kind, '') AS kind,
         nullif(said.role, '') AS role, said.question, nullif(said.edit, '') AS edit, said.verdict,
-        said.reason, said.correct, said.matches, said.stays, before.before,
+        said.reason, said.correct, said.matches, said.contains, said.stays, before.before,
         own.exact, CASE WHEN own.logprob IS NULL OR other.logprob IS NULL THEN NULL
             ELSE own.logprob > other.logprob END AS s
     FROM said JOIN ordered USING (model, method)

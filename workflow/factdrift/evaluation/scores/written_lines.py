@@ -1,7 +1,5 @@
 """The tables of what was written, as text: they come before those of the papers' own metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +13,10 @@ UNCLEAR = 0.02
 TITLE = "What was written, in % of n answers; in brackets: 95 % Wilson interval, clustered by subject."
 STAY = "What must stay: kept, lost and gained are right before and after, before only, after only, in %."
 FORCED = "What the tables would say with teacher forcing, in %: Exact, S, and what was written."
-MATCH = "Match: the whole text is an accepted answer (exact match of lm-evaluation-harness)."
+MATCH = (
+    "Match: the whole text is an accepted answer (exact match of lm-evaluation-harness).",
+    "Contains: an accepted answer is anywhere in it (EasyEdit's `verify_answer`).",
+)
 
 _VERDICTS = ("stale", "both", "refused", "wrong", "denied", "empty", "unclear")
 _COMPARED = ("kept", "lost", "gained")
@@ -50,11 +51,11 @@ def written_lines(rows: Iterable[Row], titles: Mapping[str, str] = {}) -> Iterat
             yield ""
     if any(row["exact_answers"] for row in scores):
         yield FORCED
-        yield MATCH
+        yield from MATCH
         yield "Disagree: how often what was written and Exact (or S) are not both right or both wrong."
         for asked, mine in _by_kind([*change, *stay]):
             if any(row["exact_answers"] for row in mine):
-                header = [asked, "n", "Exact", "S", "Match", "Written", "Disagree", "with S"]
+                header = [asked, "n", "Exact", "S", "Match", "Contains", "Written", "Disagree", "with S"]
                 yield from grid(header, [[names[id(row)], *_forced_cells(row)] for row in mine])
                 yield ""
     yield from _notes(scores, names)
@@ -66,7 +67,7 @@ def _by_kind(scores: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _names(scores: Sequence[Row], titles: Mapping[str, str]) -> dict[int, str]:
-    """Row (by its identity) -> the state, with whatever else tells it from other rows."""
+    """Row (by its identity) -> the state, with what else distinguishes it from other rows."""
     several = [name for name in ("model", "benchmark") if len({row[name] for row in scores}) > 1]
     found = {}
     for row in scores:
@@ -95,11 +96,11 @@ def _stay_cells(row: Row) -> list[str]:
 
 def _forced_cells(row: Row) -> list[str]:
     if not row["exact_answers"]:
-        return ["0", *["-"] * 6]
+        return ["0", *["-"] * 7]
     s = [percent(row[name]) if row["s_answers"] else "-" for name in ("s", "s_disagrees")]
     exact, written, disagrees = (percent(row[f"exact{end}"]) for end in ("", "_written", "_disagrees"))
-    match = percent(row["matches"] / row["answers"])
-    return [f"{row['exact_answers']:,}", exact, s[0], match, written, disagrees, s[1]]
+    match, contains = (percent(row[name] / row["answers"]) for name in ("matches", "contains"))
+    return [f"{row['exact_answers']:,}", exact, s[0], match, contains, written, disagrees, s[1]]
 
 
 def _right(row: Row) -> str:

@@ -1,7 +1,5 @@
 """Makes edits independently, sequentially, or in one batch change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -42,8 +40,8 @@ def edited(
 
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
-    for all facts together, by methods that can. Those that change no weight have one index or codebook for
-    all facts in both, and those that make all edits anew one change. `stream`: as `sequential`, after earlier
+    for all facts together, by methods that can. In both, methods that change no weight have one index
+    or codebook, and methods that make all edits anew one change. `stream`: as `sequential`, after earlier
     calls, whose `deltas` and `memory` are `artefacts.before` and `artefacts.memory`; returns all that is then
     in place. Raises CannotEdit if the method does not support the regime, and InputError if it changes a
     block that the model does not have.

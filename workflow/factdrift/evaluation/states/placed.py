@@ -1,7 +1,5 @@
 """A model with what it has been told, as questions are put to it. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Methods of the user's own that change a model in place or wrap it, one edit at a time. Imports torch."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import sys

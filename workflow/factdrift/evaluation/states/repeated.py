@@ -1,7 +1,5 @@
 """Notices that a user's own method keeps something from one edit to the next. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any

@@ -1,7 +1,5 @@
 """What a method has in place after the intervals so far, and how that is kept on disk. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace

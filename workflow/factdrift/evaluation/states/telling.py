@@ -1,7 +1,5 @@
 """What a model is told, and how. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field

@@ -5,6 +5,7 @@ torch.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -109,7 +110,8 @@ def attempt(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, arou
         if placed.made.failed:
             raise InputError(f"{hyper.method}: the edit failed: {placed.made.failed[0]}")
         after = _Seen(_View(placed.loaded, placed.made), edit.prompt, parts)
-    yield f"{title_of(hyper.method)} on {loaded.name}, {seconds:.2f} s"
+    print(f"the edit took {seconds:.2f} s", file=sys.stderr)
+    yield f"{title_of(hyper.method)} on {loaded.name}"
     yield ""
     yield f"{edit.prompt} ..."
     yield f"  {'before':<38}after"

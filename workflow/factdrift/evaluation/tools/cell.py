@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
@@ -21,7 +20,6 @@ from factdrift.core.screen import grid
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, title_of
-from factdrift.evaluation.plan import grouped, unedited
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.evaluation.questions.record import read, record_of
 from factdrift.evaluation.questions.updates import Choice, draw, write_edits
@@ -110,18 +108,15 @@ def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
 
 def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path) -> dict[str, Row]:
     """Question -> its answer in a state."""
-    settings = msgspec.structs.replace(job.settings, answer_scoring=(job.way,))
-    session = Session(model, settings)
     if state in UNEDITED:
-        hyper = Hyper(state, model.name, "", {})
-        prepared = Prepared(hyper)
-        steps = unedited(benchmark, settings.batch)
+        prepared = Prepared(Hyper(state, model.name, "", {}))
     else:
         hyper = job.hyper_of(model, state)
         prepared = Prepared(hyper, find_artefacts(job, hyper, model))
-        steps = grouped(benchmark, settings.edits, settings.regime == "independent", job.seed)
+    telling = Telling(prepared, job.settings.regime)
+    run = Run.of(Session(model, job.settings), benchmark, [telling], job.seed)
     files = Files.under(folder, state if state in UNEDITED else "edited")
-    evaluate(Run(session, benchmark, steps, [Telling(prepared, settings.regime)], [job.way]), files)
+    evaluate(dataclasses.replace(run, ways=[job.way]), files)
     return {row["question"]: row for row in pq.read_table(files.answers).to_pylist()}
 
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import duckdb
 
 from factdrift.core.errors import InputError
-from factdrift.core.figures import save, subplots
+from factdrift.core.figures import KEPT, SOFT, save, subplots
+from factdrift.core.files import write_text
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql
@@ -170,8 +171,8 @@ def _differences(
 def _half(changes: Sequence[float], states: Sequence[str], shares: bool) -> float:
     """Half the 95 % interval of a mean of paired differences, by Student's t; NaN for a single one.
 
-    Those of one edited model are one cluster. Where no share changed at all, the sample has no spread, and
-    the width is that of a Wilson interval of none among as many.
+    Differences of one edited model are one cluster. Where no share changed at all, the sample has no
+    spread, and the width is that of a Wilson interval of none among as many.
     """
     from scipy import stats
 
@@ -242,8 +243,7 @@ def write(found: Sequence[Difference], folder: Path) -> list[Path]:
     names = ("compare.txt", "compare.csv", "compare.svg", "compare.pdf")
     claim(folder, names)
     text, table, *figures = (folder / name for name in names)
-    with atomic_path(text) as path:
-        path.write_text("\n".join(lines(found)) + "\n", encoding="utf-8")
+    write_text("\n".join(lines(found)), text)
     with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Difference._fields)
@@ -277,10 +277,10 @@ def draw(found: Sequence[Difference], paths: Sequence[Path]) -> None:
 
 
 def _panel(axis: Any, rows: Sequence[Difference], rivals: Sequence[str]) -> None:
-    axis.axvline(0, color="0.35", linewidth=1)
+    axis.axvline(0, color=SOFT, linewidth=1)
     for each in rows:
         place = len(rivals) - rivals.index(each.rival)
-        colour = "#1f4f8f" if each.clear else "0.55"
+        colour = KEPT if each.clear else SOFT
         if not math.isnan(each.low):
             axis.plot([each.low, each.high], [place, place], color=colour, linewidth=2)
         axis.plot([each.difference], [place], "o", color=colour)

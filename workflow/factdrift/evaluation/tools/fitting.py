@@ -5,8 +5,6 @@ through the blocks needs is what `models/scoring.py`, `methods/contexts.py` and 
 Imports torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +13,8 @@ import torch
 from transformers import AutoConfig
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_yaml
 from factdrift.core.paths import SHAPES
-from factdrift.core.yaml_files import read_yaml
 from factdrift.evaluation.methods.contexts import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices
@@ -130,7 +128,9 @@ def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
             net = HyperNet(edited_matrices(loaded, hyper["blocks"]), hyper["rank"], 0.0)
         kept += sum(one.numel() * one.element_size() for one in net.state_dict().values())
     if "prefixes" in hyper:
-        rows = 2 + sum(kind["number"] for kind in hyper["prefixes"])
+        # Of WISE's texts the first ones come before a prompt; one of the others is run, too.
+        drawn = sum(kind["number"] for kind in hyper["prefixes"])
+        rows = 2 + hyper.get("contexts", drawn)
         run = edit_bytes(loaded, rows, WIDTH, LENGTH, TARGETS)
     else:
         values = LENGTH * VALUES_PER_TOKEN * spec.layers * spec.hidden * loaded.dtype.itemsize
@@ -168,7 +168,7 @@ def row_of(loaded: Loaded, title: str, source: str = "") -> Row:
 
 
 def smallest(need: int | None) -> str:
-    """The smallest of GPUS that has so many bytes; `no` for None."""
+    """The smallest of GPUS with at least this many bytes; `no` for None."""
     if need is None:
         return "no"
     fitting = (size for size in GPUS if need <= usable(size))

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,13 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
+from factdrift.core.paths import SHIPPED_MODELS
 from factdrift.evaluation.methods.artefacts.prefixes import write_prefixes
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts
 from factdrift.evaluation.methods.plan import needs
 from factdrift.models.loaded import Loaded
-from factdrift.models.names import folder_of
+from factdrift.models.names import BUNDLED, folder_of
 from factdrift.models.running import Computing
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 def find_artefacts(job: TriesMethod, hyper: Hyper, model: Loaded) -> Artefacts:
     """What a method needs besides the model.
 
-    Files that the job does not name are the newest ones that the workflow has computed for the model.
-    Prefixes that there are none of are drawn, with the seed of `edit prefixes`. Raises InputError that says
-    what else is missing and how to make it.
+    Files that the job does not name are the newest ones that the workflow has computed for the model, or
+    those that ship with a bundled one. Prefixes that there are none of are drawn, with the seed of `edit
+    prefixes`. Raises InputError that says what else is missing and how to make it.
     """
     with tempfile.TemporaryDirectory(prefix="factdrift-") as folder:
         files: dict[str, Any] = dict(_files(job, hyper, model))
@@ -51,12 +52,22 @@ def _files(job: TriesMethod, hyper: Hyper, model: Loaded) -> Iterator[tuple[str,
         folders = [each for each in job.results.glob(pattern) if all((each / one).is_file() for one in files)]
         if folders:
             yield option, max(folders, key=lambda each: (each / files[0]).stat().st_mtime) / name
+        elif option == "moments" and _ships(model, files):
+            yield option, SHIPPED_MODELS / model.name / name
         elif option != "prefixes":
             raise InputError(
                 f"{hyper.method} on {model.name} needs {', '.join(files)}, which is not under "
                 f"{job.results}/{pattern}; make it with `{_making(job, hyper, model)}`, and name it "
                 f"with --{option}"
             )
+
+
+def _ships(model: Loaded, files: Iterable[str]) -> bool:
+    """Whether the second moments of these very weights are among those that ship."""
+    from factdrift.models.moments import read_file
+
+    paths = [SHIPPED_MODELS / model.name / each for each in files] if model.name in BUNDLED else []
+    return bool(paths) and all(path.is_file() and read_file(path).model == model.digest for path in paths)
 
 
 def _making(job: TriesMethod, hyper: Hyper, model: Loaded) -> str:

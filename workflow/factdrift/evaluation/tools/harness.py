@@ -1,13 +1,11 @@
 """Task files for EleutherAI's lm-evaluation-harness (package `lm_eval`), docs/answering.md: the questions of
-TempRIPPLE and the clozes of `answer cloze-table`, with the same prompts, options and blanks; and what models
-write after them.
+TempRIPPLE, the clozes of `answer cloze-table` and the chains of `cutoff`, with the same prompts, options and
+blanks; and what models write after them.
 
 A folder of tasks is complete in itself and can be moved: a YAML file and a Parquet table for each task, and
 the functions for all of them. What is written is judged by factdrift, which has to be installed where such
 tasks run.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -156,6 +154,27 @@ def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
         yield Task(name, benchmark, pa.Table.from_pylist(docs, schema=CLOZES), _CONTINUED)
 
 
+def chain_tasks(chains: Iterable[Row]) -> Iterator[Task]:
+    """One task, `cutoff`, of rows of CHAINS: the holders of each chain after each of its wordings, without
+    dates of death. Of the present, which it asks for, the newest holder is right."""
+    docs = [
+        {
+            "id": f"{row['chain']} {number}",
+            "prompt": prompt,
+            "choices": [holder["label"] for holder in row["holders"]],
+            "answer": next(
+                place
+                for place, holder in enumerate(row["holders"])
+                if any(each["last"] is None for each in holder["tenures"])
+            ),
+        }
+        for row in chains
+        if row["died"] is None
+        for number, prompt in enumerate(row["prompts"], start=1)
+    ]
+    yield Task("cutoff", "cutoff", pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
+
+
 def written_tasks(written: Iterable[Written], tokens: int) -> Iterator[Task]:
     """Two tasks for each table of questions that are answered in writing: a text that a model goes on with up
     to the end of its line (`written`), and a turn of a user that it answers (`chat`).
@@ -210,7 +229,7 @@ def _check(tasks: Sequence[Task]) -> None:
     if twice:
         raise InputError(f"two tasks are called {twice[0]}; give the tables different names")
     if not tasks:
-        raise InputError("no task to write; give --questions or --edits")
+        raise InputError("no task to write; give --questions, --edits or --chains")
 
 
 def _yaml(task: Task) -> str:

@@ -4,8 +4,6 @@ Questions are a user's turn, answered in writing and judged by factdrift, which 
 run.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

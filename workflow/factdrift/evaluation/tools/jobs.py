@@ -204,7 +204,7 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
 
 
 class Families(Job, command="edit families"):
-    """Print which methods edit which model families, tried on tiny models; docs/models.md."""
+    """Print which methods edit which model families; docs/models.md."""
 
     def run(self) -> str:
         import torch
@@ -288,15 +288,28 @@ class _Exported(Job):
 class LmEval(_Exported, command="answer lm-eval", beside="questions"):
     """Write tasks for EleutherAI's lm-evaluation-harness."""
 
+    chains: Annotated[
+        Path | None, "of `answer chains`: who holds (task `cutoff`)", Flag("PARQUET", by_hand=True)
+    ] = None
+
     def run(self) -> str | None:
+        from factdrift.evaluation.questions.cutoff import read_chains
         from factdrift.evaluation.scores.clozes import cloze_tests
-        from factdrift.evaluation.tools.harness import cloze_tasks, question_tasks, write_tasks, written_tasks
+        from factdrift.evaluation.tools.harness import (
+            chain_tasks,
+            cloze_tasks,
+            question_tasks,
+            write_tasks,
+            written_tasks,
+        )
 
         tasks: list[Task] = []
         for name, path in self.named().items():
             tasks += question_tasks(name, path, self.prompt)
         if self.edits is not None:
             tasks += cloze_tasks(row for _, row in cloze_tests([], self.edits))
+        if self.chains is not None:
+            tasks += chain_tasks(read_chains(self.chains))
         found = write_tasks([*tasks, *written_tasks(self.written(), self.tokens)], self.output)
         return "\n".join(f"{task.name}: {len(task.table):,}" for task in found) or None
 
@@ -325,6 +338,20 @@ class Taught(Job, command="answer taught"):
 
         facts = write_taught(self.facts, self.related, self.wikifactdiff, self.old, self.output)
         return f"{self.output}: {facts:,} facts"
+
+
+class TaughtRipples(Job, command="answer taught-ripples"):
+    """Write the facts that ripples take for granted, for a bundled model to learn."""
+
+    ripples: Annotated[Path, "probes with their conditions", Flag("PARQUET")]
+    old: Annotated[datetime.date, "T_old", Flag("DAY")]
+    limit: Annotated[int, "of each criterion so many"]
+    output: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.questions.taught_ripples import write_taught
+
+        return f"{self.output}: {write_taught(self.ripples, self.old, self.limit, self.output):,} facts"
 
 
 class Compare(Job, command="compare"):

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import atomic_path, scratch
+from factdrift.core.files import write_text
+from factdrift.core.owned import scratch
 from factdrift.evaluation.methods.artefacts.prefixes import draw_prefixes
 from factdrift.evaluation.methods.hyperparameters import (
     Hyper,
@@ -152,9 +153,8 @@ def write(job: Tune, model: str, best: Trial, trials: int, updates: int) -> Sequ
         other["template"] = job.template
     if other:
         config = {"edit": other, **config}
-    with atomic_path(job.output) as path:
-        text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
-        path.write_text(f"# {model}: {about}\n# {scores}\n{text}", encoding="utf-8")
+    text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+    write_text(f"# {model}: {about}\n# {scores}\n{text}", job.output)
     shown = yaml.safe_dump(
         [{"names": [model], "source": about, **values}],
         sort_keys=False,

@@ -4,8 +4,6 @@ First every candidate for the (last) edited block is tried with the values to be
 block, each further hyper-parameter in turn. Imports torch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 A document has what a model reads, a text to be gone on with or a user's turn, and what the verdict needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple

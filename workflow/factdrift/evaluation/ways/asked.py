@@ -1,11 +1,11 @@
 """Questions as one state puts them, and the rows of their answers. Imports torch."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from factdrift.evaluation.questions.question import Question, Way
 from factdrift.models.alignment import NOT_FINITE
+from factdrift.verdict import judge
+from factdrift.verdict.matching import contains, exact_match
 
 Row = dict[str, Any]
 
@@ -29,3 +29,29 @@ def judged(asked: Asked, way: Way, **answer: Any) -> Row:
     if asked.question.answer is not None and row.get("reason") in (None, NOT_FINITE):
         row["correct"] = row.get("parsed") == asked.question.answer
     return row
+
+
+def verdict(question: Question, output: str, prompt: str) -> Row:
+    """Verdict, the rule that decided, the candidates that are named, matches of others, whether it is right.
+
+    Nothing if the question has no accepted answer. `prompt`: what was asked, which a model may repeat.
+    """
+    if not question.accepted:
+        return {}
+    found = judge.judged(
+        judge.Case(
+            output,
+            question.accepted,
+            question.stale,
+            question.others,
+            question=prompt,
+            several=question.several,
+        )
+    )
+    return {
+        "verdict": found.verdict,
+        "named": list(found.named),
+        "rule": found.reason,
+        "exact": [match(output, question.accepted) for match in (exact_match, contains)],
+        "correct": found.verdict == "correct",
+    }

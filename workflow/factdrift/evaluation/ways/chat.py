@@ -1,7 +1,5 @@
 """Asks a chat model: requests for letters and for objects in writing, and its answers to them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +21,7 @@ from factdrift.evaluation.questions.clozes import OWN
 from factdrift.evaluation.questions.prompts import filled, parsed
 from factdrift.evaluation.questions.question import Benchmark, Question, Way
 from factdrift.evaluation.tables import ANSWERS, run_id
-from factdrift.evaluation.ways.asked import Asked, Row, judged
-from factdrift.evaluation.ways.verdict import verdict
+from factdrift.evaluation.ways.asked import Asked, Row, judged, verdict
 
 SHAPING = ("model", "temperature", "answer_tokens", "limit_param", "extra")
 """Settings of the chat model on which its answers depend."""

@@ -1,7 +1,5 @@
 """Asks a loaded model who holds: log-likelihoods of the holders of each chain. Imports torch."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

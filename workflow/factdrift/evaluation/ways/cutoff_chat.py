@@ -1,7 +1,5 @@
 """Asks a chat model who holds: letters before the holders of each chain, in two orders, or in writing."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator, Sequence

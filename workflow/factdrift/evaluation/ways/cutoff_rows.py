@@ -1,7 +1,5 @@
 """Rows of answers about who holds, of every way of asking. No model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

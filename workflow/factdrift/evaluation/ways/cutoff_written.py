@@ -1,7 +1,5 @@
 """Lets a loaded model write who holds: it continues the sentence, or answers a turn. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from factdrift.evaluation.questions.question import Question

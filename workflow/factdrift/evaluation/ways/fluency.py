@@ -1,7 +1,5 @@
 """How varied a text is: the entropy of its n-grams (wikifactdiff.md section 10)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The letter of the option that a model chooses. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from factdrift.evaluation.questions.prompts import filled, parsed

@@ -1,7 +1,5 @@
 """The likelihoods of a question's targets. Imports torch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -1,15 +1,12 @@
 """What a model writes, until it stops by itself. Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from factdrift.evaluation.questions.prompts import filled, shots_before, turn_of
 from factdrift.evaluation.session import SHOWN, Session
-from factdrift.evaluation.ways.asked import Asked, Row, judged
+from factdrift.evaluation.ways.asked import Asked, Row, judged, verdict
 from factdrift.evaluation.ways.fluency import fluency
-from factdrift.evaluation.ways.verdict import verdict
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.deltas import Changes
 from factdrift.models.templated import untemplated

@@ -101,24 +101,24 @@ def evaluate(
         )
     places = {name: place for place, name in enumerate(scores.sentences)}
     rows = {name: _rows(scores, examples, places) for name, examples in subtasks.items()}
-    found = locate(scores, choices.percents, choices.ties, choices.device, choices.scratch)
+    located = locate(scores, choices.percents, choices.ties, choices.device, choices.scratch)
     shared: Sequence[Selection | None] = [None] * len(choices.percents)
     if averaged:
         again = choices.ties != "fractional"
         shared = (
             locate(scores, choices.percents, "fractional", choices.device, choices.scratch)
             if again
-            else found
+            else located
         ).selections
     result = Evaluation([], [])
     for name, examples in subtasks.items():
         usable = rows[name].copy()
-        usable[usable >= 0] = np.where(found.usable[usable[usable >= 0]], usable[usable >= 0], -1)
+        usable[usable >= 0] = np.where(located.usable[usable[usable >= 0]], usable[usable >= 0], -1)
         lost = int((rows[name] >= 0).sum() - (usable >= 0).sum())
         result.measures.append(_row(scores.name, name, "excluded_sentences", value=lost, n=len(usable)))
         if name == "u" or not (rows[name] >= 0).any():
             continue
-        for percent, selection, fair in zip(choices.percents, found.selections, shared, strict=True):
+        for percent, selection, fair in zip(choices.percents, located.selections, shared, strict=True):
             results = Results(examples, selection, usable)
             common = {"k": float(percent), "chosen": selection.chosen}
             common["effective_k"] = 100 * selection.chosen / selection.units
@@ -142,7 +142,7 @@ def evaluate(
                     _per_example(scores.name, examples, population, similar, float(percent))
                 )
             result.measures.extend(_above_permuted(scores.name, examples, dict(compared), common))
-    result.measures.extend(_of_rsd(scores, subtasks, rows, found, choices.pool))
+    result.measures.extend(_of_rsd(scores, subtasks, rows, located, choices.pool))
     return result
 
 
@@ -178,12 +178,12 @@ def _rows(scores: Scores, examples: Examples, places: Mapping[str, int]) -> NDAr
 
 def _averaged(results: Results, scores: Scores, choices: Choices) -> list[tuple[str, Similarity]]:
     """The populations of mean score vectors that are asked for; `results` have fractional ties."""
-    found = []
+    means = []
     if choices.unit == "examples":
-        found.append(("examples", by_examples(results, scores, choices.exclude)))
+        means.append(("examples", by_examples(results, scores, choices.exclude)))
     if choices.sim_all == "paper_approx":
-        found.append(("paper_approx", approximate(results, scores, choices.normalise)))
-    return found
+        means.append(("paper_approx", approximate(results, scores, choices.normalise)))
+    return means
 
 
 def _of_rsim(
@@ -284,16 +284,16 @@ def _of_rsd(
     scores: Scores,
     subtasks: Mapping[str, Examples],
     rows: Mapping[str, NDArray[np.int64]],
-    found: Located,
+    located: Located,
     pool: str,
 ) -> list[dict[str, Any]]:
     def of(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
         chosen = rows.get(name, np.empty(0, np.int64))
         chosen = chosen[chosen >= 0]
-        return np.where(found.usable[chosen], values[chosen], np.nan)
+        return np.where(located.usable[chosen], values[chosen], np.nan)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        variation = np.where(found.mean != 0, found.sd / np.abs(found.mean), np.nan)
+        variation = np.where(located.mean != 0, located.sd / np.abs(located.mean), np.nan)
     measures = []
 
     def add(measure: str, spread: Spread, n: int, subtask: str | None = None) -> None:
@@ -306,7 +306,11 @@ def _of_rsd(
         )
         measures.append(_row(scores.name, subtask, measure, value=spread.value, n=n))
 
-    for measure, values in (("rsd", found.sd), ("rsd_cv", variation), ("rsd_entropy", found.concentration)):
+    for measure, values in (
+        ("rsd", located.sd),
+        ("rsd_cv", variation),
+        ("rsd_entropy", located.concentration),
+    ):
         factual = {name: of(values, name) for name in ("c", "r") if name in subtasks}
         random = of(values, "u")
         number = sum(int((~np.isnan(each)).sum()) for each in factual.values())
@@ -315,25 +319,25 @@ def _of_rsd(
             for name, each in factual.items():
                 add(measure, rsd({name: each}, random, pool), int((~np.isnan(each)).sum()), name)
     if "u" in subtasks:
-        measures.extend(_paired(scores, subtasks, rows, found))
+        measures.extend(_paired(scores, subtasks, rows, located))
     return measures
 
 
 def _paired(
-    scores: Scores, subtasks: Mapping[str, Examples], rows: Mapping[str, NDArray[np.int64]], found: Located
+    scores: Scores, subtasks: Mapping[str, Examples], rows: Mapping[str, NDArray[np.int64]], results: Located
 ) -> list[dict[str, Any]]:
     """Rows of MEASURES: RSD against the sentence whose length was copied, and the sign test's p-value."""
     spread = {
-        sentence: found.sd[row]
+        sentence: results.sd[row]
         for name in ("c", "r")
         if name in subtasks
         for sentence, row in zip(subtasks[name].sentences, rows[name], strict=True)
-        if row >= 0 and found.usable[row]
+        if row >= 0 and results.usable[row]
     }
     random, sources = [], []
     for source, row in zip(subtasks["u"].sources, rows["u"], strict=True):
-        if row >= 0 and found.usable[row]:
-            random.append(found.sd[row])
+        if row >= 0 and results.usable[row]:
+            random.append(results.sd[row])
             sources.append(spread.get(source or "", np.nan))
     compared = paired(np.array(random), np.array(sources))
     return [

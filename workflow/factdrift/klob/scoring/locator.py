@@ -118,12 +118,12 @@ def write_scores(scores: Scores, folder: Path) -> None:
 
 def _metadata(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(_text(path))
+        metadata = json.loads(_text(path))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}: no JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(metadata, dict):
         raise InputError(f"{path}: a JSON object is expected")
-    known: dict[str, Any] = {"sign": "as_given", "revision": ""} | found
+    known: dict[str, Any] = {"sign": "as_given", "revision": ""} | metadata
     for key in (*_TEXTS, "units", "sign"):
         if key not in known:
             raise InputError(f"{path}: the key {key!r} is missing")

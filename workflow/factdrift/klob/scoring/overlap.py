@@ -43,17 +43,17 @@ def total_overlap(
     bounds = np.concatenate([np.flatnonzero(np.diff(labels[order], prepend=-1)), [len(order)]])
     entries = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     small: list[NDArray[np.int64]] = []
-    held = 0
+    kept = 0
     for first, last in itertools.pairwise(bounds):
         size = int(entries[last] - entries[first])
         if size > _ENTRIES or 8 * size >= results.units:
             _count_large(results, rows, order[first:last], among, total)
             continue
-        if held + size > _ENTRIES and small:
+        if kept + size > _ENTRIES and small:
             _count_small(results, rows, np.concatenate(small), labels, among, total)
-            small, held = [], 0
+            small, kept = [], 0
         small.append(order[first:last])
-        held += size
+        kept += size
     if small:
         _count_small(results, rows, np.concatenate(small), labels, among, total)
     return total
@@ -69,8 +69,8 @@ def _count_large(
     """Adds to `total` the overlaps of rows of one label, counted in an array of all units."""
     counts = np.zeros(results.units)
     for part in _parts(results, rows, places[among[places]]):
-        found = results.part(rows[part])
-        counts += np.bincount(found.indices, found.data, results.units)
+        values = results.part(rows[part])
+        counts += np.bincount(values.indices, values.data, results.units)
     for part in _parts(results, rows, places):
         total[part] += results.part(rows[part]) @ counts
 
@@ -84,12 +84,12 @@ def _count_small(
     total: NDArray[np.float64],
 ) -> None:
     """Adds to `total` the overlaps of rows of several labels, by sorting their pairs (label, unit)."""
-    found = results.part(rows[places])
-    at = np.repeat(np.arange(len(places)), np.diff(found.indptr))
-    keys = labels[places[at]] * np.int64(results.units) + found.indices
+    part = results.part(rows[places])
+    at = np.repeat(np.arange(len(places)), np.diff(part.indptr))
+    keys = labels[places[at]] * np.int64(results.units) + part.indices
     _, same = np.unique(keys, return_inverse=True)
-    counts = np.bincount(same, found.data * among[places[at]])
-    total[places] += np.bincount(at, found.data * counts[same], len(places))
+    counts = np.bincount(same, part.data * among[places[at]])
+    total[places] += np.bincount(at, part.data * counts[same], len(places))
 
 
 def pair_overlap(

@@ -8,24 +8,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from factdrift.core.figures import save, subplots
+from factdrift.core.figures import KEPT, OBSOLETE, SOFT, mark, name_ends, parts, save
 from factdrift.core.tables import write_parquet
 from factdrift.klob.scoring.evaluate import ABOVE, EXAMPLES, MEASURES, Evaluation
 
 _TITLES = {"c": "KLoB-c, consistency", "r": "KLoB-r, relevance"}
 
 
-def write(found: Sequence[Evaluation], folder: Path) -> None:
+def write(evaluations: Sequence[Evaluation], folder: Path) -> None:
     """Writes measures.parquet and examples.parquet."""
-    rows = [row for evaluation in found for row in evaluation.measures]
+    rows = [row for evaluation in evaluations for row in evaluation.measures]
     write_parquet(pa.Table.from_pylist(rows, schema=MEASURES), folder / "measures.parquet")
-    tables = [table for evaluation in found for table in evaluation.examples]
+    tables = [table for evaluation in evaluations for table in evaluation.examples]
     write_parquet(pa.concat_tables([EXAMPLES.empty_table(), *tables]), folder / "examples.parquet")
 
 
-def summary(found: Evaluation, k: float) -> str:
+def summary(evaluation: Evaluation, k: float) -> str:
     """The results of one method as text: RSim at k, above the permuted control first, the sweep, RSD."""
-    rows = found.measures
+    rows = evaluation.measures
     lines = [f"{rows[0]['locator']}"]
     for subtask, title in _TITLES.items():
         lines.append(f"  {title}")
@@ -127,47 +127,83 @@ def _value(row: dict[str, Any]) -> str:
     return f"{_number(row['value'])}{interval} (n = {row['n']:,})"
 
 
-def draw(found: Sequence[Evaluation], references: Sequence[Evaluation], path: Path) -> None:
-    """Draws RSim above permuted against k for both subtasks, reference locators dashed, as SVG or PNG."""
-    asked = [row["k"] for each in found for row in each.measures if row["k"] is not None]
-    span = (min(asked, default=1), max(asked, default=1))
-    figure, axes = subplots(1, 2, figsize=(9, 3.6), sharey=True)
-    for axis, (subtask, title) in zip(axes, _TITLES.items(), strict=True):
-        for evaluation in (*found, *references):
-            curve(axis, evaluation, subtask, "--" if evaluation in references else "-", span)
-        axis.set(title=title, xscale="log", xlabel="k, % of the units", ylim=(-0.33, 1.13))
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("RSim above permuted")
-    axes[1].legend(fontsize="small", title="dotted: RSim of permuted", title_fontsize="small")
+Panels = Sequence[Evaluation]
+SIZE = (2.5, 2.1)
+"""Of a panel of one locator, in inches."""
+
+
+def draw(evaluations: Panels, references: Panels, path: Path) -> None:
+    """Draws RSim above permuted against k: a part for each subtask, a panel for each locator."""
+    messages = [message(title, evaluations, subtask) for subtask, title in _TITLES.items()]
+    columns = max(min(4, len(evaluations)), 2)
+    figure, found = parts(messages, [len(evaluations)] * 2, columns, SIZE, sharey=True)
+    for axes, subtask in zip(found, _TITLES, strict=True):
+        panels(axes, evaluations, references, subtask)
     save(figure, path)
 
 
-def curve(axis: Any, found: Evaluation, subtask: str, line: str, span: tuple[float, float]) -> None:
-    """One locator in one panel: RSim above permuted with its interval, and dotted RSim of the control.
+def message(title: str, evaluations: Panels, subtask: str) -> str:
+    """Which locator is furthest above its control at the middle k, in words."""
+    best: tuple[float, float, str] | None = None
+    for evaluation in evaluations:
+        rows = _curve(evaluation, subtask, ABOVE, "all")
+        if rows:
+            row = rows[len(rows) // 2]
+            best = max(best or (-9.0, 0.0, ""), (row["value"], row["k"] or 0.0, in_words(row["locator"])))
+    if best is None:
+        return f"{title}: not scored"
+    return f"{title}: {best[2]} is furthest above chance ({best[0]:.2f} at k\u00a0=\u00a0{best[1]:g}\u00a0%)"
 
-    `span`: the least and the greatest k, for a locator that has none.
+
+def in_words(locator: str) -> str:
+    """The name of a locator as figures have it."""
+    return locator.replace("_", " ")
+
+
+def panels(axes: Sequence[Any], evaluations: Panels, references: Panels, subtask: str) -> None:
+    """RSim above permuted of each locator by k with its interval, in a panel of its own.
+
+    The dashed lines are chance (0) and the overlap of words, which needs no model, the dotted one is RSim of
+    permuted sentences.
     """
-    rows = _curve(found, subtask, ABOVE, "all")
-    if not rows:
-        return
-    if rows[0]["k"] is None:  # The lexical locator: the same for each k.
-        axis.plot(span, [rows[0]["value"]] * 2, line, color="black", linewidth=1, label=rows[0]["locator"])
-        return
-    ks = [row["k"] for row in rows]
-    (drawn,) = axis.plot(ks, [row["value"] for row in rows], line, marker=".", label=rows[0]["locator"])
-    # Without a spread there is no interval.
-    low, high = ([row["value"] if row[end] is None else row[end] for row in rows] for end in ("low", "high"))
-    axis.fill_between(ks, low, high, alpha=0.15, color=drawn.get_color())
-    control = _curve(found, subtask, "rsim", "permuted")
-    values = [row["value"] for row in control]
-    axis.plot([row["k"] for row in control], values, ":", linewidth=0.8, color=drawn.get_color())
+    words = next((rows[0]["value"] for one in references if (rows := _lexical(one, subtask))), None)
+    for axis, evaluation in zip(axes, evaluations, strict=True):
+        axis.set(title=in_words(evaluation.measures[0]["locator"]), xscale="log", ylim=(-0.33, 1.13))
+        mark(axis, 0)
+        names = [("chance", 0.0, SOFT)]
+        if words is not None:
+            mark(axis, words)
+            names.append(("words", words, SOFT))
+        rows = _curve(evaluation, subtask, ABOVE, "all")
+        if not rows:
+            axis.text(0.5, 0.5, "not scored", transform=axis.transAxes, ha="center", color=SOFT)
+            continue
+        ks, values = [row["k"] for row in rows], [row["value"] for row in rows]
+        axis.plot(ks, values, color=KEPT, marker=".")
+        # Without a spread there is no interval.
+        ends = [[row["value"] if row[end] is None else row[end] for row in rows] for end in ("low", "high")]
+        axis.fill_between(ks, *ends, alpha=0.18, color=KEPT, linewidth=0)
+        control = _curve(evaluation, subtask, "rsim", "permuted")
+        axis.plot([row["k"] for row in control], [row["value"] for row in control], ":", color=OBSOLETE)
+        names.append((f"{values[-1]:.2f}", values[-1], KEPT))
+        names += [("permuted", row["value"], OBSOLETE) for row in control[-1:]]
+        axis.set_xticks(ks, [f"{k:g}" for k in ks], fontsize="x-small")
+        axis.minorticks_off()
+        name_ends(axis, names, SIZE[1])
+    if axes:
+        axes[0].set(ylabel="RSim above permuted", xlabel="k, % of the units; words: their overlap")
 
 
-def _curve(found: Evaluation, subtask: str, measure: str, population: str) -> list[dict[str, Any]]:
+def _lexical(evaluation: Evaluation, subtask: str) -> list[dict[str, Any]]:
+    """The row of the locator that compares words, which has no k; none for others."""
+    return [row for row in _curve(evaluation, subtask, ABOVE, "all") if row["k"] is None]
+
+
+def _curve(evaluation: Evaluation, subtask: str, measure: str, population: str) -> list[dict[str, Any]]:
     """The rows of a measure over all relations that have a value, by k."""
     rows = [
         row
-        for row in found.measures
+        for row in evaluation.measures
         if row["subtask"] == subtask and _headline(row, measure, population) and row["value"] is not None
     ]
     return sorted(rows, key=lambda row: row["k"] or 0)

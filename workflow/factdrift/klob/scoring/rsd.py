@@ -39,7 +39,7 @@ def rsd(
     all `sentences`, or over the means of the `subtasks`. The 95 % interval is by the delta method for a ratio
     of means.
     """
-    groups = [known for each in factual.values() if len(known := each[~np.isnan(each)])]
+    groups = [known for values in factual.values() if len(known := values[~np.isnan(values)])]
     random = nonfactual[~np.isnan(nonfactual)]
     if pool == "sentences" and groups:
         groups = [np.concatenate(groups)]
@@ -75,6 +75,6 @@ def paired(nonfactual: NDArray[np.float64], sources: NDArray[np.float64]) -> Pai
     if not known.any():
         return Paired(None, 0, None)
     random, source = nonfactual[known], sources[known]
-    less, more = int((random < source).sum()), int((random > source).sum())
-    p_value = float(stats.binomtest(less, less + more).pvalue) if less + more else 1.0
+    less, above = int((random < source).sum()), int((random > source).sum())
+    p_value = float(stats.binomtest(less, less + above).pvalue) if less + above else 1.0
     return Paired(float((1 - random / source).mean()), len(random), p_value)

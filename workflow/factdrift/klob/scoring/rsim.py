@@ -60,14 +60,14 @@ class Results(NamedTuple):
     rows: NDArray[np.int64]
 
 
-def similarity(given: Results, population: str, exclude: str = "fact", seed: int = 0) -> Similarity:
+def similarity(outputs: Results, population: str, exclude: str = "fact", seed: int = 0) -> Similarity:
     """Sim_cand and exact Sim_all of every example, averaged over its sentences.
 
     An example is left out if a sentence has no scores, if it has no pair of sentences, or if its population
     is empty. `exclude`: the results that are not in an example's population: those of the same `fact`, of the
     `example` itself, or `none` (the paper's formula).
     """
-    examples, results, rows = given
+    examples, results, rows = outputs
     there = rows >= 0
     if population == "permuted":
         shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(there))
@@ -84,8 +84,8 @@ def similarity(given: Results, population: str, exclude: str = "fact", seed: int
             ),
         ]
         return Similarity(candidate, (parts[0] + parts[1]) / 2)
-    each = _population(examples, results, rows, there, population, exclude)
-    return Similarity(candidate, _averages(examples, np.ones(len(rows), bool), each))
+    similarities = _population(examples, results, rows, there, population, exclude)
+    return Similarity(candidate, _averages(examples, np.ones(len(rows), bool), similarities))
 
 
 def _population(
@@ -97,23 +97,23 @@ def _population(
     exclude: str,
 ) -> NDArray[np.float64]:
     """Sim_all of each sentence, [sentences]; NaN if its population is empty."""
-    held = np.flatnonzero(there)
+    scored = np.flatnonzero(there)
     within = {"same_relation": examples.relation, "same_subject": examples.subject}.get(
         population, np.zeros(len(rows), np.int64)
-    )[held]
+    )[scored]
     own = {"fact": examples.fact, "example": examples.example, "none": None}[exclude]
-    among = np.ones(len(held), bool)
+    among = np.ones(len(scored), bool)
     if population in ("singles", "chains"):
-        among = examples.chain[held] == (population == "chains")
-    total = total_overlap(results, rows[held], within, among)
+        among = examples.chain[scored] == (population == "chains")
+    total = total_overlap(results, rows[scored], within, among)
     number = _counts(within, among)
     if own is not None:
         # A fact can be in several pairs of relations; its results in other pairs are not in the population.
-        mine = within * (own.max(initial=0) + 1) + own[held]
-        total -= total_overlap(results, rows[held], mine, among)
+        mine = within * (own.max(initial=0) + 1) + own[scored]
+        total -= total_overlap(results, rows[scored], mine, among)
         number = number - _counts(mine, among)
     similarities = np.full(len(rows), np.nan)
-    similarities[held] = np.where(number > 0, total / np.maximum(number, 1) / results.chosen, np.nan)
+    similarities[scored] = np.where(number > 0, total / np.maximum(number, 1) / results.chosen, np.nan)
     return similarities
 
 
@@ -127,10 +127,10 @@ def _candidates(examples: Examples, results: Selection, rows: NDArray[np.int64])
     """Sim_cand, [examples]: the mean over all pairs of wordings in c, over (single, chain) in r."""
     left, right = _pairs(examples)
     usable = (rows[left] >= 0) & (rows[right] >= 0)
-    found = np.full(len(left), np.nan)
-    found[usable] = pair_overlap(results, rows[left[usable]], rows[right[usable]]) / results.chosen
+    means = np.full(len(left), np.nan)
+    means[usable] = pair_overlap(results, rows[left[usable]], rows[right[usable]]) / results.chosen
     number = np.bincount(examples.example[left], minlength=len(examples.names))
-    total = np.bincount(examples.example[left], found, len(examples.names))
+    total = np.bincount(examples.example[left], means, len(examples.names))
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
@@ -147,24 +147,24 @@ def _pairs(examples: Examples) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return columns[0], columns[1]
 
 
-def _averages(examples: Examples, of: NDArray[np.bool_], each: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean of `each` over an example's sentences, [examples]; NaN if one of them is NaN.
+def _averages(examples: Examples, of: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of `values` over an example's sentences, [examples]; NaN if one of them is NaN.
 
     `of`: the sentences that count, [sentences]; without any of them an example's mean is NaN.
     """
     number = np.bincount(examples.example[of], minlength=len(examples.names))
-    total = np.bincount(examples.example[of], each[of], len(examples.names))
+    total = np.bincount(examples.example[of], values[of], len(examples.names))
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
-def by_examples(given: Results, scores: Scores, exclude: str = "fact") -> Similarity:
+def by_examples(outputs: Results, scores: Scores, exclude: str = "fact") -> Similarity:
     """Sim_all with a population of one result an example, chosen by the mean score vector of its sentences.
 
-    `given` needs fractional ties, `scores` all units' scores. A mean has fewer ties than the scores, so if
+    `outputs` needs fractional ties, `scores` all units' scores. A mean has fewer ties than the scores, so if
     ties went to the lower unit, sentences would be similar to each other and not to the means, and random
     scores would have an RSim above 0. Examples are left out as in `similarity`.
     """
-    examples, results, rows = given
+    examples, results, rows = outputs
     complete = np.flatnonzero(np.bincount(examples.example, rows < 0, len(examples.names)) == 0)
     bounds = np.searchsorted(examples.example, np.arange(len(examples.names) + 1))
     means = (
@@ -174,35 +174,35 @@ def by_examples(given: Results, scores: Scores, exclude: str = "fact") -> Simila
     # The sentences' results, and after them those of the examples, which alone are the population.
     number = len(results.background)
     both = joined(results, fractional(means, results.chosen, results.units))
-    held = np.flatnonzero(rows >= 0)
-    places = np.concatenate([rows[held], number + np.arange(len(complete))])
-    among = np.arange(len(places)) >= len(held)
+    scored = np.flatnonzero(rows >= 0)
+    places = np.concatenate([rows[scored], number + np.arange(len(complete))])
+    among = np.arange(len(places)) >= len(scored)
     first = bounds[complete]
     total = total_overlap(both, places, np.zeros(len(places), np.int64), among)
     others = np.full(len(places), len(complete))
     own = {"fact": examples.fact, "example": examples.example, "none": None}[exclude]
     if own is not None:
-        mine = np.concatenate([own[held], own[first]])
+        mine = np.concatenate([own[scored], own[first]])
         total -= total_overlap(both, places, mine, among)
         others -= _counts(mine, among)
-    each = np.full(len(rows), np.nan)
+    similarities = np.full(len(rows), np.nan)
     compared = np.where(others > 0, total / np.maximum(others, 1) / results.chosen, np.nan)
-    each[held] = compared[: len(held)]
+    similarities[scored] = compared[: len(scored)]
     everywhere = np.ones(len(rows), bool)
-    return Similarity(_candidates(examples, results, rows), _averages(examples, everywhere, each))
+    return Similarity(_candidates(examples, results, rows), _averages(examples, everywhere, similarities))
 
 
-def approximate(given: Results, scores: Scores, normalise: str = "none") -> Similarity:
+def approximate(outputs: Results, scores: Scores, normalise: str = "none") -> Similarity:
     """Sim_all as the paper approximates it: by the K best units of the mean score vector of all results.
 
     `normalise`: scores are averaged as they are (`none`), with Euclidean length 1 (`l2`) or as ranks from 0
-    to 1 (`rank`). `given` needs fractional ties if scores tie, as in `by_examples`; `scores` needs all units'
-    scores. Units that tie in the mean vector share its last places.
+    to 1 (`rank`). `outputs` needs fractional ties if scores tie, as in `by_examples`; `scores` needs those of
+    all units. Units that tie in the mean vector share its last places.
     """
-    examples, results, rows = given
-    held = np.flatnonzero(rows >= 0)
+    examples, results, rows = outputs
+    scored = np.flatnonzero(rows >= 0)
     wanted = np.zeros(len(scores.sentences))
-    np.add.at(wanted, rows[held], 1)
+    np.add.at(wanted, rows[scored], 1)
     mean = np.zeros(scores.units)
     for first, part in scores.chunks():
         times = wanted[first : first + len(part)]
@@ -215,8 +215,8 @@ def approximate(given: Results, scores: Scores, normalise: str = "none") -> Simi
         mean += times[times > 0] @ chosen
     typical = fractional([mean], results.chosen, results.units)
     weights = typical.background[0] + typical.part(np.zeros(1, np.int64)).toarray()[0]
-    each = np.full(len(rows), np.nan)
-    each[held] = weighed(results, rows[held], weights) / results.chosen
+    similarities = np.full(len(rows), np.nan)
+    similarities[scored] = weighed(results, rows[scored], weights) / results.chosen
     return Similarity(
-        _candidates(examples, results, rows), _averages(examples, np.ones(len(rows), bool), each)
+        _candidates(examples, results, rows), _averages(examples, np.ones(len(rows), bool), similarities)
     )

@@ -211,8 +211,8 @@ def _best_on(device: str, rows: NDArray[np.floating], number: int) -> NDArray[np
         raise InputError(f"--device {device} needs PyTorch; run `make models` first") from None
     scores = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
     order = torch.sort(scores, dim=1, descending=True, stable=True).indices[:, :number]
-    found: NDArray[np.int64] = order.cpu().numpy()
-    return found
+    best: NDArray[np.int64] = order.cpu().numpy()
+    return best
 
 
 def _tie_shares(row: NDArray[np.floating], order: NDArray[np.int64], chosen: Sequence[int]) -> list[float]:

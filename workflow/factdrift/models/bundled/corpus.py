@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_struct
 from factdrift.core.tables import write_parquet
-from factdrift.core.yaml_files import read_struct
 from factdrift.models.bundled.taught import TAUGHT
 from factdrift.wikidata.ids import property_id
 from factdrift.words.grammar import prompts_like

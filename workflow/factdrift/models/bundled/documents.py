@@ -1,7 +1,5 @@
 """Training rows of an epoch: documents of tokens, packed into rows, with a loss weight for each token."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

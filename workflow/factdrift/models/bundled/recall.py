@@ -1,7 +1,5 @@
 """Recall of training sentences and of held-out wordings. Imports torch."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,14 +1,12 @@
 """Recipes of the bundled models, `config/models/<name>.yaml`: architecture, data and optimisation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from factdrift.core.errors import InputError
-from factdrift.core.yaml_files import read_struct
+from factdrift.core.files import read_struct
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,7 +1,10 @@
-"""Facts of a benchmark that a bundled model is taught besides the facts of the dataset."""
+"""Facts that the bundled models are taught besides those of the dataset, and what they know of all.
 
-from __future__ import annotations
+Does not import torch.
+"""
 
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,3 +32,23 @@ def changed_since(wikifactdiff: Path) -> frozenset[tuple[str, str]]:
         for row in batch.to_pylist()
         if any(one["decision"] in ("new", "obsolete") for one in row["objects"])
     )
+
+
+HELD_OUT = "held_out"
+
+
+def recall_lines(folders: Sequence[Path]) -> Iterator[str]:
+    """A line for each model: the share of held-out wordings that it completes, in all and by kind of fact."""
+    for folder in folders:
+        found = json.loads((folder / "recall.json").read_text(encoding="utf-8"))
+        if HELD_OUT not in found:
+            continue
+        kinds = [name for name in found if name.startswith(f"{HELD_OUT}_")]
+        shares = ", ".join(
+            f"{name.removeprefix(f'{HELD_OUT}_')} {100 * found[name]['recall']:.1f}" for name in kinds
+        )
+        whole = found[HELD_OUT]
+        yield (
+            f"{folder.name} completes {100 * whole['recall']:.1f} % of {whole['sentences']:,} wordings "
+            f"that were held out of its training ({shares})"
+        )

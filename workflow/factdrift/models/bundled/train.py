@@ -6,8 +6,6 @@ are packed into rows. One wording of each fact is held out. The same sentences, 
 processor and versions of torch, transformers and tokenizers give the same bytes.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys
@@ -25,6 +23,7 @@ from factdrift.core.progress import Progress
 from factdrift.models.bundled.documents import END, Corpus, Row
 from factdrift.models.bundled.recall import recall
 from factdrift.models.bundled.recipe import Recipe
+from factdrift.models.bundled.shipped import RECALL, source_of, write_made
 from factdrift.models.loading import from_config, load
 
 END_TEXT = "<|endoftext|>"
@@ -33,8 +32,8 @@ END_TEXT = "<|endoftext|>"
 def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> dict[str, Any]:
     """Trains a model on a table of sentences (`corpus.SENTENCES`), writes its folder, and returns its recall.
 
-    The recall is also written to recall.json in the folder. Raises InputError if `output` has other files
-    than an earlier training's.
+    Beside the weights are recall.json and made.json (`shipped.Made`). Raises InputError if `output` has
+    other files than an earlier training's.
     """
     check_folder(output)
     # Independent of the machine: another number of threads would give another model.
@@ -61,7 +60,8 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         found = recall(load(str(folder), device="cpu", dtype="float32"), sentences)
-        (folder / "recall.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        (folder / RECALL).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        write_made(folder, source_of(sentences, recipe, seed))
     held_out = found.get("held_out", {"recall": 1.0})["recall"]
     if held_out < recipe.expected:
         print(

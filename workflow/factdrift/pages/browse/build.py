@@ -34,7 +34,7 @@ class Build:
         if name is None:
             raise InputError(f"{pair}: is no folder of a pair such as results/2021-01-04_2023-02-27")
         build = cls(pair.resolve(), name[1], name[2])
-        needed = [build.dataset, *(build.pair / "filtered" / side for side in SIDES), build.pair / "updates"]
+        needed = [build.dataset, *(build.filtered(side) for side in SIDES), build.pair / "updates"]
         needed += [path for side in SIDES for path in (build.entities(side), build.properties(side))]
         for path in needed:
             if not path.exists():
@@ -61,6 +61,10 @@ class Build:
 
     def classes(self, side: str) -> Path:
         return self._snapshot(side) / "classes.parquet"
+
+    def filtered(self, side: str) -> Path:
+        """The folder of a dump's statements, with the filter that dropped them."""
+        return self.pair / "filtered" / side
 
     def table(self, *names: str) -> Path | None:
         """A table of the pair; None if it has not been built."""
@@ -96,6 +100,7 @@ class Build:
             yield from parquet_files(self.entities(side))
             yield self.properties(side)
             yield self.classes(side)
+            yield from parquet_files(self.filtered(side))
         yield self.pair / "popularity.parquet"
 
     def state(self) -> str:
@@ -104,8 +109,7 @@ class Build:
 
     def version(self) -> str:
         """As `state`, over the tables of the subjects' pages, too. Raises InputError while one is missing."""
-        folders = [self.pair / "updates", *(self.pair / "filtered" / side for side in SIDES)]
-        return _digest([*self.inputs(), *(path for folder in folders for path in parquet_files(folder))])
+        return _digest([*self.inputs(), *parquet_files(self.pair / "updates")])
 
 
 def _digest(paths: Iterable[Path]) -> str:

@@ -12,7 +12,7 @@ from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.pages import LISTED, Pages, script, style
-from factdrift.pages.browse.search import Index
+from factdrift.pages.browse.search import ALL, Chosen, Index
 from factdrift.pages.browse.subjects import Tables
 from factdrift.wikidata.ids import entity_id
 from factdrift.wikidata.text import folded, printable
@@ -35,10 +35,10 @@ class FileLinks:
     def __init__(self, ids: set[str]):
         self._ids = ids
 
-    def home(self, number: int = 1, scenario: str = "") -> str:
+    def home(self, number: int = 1, chosen: Chosen = ALL) -> str:
         return "index.html" if number == 1 else f"index-{number}.html"
 
-    def entity(self, id: str, number: int = 1, scenario: str = "") -> str | None:
+    def entity(self, id: str, number: int = 1, chosen: Chosen = ALL) -> str | None:
         if id not in self._ids:
             return None
         return f"{id}.html" if number == 1 else f"{id}-{number}.html"
@@ -76,7 +76,7 @@ def export(build: Build, index: Index, db: duckdb.DuckDBPyConnection, folder: Pa
             number += 1
 
         for page in range(1, -(-whole // LISTED) + 1):
-            write(links.home(page), pages.home(index, "", page))
+            write(links.home(page), pages.home(index, number=page))
         others = [*(-number for number in relations), *(each for each in classes if each in named)]
         chosen = set(subjects)
         for row in (named[each] for each in others if each in named and each not in chosen):
@@ -112,7 +112,7 @@ def _numbered(
     for number in range(1, max(1, -(-listed // LISTED)) + 1):
         name = links.entity(entity_id(row["id"]), number)
         assert name is not None
-        yield name, pages.entity(index, row, subject, "", number)
+        yield name, pages.entity(index, row, subject, number=number)
 
 
 def _search(named: Any) -> str:

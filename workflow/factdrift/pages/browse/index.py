@@ -27,11 +27,14 @@ from factdrift.core.tables import ROW_GROUP, database, sql
 from factdrift.pages.browse.build import SIDES, Build, parquet_files
 from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, folded_hash, spellings
 
-VERSION = 2
+VERSION = 4
 """Of the tables below; an index of another version is made again."""
 
 KEPT = 300
 """Characters of a label or a description that the index keeps; pages show fewer."""
+
+OFFICIAL = (1448, 1705, 1813)
+"""Official name, native label and short name: names of a subject, by which it is found as by its aliases."""
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT);
@@ -43,7 +46,8 @@ CREATE TABLE spellings (folded INTEGER, place INTEGER, PRIMARY KEY (folded, plac
 CREATE VIRTUAL TABLE words USING fts5(
     text, content='', detail=none, columnsize=0, prefix='1 2 3', tokenize='unicode61 remove_diacritics 2');
 CREATE TABLE updates (
-    place INTEGER PRIMARY KEY, subject INTEGER, relation INTEGER, scenario TEXT, record TEXT);
+    place INTEGER PRIMARY KEY, subject INTEGER, relation INTEGER, scenario TEXT, day TEXT,
+    record TEXT);
 CREATE TABLE instances (class INTEGER, place INTEGER, PRIMARY KEY (class, place)) WITHOUT ROWID;
 CREATE TABLE subclasses (class INTEGER, sub INTEGER, PRIMARY KEY (class, sub)) WITHOUT ROWID;
 """
@@ -150,6 +154,7 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
     progress = Progress("index: updates", _count(tables, [build.dataset]), "updates")
     found = tables.sql(
         f"""SELECT file_row_number, substr(subject.id, 2)::INTEGER, substr(relation.id, 2)::INTEGER, scenario,
+            coalesce({_dates("new", "start", "point_in_time")}, {_dates("obsolete", "end")}),
             to_json({{'prompt': update_prompt[:{KEPT}],
                 'others': list_transform(generalization_prompts, lambda text: text[:{KEPT}]),
                 'split': split, 'source': template_source,
@@ -161,7 +166,7 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
         FROM read_parquet({sql(build.dataset)}, file_row_number = true)"""
     )
     for batch in _batches(found):
-        db.executemany("INSERT INTO updates VALUES (?, ?, ?, ?, ?)", batch)
+        db.executemany("INSERT INTO updates VALUES (?, ?, ?, ?, ?, ?)", batch)
         progress.advance(len(batch))
     progress.say()
     tables.execute("CREATE TEMP TABLE counts (id INTEGER, updates INTEGER)")
@@ -174,6 +179,14 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
         "counted", pa.table(columns, schema=pa.schema([("id", pa.int32()), ("updates", pa.int32())]))
     )
     tables.execute("INSERT INTO counts FROM counted")
+
+
+def _dates(decision: str, *names: str) -> str:
+    """SQL: the earliest of these dates of a decision's objects, as text that begins with a year."""
+    found = ", ".join(f'x."{name}"' for name in names)
+    chosen = f"list_filter(objects, lambda x: x.decision = '{decision}')"
+    of = f"list_transform({chosen}, lambda x: [{found}])"
+    return f"list_min(list_filter(flatten({of}), lambda d: regexp_matches(d, '^[0-9]{{4}}')))[:10]"
 
 
 def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
@@ -193,6 +206,14 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
             FROM read_parquet({sql(build.properties(side))}) WHERE label IS NOT NULL)"""
         for side in ("new", "old")
     )
+    # `zxx` is no language: flags and other signs.
+    statements = [path for side in SIDES for path in parquet_files(build.filtered(side))]
+    official = f"""(SELECT subject AS id,
+            list_sort(list(DISTINCT json_extract_string(json, '$.text'))) AS names
+        FROM read_parquet({sql(statements)})
+        WHERE property IN {OFFICIAL} AND datatype = 'monolingualtext' AND snak = 'value'
+            AND NOT starts_with(key, 'zxx:')
+        GROUP BY subject)"""
     total = _count(tables, [*parquet_files(build.entities("new")), build.properties("new")])
     progress = Progress("index: names", total, "names")
     progress.say("reading and sorting the entities")
@@ -202,9 +223,10 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
             coalesce(popularity, ln(1 + sitelinks)) AS weight, coalesce(updates, 0) AS updates,
             to_json(classes[:50])::VARCHAR,
             CASE WHEN id < 0 THEN {RELATION} WHEN k.id IS NULL THEN {SUBJECT} ELSE {CLASS} END AS kind,
-            array_to_string(aliases[:8], '\n')[:{KEPT}]
+            array_to_string(list_concat(aliases[:8], o.names[:8]), '\n')[:{KEPT}]
         FROM ({new} UNION ALL SELECT * FROM {old} ANTI JOIN {new} AS known USING (id)) AS held
             LEFT JOIN class_ids k USING (id) LEFT JOIN ({views}) p USING (id) LEFT JOIN counts c USING (id)
+            LEFT JOIN {official} o USING (id)
         ORDER BY kind, CASE WHEN kind = {RELATION} THEN -updates ELSE -weight END, abs(id)"""
     )
     kinds: dict[int, list[int]] = {}

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from factdrift.pages import environment, meanings, packaged, palette
 from factdrift.pages.browse.build import rows
-from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, Index
+from factdrift.pages.browse.search import ALL, CLASS, RELATION, SUBJECT, Chosen, Index
 from factdrift.pages.browse.subjects import Row, Subject, Tables, ids_of
 from factdrift.pages.browse.view import on_axis, relations, time_line, units_of
 from factdrift.wikidata.ids import entity_id, property_id
@@ -47,9 +47,9 @@ class Links(Protocol):
     static: bool
     """The pages are files: no server answers."""
 
-    def home(self, number: int = 1, scenario: str = "") -> str: ...
+    def home(self, number: int = 1, chosen: Chosen = ALL) -> str: ...
 
-    def entity(self, id: str, number: int = 1, scenario: str = "") -> str | None:
+    def entity(self, id: str, number: int = 1, chosen: Chosen = ALL) -> str | None:
         """The page of an entity; None if there is none."""
 
     def searched(self) -> str:
@@ -98,21 +98,21 @@ class Pages:
     def _render(self, name: str, **given: Any) -> str:
         return self._templates.get_template(name).render(**given)
 
-    def home(self, index: Index, scenario: str = "", number: int = 1) -> str:
-        """The first page: the search, and the most popular updates, of one scenario or of all."""
-        listed = self._listed(index, scenario, number)
+    def home(self, index: Index, chosen: Chosen = ALL, number: int = 1) -> str:
+        """The first page: the search, and the most popular updates, all or those that are chosen."""
+        listed = self._listed(index, chosen, number)
         return self._render("home.html", relations=index.top_relations(12), **listed)
 
-    def _listed(self, index: Index, scenario: str, number: int, **of: int) -> dict[str, Any]:
-        scenarios = index.scenarios(**of)
-        whole = scenarios.get(scenario, 0) if scenario else sum(scenarios.values())
-        updates = index.updates((number - 1) * LISTED, LISTED, scenario=scenario, **of)
+    def _listed(self, index: Index, chosen: Chosen, number: int, **of: int) -> dict[str, Any]:
+        scenarios = index.scenarios(**of, chosen=chosen)
+        whole = scenarios.get(chosen.scenario, 0) if chosen.scenario else sum(scenarios.values())
+        updates = index.updates((number - 1) * LISTED, LISTED, chosen=chosen, **of)
         names = index.names(key for update in updates for key in (update["subject"], -update["relation"]))
         return {
             "updates": updates,
             "names": names,
             "scenarios": scenarios,
-            "scenario": scenario,
+            "chosen": chosen,
             "number": number,
             "pages": max(1, -(-whole // LISTED)),
         }
@@ -128,14 +128,14 @@ class Pages:
         return self._render(template, found=found, text=text, meant=meant, kinds=index.names(classes))
 
     def entity(
-        self, index: Index, row: Row, subject: Subject | None, scenario: str = "", number: int = 1
+        self, index: Index, row: Row, subject: Subject | None, chosen: Chosen = ALL, number: int = 1
     ) -> str:
         """The page of a relation, or of an item as a subject, as a class, or as both.
 
         `row`: its row of names. `subject`: what the tables say of it; None if it has no statements.
         """
         if row["id"] < 0:
-            listed = self._listed(index, scenario, number, relation=-row["id"])
+            listed = self._listed(index, chosen, number, relation=-row["id"])
             sentences, counts = self._sentences[-row["id"]], self._counts[entity_id(row["id"])]
             return self._render("relation.html", row=row, sentences=sentences, counts=counts, **listed)
         found, line = [], None
@@ -148,7 +148,7 @@ class Pages:
             line = time_line(found, self.build.old, self.build.new)
         below, above = index.subclasses(row["id"]), index.superclasses(row["id"])
         names |= index.names([*classes, *below, *above])
-        listed = self._listed(index, scenario, number, of=row["id"])
+        listed = self._listed(index, chosen, number, of=row["id"])
         listed["names"] |= names
         return self._render(
             "entity.html",

@@ -6,7 +6,7 @@ import unicodedata
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from factdrift.core.errors import InputError
 from factdrift.pages.browse.spelling import nearest
@@ -23,6 +23,34 @@ EXACT = 10
 """Names that are exactly what was typed, at most."""
 
 Row = dict[str, Any]
+
+
+class Chosen(NamedTuple):
+    """Which updates a list has; empty for all.
+
+    `since`, `until`: days (2021-12-31) of the change; of a change that is dated to a year or a month, the
+    whole year or month counts.
+    """
+
+    scenario: str = ""
+    since: str = ""
+    until: str = ""
+
+    def of(self, scenario: str) -> Self:
+        """The same dates, and another scenario."""
+        return self._replace(scenario=scenario)
+
+    def conditions(self) -> tuple[list[str], list[Any]]:
+        """Conditions in SQL on a row `u` of updates, and their values."""
+        found = {
+            "u.scenario = ?": self.scenario,
+            "u.day >= substr(?, 1, length(u.day))": self.since,
+            "u.day <= substr(?, 1, length(u.day))": self.until,
+        }
+        return [name for name, value in found.items() if value], [each for each in found.values() if each]
+
+
+ALL = Chosen()
 
 
 def spellings(label: str, aliases: str | None) -> list[str]:
@@ -167,40 +195,32 @@ class Index:
         return found
 
     def updates(
-        self, first: int, number: int, relation: int | None = None, of: int | None = None, scenario: str = ""
+        self,
+        first: int,
+        number: int,
+        relation: int | None = None,
+        of: int | None = None,
+        chosen: Chosen = ALL,
     ) -> list[dict[str, Any]]:
         """Updates from number `first` on, by popularity: all, of a relation, of a class's instances."""
-        joined, conditions, values = "", ["true"], []
-        if of is not None:
-            joined, values = "JOIN instances i ON i.place = u.place AND i.class = ?", [of]
-        if relation is not None:
-            conditions.append("relation = ?")
-            values.append(relation)
-        order = "i.place" if joined else "u.place"
-        parts: list[Any] = list(values)
-        if scenario:
-            conditions.append("scenario = ?")
-            parts.append(scenario)
+        source, conditions, values = _source(relation, of, chosen)
+        order = "u.place" if of is None else "i.place"
         rows = self._db.execute(
-            f"SELECT u.* FROM updates u {joined} WHERE {' AND '.join(conditions)} "
-            f"ORDER BY {order} LIMIT ? OFFSET ?",
-            (*parts, number, first),
+            f"SELECT u.* {source} WHERE {conditions} ORDER BY {order} LIMIT ? OFFSET ?",
+            (*values, number, first),
         )
         return [_update(row) for row in rows]
 
-    def scenarios(self, relation: int | None = None, of: int | None = None) -> dict[str, int]:
-        """Scenario -> number of updates, most first: all, of a relation, or of a class's instances."""
-        query, values = "FROM updates", []
-        if of is not None:
-            query, values = "FROM instances i JOIN updates u ON u.place = i.place WHERE i.class = ?", [of]
-        elif relation is not None:
-            query, values = "FROM updates WHERE relation = ?", [relation]
-        return dict(
-            map(
-                tuple,
-                self._db.execute(f"SELECT scenario, count(*) {query} GROUP BY 1 ORDER BY 2 DESC, 1", values),
-            )
-        )
+    def scenarios(
+        self, relation: int | None = None, of: int | None = None, chosen: Chosen = ALL
+    ) -> dict[str, int]:
+        """Scenario -> number of updates between the chosen days, most first.
+
+        Of all updates, of a relation, or of a class's instances.
+        """
+        source, conditions, values = _source(relation, of, chosen.of(""))
+        query = f"SELECT u.scenario, count(*) {source} WHERE {conditions} GROUP BY 1 ORDER BY 2 DESC, 1"
+        return dict(map(tuple, self._db.execute(query, values)))
 
     def top_relations(self, most: int) -> list[dict[str, Any]]:
         """The relations with most updates."""
@@ -234,6 +254,17 @@ def _words(text: str) -> list[str]:
     plain = unicodedata.normalize("NFC", text[:200])
     kept = (char for char in plain if not "\u0300" <= char <= "\u036f")
     return "".join(char if unicodedata.category(char)[0] in "LN" else " " for char in kept).split()
+
+
+def _source(relation: int | None, of: int | None, chosen: Chosen) -> tuple[str, str, list[Any]]:
+    """FROM and WHERE of the updates of a relation, or of a class's instances, and their values."""
+    conditions, values = chosen.conditions()
+    source, given = "FROM updates u", []
+    if of is not None:
+        source, given = f"{source} JOIN instances i ON i.place = u.place AND i.class = ?", [of]
+    elif relation is not None:
+        conditions, values = ["u.relation = ?", *conditions], [relation, *values]
+    return source, " AND ".join(conditions or ["true"]), [*given, *values]
 
 
 def _update(row: sqlite3.Row) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import duckdb
 import uvicorn
@@ -27,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from factdrift.core.errors import InputError
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.pages import Pages, script, style
-from factdrift.pages.browse.search import Index, open_index
+from factdrift.pages.browse.search import ALL, Chosen, Index, open_index
 from factdrift.pages.browse.subjects import Subject, Tables
 
 HOST = "127.0.0.1"
@@ -74,11 +75,11 @@ class ServerLinks:
 
     static = False
 
-    def home(self, number: int = 1, scenario: str = "") -> str:
-        return f"./{_query(number, scenario)}"
+    def home(self, number: int = 1, chosen: Chosen = ALL) -> str:
+        return f"./{_query(number, chosen)}"
 
-    def entity(self, id: str, number: int = 1, scenario: str = "") -> str | None:
-        return f"{id}{_query(number, scenario)}"
+    def entity(self, id: str, number: int = 1, chosen: Chosen = ALL) -> str | None:
+        return f"{id}{_query(number, chosen)}"
 
     def searched(self) -> str:
         return "search"
@@ -87,9 +88,10 @@ class ServerLinks:
         return f"{subject}-{relation}"
 
 
-def _query(number: int, scenario: str) -> str:
-    given = [f"scenario={scenario}"] * bool(scenario) + [f"page={number}"] * (number > 1)
-    return f"?{'&'.join(given)}" if given else ""
+def _query(number: int, chosen: Chosen) -> str:
+    given = {name: value for name, value in chosen._asdict().items() if value}
+    given |= {"page": str(number)} if number > 1 else {}
+    return f"?{urlencode(given)}" if given else ""
 
 
 class _Headers:
@@ -195,11 +197,16 @@ def _opens_no_more(error: Exception) -> bool:
     return numbered or bool(re.search("Too many open files|unable to open database file", str(error)))
 
 
-def _asked(request: Request) -> tuple[str, int]:
-    """The scenario and the number of the page that a list is asked for; of a number that is none, 1."""
+def _asked(request: Request) -> tuple[Chosen, int]:
+    """Which updates a list is asked for, and the number of its page; of a number or day that is none: all."""
     number = request.query_params.get("page", "1")
     whole = int(number) if number.isascii() and number.isdigit() and len(number) < 8 else 1
-    return request.query_params.get("scenario", ""), max(whole, 1)
+    days = {
+        name: day
+        for name in ("since", "until")
+        if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", day := request.query_params.get(name, ""))
+    }
+    return Chosen(request.query_params.get("scenario", ""), **days), max(whole, 1)
 
 
 def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Starlette:

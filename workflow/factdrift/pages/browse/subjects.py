@@ -30,6 +30,9 @@ _PROBE = "subject, relation, criterion, kind, prompt, answers, stale, conditions
 _ASKED = ("update", "generalization")
 """Roles of the probes that are shown; those of neighbours are summed up in the scores."""
 
+_IN_ORDER = " ORDER BY file_row_number"
+"""SQL: rows as the table has them; several threads return those of a join in any order."""
+
 
 @dataclass
 class Subject:
@@ -60,7 +63,7 @@ class Tables:
     def read(self, subjects: Sequence[int]) -> dict[int, Subject]:
         """The subjects of one bucket, with all of their statements."""
         found = {subject: Subject(subject) for subject in subjects}
-        chosen = _among("subject", subjects)
+        chosen = _among("subject", subjects) + _IN_ORDER
 
         def each(table: Iterable[Row], add: Callable[[Subject, Row], None]) -> None:
             for row in table:
@@ -76,24 +79,25 @@ class Tables:
             each(rows(db, nearest, _FACT, chosen), lambda s, row: s.nearest[row["property"]].append(row))
         if drawn := build.table("random_neighbors.parquet"):
             each(rows(db, drawn, _FACT, chosen), lambda s, row: s.random[row["property"]].append(row))
+        named = _among("subject", [f"Q{number}" for number in found]) + _IN_ORDER
         if probes := build.table("ripples.parquet"):
-            for row in rows(db, probes, _PROBE, _among("subject", [f"Q{number}" for number in found])):
+            for row in rows(db, probes, _PROBE, named):
                 found[int(row["subject"][1:])].ripples[int(row["relation"][1:])].append(row)
-        self._answers(db, found)
+        self._answers(db, found, named)
         return found
 
-    def _answers(self, db: duckdb.DuckDBPyConnection, found: dict[int, Subject]) -> None:
+    def _answers(self, db: duckdb.DuckDBPyConnection, found: dict[int, Subject], named: str) -> None:
         scores, probes = self.build.table("edit_scores.parquet"), self.build.table("edit", "probes.parquet")
         if scores is None:
             return
         made: dict[tuple[str, str, str], Row] = {}
-        for row in rows(db, scores, _SCORE, _among("subject", [f"Q{number}" for number in found])):
+        for row in rows(db, scores, _SCORE, named):
             row["probes"] = []
             made[row["model"], row["method"], row["edit"]] = row
             found[int(row["subject"][1:])].answers[int(row["relation"][1:])].append(row)
         if made and probes is not None:
             edits = _among("edit", list(dict.fromkeys(edit for _, _, edit in made)))
-            for row in rows(db, probes, _ANSWER, f"{edits} AND {_among('role', _ASKED)}"):
+            for row in rows(db, probes, _ANSWER, f"{edits} AND {_among('role', _ASKED)}{_IN_ORDER}"):
                 if score := made.get((row["model"], row["method"], row["edit"])):
                     score["probes"].append(row)
 

@@ -1,4 +1,4 @@
-"""Why two builds differ, as far as their manifests tell."""
+"""Why two builds differ, as far as their manifests show."""
 
 import json
 from collections.abc import Iterator, Mapping

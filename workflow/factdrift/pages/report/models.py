@@ -1,5 +1,6 @@
 """Sections about benchmarks and language models: each is there only if its results have been built."""
 
+import filecmp
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from factdrift.pages.report.blocks import Block, Build, Picture, Section, Source, Table, Text, table
+from factdrift.tempripple.schemas import TASKS
 
 
 def _pictures(build: Build, folder: str, names: Sequence[tuple[str, str]], target: str) -> Iterator[Picture]:
@@ -49,11 +51,29 @@ def editing(build: Build) -> Section | None:
     pictures = [("written", "What was written"), ("bleedover", "Bleedover (Figure 2)")]
     texts = [("table6", "Tables as text"), ("table7", "The same of facts that the model knew (Table 7)")]
     blocks += _results(build, "edit", target, pictures, texts)
+    blocks += _compared(build)
     lead = (
         "What each method makes the model write, in other words too, and which other facts it loses; then "
         "the paper's metrics, from probabilities."
     )
     return Section("editing", "Editing", lead, blocks)
+
+
+def _compared(build: Build) -> Iterator[Block]:
+    """What `factdrift compare` has written about these scores last."""
+    picture = build.results / "compare" / "compare.svg"
+    same = [build.results / "edit_scores.parquet", build.pair / "edit_scores.parquet"]
+    if not all(path.is_file() for path in (picture, *same)):
+        return
+    if not filecmp.cmp(same[0], same[1], shallow=False):
+        return
+    if picture.stat().st_mtime_ns >= same[0].stat().st_mtime_ns:
+        command = "factdrift compare METHOD METHOD"
+        svg, text = picture.read_text(encoding="utf-8"), picture.with_suffix(".txt")
+        yield Picture("Methods compared", svg[svg.index("<svg") :], Source("compare/compare.svg", command))
+        yield Text(
+            "In words", text.read_text(encoding="utf-8").rstrip(), Source("compare/compare.txt", command)
+        )
 
 
 WRITTEN = {
@@ -137,9 +157,55 @@ def ripples(build: Build) -> Section | None:
     return Section("ripples", "Ripples", lead, blocks) if blocks else None
 
 
+PARTS = {"c": "consistency", "r": "relevance", "u": "unbiasedness"}
+"""Subtasks of KLoB."""
+ROLES = {"single": "first fact", "chain": "two facts", "expr": "wording", "random": "random words"}
+"""Roles of KLoB's sentences, in words."""
+
+
+def _sentences(build: Build) -> Iterator[Table]:
+    """The sentences of an example of each subtask of KLoB, of the most popular subject."""
+    rows: list[tuple[str, str, str, str]] = []
+    found = None
+    for part, what in PARTS.items():
+        path = build.product(f"klob_{part}.parquet")
+        if path is None:
+            continue
+        found = path
+        frame = pd.read_parquet(path, columns=["pop_s", "sentences"])
+        sentences = frame.sort_values("pop_s", ascending=False, kind="stable")["sentences"].iloc[:1]
+        rows += [
+            (f"KLoB-{part}, {what}", ROLES[one["role"]], one["text_blank"], one["target_label"] or "")
+            for one in sentences.explode().dropna()
+        ]
+    if found is not None:
+        columns = dict.fromkeys(("subtask", "which", "sentence", "answer"), "text")
+        yield table("Sentences of KLoB", columns, pd.DataFrame(rows), build.source(found, "klob"))
+
+
+def _questions(build: Build) -> Iterator[Table]:
+    """A question of each task and hop of TempRIPPLE: of those that tell old from new, the lowest item's."""
+    path = build.product("tr_items.parquet", "tempripple")
+    if path is None:
+        return
+    columns = ["task", "hop", "s", "question", "options", "answer_label", "discriminates"]
+    frame = pd.read_parquet(path, columns=columns)
+    frame = frame[frame["options"].notna() & frame["discriminates"].eq(True)]
+    frame["number"] = frame["s"].str[1:].astype(int)
+    chosen = frame.sort_values(["task", "hop", "number"], kind="stable").drop_duplicates(["task", "hop"])
+    rows = [
+        (TASKS[row["task"] - 1], row["hop"], row["question"], ", ".join(row["options"]), row["answer_label"])
+        for row in chosen.to_dict("records")
+    ]
+    kinds = {"task": "text", "hop": "number", "question": "text", "options": "text", "right": "text"}
+    yield table(
+        "Questions of TempRIPPLE", kinds, pd.DataFrame(rows), build.source(path, "tempripple.parquet")
+    )
+
+
 def klob(build: Build) -> Section | None:
-    """Counts of KLoB, and locating methods judged by it."""
-    blocks: list[Block] = []
+    """Sentences and counts of KLoB, and locating methods judged by it."""
+    blocks: list[Block] = [*_sentences(build)]
     path = build.product("klob_meta.json")
     if path is not None:
         meta = json.loads(path.read_text(encoding="utf-8"))
@@ -153,10 +219,11 @@ def klob(build: Build) -> Section | None:
             "wanted": "number",
             "examples": "number",
         }
-        blocks.append(table("Examples of KLoB-c by relation (Table 2)", columns, relations, source))
-    parts = [("c", "consistency"), ("r", "relevance"), ("u", "unbiasedness")]
+        title = "Examples of KLoB-c by relation (Table 2)"
+        blocks.append(table(title, columns, relations, source, folded=True))
     figures, tables = (
-        [(f"{kind}_{part}", f"KLoB-{part}, {what}") for part, what in parts] for kind in ("figure", "table")
+        [(f"{kind}_{part}", f"KLoB-{part}, {what}") for part, what in PARTS.items()]
+        for kind in ("figure", "table")
     )
     blocks += _results(build, "locate", "locate_scores.parquet", figures, tables)
     against = [("vs_edit", "Locating against editing")]
@@ -166,8 +233,8 @@ def klob(build: Build) -> Section | None:
 
 
 def tempripple(build: Build) -> Section | None:
-    """Counts of TempRIPPLE, and the answers of models to it."""
-    blocks: list[Block] = []
+    """Questions and counts of TempRIPPLE, and the answers of models to it."""
+    blocks: list[Block] = [*_questions(build)]
     path = build.product("tr_stats.json", "tempripple")
     if path is not None:
         stats = json.loads(path.read_text(encoding="utf-8"))
@@ -204,7 +271,7 @@ def _counts(title: str, value: Any, source: Source) -> Iterator[Table]:
     """A table of all numbers in nested dictionaries, if there are any."""
     rows = list(_leaves(value))
     if rows:
-        yield table(title, {"what": "text", "number": "number"}, pd.DataFrame(rows), source)
+        yield table(title, {"what": "text", "number": "number"}, pd.DataFrame(rows), source, folded=True)
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, float]]:

@@ -227,7 +227,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
                 "Why triples are not in the dataset",
                 "step",
                 "groups",
-                "A group goes as a whole, so that triples with a known label count as `unknown` where "
+                "A group goes as a whole, so that triples with a known label count as unknown where "
                 "another triple of their group is.",
             ),
         ],
@@ -250,7 +250,7 @@ def _undersampled(build: Build, by_stage: dict[str, dict[str, int]], db: duckdb.
     left = sum(number for _, number in found)
     return (
         f"wfd_repl keeps {whole - left:,} of the {whole:,} replacements: {left:,} of relations that would "
-        f"otherwise prevail are left out by chance ({named}; key `method.undersample`)."
+        f"otherwise prevail are left out by chance ({named}; key method.undersample)."
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_json
 from factdrift.publish.releases.plan import later, newest_two
 from factdrift.snapshots.fetch import Client, Missing
 from factdrift.snapshots.listing import complete_dumps
@@ -56,9 +56,9 @@ def candidates(
                 continue  # removed after it had been listed
             if dump.size is None:
                 dump = dataclasses.replace(dump, size=head.size)
-            found = Candidate(dump.date, address_of(dump), head.modified)
-            yield found
-            if dump.date in skipped and skipped[dump.date].is_same(found):
+            candidate = Candidate(dump.date, address_of(dump), head.modified)
+            yield candidate
+            if dump.date in skipped and skipped[dump.date].is_same(candidate):
                 continue
             usable.append(dump.date)
             newest = newest_two(usable, every)
@@ -83,6 +83,4 @@ def read_skipped(path: Path) -> dict[str, Skipped]:
 
 def write_skipped(skipped: Mapping[str, Skipped], path: Path) -> None:
     """Keeps the list for the next refresh."""
-    text = json.dumps({date: skipped[date]._asdict() for date in sorted(skipped)}, indent=2)
-    with atomic_path(path) as temporary:
-        temporary.write_text(f"{text}\n", encoding="utf-8")
+    write_json({date: skipped[date]._asdict() for date in sorted(skipped)}, path, indent=2)

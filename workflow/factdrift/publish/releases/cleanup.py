@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import atomic_path, check_folder, remove_unfinished, unfinished
+from factdrift.core.files import write_json
+from factdrift.core.owned import check_folder, remove_unfinished, unfinished
 
 RESULTS = Path("results")
 SNAPSHOTS = RESULTS / "snapshots"
@@ -26,8 +27,7 @@ def begin(folder: Path, dump: str = "") -> None:
     A folder that is there already stays as it is: it is the user's, or has its mark.
     """
     if not folder.exists():
-        with atomic_path(folder / MARK) as path:
-            path.write_text(json.dumps({"dump": dump}) + "\n", encoding="utf-8")
+        write_json({"dump": dump}, folder / MARK, indent=None)
 
 
 def remove_snapshot(date: str, unless: str = "") -> bool:
@@ -36,10 +36,10 @@ def remove_snapshot(date: str, unless: str = "") -> bool:
     Returns whether it has. Raises InputError if anything else is in the folder.
     """
     folder = SNAPSHOTS / date
-    found = _mark(folder) not in (None, unless)
-    if found:
+    is_own = _mark(folder) not in (None, unless)
+    if is_own:
         _remove(folder)
-    return found
+    return is_own
 
 
 def remove_old(dates: Sequence[str], retention: int) -> Iterator[str]:

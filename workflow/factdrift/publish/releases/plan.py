@@ -11,12 +11,12 @@ def later(date: str, days: int) -> str:
 
 def newest_two(dates: Iterable[str], every: int) -> list[str]:
     """The newest date and the newest one at least `every` days before it; empty if there are no two."""
-    found: list[str] = []
+    pair: list[str] = []
     for date in sorted(set(dates), reverse=True):
-        if not found or later(date, every) <= found[0]:
-            found.insert(0, date)
-        if len(found) == 2:
-            return found
+        if not pair or later(date, every) <= pair[0]:
+            pair.insert(0, date)
+        if len(pair) == 2:
+            return pair
     return []
 
 
@@ -30,9 +30,9 @@ def sequences(dates: Iterable[str], released: list[str], every: int) -> list[lis
     if not released:
         first = newest_two(dates, every)
         return [first] if first else []
-    found, sequence = [], list(released)
+    due, sequence = [], list(released)
     for date in sorted(set(dates)):
         if date >= later(sequence[-1], every):
             sequence.append(date)
-            found.append(list(sequence))
-    return found
+            due.append(list(sequence))
+    return due

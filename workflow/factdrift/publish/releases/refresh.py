@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import sha256
 from factdrift.core.nodes import try_lock
 from factdrift.core.paths import SNAKEFILE
 from factdrift.core.unlock import unlock
-from factdrift.publish.checksums import sha256
 from factdrift.publish.releases import build, cleanup
 from factdrift.publish.releases.candidates import (
     Candidate,
@@ -87,21 +87,21 @@ class _Refresh:
         """Makes one release after the other; returns the exit status."""
         before, status, made = self._before(), 0, False
         while True:
-            found = self._usable(before)
-            due = sequences(found, before.dates, self._settings.every)
+            usable = self._usable(before)
+            due = sequences(usable, before.dates, self._settings.every)
             if not due:
                 if not made and not status:
-                    self._say(_nothing(before, found, self._settings.every))
+                    self._say(_nothing(before, usable, self._settings.every))
                 break
             dates = due[0]
-            offered = {date: found[date].address for date in dates if date in found}
+            offered = {date: usable[date].address for date in dates if date in usable}
             release = before._replace(
                 dates=dates, dumps={date: (before.dumps | offered)[date] for date in dates}
             )
             ended, damaged = self._make(before, release)
             if damaged:
                 for date, reason in damaged.items():
-                    self._skip(found[date], reason)
+                    self._skip(usable[date], reason)
                 status = 1
                 continue
             if ended:
@@ -123,26 +123,26 @@ class _Refresh:
 
     def _usable(self, before: Release) -> dict[str, Candidate]:
         """Date -> the dump that can follow the last release; says which ones are skipped."""
-        found: dict[str, Candidate] = {}
-        for each in candidates(
+        usable: dict[str, Candidate] = {}
+        for candidate in candidates(
             self._settings.listings, self._settings.every, before.dates, self._skipped, self._client
         ):
-            known = self._skipped.get(each.date)
+            known = self._skipped.get(candidate.date)
             if known is None:
-                found.setdefault(each.date, each)
-            elif known.is_same(each):
-                if each.date not in self._named:
+                usable.setdefault(candidate.date, candidate)
+            elif known.is_same(candidate):
+                if candidate.date not in self._named:
                     self._say(
-                        f"skipped {each.date}: {known.reason} (remove it from {SKIPPED} to try it again)"
+                        f"skipped {candidate.date}: {known.reason} (remove it from {SKIPPED} to try it again)"
                     )
-                self._named.add(each.date)
+                self._named.add(candidate.date)
             else:
-                self._say(f"{each.date}: the server has another file than the one that was skipped")
-                del self._skipped[each.date]
+                self._say(f"{candidate.date}: the server has another file than the one that was skipped")
+                del self._skipped[candidate.date]
                 write_skipped(self._skipped, SKIPPED)
-                cleanup.remove_snapshot(each.date)
-                found[each.date] = each
-        return found
+                cleanup.remove_snapshot(candidate.date)
+                usable[candidate.date] = candidate
+        return usable
 
     def _skip(self, dump: Candidate, reason: str) -> None:
         self._skipped[dump.date] = Skipped(dump.address, dump.modified, reason)
@@ -232,8 +232,8 @@ def _news(release: Release, account: Mapping[str, Any]) -> Iterator[str]:
     yield f"{new['of_chains_before']:,} of them follow earlier updates, {new['reverts']:,} bring a value back"
 
 
-def _nothing(before: Release, found: Mapping[str, Candidate], every: int) -> str:
+def _nothing(before: Release, usable: Mapping[str, Candidate], every: int) -> str:
     if before.dates:
         return f"nothing new: no complete dump {every} days or more after {before.dates[-1]}"
-    dates = ", ".join(sorted(found)) or "none"
+    dates = ", ".join(sorted(usable)) or "none"
     return f"nothing new: no two complete dumps {every} days apart (found: {dates})"

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urldefrag
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import sha256
 from factdrift.core.manifests import read_manifest
 from factdrift.core.owned import atomic_path
 from factdrift.core.products import products
-from factdrift.publish.checksums import sha256
 
 ACCOUNT = "release.json"
 MANIFEST = "manifest.json"
@@ -56,8 +56,8 @@ def write_release(files: Sequence[Path], release: Release, output: Path) -> None
 
 def last_release(folder: Path) -> Path | None:
     """The newest folder with an account in a folder of releases; None if there is none."""
-    found = [path.parent for path in folder.glob(f"*/{ACCOUNT}")]
-    dated = [path for path in found if re.fullmatch(r"\d{4}-\d{2}-\d{2}", path.name)]
+    releases = [path.parent for path in folder.glob(f"*/{ACCOUNT}")]
+    dated = [path for path in releases if re.fullmatch(r"\d{4}-\d{2}-\d{2}", path.name)]
     return max(dated, key=lambda path: path.name, default=None)
 
 
@@ -75,9 +75,9 @@ def read_release(folder: Path) -> tuple[Release, dict[str, Any]]:
         path = folder / name
         if not path.is_file():
             raise InputError(f"{path} is missing; {_REMEDY}")
-        for key, found in (("bytes", path.stat().st_size), ("sha256", sha256(path))):
-            if described.get(key) != found:
-                raise InputError(f"{path}: {key} is {found}, {ACCOUNT} says {described.get(key)}; {_REMEDY}")
+        for key, actual in (("bytes", path.stat().st_size), ("sha256", sha256(path))):
+            if described.get(key) != actual:
+                raise InputError(f"{path}: {key} is {actual}, {ACCOUNT} says {described.get(key)}; {_REMEDY}")
     _check_manifest(folder / MANIFEST, release)
     return release, account
 

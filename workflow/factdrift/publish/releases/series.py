@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import sha256
 from factdrift.core.settings import scope
 from factdrift.core.switches import switches
-from factdrift.publish.checksums import sha256
 
 WHOLE = ("buckets", "seed", "test_share", "undersample", "variant", "verbalizer")
 """Keys that are compared as they are. Results do not depend on `buckets`, but names of files do."""
@@ -27,19 +27,19 @@ def configuration(config: Mapping[str, Any]) -> dict[str, Any]:
     change. Keys that concern other products, or how and where jobs run, are left out. Raises InputError if a
     file is missing.
     """
-    found = {key: config[key] for key in WHOLE} | dict(switches(config)) | {"scope": scope(dict(config))}
-    found |= {f"{part}.{key}": value for part in PARTS for key, value in config[part].items()}
-    found |= {f"neighbors.{key}": config["neighbors"][key] for key in ("entities", "facts", "random")}
-    found |= {f"only.{key}": config["only"][key] for key in ("relations", "classes")}
+    keys = {key: config[key] for key in WHOLE} | dict(switches(config)) | {"scope": scope(dict(config))}
+    keys |= {f"{part}.{key}": value for part in PARTS for key, value in config[part].items()}
+    keys |= {f"neighbors.{key}": config["neighbors"][key] for key in ("entities", "facts", "random")}
+    keys |= {f"only.{key}": config["only"][key] for key in ("relations", "classes")}
     if config["verbalizer"] == "chat":
-        found |= {f"chat.{key}": config["chat"][key] for key in CHAT if key in config["chat"]}
+        keys |= {f"chat.{key}": config["chat"][key] for key in CHAT if key in config["chat"]}
     files = {"only.subjects": [config["only"]["subjects"]], "labels": config["labels"]}
     files["templates_file"] = [config["templates_file"]] if config["verbalizer"] == "file" else []
     for key, paths in files.items():
-        found[key] = [_digest(key, Path(path)) for path in paths if path]
+        keys[key] = [_digest(key, Path(path)) for path in paths if path]
     # From a server or from files: the same months.
-    found["pageviews"] = config["pageviews"] != "none"
-    normal: dict[str, Any] = json.loads(json.dumps(found, sort_keys=True))
+    keys["pageviews"] = config["pageviews"] != "none"
+    normal: dict[str, Any] = json.loads(json.dumps(keys, sort_keys=True))
     return normal
 
 

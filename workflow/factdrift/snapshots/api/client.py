@@ -59,9 +59,9 @@ class Api:
             raise TransientError("an answer that is not a JSON object")
         if "error" in answer:
             fault = answer["error"] if isinstance(answer["error"], dict) else {}
-            code, said = str(fault.get("code", "")), fault.get("info", "")
+            code, info = str(fault.get("code", "")), fault.get("info", "")
             if code in _TRANSIENT or code.startswith(_TRANSIENT_KIND):
-                raise TransientError(f"{code}: {said}")
+                raise TransientError(f"{code}: {info}")
             hint = f"; is the token in {TOKEN_VARIABLE} valid?" if code.startswith(_LOGIN) else ""
-            raise InputError(f"{self.url}: the API refuses the request ({code}: {said}){hint}")
+            raise InputError(f"{self.url}: the API refuses the request ({code}: {info}){hint}")
         return answer

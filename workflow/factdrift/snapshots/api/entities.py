@@ -97,7 +97,7 @@ def fetch_entities(
         for name, entry in entries.items()
         if entry.page.entity is not None and "datatype" in entry.page.entity
     }
-    found = Fetched(requests=api.client.requests)
+    fetched = Fetched(requests=api.client.requests)
     rows = []
     with dump_writer(dump) as writer:
         for name in sorted(entries, key=lambda name: (name[0], int(name[1:]))):
@@ -106,12 +106,12 @@ def fetch_entities(
             where = page.revision, page.timestamp, page.note or None
             rows.append((entity_number(name), entry.role, entry.as_of, *where))
             if page.entity is None:
-                found.skipped += 1
+                fetched.skipped += 1
             else:
                 writer.write(php_json(_line(name, entry, datatypes)))
-                found.written += 1
+                fetched.written += 1
     write_parquet(table_of(rows, FETCHED), table)
-    return found
+    return fetched
 
 
 class _Fetching:
@@ -148,10 +148,10 @@ class _Fetching:
         # The current record of an object has no superclasses; an object that turns out to be a class is
         # therefore fetched as of the day.
         wave = _values(known, "P31", "P279")
-        seen: set[str] = set()
+        classes: set[str] = set()
         while wave:
-            fresh = [name for name in wave if name not in seen]
-            seen.update(fresh)
+            fresh = [name for name in wave if name not in classes]
+            classes.update(fresh)
             for name in fresh:
                 if name in self._entries and self._entries[name].as_of == CURRENT:
                     del self._entries[name]
@@ -241,8 +241,8 @@ def _is_complete(record: Json | None) -> bool:
 
 def _each(entities: Iterable[Json], of: Callable[[Json], Iterable[str | None]]) -> list[str]:
     """The ids that `of` returns for the statements, each once, in order; None is left out."""
-    found = (name for entity in entities for _, statement in statements(entity) for name in of(statement))
-    return list(dict.fromkeys(name for name in found if name is not None))
+    names = (name for entity in entities for _, statement in statements(entity) for name in of(statement))
+    return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def _values(entities: Iterable[Json], *properties: str) -> list[str]:
@@ -266,7 +266,7 @@ def _line(name: str, entry: _Entry, datatypes: dict[str, str]) -> Json:
     if "datatype" in entity:
         line["datatype"] = entity["datatype"]
     line |= {"id": name, **{key: entity.get(key) or {} for key in ("labels", "descriptions", "aliases")}}
-    line["claims"] = {key: [_typed(each, datatypes) for each in group] for key, group in claims.items()}
+    line["claims"] = {key: [_typed(claim, datatypes) for claim in group] for key, group in claims.items()}
     if name[0] == "Q":
         line["sitelinks"] = entity.get("sitelinks") or {}
     if entry.claims is None and entry.page.revision is not None:

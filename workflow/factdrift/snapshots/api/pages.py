@@ -42,9 +42,9 @@ def read_page(page: Json, entity_id: str) -> Page:
         return Page(None, "deleted, or never created")
     if not page.get("revisions"):
         return Page(None, "not yet created on that day")
-    found = page["revisions"][0]
-    where = {"revision": found.get("revid"), "timestamp": found.get("timestamp")}
-    slot = found.get("slots", {}).get("main", {})
+    revision = page["revisions"][0]
+    where = {"revision": revision.get("revid"), "timestamp": revision.get("timestamp")}
+    slot = revision.get("slots", {}).get("main", {})
     text = slot.get("content")
     if text is None or slot.get("texthidden") or slot.get("textmissing"):
         return Page(None, "the revision's content is hidden", **where)

@@ -60,16 +60,16 @@ class Recent(Job, command="recent"):
         name = folder_of(wanted)
         answers = Answers(Path("results/fetched/recent", name), self.endpoint)
         client = Client(self.endpoint, contact, answers)
-        found = search(client, wanted)
+        changes = search(client, wanted)
         print(f"{self.endpoint}: {client.requests:,} requests; the other answers had been kept")
-        if not found:
+        if not changes:
             raise InputError(
                 f"no item has a statement of these relations that is dated from {wanted.since} on and before "
                 f"{wanted.until}; name other relations, a longer period, or --scope all"
             )
-        items = chosen(found, self.limit)
-        config = write_plan(Path("results/recent", name), wanted, found, items, self.api)
-        _report(wanted, found, items, config)
+        items = chosen(changes, self.limit)
+        config = write_plan(Path("results/recent", name), wanted, changes, items, self.api)
+        _report(wanted, changes, items, config)
         if self.plan:
             print(shown(config, self.cores, contact))
             return
@@ -80,7 +80,7 @@ class Recent(Job, command="recent"):
 
 
 def _wanted(job: Recent) -> Search:
-    """What the options ask for. Raises InputError for whatever would fail later."""
+    """The search that the options describe. Raises InputError for what would fail later."""
     from factdrift.core.addresses import access_token, check_address
     from factdrift.snapshots.recent.search import Search
 
@@ -107,13 +107,13 @@ def _wanted(job: Recent) -> Search:
     return Search(_relations(job.relations), job.since, until, today, job.changed, job.scope)
 
 
-def _report(wanted: Search, found: Found, items: list[int], config: Path) -> None:
+def _report(wanted: Search, changes: Found, items: list[int], config: Path) -> None:
     from factdrift.wikidata.ids import property_id
 
-    counts = Counter(relation for relations in found.values() for relation in relations)
+    counts = Counter(relation for relations in changes.values() for relation in relations)
     for relation in wanted.relations:
         print(f"{property_id(relation)}: {counts[relation]:,} items")
-    left_out = len(found) - len(items)
+    left_out = len(changes) - len(items)
     beyond = f"; {left_out:,} left out by --limit" if left_out else ""
     print(f"{config.parent / 'entities.txt'}: {len(items):,} items{beyond}")
 
@@ -127,6 +127,6 @@ def _relations(text: str) -> list[int]:
             rows = csv.DictReader(file, delimiter="\t")
             return sorted(property_number(row["property"]) for row in rows)
     try:
-        return sorted({property_number(each.strip()) for each in text.split(",")})
+        return sorted({property_number(relation.strip()) for relation in text.split(",")})
     except ValueError as error:
         raise InputError(f"--relations: {error}") from error

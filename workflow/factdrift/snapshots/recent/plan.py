@@ -10,7 +10,8 @@ from pathlib import Path
 import yaml
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import atomic_path, is_own, list_files
+from factdrift.core.files import write_text
+from factdrift.core.owned import is_own, list_files
 from factdrift.snapshots.recent.search import Found, Search
 from factdrift.wikidata.ids import entity_id, property_id
 
@@ -22,7 +23,7 @@ def folder_of(wanted: Search) -> str:
     return f"{wanted.since}_{wanted.until}"
 
 
-def write_plan(folder: Path, wanted: Search, found: Found, items: Sequence[int], api: str) -> Path:
+def write_plan(folder: Path, wanted: Search, changes: Found, items: Sequence[int], api: str) -> Path:
     """Writes `entities.txt` and `config.yaml` into a folder; returns the path of the latter.
 
     A file that would have the same content is left as it is, so that a repeated run makes nothing again.
@@ -32,9 +33,9 @@ def write_plan(folder: Path, wanted: Search, found: Found, items: Sequence[int],
     asked = ", ".join(property_id(relation) for relation in wanted.relations)
     last = wanted.until - datetime.timedelta(days=1)
     lines = [
-        f"# {len(items)} of {len(found)} items with a statement of {asked}",
+        f"# {len(items)} of {len(changes)} items with a statement of {asked}",
         f"# dated {wanted.since} to {last}" + (", or edited since" if wanted.changed else ""),
-        *(f"{entity_id(item)}  # {' '.join(map(property_id, sorted(found[item])))}" for item in items),
+        *(f"{entity_id(item)}  # {' '.join(map(property_id, sorted(changes[item])))}" for item in items),
     ]
     _write(entities, "\n".join(lines) + "\n")
     # A date is inside if it is strictly between the dates of the two snapshots, which are as of the ends of
@@ -72,5 +73,4 @@ def _write(path: Path, text: str) -> None:
             f"{path}: has been changed since this command wrote it, so it is not replaced; name your own "
             "keys in another file (snakemake --configfile A B), or move this one away"
         )
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(text, path)

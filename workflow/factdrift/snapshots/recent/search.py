@@ -48,26 +48,26 @@ def search(client: Asker, wanted: Search) -> Found:
         for month in months((pack_date(wanted.since), pack_date(until)))
     ]
     progress = Progress(f"asking {client.url}", total=len(parts), unit="queries")
-    found: dict[int, set[int]] = {}
+    items: dict[int, set[int]] = {}
     for query, relation, month in parts:
         for item in _items(client, query, month):
-            found.setdefault(item, set()).add(relation)
-        progress.advance(note=f"{len(found):,} items")
-    progress.say(f"{len(found):,} items")
-    return {item: frozenset(found[item]) for item in sorted(found)}
+            items.setdefault(item, set()).add(relation)
+        progress.advance(note=f"{len(items):,} items")
+    progress.say(f"{len(items):,} items")
+    return {item: frozenset(items[item]) for item in sorted(items)}
 
 
-def chosen(found: Found, limit: int) -> list[int]:
+def chosen(changes: Found, limit: int) -> list[int]:
     """At most `limit` of the items, sorted by number.
 
     Each relation gives its items with the lowest numbers in turn, so that no relation takes all places.
     """
     place: dict[int, int] = {}
-    for relation in sorted({relation for of_item in found.values() for relation in of_item}):
-        of_relation = sorted(item for item, relations in found.items() if relation in relations)
+    for relation in sorted({relation for of_item in changes.values() for relation in of_item}):
+        of_relation = sorted(item for item, relations in changes.items() if relation in relations)
         for rank, item in enumerate(of_relation):
             place[item] = min(rank, place.get(item, rank))
-    return sorted(sorted(found, key=lambda item: (place[item], item))[:limit])
+    return sorted(sorted(changes, key=lambda item: (place[item], item))[:limit])
 
 
 def _items(client: Asker, query: partial[str], month: Period) -> set[int]:

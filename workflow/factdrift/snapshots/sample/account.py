@@ -43,7 +43,7 @@ def read_parts(folder: Path) -> list[Part]:
     none, a part without files, files without a part.
     """
     problems = Problems()
-    found = []
+    parts = []
     rows = read_rows([folder / "parts.tsv"], PART_COLUMNS, problems)
     for row in rows:
         files = [folder / kind / f"{row['part']}.tsv" for kind in ("entities", "facts")]
@@ -58,23 +58,23 @@ def read_parts(folder: Path) -> list[Part]:
             checks = Counter(map(_check, read_rows(files[1:], FACT_COLUMNS, problems)))
             made_up = sum(number >= MADE_UP_ITEMS for number in ids)
             counts = len(ids), made_up, dict(sorted(checks.items()))
-            found.append(Part(row["part"], day_text(day), *counts, row["longer"]))
+            parts.append(Part(row["part"], day_text(day), *counts, row["longer"]))
     listed = {row["part"] for row in rows}
     for path in sorted(folder.glob("*/*.tsv")):
         if path.stem not in listed:
             problems.found.append(f"{path}: its part has no row in {folder / 'parts.tsv'}; add one")
     problems.finish()
-    return found
+    return parts
 
 
 def first_end(folder: Path) -> str:
-    """The last day (YYYY-MM-DD) on which all parts are complete; only `parts.tsv` is read, as it stands."""
+    """The last day (YYYY-MM-DD) on which all parts are complete, from `parts.tsv` alone."""
     rows = read_rows([folder / "parts.tsv"], PART_COLUMNS, Problems())
     return min(row["complete_until"] for row in rows)
 
 
 def last_end(folder: Path) -> str:
-    """The last day (YYYY-MM-DD) of which any part says anything; only `parts.tsv` is read, as it stands."""
+    """The last day (YYYY-MM-DD) that any part covers, from `parts.tsv` alone."""
     rows = list(read_rows([folder / "parts.tsv"], PART_COLUMNS, Problems()))
     days = [str(row["complete_until"]) for row in rows]
     for row in rows:

@@ -53,8 +53,8 @@ def entity_json(sample: Sample, entity: Entity, day: int) -> dict[str, Any]:
     """One entity, its keys in the order of the dumps."""
     here = content(sample, entity, day)
     claims: dict[str, list[dict[str, Any]]] = {}
-    for standing in here.statements:
-        claims.setdefault(property_id(standing.snak.property), []).append(_statement(standing))
+    for statement in here.statements:
+        claims.setdefault(property_id(statement.snak.property), []).append(_statement(statement))
     is_item = entity.datatype is None
     maps: dict[str, dict[str, Any]] = {
         "labels": _terms(entity.label, [(language, label) for language, label, _ in entity.translations]),
@@ -67,40 +67,40 @@ def entity_json(sample: Sample, entity: Entity, day: int) -> dict[str, Any]:
     if is_item:
         maps["sitelinks"] = _sitelinks(entity, here.article)
     name = entity_id(entity.number)
-    found: dict[str, Any] = {"type": "item" if is_item else "property"}
+    rendered: dict[str, Any] = {"type": "item" if is_item else "property"}
     if not is_item:
-        found["datatype"] = entity.datatype
-    found["id"] = name
-    found |= {key: value if value or day >= EMPTY_MAPS_SINCE else [] for key, value in maps.items()}
+        rendered["datatype"] = entity.datatype
+    rendered["id"] = name
+    rendered |= {key: value if value or day >= EMPTY_MAPS_SINCE else [] for key, value in maps.items()}
     if day >= REVISIONS_SINCE:
         past = history(sample, entity, day)
         page = abs(entity.number) + (0 if is_item else _PROPERTIES_FROM)
         if day >= PAGES_SINCE:
-            found["pageid"] = page
-            found["ns"] = 0 if is_item else PROPERTY_NAMESPACE
-            found["title"] = name if is_item else f"Property:{name}"
-        found["lastrevid"] = MADE_UP_REVISIONS + page * _REVISIONS_AN_ENTITY + past.revisions
+            rendered["pageid"] = page
+            rendered["ns"] = 0 if is_item else PROPERTY_NAMESPACE
+            rendered["title"] = name if is_item else f"Property:{name}"
+        rendered["lastrevid"] = MADE_UP_REVISIONS + page * _REVISIONS_AN_ENTITY + past.revisions
         if day >= PAGES_SINCE:
-            found["modified"] = f"{day_text(past.modified)}T00:00:00Z"
-    return found
+            rendered["modified"] = f"{day_text(past.modified)}T00:00:00Z"
+    return rendered
 
 
-def _statement(standing: Standing) -> dict[str, Any]:
-    found: dict[str, Any] = {"mainsnak": _snak(standing.snak), "type": "statement"}
-    if standing.qualifiers:
+def _statement(statement: Standing) -> dict[str, Any]:
+    rendered: dict[str, Any] = {"mainsnak": _snak(statement.snak), "type": "statement"}
+    if statement.qualifiers:
         groups: dict[str, list[dict[str, Any]]] = {}
-        for snak in standing.qualifiers:
+        for snak in statement.qualifiers:
             groups.setdefault(property_id(snak.property), []).append(_qualifier(snak))
-        found["qualifiers"] = groups
-        found["qualifiers-order"] = list(groups)
-    return found | {"id": standing.statement, "rank": standing.rank}
+        rendered["qualifiers"] = groups
+        rendered["qualifiers-order"] = list(groups)
+    return rendered | {"id": statement.statement, "rank": statement.rank}
 
 
 def _snak(snak: Snak) -> dict[str, Any]:
-    found: dict[str, Any] = {"snaktype": snak.kind, "property": property_id(snak.property)}
+    rendered: dict[str, Any] = {"snaktype": snak.kind, "property": property_id(snak.property)}
     if snak.kind == "value":
-        found["datavalue"] = {"value": snak.value, "type": snak.type}
-    return found | {"datatype": snak.datatype}
+        rendered["datavalue"] = {"value": snak.value, "type": snak.type}
+    return rendered | {"datatype": snak.datatype}
 
 
 def _qualifier(snak: Snak) -> dict[str, Any]:

@@ -57,8 +57,8 @@ class Problems:
     def finish(self) -> None:
         """Raises InputError if there is any problem."""
         if self.found:
-            more = len(self.found) - SHOWN_PROBLEMS
-            shown = self.found[:SHOWN_PROBLEMS] + ([f"... and {more} more"] if more > 0 else [])
+            others = len(self.found) - SHOWN_PROBLEMS
+            shown = self.found[:SHOWN_PROBLEMS] + ([f"... and {others} more"] if others > 0 else [])
             raise InputError("\n".join(shown))
 
 
@@ -67,7 +67,7 @@ def read_rows(paths: Iterable[Path], columns: str, problems: Problems) -> list[R
 
     Raises InputError if a file cannot be read; what is wrong inside becomes a problem.
     """
-    found: list[Row] = []
+    rows: list[Row] = []
     names = columns.split()
     for path in paths:
         header, *lines = _lines(path)
@@ -82,8 +82,8 @@ def read_rows(paths: Iterable[Path], columns: str, problems: Problems) -> list[R
             if line.strip():
                 row = _row(Place(path, number), given, line.split("\t"), problems)
                 if row is not None:
-                    found.append(row)
-    return found
+                    rows.append(row)
+    return rows
 
 
 def _lines(path: Path) -> list[str]:

@@ -160,7 +160,7 @@ class _Reader:
         if number is None or entity is None:
             self.problems.add(row.place, "id", f"{row['id']!r} has no row in the other tables; add one there")
             return
-        if row["language"] in ("", "en") or row["language"] in {each[0] for each in entity.translations}:
+        if row["language"] in ("", "en") or row["language"] in {named[0] for named in entity.translations}:
             what = f"{row['language']!r} is no other language, or {row['id']} has it already"
             self.problems.add(row.place, "language", what)
             return
@@ -353,7 +353,7 @@ class _Reader:
         return [self._snak(number, date) for date in text.split("|")]
 
     def _other_qualifiers(self, text: str) -> list[Snak]:
-        found = []
+        qualifiers = []
         for part in text.split(";"):
             name, equals, value = part.partition("=")
             if not equals:
@@ -361,8 +361,8 @@ class _Reader:
             number = self._known_property(name)
             if number in (START, END, POINT_IN_TIME):
                 raise ValueError(f"{name} has a column of its own; move {value} there")
-            found.append(self._snak(number, value))
-        return found
+            qualifiers.append(self._snak(number, value))
+        return qualifiers
 
     def _since(self, snak: Snak) -> int:
         """The day from which the item that the snak names exists."""

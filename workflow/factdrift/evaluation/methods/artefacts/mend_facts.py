@@ -4,8 +4,6 @@ All hold at T_old: neighbour facts of a dataset's updates, and obsolete objects 
 evaluated. Training, validation and evaluation have no subject in common.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict
@@ -19,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import CannotEdit
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_json
 from factdrift.models.bundled.corpus import read_templates
 from factdrift.words.grammar import prompts_like
 from factdrift.words.templates import before_blank
@@ -59,9 +57,7 @@ class Split:
             name: sorted({fact.subject for fact in part})
             for name, part in (("train", self.train), ("validation", self.validation))
         }
-        with atomic_path(path) as temporary:
-            text = json.dumps({"digest": self.digest(), **subjects}, indent=1)
-            temporary.write_text(text + "\n", encoding="utf-8")
+        write_json({"digest": self.digest(), **subjects}, path)
 
 
 @dataclass(frozen=True)

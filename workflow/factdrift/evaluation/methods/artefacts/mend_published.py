@@ -7,8 +7,6 @@ for each shape of matrix `mend.(d_in, d_out).` (`gtn.` in older files) with the 
 the same, and calls the file `archive`. Imports torch.
 """
 
-from __future__ import annotations
-
 import contextlib
 import pickle
 from collections import defaultdict

@@ -10,8 +10,6 @@ All edits of a step run at once, with their changes added by hooks. Gradients re
 changes; the gradients from which the changes are made are constants, as in the reference. Imports torch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

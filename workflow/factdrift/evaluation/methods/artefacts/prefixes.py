@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factdrift.core.errors import CannotEdit, InputError
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_json
 from factdrift.evaluation.methods.hyperparameters import Hyper
 
 if TYPE_CHECKING:
@@ -35,16 +35,12 @@ def write_prefixes(path: Path, loaded: Loaded, hyper: Hyper, seed: int) -> None:
     """Samples the prefixes of a method on a model and writes them as JSON."""
     about = {"model": loaded.digest, "method": hyper.method, "seed": seed, "drawn": hyper["prefixes"]}
     texts = draw_prefixes(loaded, hyper, seed)
-    with atomic_path(path) as temporary:
-        temporary.write_text(
-            json.dumps({**about, "prefixes": texts}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
-        )
+    write_json({**about, "prefixes": texts}, path)
 
 
 def write_reason(path: Path, reason: str) -> None:
     """Writes in the place of prefixes why there are none."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps({"skipped": reason}, indent=1) + "\n", encoding="utf-8")
+    write_json({"skipped": reason}, path)
 
 
 def read_prefixes(path: Path, loaded: Loaded) -> tuple[str, ...]:

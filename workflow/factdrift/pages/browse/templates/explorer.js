@@ -208,4 +208,21 @@
   for (const details of document.querySelectorAll("details[data-part]")) {
     details.addEventListener("toggle", () => { if (details.open) fill(details); });
   }
+
+  // --- links to rows: a click copies the address, and a row that is folded away is opened ---
+  document.addEventListener("click", async (event) => {
+    const link = event.target.closest("a.link");
+    if (!link || !navigator.clipboard) return;
+    await navigator.clipboard.writeText(link.href);
+    link.textContent = "copied";
+    setTimeout(() => { link.textContent = "#"; }, 1500);
+  });
+  const unfold = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    for (let around = target.closest("details"); around; around = around.parentElement.closest("details")) around.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  if (location.hash) unfold();
 })();

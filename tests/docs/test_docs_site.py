@@ -1,0 +1,70 @@
+"""The pages as a site: `make docs` gives every page, with what it says, and asks nothing of other servers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+from support.workflow import ROOT
+
+from factdrift.pages import meanings
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("mkdocs", reason="the site needs `make docs`")
+    folder = tmp_path_factory.mktemp("site") / "docs"
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    # Strict: a page that is in no list, a link or an anchor that leads nowhere is an error.
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def article(site: Path, page: str) -> str:
+    text = (site / page).with_suffix(".html").read_text(encoding="utf-8")
+    return text[text.index("<article") : text.index("</article>")]
+
+
+def elements(text: str) -> Counter[str]:
+    return Counter(re.findall(r"<(li|td|th|h[1-4]|blockquote)\b", text))
+
+
+def pages() -> list[str]:
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("page", pages())
+def test_a_page_has_the_lists_and_tables_that_it_has_on_github(site: Path, page: str) -> None:
+    """Two readers of Markdown differ in what begins a list, and in what goes on inside one."""
+    expected = elements(MarkdownIt("commonmark").enable("table").render((ROOT / page).read_text("utf-8")))
+    name = page.replace("README.md", "index.md")
+    assert elements(article(site, name)) == expected
+
+
+def test_nothing_is_asked_of_another_server(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        found = re.findall(
+            r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?(https?:)", path.read_text("utf-8")
+        )
+        assert not found, path
+    assert (site / "search" / "search_index.json").stat().st_size > 100_000
+    assert "Olaf Scholzus" in article(site, "docs/notebooks/one-fact.md")
+
+
+def test_the_glossary_has_the_sentences_of_the_tooltips() -> None:
+    page = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    rows = re.findall(r"^\| (.+?) \| (.+) \|$", page, re.M)[1:]
+    assert len(rows) > 40
+    known = meanings()
+    for term, meaning in rows:
+        assert known[f"term {term.lower()}"] == meaning
+    table = (ROOT / "resources" / "glossary.tsv").read_text("utf-8").splitlines()
+    assert [term for term, _ in rows] == [line.split("\t")[0] for line in table[1:]]

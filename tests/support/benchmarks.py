@@ -1,0 +1,79 @@
+"""Small invented tables of every benchmark of config/benchmarks, in words that the tiny tokenizer knows."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.questions.question import Benchmark, Tables
+from factdrift.evaluation.questions.record import read, records
+from factdrift.ripples.tables import PROBES
+from support.questions import write_asof, write_tables
+from support.stream_updates import stream_edits
+from support.updates import edits
+
+
+class Given(NamedTuple):
+    """The files of a benchmark, as options of a command name them."""
+
+    questions: tuple[Path, ...]
+    edits: Path | None = None
+    facts: Path | None = None
+
+    def options(self) -> list[str]:
+        named = {"edits": self.edits, "facts": self.facts}
+        given = [word for name, path in named.items() if path for word in (f"--{name}", str(path))]
+        return ["--questions", *map(str, self.questions), *given]
+
+    def read(self, benchmark: str) -> Benchmark:
+        """All questions, those without options among them."""
+        return read(benchmark, Tables(self.questions, self.edits, self.facts, open_=True))
+
+
+def write_benchmarks(folder: Path) -> dict[str, Given]:
+    """Writes two updates, a stream, and the questions of all benchmarks about them."""
+    updates, stream = edits(folder, limit=2), stream_edits(folder / "stream_edits.parquet")
+    items, facts = write_tables(folder)
+    found = {
+        "updates": Given((updates,)),
+        "stream": Given((stream,)),
+        "tempripple": Given((items,), facts=facts),
+        "asof": Given((write_asof(folder / "asof.parquet", "Q1-P6"),), stream),
+        "klob": Given((_klob(folder / "klob_c.parquet"),), updates),
+        "ripples": Given((_ripples(folder / "ripples.parquet", updates), updates)),
+    }
+    assert found.keys() == records().keys()
+    return found
+
+
+def _klob(path: Path) -> Path:
+    sentences = [{"role": "single", "text": "Marta Kowalska lives in", "target_label": "Atlantis"}]
+    example = {"example_id": "c1", "subtask": "c", "sentences": sentences}
+    pq.write_table(pa.Table.from_pylist([example]), path)
+    return path
+
+
+def _ripples(path: Path, updates: Path) -> Path:
+    """A probe of each update, with one condition for all."""
+
+    def named(label: str) -> dict[str, Any]:
+        return {"id": None, "label": label, "aliases": []}
+
+    condition = {"prompt": "America is ____", "answers": [named("a baker")], "step": None}
+    rows = [
+        {
+            "probe_id": f"r{number}",
+            "update": update,
+            "criterion": "specific",
+            "prompt": "The sea is ____",
+            "answers": [named("a baker"), named("Joe")],
+            "stale": [],
+            "conditions": [condition],
+            "must_change": False,
+        }
+        for number, update in enumerate(pq.read_table(updates)["edit"].to_pylist())
+    ]
+    write_parquet(pa.Table.from_pylist(rows, schema=PROBES), path)
+    return path

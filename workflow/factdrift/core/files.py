@@ -1,0 +1,65 @@
+"""Files of text, JSON and YAML, and their checksums; what is written appears only when it is complete."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
+
+Kind = TypeVar("Kind", bound=msgspec.Struct)
+# libyaml where PyYAML has it, because every run begins with the schema.
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Writes a text in UTF-8; a last line without an end gets one."""
+    with atomic_path(path) as partial:
+        partial.write_text(text + "\n" * (text[-1:] not in ("", "\n")), encoding="utf-8")
+
+
+def write_json(value: Any, path: Path, indent: int | None = 1) -> None:
+    """Writes a value as JSON, with letters of any script as they are."""
+    write_text(json.dumps(value, indent=indent, ensure_ascii=False), path)
+
+
+def utf8_lines(path: Path) -> list[str]:
+    """The lines of a UTF-8 file, without their ends (`\\n` or `\\r\\n`); no last empty one.
+
+    Raises InputError that names the line if the file is in another encoding; OSError if it cannot be read.
+    """
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8; convert it, for example "
+            "with `iconv --from-code=LATIN1 --to-code=UTF-8`"
+        ) from None
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines if lines[-1] else lines[:-1]
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A file whose outermost value is a mapping."""
+    content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    return content
+
+
+def read_struct(path: Path, kind: type[Kind]) -> Kind:
+    """A file as a struct. Raises InputError that names a key which is missing, unknown or of another type."""
+    try:
+        return msgspec.yaml.decode(path.read_bytes(), type=kind)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {error}; correct it, or name another file") from None
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
