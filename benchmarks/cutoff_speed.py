@@ -75,7 +75,7 @@ def main() -> None:
     torch.manual_seed(0)
     if not given.folder.exists():
         tokenizer = AutoTokenizer.from_pretrained(given.tokenizer)
-        shape = {**given.shape, "vocab_size": max(given.shape["vocab_size"], len(tokenizer))}
+        shape = {**given.shape, "vocab_size": max(given.shape.get("vocab_size", 0), len(tokenizer))}
         LlamaForCausalLM(LlamaConfig(**shape)).save_pretrained(given.folder)
         tokenizer.save_pretrained(given.folder)
     loaded = load(str(given.folder), dtype=given.dtype)
