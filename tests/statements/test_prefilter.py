@@ -17,6 +17,8 @@ from support.workflow import ROOT
 
 from factdrift.statements.prefilter import NeedlessItems
 
+from .conftest import claim, linked, snak
+
 NEEDLES = (
     "enwiki",
     "dewiki",
@@ -33,13 +35,7 @@ texts = st.lists(words, max_size=3).map(" ".join)
 
 
 def link(property_id: str, number: int, subject: int = 1) -> dict[str, Any]:
-    value = {"entity-type": "item", "numeric-id": number}
-    main = {
-        "snaktype": "value",
-        "property": property_id,
-        "datavalue": {"type": "wikibase-entityid", "value": value},
-    }
-    return {"mainsnak": main, "type": "statement", "id": f"Q{subject}$a", "rank": "normal"}
+    return claim(snak(property_id, "wikibase-entityid", linked(number)), id=f"Q{subject}$a")
 
 
 @st.composite

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ from support.shards import extract, gather_bucket, gather_snapshot
 
 from factdrift.core.errors import InputError
 from factdrift.wikidata.tables import TRANSLATIONS
-
-WriteDump = Callable[..., Path]
 
 
 def terms(**texts: str) -> dict[str, dict[str, str]]:

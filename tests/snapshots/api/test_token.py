@@ -15,7 +15,8 @@ from factdrift.core.errors import InputError
 from factdrift.core.retry import RetryPolicy
 from factdrift.snapshots.fetch import Client
 
-CONTACT = "tests@example.org"
+from .conftest import CONTACT, line
+
 SECRET = "eyJ0-a-secret.token/of_the-user"
 
 
@@ -25,11 +26,7 @@ def token(monkeypatch):
 
 
 def entities(wiki: Wiki, folder: Path) -> int:
-    ids = folder / "ids.txt"
-    ids.write_text("Q278\n", encoding="utf-8")
-    paths = ("--store", folder / "api", "--fetched", folder / "f.parquet", "-o", folder / "dump.json.gz")
-    given = ("--ids", ids, "--date", "2019-01-01", "--contact", CONTACT, "--api", wiki.url)
-    return main(["snapshots", "entities", *map(str, given), *map(str, paths)])
+    return main(line(wiki, folder, "Q278"))
 
 
 def test_every_request_to_the_api_has_the_token_and_no_file_does(wiki, token, tmp_path, capfd):

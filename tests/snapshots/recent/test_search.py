@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
-from support.recent import database_with_articles
 from support.ripples import HUMAN, kinds
 from support.sparql import QueryService, query_service
 from support.worlds import Date, Fact, World, time_of
@@ -18,6 +17,8 @@ from factdrift.core.errors import InputError
 from factdrift.snapshots.recent.search import Found, Search, chosen, search
 from factdrift.sparql.answers import Answers
 from factdrift.sparql.client import POLICY, Client
+
+from .conftest import database_of
 
 HEAD, STATE, DEATH, TEAM = 6, 35, 570, 54
 RELATIONS = (HEAD, STATE, TEAM, DEATH)
@@ -73,15 +74,7 @@ def database(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     new = sorted([*FACTS, *kinds(Q3=(HUMAN,))], key=lambda fact: fact.s)
     World(new=new, no_article=BARE).write(folder)
-    tables = folder / "new"
-    return database_with_articles(
-        [tables / "statements.parquet"],
-        [tables / "entities.parquet"],
-        tables / "properties.parquet",
-        RELATIONS,
-        folder,
-        EDITED,
-    )
+    return database_of(folder, RELATIONS, EDITED)
 
 
 @pytest.fixture(scope="module")
@@ -239,10 +232,8 @@ def test_entities_that_are_no_items_are_left_out():
 
 
 def test_no_relation_takes_all_places():
-    found = {item: frozenset({6}) for item in (10, 20, 30, 40)} | {
-        50: frozenset({35}),
-        60: frozenset({35, 6}),
-    }
+    of_heads = {item: frozenset({6}) for item in (10, 20, 30, 40)}
+    found = of_heads | {50: frozenset({35}), 60: frozenset({35, 6})}
     assert chosen(found, 1) == [10]
     assert chosen(found, 2) == [10, 50]
     assert chosen(found, 4) == [10, 20, 50, 60]

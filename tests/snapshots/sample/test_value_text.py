@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from factdrift.snapshots.sample.value_text import parse_day, parse_snak, parse_time_text
 
-GREGORIAN = "http://www.wikidata.org/entity/Q1985727"
-JULIAN = "http://www.wikidata.org/entity/Q1985786"
+WIKIDATA = "http://www.wikidata.org/entity/"
+GREGORIAN, JULIAN = f"{WIKIDATA}Q1985727", f"{WIKIDATA}Q1985786"
 
 
 @pytest.mark.parametrize(
@@ -53,21 +53,8 @@ def test_centuries_and_decades_cover_their_years():
 @pytest.mark.parametrize(
     "text",
     [
-        "90",
-        "1990-13",
-        "1990-00",
-        "1990-02-30",
-        "2021-02-29",
-        "0000",
-        "c0",
-        "0000s",
-        "1990-1-1",
-        "1990/15",
-        "1990-13-01/9",
-        "soon",
-        "1990s/8",
-        "1990-03-02T00:00:00Z",
-        "+1990",
+        *("90", "1990-13", "1990-00", "1990-02-30", "2021-02-29", "0000", "c0", "0000s", "1990-1-1"),
+        *("1990/15", "1990-13-01/9", "soon", "1990s/8", "1990-03-02T00:00:00Z", "+1990"),
     ],
 )
 def test_what_is_no_date(text):
@@ -85,54 +72,30 @@ def test_raw_dates_keep_their_fields(year, month, day, precision, before):
 
 
 @pytest.mark.parametrize(
-    ("datatype", "text", "type_", "value"),
+    ("datatype", "text", "value"),
     [
-        ("wikibase-item", "Q42", "wikibase-entityid", {"entity-type": "item", "numeric-id": 42, "id": "Q42"}),
-        (
-            "wikibase-property",
-            "P31",
-            "wikibase-entityid",
-            {"entity-type": "property", "numeric-id": 31, "id": "P31"},
-        ),
-        (
-            "wikibase-lexeme",
-            "L7",
-            "wikibase-entityid",
-            {"entity-type": "lexeme", "numeric-id": 7, "id": "L7"},
-        ),
-        ("wikibase-form", "L7-F1", "wikibase-entityid", {"entity-type": "form", "id": "L7-F1"}),
-        ("wikibase-sense", "L7-S2", "wikibase-entityid", {"entity-type": "sense", "id": "L7-S2"}),
-        ("quantity", "+125440000", "quantity", {"amount": "+125440000", "unit": "1"}),
-        (
-            "quantity",
-            "-0.50 Q712226",
-            "quantity",
-            {"amount": "-0.50", "unit": "http://www.wikidata.org/entity/Q712226"},
-        ),
-        (
-            "monolingualtext",
-            "de-at:Jänner: kalt",
-            "monolingualtext",
-            {"text": "Jänner: kalt", "language": "de-at"},
-        ),
+        ("wikibase-item", "Q42", {"entity-type": "item", "numeric-id": 42, "id": "Q42"}),
+        ("wikibase-property", "P31", {"entity-type": "property", "numeric-id": 31, "id": "P31"}),
+        ("wikibase-lexeme", "L7", {"entity-type": "lexeme", "numeric-id": 7, "id": "L7"}),
+        ("wikibase-form", "L7-F1", {"entity-type": "form", "id": "L7-F1"}),
+        ("wikibase-sense", "L7-S2", {"entity-type": "sense", "id": "L7-S2"}),
+        ("quantity", "+125440000", {"amount": "+125440000", "unit": "1"}),
+        ("quantity", "-0.50 Q712226", {"amount": "-0.50", "unit": f"{WIKIDATA}Q712226"}),
+        ("monolingualtext", "de-at:Jänner: kalt", {"text": "Jänner: kalt", "language": "de-at"}),
         (
             "globe-coordinate",
             "51.5,-0.12",
-            "globecoordinate",
-            {
-                "latitude": 51.5,
-                "longitude": -0.12,
-                "altitude": None,
-                "precision": None,
-                "globe": "http://www.wikidata.org/entity/Q2",
-            },
+            {"latitude": 51.5, "longitude": -0.12}
+            | {"altitude": None, "precision": None, "globe": f"{WIKIDATA}Q2"},
         ),
-        ("string", "a=b;c", "string", "a=b;c"),
-        ("external-id", "0042", "string", "0042"),
-        ("commonsMedia", "A b.jpg", "string", "A b.jpg"),
+        ("string", "a=b;c", "a=b;c"),
+        ("external-id", "0042", "0042"),
+        ("commonsMedia", "A b.jpg", "A b.jpg"),
     ],
 )
-def test_values(datatype, text, type_, value):
+def test_values(datatype, text, value):
+    types = {"external-id": "string", "commonsMedia": "string", "globe-coordinate": "globecoordinate"}
+    type_ = "wikibase-entityid" if datatype.startswith("wikibase-") else types.get(datatype, datatype)
     snak = parse_snak(1, datatype, text)
     assert (snak.kind, snak.datatype, snak.type, snak.value) == ("value", datatype, type_, value)
 
