@@ -1,7 +1,5 @@
 """Tiny tables in the sample's format, what is rendered from them, and a server with a dump."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Dump files: the same text in every compression, the same bytes each time, gzip members begin at lines."""
 
-from __future__ import annotations
-
 import zlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The commands `factdrift dumps` and `factdrift pageviews`."""
 
-from __future__ import annotations
-
 import bz2
 
 import pyarrow.parquet as pq

@@ -1,8 +1,7 @@
 """Downloads that are killed, fill the disk, or whose file is replaced, and how the next one continues."""
 
-from __future__ import annotations
-
 import errno
+import io
 import itertools
 import os
 import signal
@@ -29,31 +28,21 @@ def test_a_disk_that_is_too_small_is_reported_before_the_download(server, client
 
 
 def test_a_disk_that_fills_up_keeps_the_part(server, client, tmp_path, monkeypatch):
-    listed(server)
-
-    class Full:
+    class Full(io.FileIO):
         """A file on a disk of 150,000 bytes."""
 
-        def __init__(self, file):
-            self.file = file
-
-        def __getattr__(self, name):
-            return getattr(self.file, name)
-
         def write(self, data):
-            room = 150_000 - self.file.tell()
+            room = 150_000 - self.tell()
             if room <= 0:
                 raise OSError(errno.ENOSPC, "No space left on device")
-            return self.file.write(data[:room])
+            return super().write(data[:room])
 
-    made = download_module._Part.__init__
-    monkeypatch.setattr(
-        download_module._Part, "__init__", lambda self, path, file: made(self, path, Full(file))
-    )
-    with pytest.raises(OSError, match=r"No space left on device: .*dump\.json\.gz\.part") as error:
-        download(dump(server), tmp_path / "dump.json.gz", client)
+    listed(server)
+    with monkeypatch.context() as full:
+        full.setattr(os, "fdopen", lambda descriptor, mode, buffering: Full(descriptor, mode))
+        with pytest.raises(OSError, match=r"No space left on device: .*dump\.json\.gz\.part") as error:
+            download(dump(server), tmp_path / "dump.json.gz", client)
     assert is_full(error.value)
-    monkeypatch.undo()
     assert (tmp_path / "dump.json.gz.part").stat().st_size == 150_000
     fetched(tmp_path, dump(server), client)
     assert server.gets(PATH)[-1].start == 150_000

@@ -1,7 +1,5 @@
 """Complete dumps on a server's listing."""
 
-from __future__ import annotations
-
 import pytest
 from support.downloads import CONTACT
 from support.listings import HOME, add_dump, add_page

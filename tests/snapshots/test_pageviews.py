@@ -1,7 +1,5 @@
 """Page views, filtered during a download from servers with faults."""
 
-from __future__ import annotations
-
 import bz2
 import errno
 from datetime import date

@@ -1,7 +1,5 @@
 """Dumps written by hand, and the tables of a snapshot of one."""
 
-from __future__ import annotations
-
 import functools
 import json
 from dataclasses import dataclass
@@ -16,10 +14,11 @@ from support.shards import extract, gather_bucket, gather_snapshot
 
 @dataclass
 class Snapshot:
-    """The gathered tables of a dump; statements and items of all buckets together, in total order."""
+    """The gathered tables of a dump; those of all buckets together, in total order."""
 
     statements: pa.Table
     entities: pa.Table
+    translations: pa.Table
     properties: pa.Table
     classes: pa.Table
     summary: dict[str, Any]
@@ -45,26 +44,29 @@ def snapshot_of(
     scope: str = "all",
     max_bad_lines: float = 0.0,
     names: str = "all",
+    languages: tuple[str, ...] = (),
 ) -> Snapshot:
     """The snapshot of a dump, in a folder of its own under `folder`."""
     folder = folder / f"{dump.name}-{shards}-{buckets}-{scope}-{names}"
     shard_dirs = [folder / f"{shard}-of-{shards}" for shard in range(shards)]
     for shard, shard_dir in enumerate(shard_dirs):
-        extract(dump, shard, shards, buckets, scope, shard_dir, names)
+        extract(dump, shard, shards, buckets, scope, shard_dir, names, languages=languages)
     properties, classes, together = (
         folder / name for name in ("properties.parquet", "classes.parquet", "together")
     )
     summary = gather_snapshot(
         shard_dirs, dump, max_bad_lines, properties, classes, folder / "snapshot.json", together
     )
-    statements = [folder / "statements" / f"{bucket}.parquet" for bucket in range(buckets)]
-    entities = [folder / "entities" / f"{bucket}.parquet" for bucket in range(buckets)]
+    tables = []
     for bucket in range(buckets):
-        gather_bucket([together], bucket, properties, statements[bucket], entities[bucket])
-    order = [("subject", "ascending"), ("position", "ascending")]
+        paths = [folder / name / f"{bucket}.parquet" for name in ("statements", "entities", "translations")]
+        gather_bucket([together], bucket, properties, paths[0], paths[1], translations=paths[2])
+        tables.append([pq.read_table(path) for path in paths])
+    statements, entities, translations = map(pa.concat_tables, zip(*tables, strict=True))
     return Snapshot(
-        pa.concat_tables(map(pq.read_table, statements)).sort_by(order),
-        pa.concat_tables(map(pq.read_table, entities)).sort_by("id"),
+        statements.sort_by([("subject", "ascending"), ("position", "ascending")]),
+        entities.sort_by("id"),
+        translations.sort_by([("id", "ascending"), ("language", "ascending")]),
         pq.read_table(properties),
         pq.read_table(classes),
         summary,

@@ -1,7 +1,5 @@
 """One shard of a dump: which lines it takes, what it does with bad ones, and that it is all or nothing."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import itertools
@@ -176,17 +174,18 @@ def test_an_earlier_result_is_replaced_and_other_files_are_not(write_dump, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("shard", "shards", "buckets", "named"),
-    [(2, 2, 1, "--shard 2"), (-1, 2, 1, "--shard -1"), (0, 1, 0, "--buckets 0")],
+    ("dump", "place", "named"),
+    [
+        ("dump.json", (2, 2, 1), "--shard 2"),
+        ("dump.json", (-1, 2, 1), "--shard -1"),
+        ("dump.json", (0, 1, 0), "--buckets 0"),
+        ("none.json", (0, 1, 1), r"none\.json"),
+    ],
 )
-def test_impossible_options(write_dump, tmp_path, shard, shards, buckets, named):
+def test_impossible_options(write_dump, tmp_path, dump, place, named):
+    write_dump(item(1))
     with pytest.raises(InputError, match=named):
-        extract(write_dump(item(1)), shard, shards, buckets, "all", tmp_path / "shard")
-
-
-def test_a_missing_dump(tmp_path):
-    with pytest.raises(InputError, match=r"none\.json"):
-        extract(tmp_path / "none.json", 0, 1, 1, "all", tmp_path / "shard")
+        extract(tmp_path / dump, *place, "all", tmp_path / "shard")
 
 
 def test_a_line_of_30_megabytes(write_dump, tmp_path):

@@ -1,7 +1,5 @@
 """Shards gathered into the tables of a snapshot: duplicates, datatypes, classes, counts and refusals."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -155,12 +153,13 @@ def gather(tmp_path):
 
 def test_shards_that_do_not_belong_together(write_dump, gather, tmp_path):
     dump, other = write_dump(item(1)), write_dump(item(2), item(3), name="other.json")
-    folders = [tmp_path / str(number) for number in range(5)]
+    folders = [tmp_path / str(number) for number in range(6)]
     extract(dump, 0, 2, 1, "all", folders[0])
     extract(dump, 1, 2, 1, "all", folders[1])
     extract(dump, 1, 2, 2, "all", folders[2])
     extract(other, 1, 2, 1, "all", folders[3])
     extract(dump, 1, 2, 1, "enwiki", folders[4])
+    extract(dump, 1, 2, 1, "all", folders[5], languages=("de",))
     gather(dump, folders[1], folders[0])
     for chosen, problem in (
         ((0,), r"shards \[0\] given"),
@@ -168,6 +167,7 @@ def test_shards_that_do_not_belong_together(write_dump, gather, tmp_path):
         ((0, 2), "differ in buckets"),
         ((0, 3), "differ in dump"),
         ((0, 4), "differ in scope"),
+        ((0, 5), "differ in languages"),
     ):
         with pytest.raises(InputError, match=problem):
             gather(dump, *(folders[number] for number in chosen))

@@ -1,7 +1,5 @@
 """Dumps of which a part is missing are refused, or a warning names the place: never a silent loss."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """pyarrow does not import pandas, and a later import of pandas works."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

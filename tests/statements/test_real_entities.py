@@ -3,8 +3,6 @@
 The excerpt in tests/data is read by everybody's tests; whole files if FACTDRIFT_REAL_DATA names their folder.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

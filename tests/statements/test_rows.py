@@ -1,7 +1,5 @@
 """What becomes of one entity: every field and every oddity of the spec, through to the gathered tables."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -69,10 +67,7 @@ NOTHING = dict.fromkeys(("object", "key", "json", "time"))
             claim({"snaktype": "value", "property": "P9"}),
             {"snak": "value", "object": None, "key": "null", "json": "null"},
         ),
-        (
-            {"mainsnak": snak("P9", "string", "x")},
-            {"statement": None, "rank": "normal", "qualifiers": []},
-        ),
+        ({"mainsnak": snak("P9", "string", "x")}, {"statement": None, "rank": "normal", "qualifiers": []}),
         (claim(snak("P9", "string", "x"), qualifiers=[]), {"qualifiers": []}),
         (claim(snak("P9", "string", "x"), qualifiers={}), {"qualifiers": []}),
     ],

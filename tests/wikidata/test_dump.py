@@ -1,7 +1,5 @@
 """The line reader: layouts, compressions, and what it says about damaged files."""
 
-from __future__ import annotations
-
 import gzip
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lines of dumps of every age, as typed entities."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Text that is missing from a dump, uncompressed or inside an intact archive, is never skipped in silence."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

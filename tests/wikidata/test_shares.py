@@ -1,7 +1,5 @@
 """Shares: together all lines of a dump, each once, in any compression; damage is located."""
 
-from __future__ import annotations
-
 import bz2
 import functools
 import gzip

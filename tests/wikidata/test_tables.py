@@ -1,7 +1,5 @@
 """Labels that a user adds to the tables of a snapshot."""
 
-from __future__ import annotations
-
 import pytest
 
 from factdrift.core.errors import InputError

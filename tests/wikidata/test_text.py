@@ -1,7 +1,5 @@
 """Texts that anybody can write, for people: one line, nothing hidden, no formula."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

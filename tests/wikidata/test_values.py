@@ -1,7 +1,5 @@
 """When two values are equal: by the canonical key of the paper, and by the JSON of the reference code."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from decimal import Decimal, localcontext

@@ -1,7 +1,5 @@
 """Templates are fitted to the names in them: articles, plural verbs, the past tense."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

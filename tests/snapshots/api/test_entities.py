@@ -1,7 +1,5 @@
 """Entities fetched from the API: the right revisions, what later stages need, each requested once."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -200,17 +198,14 @@ def test_an_object_that_was_merged_since_is_fetched_as_of_the_day(led, tmp_path)
     assert table(tmp_path)[1357640]["as_of"] == "2019-01-01"
 
 
-def test_a_list_of_missing_entities_is_refused(wiki, tmp_path):
+def test_a_list_of_missing_entities_and_a_day_that_is_not_over_are_refused(wiki, tmp_path):
+    with pytest.raises(InputError, match="the day is not over"):
+        fetch(wiki, tmp_path, "Q278", date="2999-01-01")
+    assert not wiki.requests
     wiki.history["Q5"] = []
     with pytest.raises(InputError, match="none of the 1 entities existed on 2019-01-01"):
         fetch(wiki, tmp_path, "Q5")
     assert not list(tmp_path.glob("*.gz"))
-
-
-def test_a_day_that_is_not_over_is_refused(wiki, tmp_path):
-    with pytest.raises(InputError, match="the day is not over"):
-        fetch(wiki, tmp_path, "Q278", date="2999-01-01")
-    assert not wiki.requests
 
 
 def test_requests_have_a_user_agent_and_come_one_at_a_time(wiki, tmp_path):

@@ -1,7 +1,5 @@
 """A small world behind a Query Service."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The command: what it refuses before it asks anything, what it writes, and a run that is killed."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Which items are found, against a plain reading of the facts, with and without faults of the server."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 
@@ -191,21 +189,6 @@ def test_a_single_day_that_always_times_out_ends_the_run(service, tmp_path):
     days = [query for _, query in service.asked if query.count("2026-01-01T00:00:00Z") == 4]
     assert days[-POLICY.tries :] == [days[-1]] * POLICY.tries
     assert days[-1].count("T00:00:00Z") == 4  # one day in each of four branches
-
-
-@pytest.mark.parametrize("retry_after", [30, 200])
-def test_retry_after_is_waited_for(service, retry_after):
-    service.faults, service.retry_after = ["429", "", "503"], retry_after
-    found_by(client(service), until=datetime.date(2026, 1, 3))
-    assert service.clock.now > 2 * retry_after
-
-
-@pytest.mark.parametrize("fault", ["403", "400"])
-def test_a_refusal_ends_the_run_at_once(service, fault):
-    service.faults = [fault]
-    with pytest.raises(InputError, match=r"http://127"):
-        found_by(client(service))
-    assert len(service.asked) == 1
 
 
 class OddServer:

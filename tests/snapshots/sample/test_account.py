@@ -1,7 +1,5 @@
 """How far to trust the sample: the account of its parts, the warning beyond their end, made-up ids."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa

@@ -4,8 +4,6 @@ Dates are read here with `datetime` alone. A coarse date counts as its last day 
 first day where it begins, so that only gaps that are certain are found.
 """
 
-from __future__ import annotations
-
 import calendar
 import datetime
 from collections import defaultdict

@@ -4,8 +4,6 @@ They are read here with `csv`, so that a mistake of the package's reader cannot 
 That no id stands twice or without a row is what that reader checks, in test_sample_tables.py.
 """
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip
@@ -122,7 +120,7 @@ def test_every_kind_of_constraint_and_qualifier_class_occurs(properties):
     dates = set(QUALIFIER_COLUMNS.values())
     single = [set(row["separators"].split()) for row in properties.values() if "single" in row["constraints"]]
     assert {row["constraints"] for row in properties.values()} == {
-        *("", "single-value", "single-best-value", "symmetric"),
+        *("", "single-value", "single-best-value", "symmetric")
     }
     assert any(not separators for separators in single)
     assert any(separators & dates for separators in single)
