@@ -14,8 +14,8 @@ MIRROR = "/mirror/wikidata-20210104-all.json.gz"
 
 @pytest.fixture
 def registry(server, tmp_path):
-    def write(size="", sha1="", mirror=MIRROR):
-        row = ["2021-01-04", server.url + PATH, server.url + mirror, str(size), sha1, "", "ours"]
+    def write(size="", sha1=""):
+        row = ["2021-01-04", server.url + PATH, server.url + MIRROR, str(size), sha1, "", "ours"]
         table = tmp_path / "dumps.tsv"
         table.write_text("\t".join(COLUMNS) + "\n" + "\t".join(row) + "\n")
         return ["--registry", str(table)]

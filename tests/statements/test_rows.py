@@ -48,13 +48,6 @@ def test_a_plain_statement():
     assert row == expected | {"revision": 99, "line": 7}
 
 
-def test_positions_run_over_all_properties_in_the_order_of_the_dump():
-    values = (("P9", "a"), ("P3", "b"), ("P9", "c"))
-    found = rows(*(claim(snak(name, "string", value)) for name, value in values))
-    places = [(row["property"], row["position"], row["key"]) for row in found]
-    assert places == [(9, 0, "a"), (9, 1, "c"), (3, 2, "b")]
-
-
 NOTHING = dict.fromkeys(("object", "key", "json", "time"))
 
 

@@ -61,16 +61,6 @@ def test_aliases_of_both_kinds_once_each_and_no_blank_ones():
     assert read_entity(line(aliases=aliases)).alias_texts == ["b", "a", "c"]
 
 
-def test_statements_keep_the_order_of_the_dump():
-    claims = {"P9": [statement("P9", id="Q1$b"), statement("P9", id="Q1$a")], "P31": [statement("P31")]}
-    entity = read_entity(line(claims=claims))
-    assert list(entity.statements) == ["P9", "P31"]
-    assert [found.id for found in entity.stated("P9")] == ["Q1$b", "Q1$a"]
-    assert entity.stated("P31")[0].rank == "normal"
-    outline = read_outline(line(claims=claims))
-    assert len(outline.stated("P31")) == 1
-
-
 @pytest.mark.parametrize("value", [None, True, 1, 1.5, "x", [1], {"a": {"b": []}}])
 def test_a_value_may_be_of_any_json_type(value):
     snak = {"snaktype": "value", "property": "P9", "datavalue": {"type": "new", "value": value}}

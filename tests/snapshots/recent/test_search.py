@@ -22,18 +22,8 @@ HEAD, STATE, DEATH, TEAM = 6, 35, 570, 54
 RELATIONS = (HEAD, STATE, TEAM, DEATH)
 DATES = (
     *("2025-12-31", "2026-01-01", "2026-01-31", "2026-02-01", "2026-02-28", "2026-03-15", "2026-04-01"),
-    *(
-        "2025-12",
-        "2026-01",
-        "2026-02",
-        "2026-03",
-        "2025",
-        "2026",
-        "2020s",
-        "2026/7",
-        "-0044-03-15",
-        "unknown",
-    ),
+    *("2025-12", "2026-01", "2026-02", "2026-03", "2025", "2026"),
+    *("2020s", "2026/7", "-0044-03-15", "unknown"),
 )
 FAULTS = ("429", "500", "html", "truncated", "reset", "503", "429 bare", "500 timeout", "drip")
 
@@ -217,10 +207,7 @@ def test_entities_that_are_no_items_are_left_out():
 def test_no_relation_takes_all_places():
     of_heads = {item: frozenset({6}) for item in (10, 20, 30, 40)}
     found = of_heads | {50: frozenset({35}), 60: frozenset({35, 6})}
-    assert chosen(found, 1) == [10]
-    assert chosen(found, 2) == [10, 50]
-    assert chosen(found, 4) == [10, 20, 50, 60]
-    assert chosen(found, 100) == sorted(found)
+    assert [chosen(found, limit) for limit in (1, 2, 4)] == [[10], [10, 50], [10, 20, 50, 60]]
 
 
 @given(
