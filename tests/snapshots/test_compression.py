@@ -1,6 +1,7 @@
 """Dump files: the same text in every compression, the same bytes each time, gzip members begin at lines."""
 
-import zlib
+import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -18,16 +19,6 @@ def write(path: Path, entities: list[bytes], member_size: int = 100) -> Path:
         for entity in entities:
             writer.write(entity)
     return path
-
-
-def members(data: bytes) -> list[bytes]:
-    found = []
-    while data:
-        inflate = zlib.decompressobj(31)
-        found.append(inflate.decompress(data))
-        assert inflate.eof
-        data = inflate.unused_data
-    return found
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -48,7 +39,7 @@ def test_bytes_do_not_depend_on_name_or_time(tmp_path, suffix):
 
 def test_gzip_members_begin_on_lines_and_carry_no_time(tmp_path):
     data = write(tmp_path / "d.json.gz", ENTITIES).read_bytes()
-    parts = members(data)
+    parts = [gzip.decompress(part) for part in re.split(rb"(?=\x1f\x8b\x08)", data) if part]
     assert parts[0] == b"[\n"
     assert parts[-1] == b"\n]\n"
     batches = [part for part in parts if part.startswith(b"{")]
@@ -66,8 +57,5 @@ def test_no_file_is_left_if_writing_fails(tmp_path):
 
 
 def test_unknown_suffix(tmp_path):
-    with (
-        pytest.raises(InputError, match=r"dump\.xz: a dump is written as"),
-        dump_writer(tmp_path / "dump.xz"),
-    ):
-        pass
+    with pytest.raises(InputError, match=r"dump\.xz: a dump is written as"):
+        write(tmp_path / "dump.xz", [])

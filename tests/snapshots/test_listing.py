@@ -3,7 +3,7 @@
 import pytest
 from support.downloads import CONTACT
 from support.listings import HOME, add_dump, add_page
-from support.server import Fault, serving
+from support.server import serving
 
 from factdrift.core.errors import InputError
 from factdrift.snapshots.listing import complete_dumps
@@ -39,11 +39,6 @@ def test_no_more_is_asked_for_than_needed(server, client):
     assert not server.gets(f"{HOME}20260504/")
     assert not server.gets(f"{HOME}20260420/")
     assert all(CONTACT in asked.agent for asked in server.asked)
-
-
-def test_a_listing_that_fails_for_a_while(server, client):
-    server.faults[HOME] = [Fault(status=503, headers={"Retry-After": "0"}), Fault(cut=40)]
-    assert next(complete_dumps(server.url + HOME, "", client)).date == "2026-05-11"
 
 
 @pytest.mark.parametrize(

@@ -98,13 +98,6 @@ def test_unusable_files_are_refused_and_leave_nothing(server, client, tmp_path, 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_server_that_makes_no_progress_is_given_up(server, client, tmp_path):
-    server.faults[PATH] = [Fault(cut=20_000), *[Fault(cut=0)] * 9]
-    with pytest.raises(InputError, match="given up after 4 tries"):
-        filter_month(server.url + PATH, tmp_path / "2022-03.parquet", client)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_full_disk_is_not_reported_as_a_bad_file(server, client, tmp_path, monkeypatch):
     def full(*arguments, **options):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -26,13 +26,8 @@ def line(number: int, year: int) -> bytes:
     }
     site = "enwiki" if number % 12 == 0 else "dewiki"
     links = {site: {"site": site, "title": f"Title {number}", "badges": []}} if number % 3 == 0 else {}
-    entity = {
-        "type": "item",
-        "id": f"Q{number}",
-        "labels": {"de": {"language": "de", "value": f"A ${number}"}},
-        "claims": claims,
-        "sitelinks": links,
-    }
+    labels = {"de": {"language": "de", "value": f"A ${number}"}}
+    entity = {"type": "item", "id": f"Q{number}", "labels": labels, "claims": claims, "sitelinks": links}
     if year >= 2022:
         entity |= {"pageid": number, "ns": 0, "title": f"Q{number}"}
     entity["lastrevid"] = number * 10
@@ -135,14 +130,6 @@ def test_a_missing_member_of_whole_lines(read, year):
     for warning in (jumped, alone):
         assert re.search(jump, warning)
         assert re.search(r"some 1,[12]\d\d entities", warning)
-
-
-@pytest.mark.parametrize("blank", [b" " * 3_000_000, b"\n" * 200_000])
-def test_megabytes_of_blanks(read, blank):
-    text = whole(lines(300, 2023))
-    for at in (len(text) // 2, text.index(b"\n", len(text) // 2) + 1):
-        with pytest.raises(InputError, match=NOTICED):
-            read(gzip.compress(text[:at] + blank + text[at + 3000 :], 1))
 
 
 def test_bytes_count_as_lines_do(take_snapshot, tmp_path):

@@ -30,14 +30,8 @@ GREGORIAN, JULIAN = f"{WIKIDATA}Q1985727", f"{WIKIDATA}Q1985786"
 )
 def test_dates(text, time, precision, calendar):
     value, parsed = parse_time_text(text)
-    assert value == {
-        "time": f"{time}T00:00:00Z",
-        "timezone": 0,
-        "before": 0,
-        "after": 0,
-        "precision": precision,
-        "calendarmodel": calendar,
-    }
+    known = {"timezone": 0, "before": 0, "after": 0, "precision": precision, "calendarmodel": calendar}
+    assert value == {"time": f"{time}T00:00:00Z", **known}
     assert parsed.precision == precision
     assert parsed.julian == (calendar == JULIAN)
 
@@ -99,37 +93,30 @@ def test_no_value_fits_every_datatype(kind, datatype):
     assert (snak.kind, snak.type, snak.value, snak.item, snak.time) == (kind, None, None, None, None)
 
 
-@pytest.mark.parametrize(
-    ("datatype", "text"),
-    [
-        ("wikibase-item", "P42"),
-        ("wikibase-item", "42"),
-        ("wikibase-property", "Q42"),
-        ("wikibase-lexeme", "Q7"),
-        ("quantity", "125440000"),
-        ("quantity", "+1,000"),
-        ("quantity", "+1 km"),
-        ("quantity", "+1.5Q712226"),
-        ("monolingualtext", "Text"),
-        ("monolingualtext", "en:"),
-        ("globe-coordinate", "north"),
-        ("globe-coordinate", "95.0,10"),
-        ("time", "yesterday"),
-        ("string", ""),
-        ("string", " blank"),
-        ("text", "unknown datatype"),
-    ],
-)
-def test_what_is_no_value(datatype, text):
-    with pytest.raises(ValueError):
-        parse_snak(1, datatype, text)
+NO_VALUES = {
+    "wikibase-item": ["P42", "42"],
+    "wikibase-property": ["Q42"],
+    "wikibase-lexeme": ["Q7"],
+    "quantity": ["125440000", "+1,000", "+1 km", "+1.5Q712226"],
+    "monolingualtext": ["Text", "en:"],
+    "globe-coordinate": ["north", "95.0,10"],
+    "time": ["yesterday"],
+    "string": ["", " blank"],
+    "text": ["unknown datatype"],
+}
 
 
-def test_redirected_values():
-    item = parse_snak(6, "wikibase-item", "Q1").redirected(2)
-    assert item == parse_snak(6, "wikibase-item", "Q2")
-    unit = parse_snak(6, "quantity", "+1 Q1").redirected(2)
-    assert unit == parse_snak(6, "quantity", "+1 Q2")
+@pytest.mark.parametrize(("datatype", "texts"), NO_VALUES.items())
+def test_what_is_no_value(datatype, texts):
+    for text in texts:
+        with pytest.raises(ValueError):
+            parse_snak(1, datatype, text)
+
+
+@pytest.mark.parametrize(("datatype", "text"), [("wikibase-item", "Q{}"), ("quantity", "+1 Q{}")])
+def test_redirected_values(datatype, text):
+    before, after = (parse_snak(6, datatype, text.format(number)) for number in (1, 2))
+    assert before.redirected(2) == after
 
 
 def test_days():
