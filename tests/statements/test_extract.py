@@ -197,3 +197,21 @@ def test_a_line_of_30_megabytes(write_dump, tmp_path):
     assert int(done.stdout.split()[-1]) < 600
     report = about(tmp_path / "shard", "report")
     assert (report["items"], report["statements"]) == (3, 160_004)
+
+
+NO_PANDAS = """
+import sys
+from factdrift.statements.no_pandas import spare_pandas
+hooks = list(sys.meta_path)
+spare_pandas()
+assert sys.meta_path == hooks
+import pyarrow as pa
+table = pa.table({"a": pa.array([1, None, 3])})
+assert "pandas" not in sys.modules
+print(table.to_pandas()["a"].sum())
+"""
+
+
+def test_pandas_is_imported_only_when_asked_for():
+    done = subprocess.run([sys.executable, "-c", NO_PANDAS], capture_output=True, text=True, check=True)
+    assert float(done.stdout) == 4
