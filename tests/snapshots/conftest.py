@@ -1,7 +1,6 @@
 """Tiny tables in the sample's format, what is rendered from them, and a server with a dump."""
 
-from __future__ import annotations
-
+import functools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -18,7 +17,6 @@ from factdrift.snapshots.sample.render import entity_lines
 from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS, PROPERTY_COLUMNS, read_sample
 
 Rows = Iterable[Mapping[str, str]]
-WriteTables = Callable[..., Path]
 Render = Callable[..., dict[str, dict[str, Any]]]
 
 DATATYPES = {
@@ -43,29 +41,31 @@ def table(columns: str, rows: Rows) -> str:
     return "".join("\t".join(line) + "\n" for line in lines)
 
 
+def write_sample(folder: Path, facts: Rows = (), entities: Rows = (), properties: Rows = ()) -> Path:
+    """Writes tables with the facts, the named entities and properties, and those above that are not named."""
+    for part in ("entities", "facts"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    named = {row["id"] for row in (*entities, *properties)}
+    plain = [{"id": item, "label": f"item {item}"} for item in ITEMS if item not in named]
+    others = [
+        {"id": name, "label": f"property {name}", "datatype": datatype}
+        for name, datatype in DATATYPES.items()
+        if name not in named
+    ]
+    part = {"part": "a", "complete_until": "2023-02-27", "what": "everything"}
+    for name, columns, rows in (
+        ("parts", PART_COLUMNS, [part]),
+        ("properties", PROPERTY_COLUMNS, [*properties, *others]),
+        ("entities/a", ENTITY_COLUMNS, [*entities, *plain]),
+        ("facts/a", FACT_COLUMNS, facts),
+    ):
+        (folder / f"{name}.tsv").write_text(table(columns, rows), "utf-8")
+    return folder
+
+
 @pytest.fixture
 def write_tables(tmp_path):
-    """Writes tables with the facts, the named entities and properties, and those above that are not named."""
-
-    def write(facts: Rows = (), entities: Rows = (), properties: Rows = ()) -> Path:
-        folder = tmp_path / "sample"
-        for part in ("entities", "facts"):
-            (folder / part).mkdir(parents=True, exist_ok=True)
-        named = {row["id"] for row in (*entities, *properties)}
-        plain = [{"id": item, "label": f"item {item}"} for item in ITEMS if item not in named]
-        others = [
-            {"id": name, "label": f"property {name}", "datatype": datatype}
-            for name, datatype in DATATYPES.items()
-            if name not in named
-        ]
-        part = {"part": "a", "complete_until": "2023-02-27", "what": "everything"}
-        (folder / "parts.tsv").write_text(table(PART_COLUMNS, [part]), "utf-8")
-        (folder / "properties.tsv").write_text(table(PROPERTY_COLUMNS, [*properties, *others]), "utf-8")
-        (folder / "entities" / "a.tsv").write_text(table(ENTITY_COLUMNS, [*entities, *plain]), "utf-8")
-        (folder / "facts" / "a.tsv").write_text(table(FACT_COLUMNS, facts), "utf-8")
-        return folder
-
-    return write
+    return functools.partial(write_sample, tmp_path / "sample")
 
 
 @pytest.fixture

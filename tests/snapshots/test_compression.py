@@ -1,10 +1,7 @@
 """Dump files: the same text in every compression, the same bytes each time, gzip members begin at lines."""
 
-from __future__ import annotations
-
-import bz2
 import gzip
-import zlib
+import re
 from pathlib import Path
 
 import pytest
@@ -24,16 +21,6 @@ def write(path: Path, entities: list[bytes], member_size: int = 100) -> Path:
     return path
 
 
-def members(data: bytes) -> list[bytes]:
-    found = []
-    while data:
-        inflate = zlib.decompressobj(31)
-        found.append(inflate.decompress(data))
-        assert inflate.eof
-        data = inflate.unused_data
-    return found
-
-
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("count", [0, 1, 2, 99])
 def test_same_text_in_every_compression(tmp_path, suffix, count):
@@ -50,15 +37,9 @@ def test_bytes_do_not_depend_on_name_or_time(tmp_path, suffix):
     assert write(tmp_path / f"b{suffix}", ENTITIES).read_bytes() == first.read_bytes()
 
 
-def test_standard_tools_read_the_files(tmp_path):
-    plain = write(tmp_path / "d.json", ENTITIES).read_bytes()
-    assert gzip.decompress(write(tmp_path / "d.json.gz", ENTITIES).read_bytes()) == plain
-    assert bz2.decompress(write(tmp_path / "d.json.bz2", ENTITIES).read_bytes()) == plain
-
-
 def test_gzip_members_begin_on_lines_and_carry_no_time(tmp_path):
     data = write(tmp_path / "d.json.gz", ENTITIES).read_bytes()
-    parts = members(data)
+    parts = [gzip.decompress(part) for part in re.split(rb"(?=\x1f\x8b\x08)", data) if part]
     assert parts[0] == b"[\n"
     assert parts[-1] == b"\n]\n"
     batches = [part for part in parts if part.startswith(b"{")]
@@ -76,8 +57,5 @@ def test_no_file_is_left_if_writing_fails(tmp_path):
 
 
 def test_unknown_suffix(tmp_path):
-    with (
-        pytest.raises(InputError, match=r"dump\.xz: a dump is written as"),
-        dump_writer(tmp_path / "dump.xz"),
-    ):
-        pass
+    with pytest.raises(InputError, match=r"dump\.xz: a dump is written as"):
+        write(tmp_path / "dump.xz", [])

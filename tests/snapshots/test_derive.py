@@ -1,7 +1,5 @@
 """An old snapshot derived from a newer dump: hand-made cases, and real entities."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json
@@ -58,18 +56,15 @@ def entity(*statements: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"type": "item", "id": "Q1", "labels": labels, "claims": claims, "lastrevid": 7} | more
 
 
-def derived(*statements: dict[str, Any], at: int = DAY, **more: Any) -> dict[str, Any] | None:
-    line = derive_line(php_json(entity(*statements, **more)), at, Derived())
+def derived(*statements: dict[str, Any], **more: Any) -> dict[str, Any] | None:
+    line = derive_line(php_json(entity(*statements, **more)), DAY, Derived())
     return None if line is None else json.loads(line)
 
 
-def left(*statements: dict[str, Any], at: int = DAY) -> list[tuple[str, str]]:
+def left(*statements: dict[str, Any]) -> list[tuple[str, str]]:
     """Value and rank of the statements of P6 that are left."""
-    found = derived(*statements, at=at)
-    assert found is not None
-    return [
-        (each["mainsnak"]["datavalue"]["value"]["id"], each["rank"]) for each in found["claims"].get("P6", [])
-    ]
+    found = derived(*statements)["claims"].get("P6", [])
+    return [(each["mainsnak"]["datavalue"]["value"]["id"], each["rank"]) for each in found]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +83,7 @@ def left(*statements: dict[str, Any], at: int = DAY) -> list[tuple[str, str]]:
     ],
 )
 def test_statements_that_began_later_are_dropped(dates, kept):
-    assert left(statement("Q2", **dates), statement("Q3")) == [("Q2", "normal")] * kept + [("Q3", "normal")]
+    assert left(statement("Q2", **dates), statement("Q3")) == [("Q2", "normal"), ("Q3", "normal")][not kept :]
 
 
 @pytest.mark.parametrize(
@@ -112,22 +107,19 @@ def test_a_date_counts_with_its_first_day(time, precision, kept):
 
 def test_julian_dates_are_converted():
     each = statement("Q2", start="2012-12-25")
-    each["qualifiers"]["P580"][0]["datavalue"]["value"]["calendarmodel"] = (
-        "http://www.wikidata.org/entity/Q1985786"
-    )
+    date = each["qualifiers"]["P580"][0]["datavalue"]["value"]
+    date["calendarmodel"] = date["calendarmodel"].replace("Q1985727", "Q1985786")
     assert left(each) == []  # 7 January 2013
 
 
 def test_ends_after_the_day_are_dropped():
-    found = derived(
+    second, third, fourth, fifth, sixth = derived(
         statement("Q2", start="2010-01-01", end="2015-01-01"),
         statement("Q3", start="2010-01-01", end=["2012-01-01", "2015-01-01"]),
         statement("Q4", end="2015-01-01"),
         statement("Q5", end="2012-01-01"),
         statement("Q6", end="somevalue"),
-    )
-    assert found is not None
-    second, third, fourth, fifth, sixth = found["claims"]["P6"]
+    )["claims"]["P6"]
     assert (list(second["qualifiers"]), second["qualifiers-order"]) == (["P580"], ["P580"])
     assert [end["datavalue"]["value"]["time"] for end in third["qualifiers"]["P582"]] == [day("2012-01-01")]
     assert third["qualifiers-order"] == ["P580", "P582"]
@@ -136,77 +128,58 @@ def test_ends_after_the_day_are_dropped():
     assert sixth == statement("Q6", end="somevalue")
 
 
-def test_the_latest_that_still_held_becomes_preferred():
-    late = statement("Q9", "preferred", start="2015-01-01")
-    assert left(
-        statement("Q2", start="2001-01-01", end="2005-01-01"),
-        statement("Q3", start="2005-01-01", end="2015-01-01"),
-        statement("Q4", start="2004-01-01", end="novalue"),
-        statement("Q5", start="2006-01-01", end="somevalue"),
-        statement("Q6", "deprecated", start="2007-01-01"),
-        statement("Q7"),
-        late,
-    ) == [
-        ("Q2", "normal"),
-        ("Q3", "preferred"),
-        ("Q4", "normal"),
-        ("Q5", "normal"),
-        ("Q6", "deprecated"),
-        ("Q7", "normal"),
-    ]
-
-
-def test_figures_follow_their_points_in_time():
-    figures = [statement("Q2", pit="2012-01-01"), statement("Q3", pit="2010-01-01")]
-    assert left(*figures, statement("Q9", "preferred", pit="2015-01-01"))[0] == ("Q2", "preferred")
+LATE = statement("Q9", "preferred", start="2015-01-01")
+OLD = {"start": "2010-01-01"}
+ENDED = statement("Q2", start="2001-01-01", end="2005-01-01")
 
 
 @pytest.mark.parametrize(
-    "others",
+    ("statements", "preferred"),
     [
-        [statement("Q2", "preferred"), statement("Q3", start="2010-01-01")],
-        [statement("Q2", start="2001-01-01", end="2005-01-01")],
-        [statement("Q2"), statement("Q3")],
-        [],
+        ([statement("Q3", start="2005-01-01", end="2015-01-01"), ENDED, LATE], "Q3"),
+        ([statement("Q3", **OLD), statement("Q4", start="2004-01-01", end="novalue"), LATE], "Q3"),
+        ([statement("Q3", **OLD), statement("Q5", start="2011-01-01", end="somevalue"), LATE], "Q3"),
+        ([statement("Q3", **OLD), statement("Q6", "deprecated", start="2011-01-01"), LATE], "Q3"),
+        ([statement("Q3", **OLD), statement("Q7"), LATE], "Q3"),
+        # Figures follow their points in time.
+        (
+            [
+                statement("Q2", pit="2012-01-01"),
+                statement("Q3", pit="2010-01-01"),
+                statement("Q9", "preferred", pit="2015-01-01"),
+            ],
+            "Q2",
+        ),
+        # The first of two that began together; a single one without a date.
+        ([statement("Q3", **OLD), statement("Q2", **OLD), LATE], "Q3"),
+        ([statement("Q2"), LATE], "Q2"),
+        # Ranks stay if none follows, or the dropped one was not preferred.
+        ([statement("Q2", "preferred"), statement("Q3", **OLD), LATE], "Q2"),
+        ([ENDED, LATE], None),
+        ([statement("Q2"), statement("Q3"), LATE], None),
+        ([LATE], None),
+        ([statement("Q2", **OLD), statement("Q9", start="2015-01-01")], None),
     ],
 )
-def test_ranks_stay_if_none_follows(others):
-    late = statement("Q9", "preferred", start="2015-01-01")
-    expected = [(each["mainsnak"]["datavalue"]["value"]["id"], each["rank"]) for each in others]
-    assert left(*others, late) == expected
-
-
-def test_a_single_undated_statement_follows():
-    assert left(statement("Q2"), statement("Q9", "preferred", start="2015-01-01")) == [("Q2", "preferred")]
-
-
-def test_ranks_stay_if_the_dropped_one_was_not_preferred():
-    assert left(statement("Q2", start="2010-01-01"), statement("Q9", start="2015-01-01")) == [
-        ("Q2", "normal")
-    ]
-
-
-def test_first_of_two_that_began_together():
-    together = [statement("Q3", start="2010-01-01"), statement("Q2", start="2010-01-01")]
-    late = statement("Q9", "preferred", start="2015-01-01")
-    assert left(*together, late) == [("Q3", "preferred"), ("Q2", "normal")]
+def test_the_latest_that_still_held_becomes_preferred(statements, preferred):
+    kept = [(each["id"].removeprefix("Q1$"), each["rank"]) for each in statements[:-1]]
+    expected = [(name, "preferred" if name == preferred else rank) for name, rank in kept]
+    assert left(*statements) == expected
 
 
 @pytest.mark.parametrize("name", CREATION)
 def test_items_created_later_are_dropped(name):
+    late = statement(day("2015-01-01"), name=name)
     assert derived(statement(day("2013-01-02"), name=name)) is None
-    assert derived(statement(day("2013-01-01"), name=name)) is not None
-    assert (
-        derived(statement(day("2015-01-01"), name=name), statement(day("1990-01-01"), name="P569"))
-        is not None
-    )
-    assert derived(statement(day("2015-01-01"), "deprecated", name=name)) is not None
-    assert derived(statement("somevalue", name=name)) is not None
-
-
-def test_properties_and_other_dates_are_kept():
-    assert derived(statement(day("2015-01-01"), name="P571"), type="property", id="P1") is not None
-    assert derived(statement(day("2015-01-01"), name="P570")) is not None
+    for kept in (
+        [statement(day("2013-01-01"), name=name)],
+        [late, statement(day("1990-01-01"), name="P569")],
+        [late | {"rank": "deprecated"}],
+        [statement("somevalue", name=name)],
+        [statement(day("2015-01-01"), name="P570")],
+    ):
+        assert derived(*kept) is not None
+    assert derived(late, type="property", id="P1") is not None
 
 
 def test_a_changed_item_keeps_all_other_parts():
@@ -214,15 +187,9 @@ def test_a_changed_item_keeps_all_other_parts():
     before = entity(statement("Q2", end="2015-01-01"), statement("Q3", start="2001-01-01"), **more)
     before["claims"]["P7"] = [statement("Q4", name="P7")]
     line = derive_line(php_json(before), DAY, Derived())
-    assert line is not None
-    after = json.loads(line)
-    assert list(after) == [key for key in before if key not in ("lastrevid", "modified")]
-    assert {key: after[key] for key in after if key != "claims"} == {
-        key: before[key] for key in before if key not in ("claims", "lastrevid", "modified")
-    }
-    assert after["claims"] == before["claims"] | {
-        "P6": [statement("Q2"), statement("Q3", start="2001-01-01")]
-    }
+    after = {key: value for key, value in before.items() if key not in ("lastrevid", "modified")}
+    after["claims"] = before["claims"] | {"P6": [statement("Q2"), statement("Q3", start="2001-01-01")]}
+    assert list(json.loads(line).items()) == list(after.items())
     assert line.isascii()
     assert rb"Z\u00fcrich" in line
     assert rb"a\/b" in line
@@ -245,46 +212,25 @@ def test_untouched_and_unreadable_lines_pass_byte_for_byte(text):
     assert derive_line(text, DAY, Derived()) == text
 
 
-def test_maps_written_as_lists_are_read():
-    each = statement("Q2") | {"qualifiers": []}
-    assert left(each, statement("Q3", start="2015-01-01")) == [("Q2", "normal")]
-
-
-def test_counts():
-    counts = Derived()
-    for line in (
-        entity(statement("Q2", end="2015-01-01"), statement("Q3", "preferred", start="2015-01-01")),
-        entity(statement(day("2015-01-01"), name="P571")),
-        entity(),
-    ):
-        derive_line(php_json(line), DAY, counts)
-    derive_line(b'{"P580"', DAY, counts)
-    assert counts == Derived(
-        lines=4, unreadable=1, items_dropped=1, statements_dropped=1, ends_dropped=1, newly_preferred=1
-    )
-
-
-def test_a_group_without_statements_is_removed():
-    found = derived(statement("Q9", start="2015-01-01"))
-    assert found is not None
-    assert found["claims"] == {}
+def test_maps_written_as_lists_are_read_and_empty_groups_removed():
+    late = statement("Q3", start="2015-01-01")
+    assert left(statement("Q2") | {"qualifiers": []}, late) == [("Q2", "normal")]
+    assert derived(late)["claims"] == {}
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
 def test_dump_to_dump(tmp_path, compress):
     kept, gone = entity(statement("Q2")), entity(statement(day("2015-01-01"), name="P571"), id="Q2")
-    changed = entity(statement("Q2", end="2015-01-01"), id="Q3")
+    changed = entity(statement("Q2", end="2015-01-01"), LATE, id="Q3")
     dump, path = tmp_path / "new", tmp_path / "old.json.gz"
-    dump.write_bytes(
-        compress(
-            b"[\n" + b",\n".join([php_json(kept), b"broken", php_json(gone), php_json(changed)]) + b"\n]\n"
-        )
-    )
+    given = [php_json(kept), b'{"P580"', php_json(gone), php_json(changed)]
+    dump.write_bytes(compress(b"[\n" + b",\n".join(given) + b"\n]\n"))
     counts = derive_dump(dump, DAY, path)
-    assert (counts.lines, counts.items_dropped, counts.ends_dropped) == (4, 1, 1)
-    found = [text for _, _, text in lines(path)]
-    assert found[:2] == [php_json(kept), b"broken"]
-    assert len(found) == 3
+    assert (counts.lines, counts.unreadable, counts.items_dropped) == (4, 1, 1)
+    assert (counts.statements_dropped, counts.ends_dropped, counts.newly_preferred) == (1, 1, 1)
+    *same, last = [text for _, _, text in lines(path)]
+    assert same == given[:2]
+    assert json.loads(last)["id"] == "Q3"
     first = path.read_bytes()
     derive_dump(dump, DAY, path)
     assert path.read_bytes() == first
@@ -305,45 +251,37 @@ def test_bad_input(tmp_path):
 # Real entities
 
 
-def firsts(each: dict[str, Any], name: str) -> list[int]:
-    found = []
-    for one in dict(each.get("qualifiers") or {}).get(name, []):
-        if one["snaktype"] == "value":
-            value = one["datavalue"]["value"]
-            found.append(parse_time(value["time"], value["precision"], value["calendarmodel"]).first)
-    return found
-
-
 @pytest.mark.skipif(REAL_DATA is None, reason="FACTDRIFT_REAL_DATA does not name the folder of the real data")
 @pytest.mark.parametrize("name", ["entities.json.bz2", "pair-2021-06.json.gz", "head-2014-12.json.bz2"])
 def test_real_entities(tmp_path, name):
-    assert REAL_DATA is not None
     dump, path = Path(REAL_DATA) / "wikidata" / name, tmp_path / "old.json.gz"
     counts = derive_dump(dump, DAY, path)
-    old = {(entity := json.loads(text))["id"]: (entity, text) for _, _, text in lines(path)}
+    derived_texts = {json.loads(text)["id"]: text for _, _, text in lines(path)}
+
+    def firsts(each: dict[str, Any], name: str) -> list[int]:
+        snaks = dict(each.get("qualifiers") or {}).get(name, [])
+        values = [snak["datavalue"]["value"] for snak in snaks if snak["snaktype"] == "value"]
+        return [parse_time(v["time"], v["precision"], v["calendarmodel"]).first for v in values]
+
+    def begins_late(each: dict[str, Any]) -> bool:
+        return any(min(firsts(each, name), default=0) > DAY for name in ("P580", "P585"))
+
     dropped = 0
     for _, _, text in lines(dump):
         new = json.loads(text)
-        if new["id"] not in old:
+        if new["id"] not in derived_texts:
             continue
-        derived_, derived_text = old[new["id"]]
-        groups = dict(new.get("claims") or {})
-        kept = dict(derived_.get("claims") or {})
-        for property_, group in groups.items():
-            expected = [
-                each
-                for each in group
-                if not any(min(firsts(each, q), default=0) > DAY for q in ("P580", "P585"))
-            ]
-            found = kept.get(property_, [])
+        old = json.loads(derived_texts[new["id"]])
+        for property_, group in dict(new.get("claims") or {}).items():
+            expected = [each for each in group if not begins_late(each)]
+            found = dict(old.get("claims") or {}).get(property_, [])
             dropped += len(group) - len(expected)
-            assert [each["id"] for each in found] == [each["id"] for each in expected]
-            assert [each["mainsnak"] for each in found] == [each["mainsnak"] for each in expected]
+            for key in ("id", "mainsnak"):
+                assert [each[key] for each in found] == [each[key] for each in expected]
             for each, before in zip(found, expected, strict=True):
                 assert all(first <= DAY for first in firsts(each, "P582"))
                 assert each["rank"] in (before["rank"], "preferred")
-        if json.loads(derived_text) == new:
-            assert derived_text == text
-    assert counts.lines == counts.items_dropped + len(old)
+        assert old != new or derived_texts[new["id"]] == text
+    assert counts.lines == counts.items_dropped + len(derived_texts)
     assert counts.unreadable == 0
     assert counts.statements_dropped == dropped > 0

@@ -1,11 +1,18 @@
-"""Downloads from a server with faults: the file is complete, or there is a clear message."""
+"""Downloads from a server with faults, killed, or on a full disk: a complete file, or a clear message."""
 
-from __future__ import annotations
-
+import errno
 import gzip
+import io
+import itertools
 import json
+import os
+import subprocess
+import sys
 import tempfile
+import threading
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.downloads import (
@@ -15,33 +22,44 @@ from support.downloads import (
     NAME,
     PATH,
     SHA1,
-    SUMS,
     dump,
     fetched,
     interrupted,
     listed,
     refused,
 )
-from support.server import Fault
+from support.server import Fault, Server
+from support.waiting import LONGEST, wait_until
 
 from factdrift.cli import main
+from factdrift.core.disk import is_full
 from factdrift.core.errors import InputError
+from factdrift.snapshots import download as module
 from factdrift.snapshots.download import download, published
 from factdrift.snapshots.fetch import Client, Limits
 from factdrift.snapshots.registry import Dump
 
 
-def test_a_whole_file_is_checked_against_the_published_sum(server, client, tmp_path, capsys):
-    listed(server)
+@pytest.mark.parametrize(
+    ("published", "lengths", "checks", "warning"),
+    [
+        (True, True, "SHA1 checked", ""),
+        (True, False, "SHA1 checked", ""),
+        (False, True, "size checked", "has no published checksum; only its size is checked"),
+        (False, False, "neither size nor checksum known", "no length: it cannot be checked"),
+    ],
+)
+def test_what_has_been_checked_is_said(server, client, tmp_path, capsys, published, lengths, checks, warning):
+    server.lengths = lengths
+    if published:
+        listed(server)
     fetched(tmp_path, dump(server), client)
-    assert "SHA1 checked" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"300,000 bytes, {checks}\n" in said
+    assert ("no published checksum" in said) is not published
+    assert warning in said
     assert len(server.gets(PATH)) == 1
     assert {asked.agent for asked in server.asked} == {f"factdrift/0.1.0 ({CONTACT})"}
-
-
-def test_without_a_checksum_only_the_size_is_checked(server, client, tmp_path, capsys):
-    fetched(tmp_path, dump(server), client)
-    assert "no published checksum" in capsys.readouterr().err
 
 
 def test_cut_connections_are_resumed_where_they_were_cut(server, client, tmp_path, pauses):
@@ -51,12 +69,6 @@ def test_cut_connections_are_resumed_where_they_were_cut(server, client, tmp_pat
     assert [asked.start for asked in server.gets(PATH)] == [0, 50_000, 50_001, 50_001, 120_001, 150_001]
     assert sum(asked.sent for asked in server.gets(PATH)) == len(BODY)
     assert len(pauses) == 5
-
-
-def test_a_download_is_not_given_up_while_it_makes_progress(server, client, tmp_path):
-    server.always[PATH] = Fault(cut=25_000)
-    fetched(tmp_path, dump(server), client)
-    assert len(server.gets(PATH)) == 12
 
 
 def test_a_download_that_was_given_up_is_continued_by_the_next_run(server, client, tmp_path, pauses):
@@ -99,45 +111,36 @@ def test_no_message_and_no_file_has_the_secret_of_an_address(server, tmp_path, c
     assert "5ec2e7" not in said
 
 
-def test_a_server_without_ranges_sends_the_whole_file_again(server, client, tmp_path, capsys):
+def test_a_server_without_ranges_sends_the_whole_file_again_or_is_given_up(server, client, tmp_path, capsys):
     listed(server)
     server.ranges = False
     server.faults[PATH] = [Fault(cut=200_000), Fault(cut=100_000)]
     fetched(tmp_path, dump(server), client)
     assert [asked.sent for asked in server.gets(PATH)] == [200_000, 100_000, 300_000]
     assert "from its start again" in capsys.readouterr().err
-
-
-def test_a_server_without_ranges_that_always_cuts_is_given_up(server, client, tmp_path):
-    server.ranges = False
+    (tmp_path / "dump.json.gz").unlink()
     server.always[PATH] = Fault(cut=100_000)
     assert "given up" in refused(tmp_path, dump(server), client)
-    assert len(server.gets(PATH)) <= 8
+    assert len(server.gets(PATH)) <= 3 + 8
 
 
-def test_a_wrong_checksum_deletes_the_file_and_is_reported(server, client, tmp_path):
+def test_a_wrong_checksum_deletes_the_file_and_is_reported(server, client, tmp_path, capsys):
     listed(server, "a" * 40)
-    message = refused(tmp_path, dump(server), client)
-    assert SHA1 in message
-    assert "a" * 40 in message
+    line = ["dumps", "download", "2021-01-04", "-o", str(tmp_path / "dump.json.gz"), f"--contact={CONTACT}"]
+    assert main([*line, f"--url={server.url}{PATH}"]) == 1
+    # `factdrift refresh` knows by these words that waiting does not help.
+    damaged = f"factdrift: damaged dump: {server.url}{PATH}: the SHA1 of the file is {SHA1}, the published"
+    assert f"{damaged} one is {'a' * 40}." in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
     listed(server)
     fetched(tmp_path, dump(server), client)
-
-
-def test_bytes_of_an_earlier_run_are_hashed_too(server, client, tmp_path):
-    listed(server)
-    interrupted(server, tmp_path, dump(server), client)
-    part = tmp_path / "dump.json.gz.part"
-    part.write_bytes(b"x" + part.read_bytes()[1:])
-    assert "published one" in refused(tmp_path, dump(server), client)
 
 
 @pytest.mark.parametrize("kind", ["sha1", "md5"])
 def test_the_checksum_of_the_registry_comes_first(server, client, tmp_path, kind):
     listed(server, "a" * 40)
     fetched(tmp_path, dump(server, digests={kind: {"sha1": SHA1, "md5": MD5}[kind]}, size=300_000), client)
-    assert not server.gets(SUMS)
+    assert {asked.path for asked in server.asked} == {PATH}
 
 
 def test_another_size_than_listed_is_refused(server, client, tmp_path):
@@ -172,21 +175,14 @@ def test_a_missing_file_is_taken_from_the_mirror(server, client, tmp_path):
     assert len(server.gets(PATH)) == 1
 
 
-def test_a_part_is_continued_at_the_mirror_if_there_is_a_checksum(server, client, tmp_path):
+@pytest.mark.parametrize(("digests", "start"), [({"sha1": SHA1}, 60_000), ({}, 0)])
+def test_a_part_is_continued_at_the_mirror_if_there_is_a_checksum(server, client, tmp_path, digests, start):
     server.files["/mirror/" + NAME] = BODY
-    both = dump(server, PATH, "/mirror/" + NAME, digests={"sha1": SHA1})
+    both = dump(server, PATH, "/mirror/" + NAME, digests=digests)
     interrupted(server, tmp_path, both, client)
     del server.files[PATH]
     fetched(tmp_path, both, client)
-    assert [asked.start for asked in server.gets("/mirror/" + NAME)] == [60_000]
-
-
-def test_a_part_of_another_server_is_not_used_without_a_checksum(server, client, tmp_path):
-    server.files["/mirror/" + NAME] = BODY
-    interrupted(server, tmp_path, dump(server, PATH, "/mirror/" + NAME), client)
-    del server.files[PATH]
-    fetched(tmp_path, dump(server, PATH, "/mirror/" + NAME), client)
-    assert [asked.start for asked in server.gets("/mirror/" + NAME)] == [0]
+    assert [asked.start for asked in server.gets("/mirror/" + NAME)] == [start]
 
 
 def test_a_file_that_no_server_has_is_reported_and_the_part_kept(server, client, tmp_path):
@@ -220,30 +216,36 @@ def test_a_busy_server_is_waited_for(server, client, tmp_path, pauses, status, h
     assert pauses[0] >= least
 
 
-def test_a_retry_after_beyond_the_patience_ends_the_download(server, client, tmp_path, pauses):
-    server.always[PATH] = Fault(status=429, headers={"Retry-After": "86400"})
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (Fault(status=429, headers={"Retry-After": "86400"}), ["come back in 86,400 s"]),
+        (Fault(status=403), ["403", "a word about the reason"]),
+    ],
+)
+def test_what_waiting_does_not_help_ends_the_download(server, client, tmp_path, pauses, fault, words):
+    server.always[PATH] = fault
     message = refused(tmp_path, dump(server), client)
-    assert "come back in 86,400 s" in message
+    assert all(word in message for word in words)
     assert not pauses
 
 
-def test_a_refusal_is_reported_with_the_servers_words(server, client, tmp_path, pauses):
-    server.always[PATH] = Fault(status=403)
-    message = refused(tmp_path, dump(server), client)
-    assert "403" in message
-    assert "a word about the reason" in message
-    assert not pauses
+def begun(server: Server, folder: Path, data: bytes, size: int) -> None:
+    """What an earlier download, of a file of this size, has left."""
+    (folder / "dump.json.gz.part").write_bytes(data)
+    account = {"url": server.url + PATH, "bytes": size, "validator": ""}
+    (folder / "dump.json.gz.part.json").write_text(json.dumps(account))
 
 
 def test_silence_is_a_time_out(server, tmp_path, pauses):
-    client = Client(CONTACT, limits=Limits(timeout=1), sleep=pauses.append)
+    client = Client(CONTACT, limits=Limits(timeout=0.5), sleep=pauses.append)
     server.faults[PATH] = [Fault(hold=100_000)]
     fetched(tmp_path, dump(server), client)
     assert [asked.start for asked in server.gets(PATH)][:2] == [0, 100_000]
 
 
 def test_a_slow_drip_is_cut_off_and_resumed(server, tmp_path, pauses, capsys):
-    client = Client(CONTACT, limits=Limits(timeout=2, slowest=10_000), sleep=pauses.append)
+    client = Client(CONTACT, limits=Limits(timeout=0.5, slowest=10_000), sleep=pauses.append)
     server.faults[PATH] = [Fault(drip=(100, 0.05))]
     fetched(tmp_path, dump(server), client)
     assert server.gets(PATH)[1].start > 0
@@ -267,11 +269,16 @@ def test_a_redirect_is_followed_with_range_and_name(server, client, tmp_path):
 
 def test_a_file_that_has_become_shorter_is_fetched_again(server, client, tmp_path):
     server.lengths = False
-    (tmp_path / "dump.json.gz.part").write_bytes(b"\x1f\x8b" + b"z" * 400_000)
-    account = {"url": server.url + PATH, "bytes": 500_000, "validator": ""}
-    (tmp_path / "dump.json.gz.part.json").write_text(json.dumps(account))
+    begun(server, tmp_path, b"\x1f\x8b" + b"z" * 400_000, 500_000)
     fetched(tmp_path, dump(server), client)
     assert [asked.start for asked in server.gets(PATH)] == [400_002, 0]
+
+
+def test_a_complete_part_is_only_checked(server, client, tmp_path):
+    listed(server)
+    begun(server, tmp_path, BODY, len(BODY))
+    fetched(tmp_path, dump(server), client)
+    assert not server.gets(PATH)
 
 
 @pytest.mark.parametrize("start", [0, 10])
@@ -291,20 +298,14 @@ def test_an_empty_file_is_no_dump(server, client, tmp_path, lengths):
     assert "0 bytes came" in refused(tmp_path, dump(server), client)
 
 
-def test_a_server_that_sends_no_length(server, client, tmp_path):
-    server.lengths = False
-    fetched(tmp_path, dump(server, digests={"sha1": SHA1}), client)
-
-
-def test_a_web_page_in_place_of_the_archive_is_refused_at_once(server, client, tmp_path):
-    server.files[PATH] = b"<html>please log in</html>" * 1000
+def test_a_web_page_in_place_of_the_archive_is_refused_and_a_part_kept(server, client, tmp_path):
+    page = b"<html>please log in</html>" * 1000
+    server.files[PATH] = page
     assert "begins with b'<html>please log in" in refused(tmp_path, dump(server), client)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_web_page_in_place_of_the_archive_does_not_remove_the_part(server, client, tmp_path):
+    server.files[PATH] = BODY
     interrupted(server, tmp_path, dump(server), client)
-    server.files[PATH] = b"<html>please log in</html>" * 1000
+    server.files[PATH] = page
     assert "begins with" in refused(tmp_path, dump(server), client)
     server.files[PATH] = BODY
     fetched(tmp_path, dump(server), client)
@@ -318,11 +319,12 @@ def test_without_a_contact_nothing_is_asked(contact):
 
 
 @pytest.mark.parametrize("held", [BODY[:-1], BODY[:-1] + b"x", b""])
-def test_a_file_that_is_there_already_must_be_the_dump(server, client, tmp_path, held):
-    server.files[PATH] = BODY
-    listed(server)
+def test_a_file_that_is_there_already_must_be_the_dump(server, client, tmp_path, held, capsys):
     output = tmp_path / "dump.json.gz"
     output.write_bytes(held)
+    download(dump(server), output, client)
+    assert "neither size nor checksum known" in capsys.readouterr().err
+    listed(server)
     with pytest.raises(InputError, match=r"dump\.json\.gz is there already, but .* remove the file"):
         download(dump(server, size=len(BODY)), output, client)
     assert output.read_bytes() == held
@@ -331,25 +333,106 @@ def test_a_file_that_is_there_already_must_be_the_dump(server, client, tmp_path,
     assert not server.gets(PATH)
 
 
-def test_what_cannot_be_compared_is_said(server, client, tmp_path, capsys):
-    server.files[PATH] = BODY
-    (tmp_path / "dump.json.gz").write_bytes(b"anything")
+def test_a_disk_that_is_too_small_is_reported_before_the_download(server, client, tmp_path, monkeypatch):
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100_000))
+    message = refused(tmp_path, dump(server), client)
+    assert "0.00 GB free" in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_fills_up_keeps_the_part(server, client, tmp_path, monkeypatch):
+    class Full(io.FileIO):
+        """A file on a disk of 150,000 bytes."""
+
+        def write(self, data):
+            room = 150_000 - self.tell()
+            if room <= 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data[:room])
+
+    listed(server)
+    with monkeypatch.context() as full:
+        full.setattr(os, "fdopen", lambda descriptor, mode, buffering: Full(descriptor, mode))
+        with pytest.raises(OSError, match=r"No space left on device: .*dump\.json\.gz\.part") as error:
+            download(dump(server), tmp_path / "dump.json.gz", client)
+    assert is_full(error.value)
+    assert (tmp_path / "dump.json.gz.part").stat().st_size == 150_000
+    fetched(tmp_path, dump(server), client)
+    assert server.gets(PATH)[-1].start == 150_000
+
+
+def test_a_part_of_another_program_is_left_as_it_is(server, client, tmp_path):
+    """Browsers give their unfinished files the same name."""
+    (tmp_path / "dump.json.gz.part").write_bytes(b"z" * 1000)
+    assert "was begun by another program" in refused(tmp_path, dump(server), client)
+    assert (tmp_path / "dump.json.gz.part").read_bytes() == b"z" * 1000
+    assert not server.asked
+
+
+NEWER = b"\x1f\x8b" + bytes(reversed(BODY[2:]))
+"""A file of the same size."""
+
+
+@pytest.mark.parametrize("fault", ["heeds_if_range", "weak", "both"])
+def test_a_file_that_is_replaced_in_the_middle_is_fetched_from_its_start(server, client, tmp_path, fault):
+    server.heeds_if_range = fault not in ("heeds_if_range", "both")
+    server.weak = fault in ("weak", "both")
+    server.faults[PATH] = [Fault(cut=100_000), Fault(cut=50_000, then=NEWER)]
     download(dump(server), tmp_path / "dump.json.gz", client)
-    assert "neither size nor checksum known" in capsys.readouterr().err
+    assert (tmp_path / "dump.json.gz").read_bytes() == NEWER
+    assert [asked.start for asked in server.gets(PATH)][:3] == [0, 100_000, 150_000]
 
 
-def test_a_dump_that_is_not_the_published_one_is_called_damaged(server, tmp_path, capsys):
-    """`factdrift refresh` knows by these words that waiting does not help."""
-    server.files[PATH] = BODY
-    address = f"--url={server.url}{PATH}#sha1={'1' * 40}"
-    line = [
-        "dumps",
-        "download",
-        "2021-01-04",
-        address,
-        f"--contact={CONTACT}",
-        "-o",
-        str(tmp_path / "a.json.gz"),
+def test_with_a_checksum_another_entity_tag_does_not_matter(server, client, tmp_path):
+    server.heeds_if_range = False
+    server.faults[PATH] = [Fault(cut=100_000), Fault(cut=50_000)]
+    tags = itertools.count()
+
+    class Salt:
+        """Another tag in each response, as servers of one name may send."""
+
+        def __format__(self, form):
+            return str(next(tags))
+
+    server.salt = Salt()
+    fetched(tmp_path, dump(server, digests={"sha1": SHA1}), client)
+    assert [asked.start for asked in server.gets(PATH)] == [0, 100_000, 150_000]
+
+
+def test_a_killed_download_is_continued_without_fetching_a_byte_twice(server, client, tmp_path, capsys):
+    """And until it is killed, no other one of the same file begins."""
+    part = tmp_path / "dump.json.gz.part"
+    server.faults[PATH] = [Fault(hold=100_000)]
+    program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
+    line = ["dumps", "download", "2021-01-04", "--output", tmp_path / "dump.json.gz", "--contact", CONTACT]
+    line += ["--url", f"{server.url}{PATH}#sha1={SHA1}"]
+    process = subprocess.Popen([sys.executable, "-c", program, *line], stderr=subprocess.DEVNULL)
+    wait_until(lambda: part.exists() and part.stat().st_size >= 50_000, process)
+    known = dump(server, digests={"sha1": SHA1})
+    assert "another process" in refused(tmp_path, known, client)
+    process.kill()
+    process.wait()
+    kept = part.stat().st_size
+    assert 50_000 <= kept < len(BODY)
+    fetched(tmp_path, known, client)
+    assert "which have arrived already" in capsys.readouterr().err
+    assert [(asked.start, asked.sent) for asked in server.gets(PATH)[1:]] == [(kept, len(BODY) - kept)]
+
+
+def test_downloads_share_one_connection_per_host(server, client, tmp_path, capsys):
+    paths = [f"/{k}.json.gz" for k in range(3)]
+    for path in paths:
+        server.files[path] = BODY
+        server.always[path] = Fault(drip=(100_000, 0.05))
+    threads = [
+        threading.Thread(target=download, args=(dump(server, path), tmp_path / path[1:], client))
+        for path in paths
     ]
-    assert main(line) == 1
-    assert f"factdrift: damaged dump: {server.url}{PATH}: the SHA1 of the file is" in capsys.readouterr().err
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONGEST)
+    assert [(tmp_path / path[1:]).read_bytes() == BODY for path in paths] == [True] * 3
+    turns = sorted((asked.began, asked.ended) for asked in server.asked)
+    assert all(ended < began for (_, ended), (began, _) in itertools.pairwise(turns))
+    assert "waits for another download" in capsys.readouterr().err

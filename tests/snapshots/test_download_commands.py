@@ -1,35 +1,21 @@
 """The commands `factdrift dumps` and `factdrift pageviews`."""
 
-from __future__ import annotations
-
 import bz2
-import hashlib
 
 import pyarrow.parquet as pq
 import pytest
-from support.server import Fault, serving
+from support.downloads import BODY, PATH, SHA1, listed
 
 from factdrift.cli import main
 from factdrift.snapshots.registry import COLUMNS
 
-BODY = b"\x1f\x8b" + b"du" * 1999
-SHA1 = hashlib.sha1(BODY).hexdigest()
-FOLDER = "/entities/20210104/"
-PATH = f"{FOLDER}wikidata-20210104-all.json.gz"
 MIRROR = "/mirror/wikidata-20210104-all.json.gz"
 
 
 @pytest.fixture
-def server():
-    with serving() as server:
-        server.files[PATH] = BODY
-        yield server
-
-
-@pytest.fixture
 def registry(server, tmp_path):
-    def write(size="", sha1="", mirror=MIRROR):
-        row = ["2021-01-04", server.url + PATH, server.url + mirror, str(size), sha1, "", "ours"]
+    def write(size="", sha1=""):
+        row = ["2021-01-04", server.url + PATH, server.url + MIRROR, str(size), sha1, "", "ours"]
         table = tmp_path / "dumps.tsv"
         table.write_text("\t".join(COLUMNS) + "\n" + "\t".join(row) + "\n")
         return ["--registry", str(table)]
@@ -58,56 +44,41 @@ def test_list_shows_the_registry_and_the_disk(registry, tmp_path, capsys):
     assert "5,678 bytes" in lines[2]
     assert "not in the registry" in lines[2]
     assert len(lines) == 4
-
-
-def test_list_of_the_bundled_registry(capsys):
     assert main(["dumps", "list"]) == 0
     assert "wikidata-20230227-all.json.gz" in capsys.readouterr().out
 
 
-def test_check_reports_what_servers_have_without_fetching_it(server, registry, capsys):
-    server.files[f"{FOLDER}wikidata-20210104-sha1sums.txt"] = f"{SHA1}  {PATH.rpartition('/')[2]}\n".encode()
-    assert main(["dumps", "check", *registry(size=4000, sha1=SHA1), *CONTACT]) == 0
-    said = capsys.readouterr().out
-    assert f"4,000 bytes, sha1 {SHA1}" in said
-    assert f"{MIRROR}  does not exist" in said
+@pytest.mark.parametrize(
+    ("row", "said", "fault"),
+    [
+        ({"size": len(BODY), "sha1": SHA1}, f"300,000 bytes, sha1 {SHA1}", ""),
+        ({"size": 3999}, "DIFFERS: bytes 300000, listed 3999", "2021-01-04"),
+        ({"sha1": "a" * 40}, f"DIFFERS: sha1 {SHA1}, listed a", "2021-01-04"),
+        (None, "", "not available: 2021-01-04"),
+    ],
+)
+def test_check_reports_what_servers_have_without_fetching_it(server, registry, capsys, row, said, fault):
+    listed(server)
+    if row is None:
+        server.files.clear()
+    dates = ["2021-01-04"] if fault else []  # or all of the registry
+    assert main(["dumps", "check", *dates, *registry(**row or {}), *CONTACT]) == bool(fault)
+    printed = capsys.readouterr()
+    assert said in printed.out
+    assert fault in printed.err
+    assert f"{MIRROR}  does not exist" in printed.out
     assert not server.gets(PATH)
 
 
-@pytest.mark.parametrize(
-    ("listed", "message"),
-    [
-        ({"size": 3999}, "DIFFERS: bytes 4000, listed 3999"),
-        ({"sha1": "a" * 40}, f"DIFFERS: sha1 {SHA1}, listed a"),
-    ],
-)
-def test_check_reports_differences(server, registry, capsys, listed, message):
-    server.files[f"{FOLDER}wikidata-20210104-sha1sums.txt"] = f"{SHA1}  {PATH.rpartition('/')[2]}\n".encode()
-    assert main(["dumps", "check", "2021-01-04", *registry(**listed), *CONTACT]) == 1
-    said = capsys.readouterr()
-    assert message in said.out
-    assert "2021-01-04" in said.err
-
-
-def test_check_reports_missing_dumps(server, registry, capsys):
-    server.files.clear()
-    assert main(["dumps", "check", *registry(), *CONTACT]) == 1
-    assert "not available: 2021-01-04" in capsys.readouterr().err
-
-
-def test_download_by_the_registry(server, registry, tmp_path):
-    output = tmp_path / "a.json.gz"
-    assert main(["dumps", "download", "2021-01-04", "-o", str(output), *registry(), *CONTACT]) == 0
-    assert output.read_bytes() == BODY
-    assert "(https://example.org/me)" in server.asked[0].agent
-
-
-def test_download_by_an_address(server, tmp_path, monkeypatch):
+@pytest.mark.parametrize("by", ["registry", "address"])
+def test_download(server, registry, tmp_path, monkeypatch, by):
     monkeypatch.setenv("FACTDRIFT_CONTACT", "me@example.org")
     output = tmp_path / "a.json.gz"
-    url = f"{server.url}{PATH}#sha1={SHA1}"
-    assert main(["dumps", "download", "2021-01-04", "--output", str(output), "--url", url]) == 0
+    given = [*registry(), *CONTACT] if by == "registry" else ["--url", f"{server.url}{PATH}#sha1={SHA1}"]
+    assert main(["dumps", "download", "2021-01-04", "-o", str(output), *given]) == 0
     assert output.read_bytes() == BODY
+    contact = "https://example.org/me" if by == "registry" else "me@example.org"
+    assert f"({contact})" in server.asked[0].agent
 
 
 @pytest.mark.parametrize("verb", [["dumps", "download", "2021-01-04"], ["pageviews", "download", "2022-03"]])
@@ -116,13 +87,6 @@ def test_no_download_without_a_contact(server, tmp_path, capsys, monkeypatch, ve
     assert main([*verb, "-o", str(tmp_path / "a")]) == 1
     assert "is no mail or web address" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-
-
-def test_tries_can_be_set(server, registry, tmp_path, capsys):
-    server.always[PATH] = Fault(status=503)
-    command = ["dumps", "download", "2021-01-04", "-o", str(tmp_path / "a.json.gz"), *registry(), *CONTACT]
-    assert main([*command, "--tries", "1"]) == 1
-    assert "given up after 1 tries" in capsys.readouterr().err
 
 
 def test_a_month_of_page_views(server, tmp_path):

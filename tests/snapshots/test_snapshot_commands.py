@@ -1,7 +1,5 @@
 """The commands `factdrift sample render` and `factdrift snapshots derive`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,9 +1,7 @@
 """Dumps written by hand, and the tables of a snapshot of one."""
 
-from __future__ import annotations
-
+import functools
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,11 @@ from support.shards import extract, gather_bucket, gather_snapshot
 
 @dataclass
 class Snapshot:
-    """The gathered tables of a dump; statements and items of all buckets together, in total order."""
+    """The gathered tables of a dump; those of all buckets together, in total order."""
 
     statements: pa.Table
     entities: pa.Table
+    translations: pa.Table
     properties: pa.Table
     classes: pa.Table
     summary: dict[str, Any]
@@ -37,8 +36,75 @@ class Snapshot:
         return dict(row)
 
 
-WriteDump = Callable[..., Path]
-TakeSnapshot = Callable[..., Snapshot]
+def snapshot_of(
+    folder: Path,
+    dump: Path,
+    shards: int = 1,
+    buckets: int = 1,
+    scope: str = "all",
+    max_bad_lines: float = 0.0,
+    names: str = "all",
+    languages: tuple[str, ...] = (),
+) -> Snapshot:
+    """The snapshot of a dump, in a folder of its own under `folder`."""
+    folder = folder / f"{dump.name}-{shards}-{buckets}-{scope}-{names}"
+    shard_dirs = [folder / f"{shard}-of-{shards}" for shard in range(shards)]
+    for shard, shard_dir in enumerate(shard_dirs):
+        extract(dump, shard, shards, buckets, scope, shard_dir, names, languages=languages)
+    properties, classes, together = (
+        folder / name for name in ("properties.parquet", "classes.parquet", "together")
+    )
+    summary = gather_snapshot(
+        shard_dirs, dump, max_bad_lines, properties, classes, folder / "snapshot.json", together
+    )
+    tables = []
+    for bucket in range(buckets):
+        paths = [folder / name / f"{bucket}.parquet" for name in ("statements", "entities", "translations")]
+        gather_bucket([together], bucket, properties, paths[0], paths[1], translations=paths[2])
+        tables.append([pq.read_table(path) for path in paths])
+    statements, entities, translations = map(pa.concat_tables, zip(*tables, strict=True))
+    return Snapshot(
+        statements.sort_by([("subject", "ascending"), ("position", "ascending")]),
+        entities.sort_by("id"),
+        translations.sort_by([("id", "ascending"), ("language", "ascending")]),
+        pq.read_table(properties),
+        pq.read_table(classes),
+        summary,
+        folder,
+    )
+
+
+DATATYPES = {"wikibase-entityid": "wikibase-item"}
+"""Datatypes that are named otherwise than the kind of their values."""
+
+
+def snak(property_id: str, kind: str | None, value: Any = None, **fields: Any) -> dict[str, Any]:
+    """A snak of a value of this kind; `kind` None: the snak type stands in `value`."""
+    if kind is None:
+        return {"snaktype": value, "property": property_id, "datatype": "time", **fields}
+    data = {"type": kind, "value": value}
+    datatype = DATATYPES.get(kind, kind)
+    return {"snaktype": "value", "property": property_id, "datatype": datatype, "datavalue": data, **fields}
+
+
+def linked(number: int) -> dict[str, Any]:
+    """The value that names an item."""
+    return {"entity-type": "item", "numeric-id": number, "id": f"Q{number}"}
+
+
+def claim(main: dict[str, Any], *qualifiers: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    grouped: dict[str, list[Any]] = {}
+    for qualifier in qualifiers:
+        grouped.setdefault(qualifier["property"], []).append(qualifier)
+    known = {"mainsnak": main, "type": "statement", "id": "q1$a", "rank": "normal", "qualifiers": grouped}
+    return {**known, **fields}
+
+
+def entity(identity: str, *claims: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    grouped: dict[str, list[Any]] = {}
+    for statement in claims:
+        grouped.setdefault(statement["mainsnak"]["property"], []).append(statement)
+    return {"id": identity, "type": "item", "claims": grouped, **fields}
 
 
 @pytest.fixture
@@ -56,38 +122,5 @@ def write_dump(tmp_path):
 
 @pytest.fixture
 def take_snapshot(tmp_path):
-    """Extracts and gathers a dump."""
-
-    def take(
-        dump: Path,
-        shards: int = 1,
-        buckets: int = 1,
-        scope: str = "all",
-        max_bad_lines: float = 0.0,
-        names: str = "all",
-    ) -> Snapshot:
-        folder = tmp_path / f"{dump.name}-{shards}-{buckets}-{scope}-{names}"
-        shard_dirs = [folder / f"{shard}-of-{shards}" for shard in range(shards)]
-        for shard, shard_dir in enumerate(shard_dirs):
-            extract(dump, shard, shards, buckets, scope, shard_dir, names)
-        properties, classes = folder / "properties.parquet", folder / "classes.parquet"
-        together = folder / "together"
-        summary = gather_snapshot(
-            shard_dirs, dump, max_bad_lines, properties, classes, folder / "snapshot.json", together
-        )
-        statements = [folder / "statements" / f"{bucket}.parquet" for bucket in range(buckets)]
-        entities = [folder / "entities" / f"{bucket}.parquet" for bucket in range(buckets)]
-        for bucket in range(buckets):
-            gather_bucket([together], bucket, properties, statements[bucket], entities[bucket])
-        return Snapshot(
-            pa.concat_tables([pq.read_table(path) for path in statements]).sort_by(
-                [("subject", "ascending"), ("position", "ascending")]
-            ),
-            pa.concat_tables([pq.read_table(path) for path in entities]).sort_by("id"),
-            pq.read_table(properties),
-            pq.read_table(classes),
-            summary,
-            folder,
-        )
-
-    return take
+    """Extracts and gathers a dump, into folders of this test."""
+    return functools.partial(snapshot_of, tmp_path)

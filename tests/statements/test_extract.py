@@ -1,9 +1,8 @@
 """One shard of a dump: which lines it takes, what it does with bad ones, and that it is all or nothing."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
+import itertools
 import json
 import subprocess
 import sys
@@ -20,16 +19,13 @@ from factdrift.statements import extract as module
 from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS
 from factdrift.statements.shard_files import read_about, read_bucket
 
+from .conftest import claim, entity, snak
+
 
 def item(number: int, sites: tuple[str, ...] = ("enwiki",), **fields: Any) -> dict[str, Any]:
-    main = {"snaktype": "value", "property": "P9", "datavalue": {"type": "string", "value": f"v{number}"}}
-    return {
-        "id": f"Q{number}",
-        "type": "item",
-        "claims": {"P9": [{"mainsnak": main, "id": f"Q{number}$x"}] * 2},
-        "sitelinks": {site: {"title": f"T{number}"} for site in sites},
-        **fields,
-    }
+    links = {site: {"title": f"T{number}"} for site in sites}
+    said = claim(snak("P9", "string", f"v{number}"), id=f"Q{number}$x")
+    return entity(f"Q{number}", said, said, sitelinks=links, **fields)
 
 
 KINDS = {"statements": OF_STATEMENTS, "entities": OF_ENTITIES}
@@ -73,12 +69,9 @@ def test_writing_often_changes_nothing(write_dump, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "OBJECT_ROWS", 3)
     monkeypatch.setattr(module, "BUFFERED_ROWS", 5)
     extract(dump, 0, 1, 2, "all", tmp_path / "often")
-    for kind in KINDS.values():
-        for bucket in range(2):
-            once, often = (
-                read_bucket([tmp_path / name], kind, bucket, 2).read_all() for name in ("once", "often")
-            )
-            assert once.equals(often)
+    for kind, bucket in itertools.product(KINDS.values(), range(2)):
+        once, often = (read_bucket([tmp_path / name], kind, bucket, 2) for name in ("once", "often"))
+        assert once.read_all().equals(often.read_all())
     with pa.ipc.open_file(tmp_path / "often" / "statements.arrow") as file:
         assert file.num_record_batches > 20
 
@@ -95,24 +88,6 @@ def test_scope_decides_whose_statements_are_held(write_dump, tmp_path, scope, wh
     assert column(tmp_path / "shard", "statements", "subject") == [number for number in whole for _ in "ab"]
     assert column(tmp_path / "shard", "entities", "id") == [1, 2, 3, 4, 5]
     assert column(tmp_path / "shard", "entities", "whole") == [number in whole for number in range(1, 6)]
-
-
-def test_properties_are_always_read_whole(write_dump, tmp_path):
-    constraint = {
-        "snaktype": "value",
-        "property": "P2302",
-        "datavalue": {"type": "wikibase-entityid", "value": {"id": "Q19474404"}},
-    }
-    prop = {
-        "id": "P6",
-        "type": "property",
-        "datatype": "time",
-        "claims": {"P2302": [{"mainsnak": constraint}]},
-    }
-    extract(write_dump(prop), 0, 1, 1, "enwiki", tmp_path / "shard")
-    assert [(row["single_value"], row["datatype"]) for row in about(tmp_path / "shard", "properties")] == [
-        (True, "time")
-    ]
 
 
 BAD = [
@@ -191,42 +166,52 @@ def test_an_earlier_result_is_replaced_and_other_files_are_not(write_dump, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("shard", "shards", "buckets", "named"),
-    [(2, 2, 1, "--shard 2"), (-1, 2, 1, "--shard -1"), (0, 1, 0, "--buckets 0")],
+    ("dump", "place", "named"),
+    [
+        ("dump.json", (2, 2, 1), "--shard 2"),
+        ("dump.json", (-1, 2, 1), "--shard -1"),
+        ("dump.json", (0, 1, 0), "--buckets 0"),
+        ("none.json", (0, 1, 1), r"none\.json"),
+    ],
 )
-def test_impossible_options(write_dump, tmp_path, shard, shards, buckets, named):
+def test_impossible_options(write_dump, tmp_path, dump, place, named):
+    write_dump(item(1))
     with pytest.raises(InputError, match=named):
-        extract(write_dump(item(1)), shard, shards, buckets, "all", tmp_path / "shard")
+        extract(tmp_path / dump, *place, "all", tmp_path / "shard")
 
 
-def test_a_missing_dump(tmp_path):
-    with pytest.raises(InputError, match=r"none\.json"):
-        extract(tmp_path / "none.json", 0, 1, 1, "all", tmp_path / "shard")
-
-
-@pytest.mark.parametrize("shards", [1, 3])
-def test_a_line_of_30_megabytes(write_dump, tmp_path, shards):
+def test_a_line_of_30_megabytes(write_dump, tmp_path):
     long = item(2)
-    long["claims"]["P9"] *= 150_000
+    long["claims"]["P9"] *= 80_000
     dump = write_dump(item(1), long, item(3))
     assert dump.stat().st_size > 30e6
     dump.write_bytes(gzip.compress(dump.read_bytes(), 1))
-    lines = []
-    for shard in range(shards):
-        code = (
-            # Of this program alone; resource.getrusage would tell the peak of the process that started it.
-            "import sys; from factdrift.cli import main; main();"
-            "status = open('/proc/self/status').read();"
-            "print(int(status.split('VmHWM:')[1].split()[0]) // 1024)"
-        )
-        arguments = ["--dump", dump, "--shard", shard, "--shards", shards, "-o", tmp_path / str(shard)]
-        done = subprocess.run(
-            [sys.executable, "-c", code, "statements", "extract", *map(str, arguments)],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        assert int(done.stdout.split()[-1]) < 600
-        report = about(tmp_path / str(shard), "report")
-        lines.append((report["items"], report["statements"]))
-    assert tuple(map(sum, zip(*lines, strict=True))) == (3, 300_004)
+    code = (
+        # Of this program alone; resource.getrusage would tell the peak of the process that started it.
+        "import sys; from factdrift.cli import main; main();"
+        "status = open('/proc/self/status').read();"
+        "print(int(status.split('VmHWM:')[1].split()[0]) // 1024)"
+    )
+    line = f"statements extract --dump {dump} --shard 0 --shards 1 -o {tmp_path / 'shard'}".split()
+    done = subprocess.run([sys.executable, "-c", code, *line], check=True, capture_output=True, text=True)
+    assert int(done.stdout.split()[-1]) < 600
+    report = about(tmp_path / "shard", "report")
+    assert (report["items"], report["statements"]) == (3, 160_004)
+
+
+NO_PANDAS = """
+import sys
+from factdrift.statements.no_pandas import spare_pandas
+hooks = list(sys.meta_path)
+spare_pandas()
+assert sys.meta_path == hooks
+import pyarrow as pa
+table = pa.table({"a": pa.array([1, None, 3])})
+assert "pandas" not in sys.modules
+print(table.to_pandas()["a"].sum())
+"""
+
+
+def test_pandas_is_imported_only_when_asked_for():
+    done = subprocess.run([sys.executable, "-c", NO_PANDAS], capture_output=True, text=True, check=True)
+    assert float(done.stdout) == 4

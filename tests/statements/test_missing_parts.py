@@ -1,8 +1,5 @@
 """Dumps of which a part is missing are refused, or a warning names the place: never a silent loss."""
 
-from __future__ import annotations
-
-import bz2
 import gzip
 import json
 import random
@@ -11,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from support.dumps import COMPRESS, zstd
+from support.dumps import COMPRESS
 
 from factdrift.core.errors import InputError
 from factdrift.wikidata.course import Course, Reader, suspicious
@@ -21,28 +18,22 @@ LAYOUTS = pytest.mark.parametrize("year", [2021, 2023])
 
 def line(number: int, year: int) -> bytes:
     """An item as in dumps of a year, every twelfth with an English article."""
-    main = {
-        "snaktype": "value",
-        "property": "P9",
-        "datavalue": {"type": "string", "value": "x" * (number % 90)},
-    }
+    main = {"snaktype": "value", "property": "P9"}
+    main["datavalue"] = {"type": "string", "value": "x" * (number % 90)}
     claims = {
         f"P{each}": [{"mainsnak": main, "type": "statement", "id": f"Q{number}$A-{each}", "rank": "normal"}]
         for each in (9, 21, 569)
     }
     site = "enwiki" if number % 12 == 0 else "dewiki"
-    entity = {
-        "type": "item",
-        "id": f"Q{number}",
-        "labels": {"de": {"language": "de", "value": f"A ${number}"}},
-        "claims": claims,
-        "sitelinks": {site: {"site": site, "title": f"Title {number}", "badges": []}}
-        if number % 3 == 0
-        else {},
-    }
-    page = {"pageid": number, "ns": 0, "title": f"Q{number}"} if year >= 2022 else {}
-    changed = {"modified": "2023-02-26T16:40:00Z"} if year >= 2022 else {}
-    return json.dumps(entity | page | {"lastrevid": number * 10} | changed, separators=(",", ":")).encode()
+    links = {site: {"site": site, "title": f"Title {number}", "badges": []}} if number % 3 == 0 else {}
+    labels = {"de": {"language": "de", "value": f"A ${number}"}}
+    entity = {"type": "item", "id": f"Q{number}", "labels": labels, "claims": claims, "sitelinks": links}
+    if year >= 2022:
+        entity |= {"pageid": number, "ns": 0, "title": f"Q{number}"}
+    entity["lastrevid"] = number * 10
+    if year >= 2022:
+        entity["modified"] = "2023-02-26T16:40:00Z"
+    return json.dumps(entity, separators=(",", ":")).encode()
 
 
 def lines(number: int, year: int, step: int = 8) -> list[bytes]:
@@ -59,37 +50,32 @@ def parts(data: bytes, size: int) -> list[bytes]:
 
 @pytest.fixture
 def read(tmp_path, take_snapshot):
-    """The counts of a dump of these bytes, most lines of which are skipped unparsed."""
+    """The warnings about a dump of these bytes, most lines of which are skipped unparsed."""
 
-    def run(data: bytes, shards: int = 1, max_bad_lines: float = 0.0001) -> dict[str, Any]:
+    def run(data: bytes, shards: int = 1, max_bad_lines: float = 0.0001) -> list[str]:
         path = tmp_path / "dump"
         path.write_bytes(data)
         snapshot = take_snapshot(path, shards, scope="enwiki", names="held", max_bad_lines=max_bad_lines)
-        summary: dict[str, Any] = snapshot.summary
-        return summary
+        return list(snapshot.summary["warnings"])
 
     return run
 
 
 NOTICED = r"begin as one entity and end as another|lines .* cannot be used"
-ARCHIVES = {"gzip": gzip.compress, "bzip2": bz2.compress, "zstd": zstd, "none": bytes}
 
 
-@LAYOUTS
-@pytest.mark.parametrize("kind", ARCHIVES)
-@pytest.mark.parametrize("shards", [1, 3])
-def test_a_missing_member_stream_frame_or_part(read, kind, year, shards):
-    pieces = parts(whole(lines(400, year)), 20_011)
-    missing = pieces[:4] + pieces[5:]
-    with pytest.raises(
-        InputError, match=r"1 lines begin as one entity and end as another.*Download .* again"
-    ):
-        read(b"".join(map(ARCHIVES[kind], missing)), shards)
-    assert read(b"".join(map(ARCHIVES[kind], pieces)), shards)["warnings"] == []
-
-
-@LAYOUTS
+@pytest.mark.parametrize(("year", "shards"), [(2021, 1), (2023, 3)])
 @pytest.mark.parametrize("kind", COMPRESS)
+def test_a_missing_member_stream_frame_or_part(read, kind, year, shards):
+    pieces = [COMPRESS[kind](part) for part in parts(whole(lines(400, year)), 20_011)]
+    problem = r"1 lines begin as one entity and end as another.*Download .* again"
+    with pytest.raises(InputError, match=problem):
+        read(b"".join(pieces[:4] + pieces[5:]), shards)
+    assert read(b"".join(pieces), shards) == []
+
+
+@LAYOUTS
+@pytest.mark.parametrize("kind", ["none", "gzip"])
 def test_holes_at_random_places(read, kind, year):
     """Of plain text, and of text that was compressed after it was damaged.
 
@@ -115,9 +101,8 @@ def test_a_hole_from_site_links_to_site_links(read):
     entities = lines(300, 2023)
     text = whole(entities)
     start, stop = (text.index(b"Title %d" % (1000 + 8 * each)) + 3 for each in (100, 202))
-    with pytest.raises(
-        InputError, match="begins as Q1800 and ends as Q2616: the text between them is missing"
-    ):
+    problem = "begins as Q1800 and ends as Q2616: the text between them is missing"
+    with pytest.raises(InputError, match=problem):
         read(text[:start] + text[stop:])
 
 
@@ -134,9 +119,9 @@ def test_a_missing_member_of_whole_lines(read, year):
 
     def said(members: Sequence[bytes], separator: bytes) -> list[str]:
         data = gzip.compress(b"[\n") + separator.join(members) + last
-        warnings = read(data, max_bad_lines=0.01)["warnings"]
-        assert read(data, 3, 0.01)["warnings"] == warnings
-        return list(warnings)
+        warnings = read(data, max_bad_lines=0.01)
+        assert read(data, 3, 0.01) == warnings
+        return warnings
 
     assert said(wikidata, between) == said(own, b"") == []
     doubled, jumped = said([*wikidata[:60], gzip.compress(b""), *wikidata[61:]], between)
@@ -145,14 +130,6 @@ def test_a_missing_member_of_whole_lines(read, year):
     for warning in (jumped, alone):
         assert re.search(jump, warning)
         assert re.search(r"some 1,[12]\d\d entities", warning)
-
-
-@pytest.mark.parametrize("blank", [b" " * 3_000_000, b"\n" * 200_000])
-def test_megabytes_of_blanks(read, blank):
-    text = whole(lines(300, 2023))
-    for at in (len(text) // 2, text.index(b"\n", len(text) // 2) + 1):
-        with pytest.raises(InputError, match=NOTICED):
-            read(gzip.compress(text[:at] + blank + text[at + 3000 :], 1))
 
 
 def test_bytes_count_as_lines_do(take_snapshot, tmp_path):
@@ -178,10 +155,8 @@ def test_jumps_are_named_only_where_numbers_run_in_order():
     rising = [480 * each + each % 7 for each in range(1, 2000)]
     gap = [number + (number > 480_000) * 200_000 for number in rising]
     [(part, jump, missing)] = suspicious([course(gap)])
-    assert (part, jump.after - jump.before) == (
-        0,
-        next(each for each in gap if each > 600_000) - max(each for each in gap if each < 600_000),
-    )
+    step = min(each for each in gap if each > 600_000) - max(each for each in gap if each < 600_000)
+    assert (part, jump.after - jump.before) == (0, step)
     assert 24_000 < missing < 26_000
     # Two of Wikidata's shards, items whose pages were restored, and a part of the shares of a file.
     assert suspicious([course([*rising, *rising])]) == []

@@ -1,13 +1,10 @@
 """Lines skipped by their bytes: the tables are the same as when every line is parsed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +13,10 @@ from support.shards import extract
 from support.workflow import ROOT
 
 from factdrift.statements.prefilter import NeedlessItems
+from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS
+from factdrift.statements.shard_files import read_about, read_bucket
+
+from .conftest import claim, linked, snak
 
 NEEDLES = (
     "enwiki",
@@ -33,13 +34,7 @@ texts = st.lists(words, max_size=3).map(" ".join)
 
 
 def link(property_id: str, number: int, subject: int = 1) -> dict[str, Any]:
-    value = {"entity-type": "item", "numeric-id": number}
-    main = {
-        "snaktype": "value",
-        "property": property_id,
-        "datavalue": {"type": "wikibase-entityid", "value": value},
-    }
-    return {"mainsnak": main, "type": "statement", "id": f"Q{subject}$a", "rank": "normal"}
+    return claim(snak(property_id, "wikibase-entityid", linked(number)), id=f"Q{subject}$a")
 
 
 @st.composite
@@ -80,8 +75,11 @@ def lines(draw: st.DrawFn) -> bytes:
     return text.encode()
 
 
-def tables(folder: Path) -> dict[str, Any]:
-    return {path.name: pq.read_table(path) for path in sorted(folder.glob("*.parquet"))}
+def tables(folder: Path) -> list[Any]:
+    """All that two buckets of a shard hold."""
+    kinds = (OF_STATEMENTS, OF_ENTITIES)
+    found = [read_bucket([folder], kind, bucket, 2).read_all() for kind in kinds for bucket in range(2)]
+    return [*found, read_about(folder / OF_ENTITIES.file)["properties"]]
 
 
 def assert_same(dump: Path, scope: str, folder: Path) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The line reader: layouts, compressions, and what it says about damaged files."""
 
-from __future__ import annotations
-
 import gzip
 import time
 from pathlib import Path
@@ -18,11 +16,6 @@ def texts(path: Path) -> list[bytes]:
     return [text for _, _, text in lines(path)]
 
 
-def write(path: Path, data: bytes) -> Path:
-    path.write_bytes(data)
-    return path
-
-
 @pytest.mark.parametrize(
     "layout",
     [
@@ -36,14 +29,14 @@ def write(path: Path, data: bytes) -> Path:
         b'\n[\n{"a":1}\n,\n{"b":2}\n,\n]\n',
     ],
 )
-def test_layouts(tmp_path, layout):
-    assert texts(write(tmp_path / "dump", layout)) == [b'{"a":1}', b'{"b":2}']
+def test_layouts(write, layout):
+    assert texts(write(layout)) == [b'{"a":1}', b'{"b":2}']
 
 
 @pytest.mark.parametrize("piece", [b'{"a":1},\n{"b":2},\n', b',\n{"a":1},\r\n{"b":2}', b'{"a":1},\n{"b":2}'])
-def test_a_piece_from_the_middle_of_an_array_is_refused(tmp_path, piece):
+def test_a_piece_from_the_middle_of_an_array_is_refused(write, piece):
     with pytest.raises(InputError, match=r"has neither \[ nor \]: it is a piece from the middle of a dump"):
-        texts(write(tmp_path / "dump", piece))
+        texts(write(piece))
 
 
 def faults(path: Path, needless: NeedlessItems | None = None) -> list[tuple[int, int, int, str]]:
@@ -64,50 +57,49 @@ def faults(path: Path, needless: NeedlessItems | None = None) -> list[tuple[int,
         (b'[\n{"a":1}\n]\n{"b":2}\n]\n', 4),
     ],
 )
-def test_commas_and_brackets_that_tell_of_missing_text(tmp_path, text, line):
-    [(found, offset, _, problem)] = faults(write(tmp_path / "dump", text))
+def test_commas_and_brackets_that_tell_of_missing_text(write, text, line):
+    [(found, offset, _, problem)] = faults(write(text))
     assert (found, offset) == (line, len(b"".join(text.splitlines(keepends=True)[: line - 1])))
     assert "two commas" in problem or "follows the ]" in problem
 
 
 @pytest.mark.parametrize("blank", [b" " * 5000, b"\n" * 5000, b" \t\r\n" * 1300])
 @pytest.mark.parametrize("place", [b'[\n%b{"a":1}\n]\n', b'[\n{"a":1}%b\n]\n', b'[\n{"a":1},\n%b\n]\n'])
-def test_white_space_in_the_place_of_text(tmp_path, blank, place):
-    [(_, _, size, problem)] = faults(write(tmp_path / "dump", place % blank))
+def test_white_space_in_the_place_of_text(write, blank, place):
+    [(_, _, size, problem)] = faults(write(place % blank))
     assert len(blank) <= size <= len(blank) + 2
     assert "bytes of white space" in problem
-    assert faults(write(tmp_path / "dump", place % blank[:4000])) == []
+    assert faults(write(place % blank[:4000])) == []
 
 
 @pytest.mark.parametrize("end", [b"\n", b",\n"])
-def test_blank_and_odd_lines_cost_linear_time(tmp_path, end):
+def test_blank_and_odd_lines_cost_linear_time(write, end):
     """Neither lines without text nor those of an odd form make other lines be searched again and again."""
     item = b'{"type":"item", "id":"Q1"}' + end
     seconds = []
     for number in (20_000, 80_000):
-        path = write(tmp_path / "dump", gzip.compress(b"\n" * number + item * number, 1))
+        path = write(gzip.compress(b"\n" * number + item * number, 1))
         begun = time.process_time()
         assert sum(1 for _ in Share(path).lines(NeedlessItems("enwiki"))) == number
         seconds.append(time.process_time() - begun)
     assert seconds[1] < 4 * seconds[0] * 2.5
 
 
-def test_broken_lines_pass_and_do_not_close_the_array(tmp_path):
-    path = write(tmp_path / "dump", b'[\n{"a":[{}],\n{"broken":[{"a":1}]\n{"b":2}\n')
+def test_broken_lines_pass_and_do_not_close_the_array(write):
+    path = write(b'[\n{"a":[{}],\n{"broken":[{"a":1}]\n{"b":2}\n')
     with pytest.raises(InputError, match="line 4: the dump is truncated"):
         texts(path)
-    path.write_bytes(b'[\nnonsense,\n{"b":2}\n]\n')
-    assert texts(path) == [b"nonsense", b'{"b":2}']
+    assert texts(write(b'[\nnonsense,\n{"b":2}\n]\n')) == [b"nonsense", b'{"b":2}']
 
 
-def test_missing_and_empty_files(tmp_path):
+def test_missing_and_empty_files(write, tmp_path):
     with pytest.raises(InputError, match=r"none\.json: cannot be read \(No such file or directory\)"):
         list(lines(tmp_path / "none.json"))
     with pytest.raises(InputError, match="the file is empty; download"):
-        list(lines(write(tmp_path / "empty.json.gz", b"")))
+        list(lines(write(b"", "empty.json.gz")))
     with pytest.raises(InputError, match="Is a directory"):
         list(lines(tmp_path))
 
 
-def test_an_empty_array_has_no_lines(tmp_path):
-    assert texts(write(tmp_path / "dump", b"[\n]\n")) == []
+def test_an_empty_array_has_no_lines(write):
+    assert texts(write(b"[\n]\n")) == []

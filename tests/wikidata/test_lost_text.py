@@ -1,16 +1,14 @@
 """Text that is missing from a dump, uncompressed or inside an intact archive, is never skipped in silence."""
 
-from __future__ import annotations
-
-import bz2
 import gzip
 import json
+import re
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import dumps
 from support.examples import examples
 
 from factdrift.core.errors import InputError
@@ -20,10 +18,8 @@ from factdrift.wikidata.entity import UNREADABLE, read_outline
 from factdrift.wikidata.shares import Share, check_shares
 
 COMPRESS = {
-    "plain": bytes,
+    **dumps.COMPRESS,
     "gzip": lambda text: gzip.compress(text[: len(text) // 2]) + gzip.compress(text[len(text) // 2 :]),
-    "bzip2": bz2.compress,
-    "zstd": lambda text: pa.Codec("zstd").compress(text, asbytes=True),
 }
 
 
@@ -74,23 +70,28 @@ def is_noticed(path: Path, shards: int) -> bool:
     return bad > 0 or entities in (0, len(LINES))  # a dump without any item is an error of `gather`
 
 
+HALF = len(DUMP) // 2
+
+
 @pytest.mark.parametrize("kind", COMPRESS)
-@pytest.mark.parametrize("end", [b"}]", b"}],"])
-def test_a_text_that_ends_after_an_inner_list(tmp_path, kind, end):
-    cut = DUMP.index(end, len(DUMP) // 2) + len(end)
-    path = tmp_path / "dump"
-    path.write_bytes(COMPRESS[kind](DUMP[:cut]))
-    with pytest.raises(InputError, match=r"dump, line \d+: the dump is truncated, its closing \] is missing"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *((DUMP[: DUMP.index(end, HALF) + len(end)], "truncated, its closing ]") for end in (b"}]", b"}],")),
+        *((DUMP[DUMP.index(at, HALF) :], "beginning of") for at in (b"{", b'"mainsnak', b"[{")),
+    ],
+)
+def test_a_text_that_ends_after_an_inner_list_or_lacks_its_beginning(write, kind, text, message):
+    path = write(COMPRESS[kind](text))
+    with pytest.raises(InputError, match=rf"dump, line \d+: the .*{re.escape(message)}.* is missing"):
         read(path)
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
 @pytest.mark.parametrize("shards", [1, 3])
-def test_nuls_are_located(tmp_path, kind, shards):
+def test_nuls_are_located(write, kind, shards):
     start = DUMP.index(LINES[18]) + 10
-    text = DUMP[:start] + bytes(3000) + DUMP[start + 3000 :]
-    path = tmp_path / "dump"
-    path.write_bytes(COMPRESS[kind](text))
+    path = write(COMPRESS[kind](DUMP[:start] + bytes(3000) + DUMP[start + 3000 :]))
     message = r"dump, line (\d+) \(byte (\d+)(?:, after byte (\d+) of the file)?\): the text holds NUL bytes"
     with pytest.raises(InputError, match=message) as caught:
         read(path, shards)
@@ -98,30 +99,18 @@ def test_nuls_are_located(tmp_path, kind, shards):
         assert f"line 20 (byte {start})" in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", COMPRESS)
-@pytest.mark.parametrize("at", [b"{", b'"mainsnak', b"[{"])
-def test_a_text_that_lacks_its_beginning(tmp_path, kind, at):
-    path = tmp_path / "dump"
-    path.write_bytes(COMPRESS[kind](DUMP[DUMP.index(at, len(DUMP) // 2) :]))
-    with pytest.raises(InputError, match="dump, line 1: the beginning of the dump is missing"):
-        read(path)
-
-
-def test_a_bracket_on_the_line_of_an_entity_is_understood(tmp_path):
-    path = tmp_path / "dump"
+def test_a_bracket_on_the_line_of_an_entity_is_understood(write):
     for text in (b"[" + DUMP[2:], DUMP.replace(b"\n]\n", b"]"), b"[" + LINES[0] + b"]"):
-        path.write_bytes(text)
-        entities, bad = read(path)
-        assert (entities, bad) == (text.count(b'"id"'), 0)
+        assert read(write(text)) == (text.count(b'"id"'), 0)
 
 
 def test_a_large_hole_is_found_at_its_first_byte(tmp_path):
     """A hole of 64 GB, as a copy that was broken off may leave, is found at its first byte."""
     path = tmp_path / "dump"
     with path.open("wb") as file:
-        file.write(DUMP[: len(DUMP) // 2])
+        file.write(DUMP[:HALF])
         file.truncate(64 << 30)
-    with pytest.raises(InputError, match=rf"\(byte {len(DUMP) // 2}\): the text holds NUL bytes"):
+    with pytest.raises(InputError, match=rf"\(byte {HALF}\): the text holds NUL bytes"):
         read(path)
 
 
@@ -136,7 +125,7 @@ place = st.integers(0, len(DUMP))
     st.sampled_from([1, 2, 5]),
     st.sampled_from([64, 1000, 1 << 20]),
 )
-def test_text_that_is_cut_off_or_zeroed_is_noticed(tmp_path, monkeypatch, damage, one, other, shards, size):
+def test_text_that_is_cut_off_or_zeroed_is_noticed(write, monkeypatch, damage, one, other, shards, size):
     """Either there is an error, or a bad line is counted, or no entity is missing."""
     monkeypatch.setattr(streams, "READ_SIZE", size)
     low, high = sorted((one, other))
@@ -147,8 +136,7 @@ def test_text_that_is_cut_off_or_zeroed_is_noticed(tmp_path, monkeypatch, damage
         # Where JSON Lines end, nothing tells that there were more lines; what is left of a line is bad.
         "json lines": JSON_LINES[: low % len(JSON_LINES)],
     }[damage]
-    path = tmp_path / "dump"
-    path.write_bytes(text)
+    path = write(text)
     if damage == "json lines" and text:
         found = text.splitlines()
         bad = int(found[-1] not in LINES)

@@ -1,8 +1,7 @@
 """Shares: together all lines of a dump, each once, in any compression; damage is located."""
 
-from __future__ import annotations
-
 import bz2
+import functools
 import gzip
 import json
 import random
@@ -65,6 +64,11 @@ LAYOUTS = {
 }
 
 
+@functools.cache
+def laid_out(layout: str) -> bytes:
+    return LAYOUTS[layout](DUMP)
+
+
 def read(path: Path, number: int) -> list[tuple[int, int, bytes]]:
     """Number, offset in the dump and text of every line, as gathered from `number` shards."""
     found, accounts = [], []
@@ -81,11 +85,9 @@ def read(path: Path, number: int) -> list[tuple[int, int, bytes]]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("number", [1, 2, 7, 40])
-def test_each_line_belongs_to_one_shard(tmp_path, layout, number):
-    path = tmp_path / "dump"
-    path.write_bytes(LAYOUTS[layout](DUMP))
-    found = read(path, number)
+@pytest.mark.parametrize("number", [1, 3, 40])
+def test_each_line_belongs_to_one_shard(write, layout, number):
+    found = read(write(laid_out(layout)), number)
     assert [text for _, _, text in found] == LINES
     assert [line for line, _, _ in found] == list(range(2, len(LINES) + 2))
     assert all(DUMP.startswith(text, offset) for _, offset, text in found)
@@ -94,9 +96,8 @@ def test_each_line_belongs_to_one_shard(tmp_path, layout, number):
 @pytest.mark.parametrize(
     "layout", ["plain", "gzip, members on lines", "bzip2, one stream", "zstd, frames announced"]
 )
-def test_shards_read_about_equal_parts(tmp_path, layout):
-    path = tmp_path / "dump"
-    path.write_bytes(LAYOUTS[layout](DUMP))
+def test_shards_read_about_equal_parts(write, layout):
+    path = write(laid_out(layout))
     sizes = []
     for shard in range(3):
         share = Share(path, shard, 3)
@@ -126,22 +127,20 @@ def test_any_lines_cut_anywhere(tmp_path_factory, kind, lengths, cuts, number, e
     assert [text for _, _, text in read(path, number)] == lines
 
 
-def test_a_line_longer_than_many_pieces(tmp_path):
+def test_a_line_longer_than_many_pieces(write):
     long = b'{"id":"Q1","x":"' + b"0123456789abcdef" * 300_000 + b'"}'
     data = b"[\n" + b",\n".join([LINES[0], long, LINES[1]]) + b"\n]\n"
     for layout in ("plain", "gzip, members anywhere", "bzip2, one stream", "zstd, frames anywhere"):
-        path = tmp_path / "dump"
-        path.write_bytes(LAYOUTS[layout](data))
+        path = write(LAYOUTS[layout](data))
         for number in (1, 5):
             assert [text for _, _, text in read(path, number)] == [LINES[0], long, LINES[1]]
 
 
-def test_bytes_that_look_like_a_member(tmp_path):
+def test_bytes_that_look_like_a_member(write):
     header = gzip.compress(b"")[:10]
     stored = gzip.compress(header * 400 + bytes(range(256)) * 40, 0)  # stored as it is
-    path = tmp_path / "dump"
     text = b"line\n" * 100
-    path.write_bytes(gzip.compress(text) + stored + gzip.compress(text))
+    path = write(gzip.compress(text) + stored + gzip.compress(text))
     members = GzipMembers(path)
     second, third = len(gzip.compress(text)), len(gzip.compress(text)) + len(stored)
     assert members.first(0) == 0
@@ -149,23 +148,20 @@ def test_bytes_that_look_like_a_member(tmp_path):
     assert members.first(third + 1) == path.stat().st_size
 
 
-def test_bytes_that_look_like_a_block(tmp_path):
+def test_bytes_that_look_like_a_block(write):
     magic = bytes.fromhex("314159265359")
     data = bz2.compress(DUMP, 1)
     inside = len(data) // 10
     # A first block whose bits hold a block's number cannot be made at will: a stream in front of it is.
-    path = tmp_path / "dump"
-    path.write_bytes(magic + bytes(50) + data[inside:])
-    assert Bzip2Blocks(path).first(1) > 56
+    assert Bzip2Blocks(write(magic + bytes(50) + data[inside:])).first(1) > 56
 
 
-def test_bytes_that_look_like_a_frame(tmp_path):
+def test_bytes_that_look_like_a_frame(write):
     noise = random.Random(0).randbytes(40_000)
     texts = [b"line\n" * 100, noise[:30_000] + ZSTANDARD + noise[30_000:], b"line\n" * 100]
     frames = [COMPRESS["zstd"](text) for text in texts]
     assert ZSTANDARD in frames[1][4:]  # what cannot be compressed is stored as it is
-    path = tmp_path / "dump"
-    path.write_bytes(b"".join(frames))
+    path = write(b"".join(frames))
     found = ZstandardFrames(path)
     assert found.are_several()
     second, third = len(frames[0]), len(frames[0]) + len(frames[1])
@@ -174,30 +170,23 @@ def test_bytes_that_look_like_a_frame(tmp_path):
     ]
 
 
-def test_files_of_one_and_of_several_frames(tmp_path, monkeypatch):
-    path = tmp_path / "dump"
-    for layout, several in (
-        ("zstd, one frame", False),
-        ("zstd, frames anywhere", True),
-        ("zstd, frames announced", True),
-    ):
-        path.write_bytes(LAYOUTS[layout](DUMP))
-        assert ZstandardFrames(path).are_several() == several
-    path.write_bytes(skippable(30) + COMPRESS["zstd"](DUMP) + skippable(9))
+def test_files_of_one_and_of_several_frames(write, monkeypatch):
+    several = {"zstd, one frame": False, "zstd, frames announced": True, "zstd, frames anywhere": True}
+    for layout, expected in several.items():
+        assert ZstandardFrames(write(laid_out(layout))).are_several() == expected
+    path = write(skippable(30) + COMPRESS["zstd"](DUMP) + skippable(9))
     assert not ZstandardFrames(path).are_several()
     monkeypatch.setattr(zstd_frames, "ONE_FRAME_UP_TO", 100)
-    path.write_bytes(LAYOUTS["zstd, frames anywhere"](DUMP))
-    assert not ZstandardFrames(path).are_several()
+    assert not ZstandardFrames(write(laid_out("zstd, frames anywhere"))).are_several()
 
 
 @pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize("place", [0, 4, 7, 8, 40])
-def test_a_damaged_frame_is_located(tmp_path, number, place):
+def test_a_damaged_frame_is_located(write, number, place):
     frames = list(map(COMPRESS["zstd"], parts(DUMP, 10_007)))
     start = sum(map(len, frames[:20]))
     frames[20] = frames[20][:place] + bytes(0xFF ^ byte for byte in frames[20][place:])
-    path = tmp_path / "dump"
-    path.write_bytes(b"".join(frames))
+    path = write(b"".join(frames))
     message = damaged(path, number)
     low, high = places(message)
     assert low <= start + len(frames[20])
@@ -221,38 +210,31 @@ def damaged(path: Path, number: int) -> str:
 
 
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "plain"])
-@pytest.mark.parametrize("number", [1, 3])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, -3])
-def test_truncated_anywhere(tmp_path, layout, number, share):
-    data = LAYOUTS[layout](DUMP)
-    path = tmp_path / "dump"
-    path.write_bytes(data[: int(len(data) * share) if share > 0 else int(share)])
-    if layout == "gzip, padded" and share < 0:
-        return  # only padding is missing
-    assert "truncated" in damaged(path, number)
+@pytest.mark.parametrize(("number", "share"), [(3, 0.1), (1, 0.5), (3, 0.9), (1, 1), (3, 1)])
+def test_truncated_anywhere(write, layout, number, share):
+    data = laid_out(layout)
+    if layout == "gzip, padded":
+        data = data.rstrip(b"\0")
+    assert "truncated" in damaged(write(data[: int(len(data) * share) - 3]), number)
 
 
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if not name.startswith(("plain", "zstd"))])
-@pytest.mark.parametrize("number", [1, 3])
-@pytest.mark.parametrize("share", [0.2, 0.55, 0.8])
-def test_a_flipped_bit_is_located(tmp_path, layout, number, share):
-    data = bytearray(LAYOUTS[layout](DUMP))
+@pytest.mark.parametrize(("number", "share"), [(3, 0.2), (1, 0.55), (3, 0.8)])
+def test_a_flipped_bit_is_located(write, layout, number, share):
+    data = bytearray(laid_out(layout))
     place = int(len(data) * share)
     while not data[place]:
         place += 1
     data[place] ^= 0x10
-    path = tmp_path / "dump"
-    path.write_bytes(data)
-    message = damaged(path, number)
+    message = damaged(write(data), number)
     low, high = places(message)
     assert low <= place <= high
     if layout != "gzip, one member":
         assert high - low < len(data) / 2
 
 
-def test_members_that_are_no_longer_adjacent(tmp_path):
-    path = tmp_path / "dump"
-    path.write_bytes(DUMP)
+def test_members_that_are_no_longer_adjacent(write):
+    path = write(DUMP)
     whole = [Account(True, 0, 10, opened=True), Account(True, 10, len(DUMP), closed=True)]
     check_shares(path, whole)
     for first, stop in ((9, len(DUMP)), (11, len(DUMP)), (10, len(DUMP) - 1)):
@@ -260,34 +242,26 @@ def test_members_that_are_no_longer_adjacent(tmp_path):
             check_shares(path, [whole[0], Account(True, first, stop, closed=True)])
 
 
-@pytest.mark.parametrize("number", [1, 2, 7])
+@pytest.mark.parametrize("number", [1, 7])
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_a_missing_bracket_is_found_over_all_shards(tmp_path, kind, number):
-    path = tmp_path / "dump"
-    cut = DUMP.index(b"\n", len(DUMP) * 2 // 3) + 1
-    path.write_bytes(COMPRESS[kind](DUMP[:cut]))
-    with pytest.raises(
-        InputError, match=rf"line {DUMP[:cut].count(10)}: the dump is truncated, its closing \]"
-    ):
-        read(path, number)
+def test_a_missing_bracket_is_found_over_all_shards(write, kind, number):
+    text = DUMP[: DUMP.index(b"\n", len(DUMP) * 2 // 3) + 1]
+    problem = rf"line {text.count(10)}: the dump is truncated, its closing \]"
+    with pytest.raises(InputError, match=problem):
+        read(write(COMPRESS[kind](text)), number)
 
 
-def test_files_of_one_and_of_several_members(tmp_path, monkeypatch):
-    path = tmp_path / "dump"
-    path.write_bytes(wikidata_members(DUMP))
+def test_files_of_one_and_of_several_members(write, monkeypatch):
+    assert not GzipMembers(write(gzip.compress(DUMP))).are_several()
+    path = write(wikidata_members(DUMP))
     assert GzipMembers(path).are_several()
     monkeypatch.setattr(gzip_members, "ONE_MEMBER_UP_TO", 100)
     assert not GzipMembers(path).are_several()
-    path.write_bytes(gzip.compress(DUMP))
-    monkeypatch.undo()
-    assert not GzipMembers(path).are_several()
 
 
-def test_small_reads_change_nothing(tmp_path, monkeypatch):
+def test_small_reads_change_nothing(write, monkeypatch):
     monkeypatch.setattr(streams, "READ_SIZE", 37)
     monkeypatch.setattr(gzip_members, "_COMPRESSED_READ", 41)
     monkeypatch.setattr(shares, "BLOCK", 3)
     for layout in ("plain", "gzip, members on lines", "gzip, one member", "zstd, frames announced"):
-        path = tmp_path / "dump"
-        path.write_bytes(LAYOUTS[layout](DUMP))
-        assert [text for _, _, text in read(path, 3)] == LINES
+        assert [text for _, _, text in read(write(laid_out(layout)), 3)] == LINES

@@ -1,10 +1,6 @@
 """Texts that anybody can write, for people: one line, nothing hidden, no formula."""
 
-from __future__ import annotations
-
 import unicodedata
-
-import pytest
 
 from factdrift.wikidata.text import one_line, printable, sheet_cell
 
@@ -28,21 +24,9 @@ def test_the_dataset_keeps_marks_of_direction():
     assert one_line("a\n\u200fb\x00 c") == "a \u200fb c"
 
 
-@pytest.mark.parametrize(
-    ("text", "cell"),
-    [
-        ('=HYPERLINK("http://evil.example")', """'=HYPERLINK("http://evil.example")"""),
-        ("+1 555", "'+1 555"),
-        ("-0044-03-15", "'-0044-03-15"),
-        ("@handle", "'@handle"),
-        ("\tx", "'\tx"),
-        ("'=1", "''=1"),
-        ("-12.5", "-12.5"),
-        ("+7e3", "+7e3"),
-        ("plain = text", "plain = text"),
-        ("'quoted'", "'quoted'"),
-        ("", ""),
-    ],
-)
-def test_a_cell_is_no_formula(text, cell):
-    assert sheet_cell(text) == cell
+def test_a_cell_is_no_formula():
+    formula = '=HYPERLINK("http://evil.example")'
+    for text in (formula, "+1 555", "-0044-03-15", "@handle", "\tx", "'=1"):
+        assert sheet_cell(text) == f"'{text}"
+    for text in ("-12.5", "+7e3", "plain = text", "'quoted'", ""):
+        assert sheet_cell(text) == text

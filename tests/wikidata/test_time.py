@@ -1,7 +1,5 @@
 """Days of the Julian and the Gregorian calendar, and those that a date of some precision covers."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,10 +1,9 @@
 """When two values are equal: by the canonical key of the paper, and by the JSON of the reference code."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from decimal import Decimal, localcontext
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,12 +16,9 @@ from factdrift.wikidata.values import canonical_json, decimal_key, read_time, re
 GREGORIAN = "http://www.wikidata.org/entity/Q1985727"
 JULIAN = "http://www.wikidata.org/entity/Q1985786"
 
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**70), 2**70)
-    | st.text()
-    | st.floats(allow_nan=False, allow_infinity=False),
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text() | FLOATS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
@@ -52,19 +48,9 @@ def test_entities(value, number, key):
 @pytest.mark.parametrize(
     "value",
     [
-        {},
-        {"entity-type": "item"},
-        {"entity-type": "item", "numeric-id": 0},
-        {"entity-type": "item", "numeric-id": -5},
-        {"entity-type": "item", "numeric-id": 2**31},
-        {"entity-type": "item", "numeric-id": "5"},
-        {"entity-type": ["item"], "numeric-id": 5},
-        {"entity-type": "lexeme", "numeric-id": 5},
-        {"id": ""},
-        {"id": 5},
-        [],
-        "Q42",
-        None,
+        *({"entity-type": "item", "numeric-id": number} for number in (0, -5, 2**31, "5")),
+        *({"entity-type": kind, "numeric-id": 5} for kind in (["item"], "lexeme")),
+        *({"entity-type": "item"}, {"id": ""}, {"id": 5}, {}, [], "Q42", None),
     ],
 )
 def test_the_key_of_an_entity_without_usable_id_is_its_json(value):
@@ -75,7 +61,6 @@ def test_the_key_of_an_entity_without_usable_id_is_its_json(value):
 @pytest.mark.parametrize(
     ("amount", "key"),
     [
-        ("+10", "10"),
         ("+10.0", "10"),
         ("10.500", "10.5"),
         ("-0", "0"),
@@ -83,7 +68,6 @@ def test_the_key_of_an_entity_without_usable_id_is_its_json(value):
         ("-0.10", "-0.1"),
         ("+007", "7"),
         ("+100", "100"),
-        ("+0.000", "0"),
         ("+123456789012345678901234567890.10", "123456789012345678901234567890.1"),
     ],
 )
@@ -161,23 +145,15 @@ def test_dates_are_cut_at_their_precision(timestamp, precision, key):
 
 
 def test_precision_and_calendar_belong_to_a_date():
-    keys = {
-        read_value("time", time("+1700-01-01T00:00:00Z", precision, calendar)).key
-        for precision in range(15)
-        for calendar in (GREGORIAN, JULIAN)
-    }
-    assert len(keys) == 30
+    times = (time("+1700-01-01T00:00:00Z", *each) for each in product(range(15), (GREGORIAN, JULIAN)))
+    assert len({read_value("time", each).key for each in times}) == 30
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        time("2021"),
-        time("2021-01-04"),
-        time("+2021-01-04T00:00:00Z", None),
-        time("+2021-01-04T00:00:00Z", 15),
-        time("+2021-01-04T00:00:00Z", -1),
-        time("+999999999999999-01-04T00:00:00Z", 9),
+        *(time(text) for text in ("2021", "2021-01-04", "+999999999999999-01-04T00:00:00Z")),
+        *(time("+2021-01-04T00:00:00Z", precision) for precision in (None, 15, -1)),
         {"time": 2021, "precision": 9},
         "+2021-01-04T00:00:00Z",
         None,
@@ -191,7 +167,6 @@ def test_unreadable_dates(value):
 
 def test_texts_are_compared_in_normal_form_c():
     composed, decomposed = "Zürich", unicodedata.normalize("NFD", "Zürich")
-    assert composed != decomposed
     assert read_value("string", composed).key == read_value("string", decomposed).key == composed
     assert read_value("string", composed).json != read_value("string", decomposed).json
 
@@ -222,17 +197,12 @@ def test_malformed_values_of_known_kinds_do_not_fail(kind, value):
     assert read.object is not None or read.json == canonical_json(value)
 
 
-@given(JSON)
+@given(st.dictionaries(st.text(max_size=4), JSON, max_size=5), st.randoms())
 @settings(max_examples=examples(100))
-def test_canonical_json_keeps_the_value(value):
+def test_canonical_json_keeps_the_value_and_ignores_the_order_of_keys(value, random):
     text = canonical_json(value)
     assert json.loads(text) == value
     assert canonical_json(json.loads(text)) == text
-
-
-@given(st.dictionaries(st.text(max_size=4), JSON, max_size=5), st.randoms())
-@settings(max_examples=examples(60))
-def test_canonical_json_ignores_the_order_of_keys(value, random):
     items = list(value.items())
     random.shuffle(items)
-    assert canonical_json(dict(items)) == canonical_json(value)
+    assert canonical_json(dict(items)) == text

@@ -1,12 +1,12 @@
 """Templates are fitted to the names in them: articles, plural verbs, the past tense."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,37 +133,27 @@ def test_cloze(
 
 
 def test_a_date_begins_the_sentence(grammar: Grammar) -> None:
-    texts = ("The area of {subject} is {object}", "{subject} is ranked {object}")
-    for text, wanted in zip(
-        texts,
-        ("As of 2022, the area of the Rhine is ____", "As of 2022, the Rhine is ranked ____"),
-        strict=True,
+    for text, wanted in (
+        ("The area of {subject} is {object}", "As of 2022, the area of the Rhine is ____"),
+        ("{subject} is ranked {object}", "As of 2022, the Rhine is ranked ____"),
     ):
         assert cloze(dated(text, "As of 2022, "), "Rhine", THE, grammar, "", BLANK) == wanted
 
 
 def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
-    tmp_path: Path, bundled: list[str]
+    tmp_path: Path, bundled: list[str], grammar: Grammar
 ) -> None:
     """SQL and Python make the same cloze of every bundled template."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = pa.schema(
-        [("property", pa.int32()), ("rank", pa.int32()), ("template", pa.string()), ("source", pa.string())]
-    )
-    rows = [
-        {"property": number, "rank": 1, "template": text, "source": "bundled"}
-        for number, text in enumerate([*bundled, "The {subject} lies in the {object}"])
-    ]
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), tmp_path / "templates.parquet")
+    texts = [*bundled, "The {subject} lies in the {object}"]
+    numbers, ranks = pa.array(range(len(texts)), pa.int32()), pa.array([1] * len(texts), pa.int32())
+    columns = {"property": numbers, "rank": ranks, "template": texts, "source": ["bundled"] * len(texts)}
+    pq.write_table(pa.table(columns), tmp_path / "templates.parquet")
     day = parse_time("+2022-12-00T00:00:00Z", 10, "Q1985727")._asdict()
+    names = (
+        "SELECT 1 AS id, 'Los Angeles Lakers' AS label, NULL AS classes UNION ALL SELECT 2, 'Rhine', [4022]"
+    )
     with duckdb.connect() as db:
         db.register("pits", pa.table({"pit": pa.array([day, None], TIME)}))
-        names = (
-            "SELECT 1 AS id, 'Los Angeles Lakers' AS label, NULL AS classes "
-            "UNION ALL SELECT 2, 'Rhine', [4022]"
-        )
         create_wording(db, tmp_path / "templates.parquet", names, "SELECT pit FROM pits", Style(dated=True))
         assert db.sql("SELECT text FROM dates").fetchall() == [("December 2022",)]
         db.execute("CREATE TEMP TABLE uses AS FROM usages UNION ALL SELECT 3, NULL, false")
@@ -175,18 +165,10 @@ def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
                     nullif('{article}', ''), nullif('{date}', ''))
                 FROM templates, uses WHERE id = {item} ORDER BY property"""
             ).fetchall()
-            wanted = [
-                cloze(
-                    dated(row["template"], f"As of {date}, " if date else ""),
-                    "Names {object}",
-                    usage,
-                    read_grammar(),
-                    article,
-                    BLANK,
-                )
-                for row in rows
+            start = f"As of {date}, " if date else ""
+            assert [text for (text,) in made] == [
+                cloze(dated(text, start), "Names {object}", usage, grammar, article, BLANK) for text in texts
             ]
-            assert [text for (text,) in made] == wanted
 
 
 @given(

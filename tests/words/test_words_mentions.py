@@ -1,7 +1,5 @@
 """Names in sentences, against a slow plain search."""
 
-from __future__ import annotations
-
 import unicodedata
 from itertools import pairwise
 

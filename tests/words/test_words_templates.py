@@ -6,21 +6,11 @@ from factdrift.words.templates import problem
 
 
 @pytest.mark.parametrize(
-    "template",
-    ["{subject} is {object}", "{subject}'s capital is {object}", "In {subject}, the capital is {object}"],
-)
-def test_good_templates(template: str) -> None:
-    assert problem(template) is None
-
-
-def test_a_generic_template_names_the_relation() -> None:
-    assert problem("The {relation} of {subject} is {object}", generic=True) is None
-    assert "{relation}" in (problem("The capital of {subject} is {object}", generic=True) or "")
-
-
-@pytest.mark.parametrize(
     ("template", "complaint"),
     [
+        ("{subject} is {object}", ""),
+        ("{subject}'s capital is {object}", ""),
+        ("In {subject}, the capital is {object}", ""),
         ("The capital is {object}", "once each"),
         ("{subject}, {subject} is {object}", "once each"),
         ("The {relation} of {subject} is {object}", "no other blank"),
@@ -33,5 +23,11 @@ def test_a_generic_template_names_the_relation() -> None:
         ("The capital of {subject} is-{object}", "glued"),
     ],
 )
-def test_bad_templates(template: str, complaint: str) -> None:
-    assert complaint in (problem(template) or "")
+def test_templates(template: str, complaint: str) -> None:
+    found = problem(template) or ""
+    assert complaint in found if complaint else found == ""
+
+
+def test_a_generic_template_names_the_relation() -> None:
+    assert problem("The {relation} of {subject} is {object}", generic=True) is None
+    assert "{relation}" in (problem("The capital of {subject} is {object}", generic=True) or "")

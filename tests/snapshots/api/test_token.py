@@ -1,7 +1,5 @@
 """An access token reaches the API's own host only, and neither files nor messages."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -12,10 +10,10 @@ from support.wikidata_api import Wiki
 from factdrift.cli import main
 from factdrift.core.addresses import TOKEN_VARIABLE, access_token
 from factdrift.core.errors import InputError
-from factdrift.core.retry import RetryPolicy
 from factdrift.snapshots.fetch import Client
 
-CONTACT = "tests@example.org"
+from .conftest import CONTACT, line
+
 SECRET = "eyJ0-a-secret.token/of_the-user"
 
 
@@ -25,11 +23,7 @@ def token(monkeypatch):
 
 
 def entities(wiki: Wiki, folder: Path) -> int:
-    ids = folder / "ids.txt"
-    ids.write_text("Q278\n", encoding="utf-8")
-    paths = ("--store", folder / "api", "--fetched", folder / "f.parquet", "-o", folder / "dump.json.gz")
-    given = ("--ids", ids, "--date", "2019-01-01", "--contact", CONTACT, "--api", wiki.url)
-    return main(["snapshots", "entities", *map(str, given), *map(str, paths)])
+    return main(line(wiki, folder, "Q278"))
 
 
 def test_every_request_to_the_api_has_the_token_and_no_file_does(wiki, token, tmp_path, capfd):
@@ -68,22 +62,15 @@ def test_a_server_that_repeats_the_token_does_not_bring_it_into_a_message(
 
 
 @pytest.mark.parametrize("same_host", [True, False])
-def test_a_redirect_is_followed_without_the_token(token, same_host):
+def test_neither_the_target_of_a_redirect_nor_another_host_gets_the_token(token, same_host):
     with web.serving() as first, web.serving() as second:
         target = first if same_host else second
-        target.files["/there"] = b"{}"
+        target.files["/there"] = second.files["/sums.txt"] = b"{}"
         first.moved["/here"] = f"{target.url}/there"
-        found = Client(CONTACT, token=access_token(first.url)).small(f"{first.url}/here")
-        asked = [(each.path, each.authorization) for each in first.asked + second.asked]
-    assert found == b"{}"
-    assert asked == [("/here", f"Bearer {SECRET}"), ("/there", "")]
-
-
-def test_another_host_does_not_get_the_token(token):
-    with web.serving() as first, web.serving() as second:
-        second.files["/sums.txt"] = b"text"
-        Client(CONTACT, RetryPolicy(tries=1), token=access_token(first.url)).small(f"{second.url}/sums.txt")
-        assert [each.authorization for each in second.asked] == [""]
+        client = Client(CONTACT, token=access_token(first.url))
+        assert client.small(f"{first.url}/here") == client.small(f"{second.url}/sums.txt") == b"{}"
+        asked = {each.path: each.authorization for each in first.asked + second.asked}
+    assert asked == {"/here": f"Bearer {SECRET}", "/there": "", "/sums.txt": ""}
 
 
 def test_the_token_is_not_shown(token):

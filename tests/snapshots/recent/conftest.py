@@ -1,11 +1,17 @@
 """A small world behind a Query Service."""
 
-from __future__ import annotations
+from pathlib import Path
 
 import pytest
 from support.recent import database_with_articles
 from support.sparql import query_service
 from support.worlds import Fact, World
+
+
+def database_of(folder: Path, relations: tuple[int, ...], *edited: dict[int, str]) -> Path:
+    """The database of the newer tables that a world has written into a folder."""
+    files = [folder / "new" / f"{name}.parquet" for name in ("statements", "entities", "properties")]
+    return database_with_articles([files[0]], [files[1]], files[2], relations, folder, *edited)
 
 
 @pytest.fixture(scope="module")
@@ -15,14 +21,7 @@ def small_database(tmp_path_factory):
     heads = [Fact(item, 6, 3, start=f"2026-0{month}-05") for item, month in ((30, 1), (31, 2), (33, 3))]
     states = [Fact(item, 35, 3, end="2026-02-07") for item in (32, 34)]
     World(new=sorted([*heads, *states], key=lambda fact: fact.s)).write(folder)
-    tables = folder / "new"
-    return database_with_articles(
-        [tables / "statements.parquet"],
-        [tables / "entities.parquet"],
-        tables / "properties.parquet",
-        (6, 35),
-        folder,
-    )
+    return database_of(folder, (6, 35))
 
 
 @pytest.fixture

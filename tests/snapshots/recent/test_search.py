@@ -1,7 +1,5 @@
 """Which items are found, against a plain reading of the facts, with and without faults of the server."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 
@@ -9,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
-from support.recent import database_with_articles
 from support.ripples import HUMAN, kinds
 from support.sparql import QueryService, query_service
 from support.worlds import Date, Fact, World, time_of
@@ -19,22 +16,14 @@ from factdrift.snapshots.recent.search import Found, Search, chosen, search
 from factdrift.sparql.answers import Answers
 from factdrift.sparql.client import POLICY, Client
 
+from .conftest import database_of
+
 HEAD, STATE, DEATH, TEAM = 6, 35, 570, 54
 RELATIONS = (HEAD, STATE, TEAM, DEATH)
 DATES = (
     *("2025-12-31", "2026-01-01", "2026-01-31", "2026-02-01", "2026-02-28", "2026-03-15", "2026-04-01"),
-    *(
-        "2025-12",
-        "2026-01",
-        "2026-02",
-        "2026-03",
-        "2025",
-        "2026",
-        "2020s",
-        "2026/7",
-        "-0044-03-15",
-        "unknown",
-    ),
+    *("2025-12", "2026-01", "2026-02", "2026-03", "2025", "2026"),
+    *("2020s", "2026/7", "-0044-03-15", "unknown"),
 )
 FAULTS = ("429", "500", "html", "truncated", "reset", "503", "429 bare", "500 timeout", "drip")
 
@@ -73,15 +62,7 @@ def database(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     new = sorted([*FACTS, *kinds(Q3=(HUMAN,))], key=lambda fact: fact.s)
     World(new=new, no_article=BARE).write(folder)
-    tables = folder / "new"
-    return database_with_articles(
-        [tables / "statements.parquet"],
-        [tables / "entities.parquet"],
-        tables / "properties.parquet",
-        RELATIONS,
-        folder,
-        EDITED,
-    )
+    return database_of(folder, RELATIONS, EDITED)
 
 
 @pytest.fixture(scope="module")
@@ -200,21 +181,6 @@ def test_a_single_day_that_always_times_out_ends_the_run(service, tmp_path):
     assert days[-1].count("T00:00:00Z") == 4  # one day in each of four branches
 
 
-@pytest.mark.parametrize("retry_after", [30, 200])
-def test_retry_after_is_waited_for(service, retry_after):
-    service.faults, service.retry_after = ["429", "", "503"], retry_after
-    found_by(client(service), until=datetime.date(2026, 1, 3))
-    assert service.clock.now > 2 * retry_after
-
-
-@pytest.mark.parametrize("fault", ["403", "400"])
-def test_a_refusal_ends_the_run_at_once(service, fault):
-    service.faults = [fault]
-    with pytest.raises(InputError, match=r"http://127"):
-        found_by(client(service))
-    assert len(service.asked) == 1
-
-
 class OddServer:
     """A server that answers every query with one row."""
 
@@ -239,14 +205,9 @@ def test_entities_that_are_no_items_are_left_out():
 
 
 def test_no_relation_takes_all_places():
-    found = {item: frozenset({6}) for item in (10, 20, 30, 40)} | {
-        50: frozenset({35}),
-        60: frozenset({35, 6}),
-    }
-    assert chosen(found, 1) == [10]
-    assert chosen(found, 2) == [10, 50]
-    assert chosen(found, 4) == [10, 20, 50, 60]
-    assert chosen(found, 100) == sorted(found)
+    of_heads = {item: frozenset({6}) for item in (10, 20, 30, 40)}
+    found = of_heads | {50: frozenset({35}), 60: frozenset({35, 6})}
+    assert [chosen(found, limit) for limit in (1, 2, 4)] == [[10], [10, 50], [10, 20, 50, 60]]
 
 
 @given(

@@ -1,7 +1,5 @@
 """How far to trust the sample: the account of its parts, the warning beyond their end, made-up ids."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa
@@ -15,7 +13,9 @@ from factdrift.snapshots.sample.account import (
     Part,
     account,
     beyond,
+    check_pair,
     first_end,
+    last_end,
     made_up_ids,
     read_parts,
     report,
@@ -74,17 +74,14 @@ def test_what_goes_on_longer_is_named():
         ("b\t2023-02-27\t\teverything\tus", "column part: there is no "),
         ("a\tsoon\t\teverything\tus", "column complete_until: 'soon' is no day"),
         ("a\t\t\teverything\tus", "column complete_until: is no day"),
-        ("", "a.tsv: its part has no row in"),
+        ("", r"a\.tsv: its part has no row in"),
     ],
 )
 def test_wrong_parts_are_refused(write_tables, text, what):
     folder = write_tables(FACTS, MADE_UP)
-    (folder / "parts.tsv").write_text(
-        f"part\tcomplete_until\tlonger\twhat\tsource\n{text}\n", encoding="utf-8"
-    )
-    with pytest.raises(InputError) as error:
+    (folder / "parts.tsv").write_text(f"part\tcomplete_until\tlonger\twhat\tsource\n{text}\n", "utf-8")
+    with pytest.raises(InputError, match=what):
         read_parts(folder)
-    assert what in str(error.value)
 
 
 def test_made_up_ids_are_found_at_any_depth(tmp_path):
@@ -115,3 +112,17 @@ def test_the_sample_s_readme_shows_what_the_command_prints(tmp_path, capsys):
     printed = capsys.readouterr().out.rstrip("\n")
     # If this fails, paste the output of `factdrift sample check` into the section "Checked dates".
     assert f"```\n{printed}\n```" in (SAMPLE / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("2025-02-01", "2026-01-01"), ("2000-01-01", "2001-01-01"), ("2010-01-01", "2020-01-01")]
+)
+def test_a_pair_of_dates_without_a_change_between_is_refused(old, new):
+    with pytest.raises(InputError, match=rf"{old} and {new}.* between 2012-10-29.*choose two dates between"):
+        check_pair(SAMPLE, old, new)
+
+
+def test_a_pair_of_dates_with_changes_between():
+    assert last_end(SAMPLE) == "2024-12-31"
+    for old, new in (("2021-01-04", "2023-02-27"), ("2023-03-01", "2024-12-01")):
+        check_pair(SAMPLE, old, new)

@@ -4,10 +4,7 @@ Dates are read here with `datetime` alone. A coarse date counts as its last day 
 first day where it begins, so that only gaps that are certain are found.
 """
 
-from __future__ import annotations
-
 import calendar
-import csv
 import datetime
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,6 +14,8 @@ import pytest
 
 from factdrift.core.paths import SAMPLE
 from factdrift.snapshots.sample.account import read_parts
+
+from .test_sample_tables_real import tables
 
 HEADS = ("P6", "P35")
 SINGLE_VALUED = (*HEADS, "P169", "P286", "P488", "P634", "P1037")
@@ -51,16 +50,13 @@ def offices(properties: tuple[str, ...]) -> Iterator[tuple[str, list[Term]]]:
     Parts without dates of their own are left out: `edge` is made of gaps, `real` ends in June 2021.
     """
     found = defaultdict(list)
-    for path in sorted((SAMPLE / "facts").glob("*.tsv")):
-        if path.stem in ("edge", "real"):
-            continue
-        with path.open(encoding="utf-8", newline="") as lines:
-            for line, row in enumerate(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), 2):
-                if row["property"] in properties and "value" not in row["start"] + row["end"]:
-                    start = day(row["start"], False) if row["start"] else datetime.date.min
-                    end = day(row["end"], True) if row["end"] else datetime.date.max
-                    term = Term(start, end, row["source"], f"{path.name}:{line}")
-                    found[path.stem, row["subject"], row["property"]].append(term)
+    for place, row in tables("facts"):
+        part = place.removeprefix("facts/").partition(".tsv")[0]
+        dated = "value" not in row["start"] + row["end"]
+        if part not in ("edge", "real") and row["property"] in properties and dated:
+            start = day(row["start"], False) if row["start"] else datetime.date.min
+            end = day(row["end"], True) if row["end"] else datetime.date.max
+            found[part, row["subject"], row["property"]].append(Term(start, end, row["source"], place))
     for (part, _, _), holders in sorted(found.items()):
         yield part, sorted(holders)
 

@@ -1,10 +1,8 @@
 """The bundled sample's tables are whole in themselves and true to the real data that they were taken from.
 
-They are read here with `csv` alone, so that a mistake of the package's reader cannot hide one of the tables.
+They are read here with `csv`, so that a mistake of the package's reader cannot hide one of the tables.
 That no id stands twice or without a row is what that reader checks, in test_sample_tables.py.
 """
-
-from __future__ import annotations
 
 import bz2
 import csv
@@ -14,21 +12,20 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from factdrift.core.paths import SAMPLE
+from factdrift.snapshots.sample.value_text import parse_snak
 
 RESERVED_FROM, RESERVED_TO = 900_000_000, 900_500_000
 REAL_DATA = os.environ.get("FACTDRIFT_REAL_DATA")
 CAPTURES = (
-    "entities.json.bz2",
-    "pair-2018-09.json.gz",
-    "pair-2021-06.json.gz",
-    "head-2014-12.json.bz2",
-    "original-bytes-2021-02.json.bz2",
+    *("entities.json.bz2", "head-2014-12.json.bz2", "original-bytes-2021-02.json.bz2"),
+    *("pair-2018-09.json.gz", "pair-2021-06.json.gz"),
 )
 QUALIFIER_COLUMNS = {"start": "P580", "end": "P582", "pit": "P585"}
 
@@ -123,7 +120,7 @@ def test_every_kind_of_constraint_and_qualifier_class_occurs(properties):
     dates = set(QUALIFIER_COLUMNS.values())
     single = [set(row["separators"].split()) for row in properties.values() if "single" in row["constraints"]]
     assert {row["constraints"] for row in properties.values()} == {
-        *("", "single-value", "single-best-value", "symmetric"),
+        *("", "single-value", "single-best-value", "symmetric")
     }
     assert any(not separators for separators in single)
     assert any(separators & dates for separators in single)
@@ -148,19 +145,16 @@ class Real(NamedTuple):
 
 @pytest.fixture(scope="module")
 def real():
-    assert REAL_DATA is not None
     labels: dict[str, set[str]] = defaultdict(set)
     statements: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for name in CAPTURES:
-        for entity in entities_of(Path(REAL_DATA) / "wikidata" / name):
-            # Empty maps are written as [] in old dumps.
-            label = dict(entity["labels"] or {}).get("en")
-            if label:
-                labels[entity["id"]].add(label["value"])
-            for group in dict(entity.get("claims") or {}).values():
-                for statement in group:
-                    statements[statement["id"].upper()].append(statement)
-    for row in table(Path(REAL_DATA) / "facts" / "labels.tsv"):
+    for entity in chain.from_iterable(entities_of(Path(REAL_DATA, "wikidata", name)) for name in CAPTURES):
+        # Empty maps are written as [] in old dumps.
+        label = dict(entity["labels"] or {}).get("en")
+        if label:
+            labels[entity["id"]].add(label["value"])
+        for statement in chain.from_iterable(dict(entity.get("claims") or {}).values()):
+            statements[statement["id"].upper()].append(statement)
+    for row in table(Path(REAL_DATA, "facts", "labels.tsv")):
         labels[row["id"]].add(row["label"])
     return Real(labels, statements)
 
@@ -168,10 +162,8 @@ def real():
 def entities_of(path: Path) -> Iterator[dict[str, Any]]:
     opened = bz2.open if path.suffix == ".bz2" else gzip.open
     with opened(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            text = line.strip().strip(",")
-            if text not in ("", "[", "]"):
-                yield json.loads(text)
+        texts = (line.strip().strip(",") for line in lines)
+        yield from (json.loads(text) for text in texts if text not in ("", "[", "]"))
 
 
 def stated(snak: dict[str, Any]) -> tuple[Any, ...]:
@@ -199,32 +191,8 @@ def stated(snak: dict[str, Any]) -> tuple[Any, ...]:
 
 def written(datatype: str, text: str) -> tuple[Any, ...]:
     """The same for the text of a table."""
-    if text in ("somevalue", "novalue"):
-        return (text,)
-    match datatype:
-        case "time":
-            return written_time(text)
-        case "quantity":
-            amount, _, unit = text.partition(" ")
-            return (amount, unit or "1")
-        case "monolingualtext":
-            language, _, rest = text.partition(":")
-            return (language, rest)
-        case "globe-coordinate":
-            latitude, longitude = text.split(",")
-            return (float(latitude), float(longitude))
-    return (text,)
-
-
-def written_time(text: str) -> tuple[int, int, int, int, bool]:
-    date, julian = text.removesuffix(" julian"), text.endswith(" julian")
-    if date.endswith("s"):
-        return int(date[:-1]), 0, 0, 8, julian
-    fields, _, precision = date.partition("/")
-    sign = -1 if fields.startswith("-") else 1
-    parts = [int(part) for part in fields.lstrip("-").split("-")]
-    year, month, day = [*parts, 0, 0][:3]
-    return sign * year, month, day, int(precision or 8 + len(parts)), julian
+    snak = parse_snak(1, datatype, text)
+    return stated({"snaktype": snak.kind, "datavalue": {"type": snak.type, "value": snak.value}})
 
 
 @needs_real_data
@@ -261,20 +229,17 @@ def test_every_statement_id_stands_in_the_real_data_with_that_value(facts, prope
 
 
 @needs_real_data
-def test_dates_and_ranks_were_carried_over_as_they_were(real):
+def test_dates_and_ranks_were_carried_over_as_they_were(facts, real):
     wrong = []
-    for line, row in enumerate(table(SAMPLE / "facts" / "real.tsv"), 2):
-        if not row["statement"]:
-            continue
-        dates = {
-            property_: sorted(str(written("time", text)) for text in row[column].split("|") if text)
-            for column, property_ in QUALIFIER_COLUMNS.items()
-        }
-        if not any(
-            statement["rank"] == (row["rank"] or "normal") and dates_of(statement) == dates
-            for statement in real.statements[row["statement"].upper()]
-        ):
-            wrong.append((line, row["statement"], dates))
+    for place, row in facts:
+        if row["statement"] and place.startswith("facts/real.tsv"):
+            texts = {name: filter(None, row[column].split("|")) for column, name in QUALIFIER_COLUMNS.items()}
+            dates = {
+                name: sorted(str(written("time", text)) for text in each) for name, each in texts.items()
+            }
+            said = [(each["rank"], dates_of(each)) for each in real.statements[row["statement"].upper()]]
+            if (row["rank"] or "normal", dates) not in said:
+                wrong.append((place, row["statement"], dates))
     assert wrong == []
 
 

@@ -124,7 +124,11 @@ def derive_line(text: bytes, day: int, counts: Derived) -> bytes | None:
     if kind == "item" and (created := _created(claims)) is not None and created > day:
         counts.items_dropped += 1
         return None
-    touched = [name for name, group in claims.items() if any(_is_touched(claim, day) for claim in group)]
+    touched = [
+        name
+        for name, group in claims.items()
+        if any(_is_late(claim, day) or _late_ends(claim, day) for claim in group)
+    ]
     if not touched:
         return text
     raw = _raw_claims_decoder.decode(entity["claims"])
@@ -199,10 +203,6 @@ def _drop_ends(statement: dict[str, Any], places: set[int]) -> None:
     if not qualifiers:
         del statement["qualifiers"]
         statement.pop("qualifiers-order", None)
-
-
-def _is_touched(statement: _Statement, day: int) -> bool:
-    return _is_late(statement, day) or bool(_late_ends(statement, day))
 
 
 def _is_late(statement: _Statement, day: int) -> bool:

@@ -29,23 +29,9 @@ Row = tuple[Any, ...]
 
 NOT_WIKIPEDIA = frozenset(
     (
-        "commonswiki",
-        "foundationwiki",
-        "incubatorwiki",
-        "labswiki",
-        "mediawikiwiki",
-        "metawiki",
-        "outreachwiki",
-        "sourceswiki",
-        "specieswiki",
-        "test2wiki",
-        "testcommonswiki",
-        "testwiki",
-        "testwikidatawiki",
-        "votewiki",
-        "wikidatawiki",
-        "wikifunctionswiki",
-        "wikimaniawiki",
+        *("commonswiki", "foundationwiki", "incubatorwiki", "labswiki", "mediawikiwiki", "metawiki"),
+        *("outreachwiki", "sourceswiki", "specieswiki", "test2wiki", "testcommonswiki", "testwiki"),
+        *("testwikidatawiki", "votewiki", "wikidatawiki", "wikifunctionswiki", "wikimaniawiki"),
     )
 )
 """Sites whose names end in `wiki` although they are not Wikipedias."""

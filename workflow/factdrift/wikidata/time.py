@@ -67,7 +67,7 @@ def parse_time(timestamp: str, precision: int, calendar: str) -> Time:
     year = int(match[2]) * (-1 if match[1] == "-" else 1)
     month, day = int(match[3]), int(match[4])
     julian = calendar.endswith(JULIAN_CALENDAR)
-    (first, last) = covered(year, month, day, precision)
+    first, last = covered(year, month, day, precision)
     ends = [(year, max(month, 1), max(day, 1)), first, last]
     if julian:
         ends = [julian_to_gregorian(*end) for end in ends]
@@ -90,7 +90,7 @@ def covered(
         return (year, month, 1), (year, month, _month_length(year, month))
     if precision >= YEAR:
         return (year, 1, 1), (year, 12, 31)
-    sign, magnitude = (-1 if year < 0 else 1), abs(year)
+    magnitude = abs(year)
     span = 10 ** (YEAR - precision)
     if precision == 8:
         low = magnitude // span * span
@@ -98,7 +98,7 @@ def covered(
     else:
         low = max(magnitude - 1, 0) // span * span + 1
         high = low + span - 1
-    if sign < 0:
+    if year < 0:
         return (-high, 1, 1), (-low, 12, 31)
     return (low, 1, 1), (high, 12, 31)
 
@@ -129,15 +129,8 @@ def gregorian_to_julian(year: int, month: int, day: int) -> tuple[int, int, int]
     shifted = astronomical - (month <= 2)
     month_from_march = (month + 9) % 12
     era, year_of_era = divmod(shifted, 400)
-    day_of_era = (
-        365 * year_of_era
-        + year_of_era // 4
-        - year_of_era // 100
-        + (153 * month_from_march + 2) // 5
-        + day
-        - 1
-    )
-    days = era * 146_097 + day_of_era + 2
+    days_of_years = 365 * year_of_era + year_of_era // 4 - year_of_era // 100
+    days = era * 146_097 + days_of_years + (153 * month_from_march + 2) // 5 + day + 1
     # Four Julian years have 1461 days.
     cycle, day_of_cycle = divmod(days, 1461)
     year_of_cycle = min(day_of_cycle // 365, 3)

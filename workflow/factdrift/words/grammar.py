@@ -28,7 +28,6 @@ from factdrift.words.templates import BLANK, OBJECT, SUBJECT
 COLUMNS = ("language", "kind", "word", "other")
 KINDS = ("clause", "plural", "past", "possessive", "article_after")
 
-
 _ALWAYS_VERBS = ("is", "are", "has", "have")
 _AS_OF = re.compile(r"As of (?:[A-Z][a-z]+ (?:\d{1,2}, )?)?[\d,]*\d(?: BC| AD)?, ")
 
@@ -60,11 +59,8 @@ class Grammar:
         self._before_subject = re.compile(
             rf"(?:^|.*, |.*\b(?:{clauses}) )$" if clauses else r"(?:^|.*, )$", re.I
         )
-        self._possessive = (
-            re.compile(rf"\b(?:{'|'.join(map(re.escape, self._possessives))})\b")
-            if (self._possessives)
-            else None
-        )
+        possessives = "|".join(map(re.escape, self._possessives))
+        self._possessive = re.compile(rf"\b(?:{possessives})\b") if possessives else None
 
     def plural(self, template: str, marks: Marks = MARKS) -> str:
         """The template for a plural subject; the same where the subject governs no verb.

@@ -41,11 +41,9 @@ from factdrift.snapshots.sample.value_text import (
 )
 from factdrift.wikidata.ids import entity_id, entity_number, property_number
 
-ENTITY_COLUMNS = " ".join(
-    (
-        "id label description aliases title sitelinks created article merged deleted classes note source",
-        "id_votes id_sources",
-    )
+ENTITY_COLUMNS = (
+    "id label description aliases title sitelinks created article merged deleted classes note source "
+    "id_votes id_sources"
 )
 FACT_COLUMNS = (
     "subject property value start end pit qualifiers rank stated end_stated removed statement source checked"

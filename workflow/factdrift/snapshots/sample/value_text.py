@@ -216,17 +216,6 @@ _READERS: dict[str, Callable[[Snak, str], Snak]] = {
     "quantity": _quantity,
     "monolingualtext": _monolingual_text,
     "globe-coordinate": _coordinate,
-    **dict.fromkeys(
-        (
-            "string",
-            "external-id",
-            "url",
-            "commonsMedia",
-            "geo-shape",
-            "tabular-data",
-            "math",
-            "musical-notation",
-        ),
-        _string,
-    ),
+    **dict.fromkeys(("string", "external-id", "url", "commonsMedia", "math", "musical-notation"), _string),
+    **dict.fromkeys(("geo-shape", "tabular-data"), _string),
 }
