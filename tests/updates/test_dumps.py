@@ -72,26 +72,24 @@ def test_swapped_dumps(counted, old, new):
         check_dumps(*pair, OLD, NEW)
 
 
-def test_good_pairs(counted):
-    for number, (old, new) in enumerate(
-        [
-            ((500, "2021-01-02"), (900, "2023-03-05")),
-            ((500, None), (900, "2023-02-26")),
-            ((None, None), (None, None)),
-            # Made up, by the bundled sample.
-            ((10**13 + 9, None), (10**13 + 2, "2023-02-26")),
-        ]
-    ):
-        pair = counted(f"{number}a", items(9, *old)), counted(f"{number}b", items(10, *new))
-        assert check_dumps(*pair, OLD, NEW) == []
-
-
-def test_dumps_of_another_date_are_named(counted):
-    pair = counted("a.json", items(9, 500, "2021-01-02")), counted("b.json", items(10, 900, "2024-01-02"))
-    [said] = check_dumps(*pair, OLD, NEW)
-    assert (
-        said == "the dump of 2023-02-27 (b.json) has revisions until 2024-01-02T09:00:00Z: is it a later one?"
-    )
+@pytest.mark.parametrize(
+    ("old", "new", "warnings"),
+    [
+        ((500, "2021-01-02"), (900, "2023-03-05"), []),
+        ((500, None), (900, "2023-02-26"), []),
+        ((None, None), (None, None), []),
+        # Made up, by the bundled sample.
+        ((10**13 + 9, None), (10**13 + 2, "2023-02-26"), []),
+        (
+            (500, "2021-01-02"),
+            (900, "2024-01-02"),
+            ["the dump of 2023-02-27 (b.json) has revisions until 2024-01-02T09:00:00Z: is it a later one?"],
+        ),
+    ],
+)
+def test_dumps_of_another_date_are_named(counted, old, new, warnings):
+    pair = counted("a.json", items(9, *old)), counted("b.json", items(10, *new))
+    assert check_dumps(*pair, OLD, NEW) == warnings
 
 
 def test_a_dump_with_too_few_entities_is_named(counted, tmp_path):

@@ -43,8 +43,6 @@ def test_restrictive_qualifiers(tmp_path):
 
 
 N, P = "normal", "preferred"
-
-
 KEPT = {
     "all dated": ([("a", "2020", N), ("b", "2022", N), ("c", "2024", N)], {"b"}),
     "all dated: rank does not count": ([("a", "2020", P), ("b", "2022", N)], {"b"}),
@@ -58,25 +56,23 @@ KEPT = {
     "tie: preferred": ([("b", "2022", N), ("a", "2022", N), ("c", "2022", P)], {"c"}),
     "tie: smallest id": ([("b", "2022", N), ("a", "2022", N)], {"a"}),
     "none dated": ([("a", None, N), ("b", None, N)], {"a", "b"}),
+    "alike, but one may be later": ([("a", "2022-01", P), ("b", "2022", N)], {"a"}),
 }
 
 
-def test_keep_latest(tmp_path):
+@pytest.mark.parametrize("dates", ["first_day", "interval"])
+def test_keep_latest(dates, tmp_path):
     rows = [
         Fact(subject, MEASURED, number, pit=pit, rank=rank, id=f"{name}: {statement}")
         for subject, (name, (facts, _)) in enumerate(KEPT.items(), 100)
         for number, (statement, pit, rank) in enumerate(facts, 7)
     ]
-    found = dropped(World([], rows, CONSTRAINTS), tmp_path)
+    found = dropped(World([], rows, CONSTRAINTS), tmp_path, dates=dates)
+    wanted = {name: ids for name, (_, ids) in KEPT.items()}
+    if dates == "interval":
+        wanted["alike, but one may be later"] = {"b"}
     kept = {name for name, reason in found.items() if reason is None}
-    assert kept == {f"{name}: {statement}" for name, (_, ids) in KEPT.items() for statement in ids}
-
-
-def test_of_intervals_that_begin_alike_the_one_that_ends_later_is_the_latest(tmp_path):
-    facts = [Fact(1, MEASURED, 7, pit="2022-01", rank=P, id="a"), Fact(1, MEASURED, 8, pit="2022", id="b")]
-    world = World([], facts, CONSTRAINTS)
-    assert dropped(world, tmp_path / "1", dates="interval") == {"a": "keep_latest", "b": None}
-    assert dropped(world, tmp_path / "2") == {"a": None, "b": "keep_latest"}
+    assert kept == {f"{name}: {statement}" for name, ids in wanted.items() for statement in ids}
 
 
 @pytest.mark.parametrize("dates", [("2010", "2010-01"), ("2010-01", "2010")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow.parquet as pq
 import pytest
 from support.worlds import Date, Fact, Property, World
@@ -61,9 +63,9 @@ def newborn(world, tmp_path, **switches):
 
 @pytest.mark.parametrize("run", RUNS)
 def test_new_entities(run, tmp_path):
-    numbers = dict(zip(CASES, range(100, 200), strict=False))
+    numbers = {name: number for number, name in enumerate(CASES, 100)}
     old, new = (
-        [Fact(**vars(fact) | {"s": numbers[name]}) for name, case in CASES.items() for fact in case[side]]
+        [replace(fact, s=numbers[name]) for name, case in CASES.items() for fact in case[side]]
         for side in (0, 1)
     )
     absent = frozenset(numbers[name] for name, case in CASES.items() if not case[0])
