@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,10 @@ UPDATES = pa.schema(
     ]
 )
 
+LABELS = pa.schema([("id", pa.int32()), ("label", pa.string())])
+
 Row = dict[str, Any]
+Write = Callable[[str, pa.Schema, list[Row]], Path]
 
 
 def day(text: str, precision: int = 11) -> Row:
@@ -50,6 +54,11 @@ def statement(subject: int, property: int, object: int | None = None, **more: An
         "revision": 1,
     }
     return row | more
+
+
+def update(subject: int, property: int, label: str, object: int | None, **more: Any) -> Row:
+    row: Row = {"subject": subject, "property": property, "label": label, "object": object}
+    return row | {"dropped_by": None} | more
 
 
 @pytest.fixture

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,11 +15,10 @@ from factdrift.neighbors.facts import NEIGHBORS, gather
 from factdrift.neighbors.jobs import Holding, Search, Space
 from factdrift.neighbors.vectors import make_space
 
-from .conftest import FILTERED, UPDATES, Row, day, statement
+from .conftest import FILTERED, LABELS, UPDATES, Row, Write, day, statement, update
 
 P31, P6, P17 = 31, 6, 17
 CITY, COUNTRY = 515, 6256
-Write = Callable[[str, pa.Schema, list[Row]], Path]
 
 
 def city(subject: int, *mayors: Row, country: int = COUNTRY) -> list[Row]:
@@ -41,7 +38,6 @@ def run(
 ) -> list[Row]:
     unlabelled = options.pop("unlabelled", set())
     mentioned = {row["subject"] for row in old} | {row["object"] for row in old if row["object"]}
-    schema = pa.schema([("id", pa.int32()), ("label", pa.string())])
     output = tmp_path / "neighbors.parquet"
     walk = WALK | {name: options.pop(name) for name in WALK if name in options}
     of_facts = OF_FACTS | options
@@ -49,22 +45,12 @@ def run(
     space, holding = tmp_path / "space", tmp_path / "holding.parquet"
     of_new = [table("new", FILTERED, new)]
     Space(updates=updated, old=[of_old], new=of_new, output=space, variant=of_facts["variant"]).run()
-    entities = [table("entities", schema, labels(mentioned - unlabelled))]
+    entities = [table("entities", LABELS, labels(mentioned - unlabelled))]
     Holding(updates=updated, old=of_old, entities=entities, output=holding, **of_facts).run()
     Search(updates=updated, space=space, holding=[holding], output=output, **walk).run()
     written = pq.read_table(output)
     assert written.schema.equals(NEIGHBORS)
     return written.to_pylist()
-
-
-def update(subject: int, property: int, label: str, object: int | None, dropped_by: str | None = None) -> Row:
-    return {
-        "subject": subject,
-        "property": property,
-        "label": label,
-        "object": object,
-        "dropped_by": dropped_by,
-    }
 
 
 UPDATED = [update(1, P6, "obsolete", 101), update(1, P6, "new", 102)]
@@ -92,100 +78,66 @@ def test_stops_after_the_facts_and_the_candidates(table, tmp_path):
     assert [row["neighbor"] for row in run(table, tmp_path, old, [], UPDATED, candidates=3)] == [2, 3]
 
 
-def test_prefers_preferred_then_smallest_statement(table, tmp_path):
-    old = [
-        *city(1, statement(1, P6, 101)),
-        *city(
-            2,
-            statement(2, P6, 201, statement="Q2-A"),
-            statement(2, P6, 202, statement="q2-c", rank="preferred"),
-            statement(2, P6, 203, statement="Q2-B", rank="preferred"),
-        ),
-        *city(
-            3, statement(3, P6, 302, statement="Q3-B"), statement(3, P6, 301, statement="q3-a", position=9)
-        ),
-    ]
-    found = run(table, tmp_path, old, [], UPDATED)
-    assert {row["neighbor"]: row["object"] for row in found} == {2: 203, 3: 301}
+TIMES = [
+    # Held at T_old in `paper`, in `reference`, and as an interval.
+    ({"end": day("2021-01-03")}, False, False, False),
+    ({"end": day("2021-01-04")}, True, True, True),
+    ({"start": day("2021-01-05")}, False, False, False),
+    ({"start": day("2021-01-04")}, True, True, True),
+    ({"end_unknown": True}, False, False, False),
+    ({"start_unknown": True, "pit": day("2022-01-01")}, True, True, True),
+    ({"pit": day("2022-01-01")}, False, True, False),
+    # The year 2021 alone: its first day in `paper`, as written in `reference`, uncertain as an interval.
+    ({"end": day("2021-05-05", 9)}, False, True, True),
+    ({"end": day("2021-01-01", 9)}, False, False, True),
+    ({"start": day("2021-05-05", 9)}, True, False, True),
+]
 
 
 @pytest.mark.parametrize(
-    ("times", "paper", "reference", "interval"),
-    [
-        ({"end": day("2021-01-03")}, False, False, False),
-        ({"end": day("2021-01-04")}, True, True, True),
-        ({"start": day("2021-01-05")}, False, False, False),
-        ({"start": day("2021-01-04")}, True, True, True),
-        ({"end_unknown": True}, False, False, False),
-        ({"start_unknown": True, "pit": day("2022-01-01")}, True, True, True),
-        ({"pit": day("2022-01-01")}, False, True, False),
-        # The year 2021 alone: its first day in `paper`, as written in `reference`, uncertain as an interval.
-        ({"end": day("2021-05-05", 9)}, False, True, True),
-        ({"end": day("2021-01-01", 9)}, False, False, True),
-        ({"start": day("2021-05-05", 9)}, True, False, True),
-    ],
+    ("variant", "dates"), [("paper", "first_day"), ("reference", "first_day"), ("revised", "interval")]
 )
-def test_holds_at_the_old_date(table, tmp_path, times, paper, reference, interval):
-    old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, 201, **times))]
-    for variant, dates, expected in (
-        ("paper", "first_day", paper),
-        ("reference", "first_day", reference),
-        ("revised", "interval", interval),
-    ):
-        found = run(table, tmp_path, old, [], UPDATED, variant=variant, dates=dates)
-        assert bool(found) == expected, variant
+def test_holds_at_the_old_date(table, tmp_path, variant, dates):
+    old = city(1, statement(1, P6, 101))
+    for subject, (times, *_) in enumerate(TIMES, 2):
+        old += city(subject, statement(subject, P6, 201, **times))
+    found = run(table, tmp_path, old, [], UPDATED, variant=variant, dates=dates)
+    place = 1 + ("paper", "reference", "revised").index(variant)
+    assert {row["neighbor"] for row in found} == {n for n, case in enumerate(TIMES, 2) if case[place]}
 
 
-def test_takes_only_kept_and_labelled_facts(table, tmp_path):
-    old = [
-        *city(1, statement(1, P6, 101)),
-        *city(2, statement(2, P6, 201, dropped_by="object")),
-        *city(3, statement(3, P6, 301)),
-        *city(4, statement(4, P6, 401)),
-        *city(5, statement(5, P6, None, key="X", json='"X"')),
+def test_which_facts_are_taken(table, tmp_path):
+    given = tmp_path / "labels.tsv"
+    given.write_text("id\tlabel\nP6\thead\nQ7\tNew ____\nQ801\tMayor ____\nQ901\tMayor\n")
+    facts = [
+        # Neither the new nor the obsolete object.
+        *(statement(1, P6, 101), statement(101, P6, 300), statement(102, P6, 300)),
+        statement(2, P6, 201, dropped_by="object"),
+        # Without a label; a property always has one.
+        *(statement(3, P6, 301), statement(4, P6, 401), statement(6, P6, -17)),
+        statement(5, P6, None, key="X", json='"X"'),
+        # Supplied labels, two of which hold the blank of a cloze test.
+        *(statement(7, P6, 701), statement(8, P6, 801), statement(9, P6, 901)),
+        # The preferred one, then that with the smallest id in any case.
+        statement(11, P6, 201, statement="Q2-A"),
+        statement(11, P6, 202, statement="q2-c", rank="preferred"),
+        statement(11, P6, 203, statement="Q2-B", rank="preferred"),
+        *(statement(12, P6, 302, statement="Q3-B"), statement(12, P6, 303, statement="q3-a", position=9)),
     ]
-    found = run(table, tmp_path, old, [], UPDATED, unlabelled={301, 4})
-    assert [(row["neighbor"], row["json"]) for row in found] == [(5, '"X"')]
+    subjects = sorted({fact["subject"] for fact in facts})
+    old = [row for each in subjects for row in city(each, *(f for f in facts if f["subject"] == each))]
+    unlabelled = {301, 4, -17, 7, 801, 901}
+    found = run(table, tmp_path, old, [], UPDATED, unlabelled=unlabelled, labels=[given])
+    taken = {row["neighbor"]: row["json"] or row["object"] for row in found}
+    assert taken == {5: '"X"', 6: -17, 9: 901, 11: 203, 12: 303}
 
 
-def test_a_property_as_object_is_always_labelled(table, tmp_path):
-    old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, -17))]
-    found = run(table, tmp_path, old, [], UPDATED, unlabelled={-17})
-    assert [row["object"] for row in found] == [-17]
-
-
-def test_neither_the_new_nor_the_obsolete_object_is_a_neighbor(table, tmp_path):
-    others = [city(subject, statement(subject, P6, 300 + subject)) for subject in (2, 101, 102)]
-    old = [*city(1, statement(1, P6, 101)), *(row for each in others for row in each)]
-    assert [row["neighbor"] for row in run(table, tmp_path, old, [], UPDATED)] == [2]
-
-
-def test_names_that_hold_the_blank_of_a_cloze_test_are_left_out(table, tmp_path):
-    old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301))]
-    given = tmp_path / "labels.tsv"
-    given.write_text("id\tlabel\nQ2\tNew ____\nQ301\tMayor ____\n")
-    found = run(table, tmp_path, old, [], UPDATED, unlabelled={2, 301}, labels=[given])
-    assert [(row["neighbor"], row["object"]) for row in found] == [(3, 301)]
-
-
-def test_labels_of_what_the_dump_lacks(table, tmp_path):
-    old = [*city(1, statement(1, P6, 101)), *city(3, statement(3, P6, 301))]
-    given = tmp_path / "labels.tsv"
-    given.write_text("id\tlabel\nP6\thead\nQ301\tMayor\n")
-    assert run(table, tmp_path, old, [], UPDATED, unlabelled={301}) == []
-    assert len(run(table, tmp_path, old, [], UPDATED, unlabelled={301}, labels=[given])) == 1
-
-
-def test_subject_of_the_new_dump_alone(table, tmp_path):
+def test_a_subject_is_read_from_the_old_dump_if_it_is_there(table, tmp_path):
     old = [*city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301), country=7)]
     new = [*city(9, statement(9, P6, 901), country=7), *city(2), *city(3)]
     found = run(table, tmp_path, old, new, [update(9, P6, "new", 901)])
     assert [row["neighbor"] for row in found] == [3, 2]
-
-
-def test_a_subject_of_both_is_read_from_the_old_dump(table, tmp_path):
-    old = [*city(1), *city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301), country=7)]
-    found = run(table, tmp_path, old, city(1, country=7), UPDATED)
+    found = run(table, tmp_path, city(1) + old, city(1, country=7), UPDATED)
     assert [row["neighbor"] for row in found] == [2, 3]
 
 
@@ -230,8 +182,7 @@ def test_does_not_depend_on_buckets(table, tmp_path):
     whole = run(table, tmp_path, old, [], UPDATED)
     parts = [table(f"part{k}", FILTERED, [row for row in old if row["subject"] % 3 == k]) for k in range(3)]
     output = tmp_path / "again.parquet"
-    schema = pa.schema([("id", pa.int32()), ("label", pa.string())])
-    entities = table("all", schema, labels(set(range(1, 110))))
+    entities = table("all", LABELS, labels(set(range(1, 110))))
     updates = [table("updates", UPDATES, UPDATED)]
     space = tmp_path / "again"
     make_space(
@@ -245,20 +196,15 @@ def test_does_not_depend_on_buckets(table, tmp_path):
     assert (tmp_path / "neighbors.parquet").read_bytes() == output.read_bytes()
 
 
-@pytest.mark.parametrize("number", [1, 2, 5, 9])
-def test_does_not_depend_on_the_parts_of_the_search(table, tmp_path, number):
+def test_does_not_depend_on_the_parts_of_the_search(table, tmp_path):
     old = [row for subject in range(1, 7) for row in city(subject, statement(subject, P6, 100 + subject))]
     updates = [update(subject, P6, "new", 200 + subject) for subject in range(1, 7)]
     assert len(run(table, tmp_path, old, [], updates)) == 30
-    paths = [tmp_path / f"{part}.parquet" for part in range(number)]
-    for part, path in enumerate(paths):
-        Search(
-            updates=[tmp_path / "updates.parquet"],
-            space=tmp_path / "space",
-            holding=[tmp_path / "holding.parquet"],
-            part=f"{part}-of-{number}",
-            output=path,
-            **WALK,
-        ).run()
-    assert gather(paths, tmp_path / "gathered.parquet") == 30
-    assert (tmp_path / "gathered.parquet").read_bytes() == (tmp_path / "neighbors.parquet").read_bytes()
+    given = {"updates": [tmp_path / "updates.parquet"], "space": tmp_path / "space"} | WALK
+    for number in (1, 2, 9):
+        paths = [tmp_path / f"{part}.parquet" for part in range(number)]
+        for part, path in enumerate(paths):
+            holding = [tmp_path / "holding.parquet"]
+            Search(holding=holding, part=f"{part}-of-{number}", output=path, **given).run()
+        assert gather(paths, tmp_path / "gathered.parquet") == 30
+        assert (tmp_path / "gathered.parquet").read_bytes() == (tmp_path / "neighbors.parquet").read_bytes()

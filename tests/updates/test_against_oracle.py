@@ -383,21 +383,18 @@ def test_stage_and_oracle_agree(variant):
     agree()
 
 
-@pytest.mark.parametrize("variant", ["paper", "reference", "revised"])
-def test_neither_the_shortcut_nor_the_blocks_change_the_difference(variant, tmp_path):
-    for seed in range(2):
-        world = random_world(seed)
-        # Half of the subjects stand in the new dump as they did in the old one; the filters still differ.
-        world.new = [fact for fact in world.old if fact.s % 2 and fact.s not in world.absent_new] + [
-            fact for fact in world.new if not fact.s % 2
-        ]
-        world.absent_new -= {fact.s for fact in world.new}
-        how = method(variant=variant)
-        world.updates(tmp_path, variant=variant)
-        sides = [dump(tmp_path, which) for which in ("old", "new")]
-        kept = [pq.read_table(side.kept, columns=["subject", "revision"]).to_pylist() for side in sides]
-        assert len({row["subject"] for row in kept[0] if row in kept[1]}) > SUBJECTS / 3
-        whole = (tmp_path / "triples.parquet").read_bytes()
-        for options in ({"unchanged": False}, {"rows": 7}, {"rows": 50, "unchanged": False}):
-            difference(*sides, how, tmp_path / "again.parquet", **options)
-            assert (tmp_path / "again.parquet").read_bytes() == whole, options
+@pytest.mark.parametrize(("variant", "seed"), [("paper", 0), ("reference", 1), ("revised", 2)])
+def test_neither_the_shortcut_nor_the_blocks_change_the_difference(variant, seed, tmp_path):
+    world, how = random_world(seed), method(variant=variant)
+    # Half of the subjects stand in the new dump as they did in the old one; the filters still differ.
+    stay = [fact for fact in world.old if fact.s % 2 and fact.s not in world.absent_new]
+    world.new = stay + [fact for fact in world.new if not fact.s % 2]
+    world.absent_new -= {fact.s for fact in world.new}
+    world.updates(tmp_path, variant=variant)
+    sides = [dump(tmp_path, which) for which in ("old", "new")]
+    kept = [pq.read_table(side.kept, columns=["subject", "revision"]).to_pylist() for side in sides]
+    assert len({row["subject"] for row in kept[0] if row in kept[1]}) > SUBJECTS / 3
+    whole = (tmp_path / "triples.parquet").read_bytes()
+    for options in ({"unchanged": False}, {"rows": 7}, {"rows": 50, "unchanged": False}):
+        difference(*sides, how, tmp_path / "again.parquet", **options)
+        assert (tmp_path / "again.parquet").read_bytes() == whole, options

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import io
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,9 +20,7 @@ def value(label: str, decision: str, **dates: str) -> dict[str, str | None]:
     return {"label": label, "decision": decision, "start": None, "end": None, "point_in_time": None} | dates
 
 
-def row(
-    subject: str, number: int, relation: tuple[str, str], *objects: dict[str, str | None]
-) -> dict[str, object]:
+def row(subject: str, number: int, relation: tuple[str, str], *objects: Any) -> dict[str, Any]:
     return {
         "subject": {"id": f"Q{number}", "label": subject},
         "relation": {"id": relation[0], "label": relation[1]},
@@ -93,18 +93,14 @@ def test_lines(dataset):
         ([value("A", "new", point_in_time="2022-02"), value("B", "static", start="1990")], "+ A (2022-02)"),
     ],
 )
-def test_an_update_is_dated_by_what_changed(tmp_path, objects, change):
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.Table.from_pylist([row("Russia", 159, GOVERNMENT, *objects)]), path)
-    records, number = search(path, Wanted(), None)
-    assert list(lines(records, number, Wanted(), path, io.StringIO()))[1].endswith(f": {change}")
+def test_an_update_is_dated_by_what_changed(objects, change):
+    given = [row("Russia", 159, GOVERNMENT, *objects)]
+    assert list(lines(given, 1, Wanted(), Path("a"), io.StringIO()))[1].endswith(f": {change}")
 
 
-def test_a_label_of_a_megabyte_is_shortened(tmp_path):
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.Table.from_pylist([row("A", 1, GOVERNMENT, value("x" * 1_000_000, "new"))]), path)
-    records, number = search(path, Wanted(), None)
-    assert max(map(len, lines(records, number, Wanted(), path, io.StringIO()))) < 300
+def test_a_label_of_a_megabyte_is_shortened():
+    given = [row("A", 1, GOVERNMENT, value("x" * 1_000_000, "new"))]
+    assert max(map(len, lines(given, 1, Wanted(), Path("a"), io.StringIO()))) < 300
 
 
 def test_the_command_finds_the_dataset(dataset, monkeypatch, capsys):
