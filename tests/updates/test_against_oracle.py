@@ -274,6 +274,10 @@ def is_untouched(group: oracle.Group) -> bool:
     )
 
 
+DECIDED = ("rule", "label", "announced", "leaks", "dropped_by", "scenario")
+DECIDED += ("subject_is_ph_new", "relation_is_temp_func")
+
+
 def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
     """The oracle's rows: the triples and, of each dump, the statements with the filter that drops them."""
     known = filters.How(how.variant, how.dates, how.objects, how.merges, how.leaks, how.t_old, how.t_new)
@@ -315,18 +319,8 @@ def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
         "differences": identified,
         "triples": [
             ids
-            | {
-                "key": each.any.key,
-                "rule": each.rule,
-                "label": each.label,
-                "announced": each.announced,
-                "leaks": each.leaks,
-                "dropped_by": each.dropped_by,
-                "scenario": each.scenario,
-                "is_replace": each.is_replace if each.dropped_by is None else None,
-                "subject_is_ph_new": each.subject_is_ph_new,
-                "relation_is_temp_func": each.relation_is_temp_func,
-            }
+            | {"key": each.any.key, "is_replace": each.is_replace if each.dropped_by is None else None}
+            | {name: getattr(each, name) for name in DECIDED}
             for ids, each in zip(identified, triples, strict=True)
             if not is_untouched(groups[each.any.subject, each.any.property])
         ],

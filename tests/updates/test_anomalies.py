@@ -76,36 +76,25 @@ def test_drops_duplicates_anomalies_and_scenarios(variant, tmp_path):
     assert found == {name: group[place] for name, group in GROUPS.items()}
 
 
-def test_groups_without_a_name_are_dropped_unless_one_is_supplied(tmp_path):
-    """A name that holds the blank of a cloze test is none."""
+def test_groups_without_a_name_are_dropped(tmp_path):
+    """A name in either dump will do, or a supplied one; one that holds the blank of a cloze test is none."""
+    both = [Fact(4, PLAIN, 7, *OBSOLETE)]
+    both += [Fact(4, relation, -number, *OBSOLETE) for relation, number in ((1, 31), (2, 32), (3, 33))]
     world = World(
-        [],
-        [Fact(subject, 571, Date("2022-01-01")) for subject in (1, 2, 3)],
-        no_label=frozenset({1}),
-        labels={2: "Dear ____", 3: "Dear __"},
-    )
-    labels = tmp_path / "labels.tsv"
-    labels.write_text("id\tlabel\nQ1\tone\n", encoding="utf-8")
-    rows = world.updates(tmp_path / "1")
-    assert [row["dropped_by"] for row in rows] == ["no_label", "no_label", None]
-    assert [row["scenario"] for row in rows] == [None, None, "AddEntity"]
-    rows = world.updates(tmp_path / "2", labels=[labels])
-    assert [row["dropped_by"] for row in rows] == [None, "no_label", None]
-
-
-def test_a_name_in_either_dump_will_do(tmp_path):
-    facts = [Fact(1, PLAIN, 7, *OBSOLETE)]
-    facts += [Fact(1, relation, -number, *OBSOLETE) for relation, number in ((1, 31), (2, 32), (3, 33))]
-    world = World(
-        facts,
-        facts,
+        both,
+        [*(Fact(subject, 571, Date("2022-01-01")) for subject in (1, 2, 3)), *both],
         [Property(PLAIN), Property(32)],
         old_properties=[Property(31)],
-        no_label_new=frozenset({1, 7}),
+        no_label=frozenset({1}),
+        no_label_new=frozenset({4, 7}),
+        labels={2: "Dear ____", 3: "Dear __"},
     )
-    rows = world.updates(tmp_path, objects="any")
-    assert [row["property"] for row in rows] == [1, 2, 3, PLAIN]
-    assert [row["dropped_by"] for row in rows] == [None, None, "no_label", None]
+    supplied = tmp_path / "labels.tsv"
+    supplied.write_text("id\tlabel\nQ1\tone\n", encoding="utf-8")
+    for labels, first in (((), "no_label"), ((supplied,), None)):
+        rows = world.updates(tmp_path / str(first), labels=labels, objects="any")
+        dropped = [row["dropped_by"] for row in rows]
+        assert dropped == [first, "no_label", None, None, None, "no_label", None]
 
 
 def test_restricting_to_relations_and_subjects_changes_nothing_else(tmp_path):
@@ -127,7 +116,6 @@ def test_restricting_to_classes_takes_their_subclasses_of_either_dump(tmp_path):
     world = World(
         facts,
         facts,
-        [Property(PLAIN)],
         classes={1: (50,), 2: (51,), 3: (52,)},
         old_classes={4: (51,)},
         superclasses={51: (53,), 53: (50, 53), 52: (54,)},

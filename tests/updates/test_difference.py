@@ -1,4 +1,4 @@
-"""What stands only in the old dump, in both, only in the new one; merged entities (spec section 3)."""
+"""What stands only in the old dump, in both, only in the new one (spec section 3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
-from support.worlds import UNKNOWN, Amount, Fact, Property, World, dump, method
+from support.worlds import UNKNOWN, Amount, Fact, World, dump, method
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database
@@ -25,7 +25,7 @@ from factdrift.updates.matching import Side, identities, match, repeated
 from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import Time, parse_time
 
-PLAIN, SINGLE = 1000, 2000
+PLAIN = 1000
 ANCHOR = Fact(1, 999, 5, start="2000-01-01")
 
 
@@ -111,25 +111,6 @@ def test_repeated_values_are_matched_one_to_one(dates, tmp_path):
     assert dict(zip(REPEATED, pairs, strict=True)) == {
         name: set(each.split()) for name, each in wanted.items()
     }
-
-
-MERGED = World(
-    [ANCHOR, Fact(1, SINGLE, 7, "2010"), Fact(1, PLAIN, 7, "2010", "2022-01-01")],
-    [ANCHOR, Fact(1, SINGLE, 8, "2022-01-01")],
-    [Property(PLAIN), Property(SINGLE, True)],
-    absent_new=frozenset({7}),
-)
-
-
-def test_an_object_that_is_no_longer_in_the_dump_is_no_change_of_the_world(tmp_path):
-    def rules(variant):
-        rows = MERGED.updates(tmp_path / variant, variant=variant, dates="first_day")
-        return {(row["property"], row["key"]): row["rule"] for row in rows if row["property"] != 999}
-
-    replaced = {(PLAIN, "Q7"): "ended_inside", (SINGLE, "Q7"): "replaced", (SINGLE, "Q8"): "replaced_from"}
-    assert rules("paper") == replaced
-    gone = "merged_or_deleted"
-    assert rules("revised") == replaced | {(PLAIN, "Q7"): gone, (SINGLE, "Q7"): gone}
 
 
 STATEMENTS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 2), st.integers(0, 3)), max_size=14)

@@ -17,31 +17,6 @@ def dropped(world, tmp_path, **switches):
     return {row["statement"]: row["dropped_by"] for row in world.filtered(tmp_path, "new", **switches)}
 
 
-TYPES = {11: (12,), 12: (13,), 13: (61719275,), 14: (11,)}
-"""11 is three classes below the one in question, so that it is the fourth step; 14 is one step farther."""
-
-
-def test_restrictive_qualifiers(tmp_path):
-    types = {
-        4001: (61719275,),
-        4002: (11,),
-        4003: (14,),  # one step too far
-        4004: (61719275, 61719274),
-        4005: (105388954, 61719274),
-        4006: (),
-        4007: (61719274,),
-        580: (61719275,),
-    }
-    facts = [Fact(1, PLAIN, 7, id=str(each), quals=(each,)) for each in [*types, 4008, 447]]
-    facts += [Fact(1, PLAIN, 7, id="two", quals=(4006, 4001))]
-    world = World(
-        [], facts, [Property(each, classes=known) for each, known in types.items()], superclasses=TYPES
-    )
-    found = dropped(world, tmp_path)
-    restrictive = {key for key, value in found.items() if value == "restrictive_qualifier"}
-    assert restrictive == {"4001", "4002", "4005", "447", "two"}
-
-
 N, P = "normal", "preferred"
 KEPT = {
     "all dated": ([("a", "2020", N), ("b", "2022", N), ("c", "2024", N)], {"b"}),

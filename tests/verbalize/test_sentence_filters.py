@@ -29,12 +29,7 @@ GOLDEN = Path(__file__).parents[1] / "data" / "golden-sentences.tsv"
         ("Hague", "Netherlands", "Hague is in the Netherlands.", "{subject} is in {object}"),
         ("USA", "Washington, D.C.", "USA has Washington, D.C", "{subject} has {object}"),
         ("Foo (film)", "Bar (actor)", "Foo (film) stars Bar (actor).", "{subject} stars {object}"),
-        (
-            "Foo",
-            "Bar",
-            "Star (a person) of Foo (film) is Bar",
-            "Star (a person) of {subject} (film) is {object}",
-        ),
+        ("Foo", "Bar", "Star (a man) of Foo (film) is Bar", "Star (a man) of {subject} (film) is {object}"),
         ("a.*b", "x+y$", "The sum of a.*b is x+y$.", "The sum of {subject} is {object}"),
         ("\\1", "[^a]", "The escape of \\1 is [^a]", "The escape of {subject} is {object}"),
         ("C", "C++", "C inspired C++", "{subject} inspired {object}"),

@@ -39,29 +39,18 @@ def time(text: str, precision: int = 11, julian: bool = False) -> Row:
 
 def triple(subject: int, property: int, change: str, label: str, object: int | None, **more: Any) -> Row:
     """A triple; `+` and `-` in `change` say in which dumps it stands."""
-    row: Row = dict.fromkeys(UPDATES.names)
-    row |= {
-        "subject": subject,
-        "property": property,
-        "change": change,
-        "label": label,
-        "object": object,
-        "datatype": "wikibase-item" if object is not None else "quantity",
-        "key": f"Q{object}",
-        "rule": "a_rule",
-        "announced": False,
-        "leaks": False,
-        "scenario": "ReplaceObject",
-        "is_replace": True,
-        "subject_is_ph_new": False,
-        "relation_is_temp_func": True,
-    }
-    for side, absent in (("old", "F+"), ("new", "F-")):
+    row: Row = dict.fromkeys(UPDATES.names) | dict.fromkeys(
+        ("announced", "leaks", "subject_is_ph_new"), False
+    )
+    row |= {"subject": subject, "property": property, "change": change, "label": label, "object": object}
+    row |= {"datatype": "quantity" if object is None else "wikibase-item", "key": f"Q{object}"}
+    row |= {"rule": "a_rule", "scenario": "ReplaceObject", "is_replace": True, "relation_is_temp_func": True}
+    for side, absent, revision in (("old", "F+", 1000), ("new", "F-", 2000)):
         if change != absent:
             row |= {
                 f"{side}_statement": f"Q{subject}-{side}-{object}",
                 f"{side}_position": 0,
-                f"{side}_revision": 1000 if side == "old" else 2000,
+                f"{side}_revision": revision,
                 f"{side}_start_unknown": False,
                 f"{side}_end_unknown": False,
             }
@@ -82,19 +71,10 @@ def number(subject: int, change: str, label: str, amount: str, **more: Any) -> R
 
 
 def near(subject: int, property: int, rank_no: int, neighbor: int, object: int | None, **more: Any) -> Row:
-    return {
-        "subject": subject,
-        "property": property,
-        "rank_no": rank_no,
-        "neighbor": neighbor,
-        "similarity": 0.75,
-        "relation": property,
-        "statement": f"Q{neighbor}-{object}",
-        "object": object,
-        "datatype": "wikibase-item" if object is not None else "quantity",
-        "json": None if object is not None else amount_json(str(more.get("key"))),
-        "key": f"Q{object}",
-    } | more
+    literal = {"datatype": "quantity", "json": amount_json(str(more.get("key")))}
+    row = {"subject": subject, "property": property, "rank_no": rank_no, "neighbor": neighbor}
+    row |= {"similarity": 0.75, "relation": property, "statement": f"Q{neighbor}-{object}", "object": object}
+    return row | {"key": f"Q{object}"} | ({"datatype": "wikibase-item"} if object else literal) | more
 
 
 def entity(id: int, label: str | None, description: str | None = None, **more: Any) -> Row:
@@ -137,67 +117,40 @@ class Files:
 
 TABLES: dict[str, tuple[pa.Schema, list[Row]]] = {
     "updates": (UPDATES, UPDATED),
-    "old_entities": (
-        ENTITIES,
-        [
-            entity(USA, "USA"),
-            entity(TRUMP, "Donald Trump", "45th"),
-            entity(MACRON, "Emmanuel Macron"),
-            entity(FRANCE, "France", "country"),
-        ],
-    ),
-    "new_entities": (
-        ENTITIES,
-        [
-            entity(USA, "United States", "country"),
-            entity(TRUMP, None),
-            entity(BIDEN, "Joe Biden", "46th"),
-            entity(FRANCE, "France"),
-            entity(90, "Paris"),
-            entity(900_000_001, "New {object} Land"),
-        ],
-    ),
+    "old_entities": (ENTITIES, [
+        entity(USA, "USA"), entity(TRUMP, "Donald Trump", "45th"), entity(MACRON, "Emmanuel Macron"),
+        entity(FRANCE, "France", "country"),
+    ]),
+    "new_entities": (ENTITIES, [
+        entity(USA, "United States", "country"), entity(TRUMP, None), entity(BIDEN, "Joe Biden", "46th"),
+        entity(FRANCE, "France"), entity(90, "Paris"), entity(900_000_001, "New {object} Land"),
+    ]),
     "old_properties": (PROPERTIES, [entity(P6, "head"), entity(P36, "capital")]),
-    "new_properties": (
-        PROPERTIES,
-        [entity(P6, "head of government", "of a place"), entity(P1082, "population")],
-    ),
-    "popularity": (
-        POPULARITY,
-        [
-            {"id": USA, "popularity": 9.5, "source": "pageviews"},
-            {"id": FRANCE, "popularity": 9.5, "source": "pageviews"},
-            {"id": 900_000_001, "popularity": 1.5, "source": "class_mean"},
-        ],
-    ),
-    "templates": (
-        TEMPLATES,
-        [
-            template(P6, 2, "Who leads {subject} is {object}"),
-            template(P6, 3, "Government in {subject} is led by {object}", "chat"),
-            template(P6, 1, "The head of government of {subject} is {object}"),
-            template(P36, 1, "The capital of {subject} is {object}", "generic"),
-            template(P1082, 1, "The population of {subject} is {object}"),
-        ],
-    ),
-    "literals": (
-        LITERALS,
-        [
-            dict.fromkeys(LITERALS.names, key)
-            | {"datatype": "quantity", "json": amount_json(key), "short": f"{key}!", "raw": f"+{key}"}
-            for key in ("67", "68", "331", "5")
-        ],
-    ),
-    "neighbors": (
-        NEIGHBORS,
-        [
-            near(USA, P6, 2, FRANCE, MACRON, similarity=0.123456789987),
-            near(USA, P6, 1, 900_000_001, MACRON),
-            near(FRANCE, P1082, 1, USA, None, key="5"),
-        ],
-    ),
+    "new_properties": (PROPERTIES, [
+        entity(P6, "head of government", "of a place"), entity(P1082, "population"),
+    ]),
+    "popularity": (POPULARITY, [
+        {"id": USA, "popularity": 9.5, "source": "pageviews"},
+        {"id": FRANCE, "popularity": 9.5, "source": "pageviews"},
+        {"id": 900_000_001, "popularity": 1.5, "source": "class_mean"},
+    ]),
+    "templates": (TEMPLATES, [
+        template(P6, 2, "Who leads {subject} is {object}"),
+        template(P6, 3, "Government in {subject} is led by {object}", "chat"),
+        template(P6, 1, "The head of government of {subject} is {object}"),
+        template(P36, 1, "The capital of {subject} is {object}", "generic"),
+        template(P1082, 1, "The population of {subject} is {object}"),
+    ]),
+    "literals": (LITERALS, [
+        {"datatype": "quantity", "key": key, "json": amount_json(key), "label": key, "short": f"{key}!",
+         "raw": f"+{key}"} for key in ("67", "68", "331", "5")
+    ]),
+    "neighbors": (NEIGHBORS, [
+        near(USA, P6, 2, FRANCE, MACRON, similarity=0.123456789987), near(USA, P6, 1, 900_000_001, MACRON),
+        near(FRANCE, P1082, 1, USA, None, key="5"),
+    ]),
     "random_neighbors": (NEIGHBORS, [near(USA, P6, 1, FRANCE, 90, relation=P36)]),
-}
+}  # fmt: skip
 
 
 def make(folder: Path, **rows: list[Row]) -> Files:

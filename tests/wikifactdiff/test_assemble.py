@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -22,7 +21,6 @@ from .conftest import (
     TRUMP,
     UPDATED,
     USA,
-    Build,
     Row,
     amount_json,
     entity,
@@ -294,78 +292,50 @@ def test_what_is_not_verbalized_is_named(build):
 
 def test_neither_buckets_nor_the_order_of_rows_nor_threads_change_a_byte(dataset, build):
     files = build()
-    parts = [
-        written(
-            files.folder / f"part{k}.parquet",
-            UPDATES,
-            [row for row in UPDATED[::-1] if row["subject"] % 3 == k],
-        )
-        for k in range(3)
-    ]
+    parts = []
+    for k in range(3):
+        rows = [row for row in UPDATED[::-1] if row["subject"] % 3 == k]
+        parts.append(written(files.folder / f"part{k}.parquet", UPDATES, rows))
     assert files.assemble(updates=parts[::-1], threads=2).read_bytes() == dataset.read_bytes()
 
 
-def named(build: Build, **options: Any) -> dict[tuple[str, str], Row]:
+def test_subjects_of_one_name_are_told_apart_by_their_descriptions(build):
     """Georgia twice, and of the neighbours one that has the name of a subject."""
     georgia, state, victoria, queen = 900_000_001, 142, 900_000_002, 900_000_003
     entities = [
         entity(georgia, "Georgia", "sovereign state"),
         entity(state, "Georgia", "state whose head is Joe Biden"),
         entity(victoria, "Victoria", "state of Australia"),
-        entity(queen, "Victoria"),
-        entity(USA, "United States", "country"),
-        entity(BIDEN, "Joe Biden"),
-        entity(90, "Paris"),
+        *(entity(queen, "Victoria"), entity(USA, "United States", "country")),
+        *(entity(BIDEN, "Joe Biden"), entity(90, "Paris")),
     ]
     rows = [triple(subject, P6, "F+", "new", BIDEN) for subject in (georgia, state, USA)]
     facts = [near(USA, P6, 1, victoria, 90), near(USA, P6, 2, queen, 90), near(USA, P6, 3, georgia, 90)]
     files = build(updates=rows, new_entities=entities, old_entities=[], neighbors=facts, random_neighbors=[])
-    return by_ids(files.records(**options))
-
-
-def test_subjects_of_one_name_are_told_apart_by_their_descriptions(build):
-    records = named(build, subject_names="unique")
-    georgia, state, usa = (records[key, "P6"] for key in ("Q900000001", "Q142", "Q30"))
     prompt = "The head of government of {} is ____"
-    assert georgia["update_prompt"] == prompt.format("Georgia (sovereign state)")
-    assert georgia["generalization_prompts"][0] == "Who leads Georgia (sovereign state) is ____"
-    # The description would tell the answer.
-    assert state["update_prompt"] == prompt.format("Georgia")
-    assert usa["update_prompt"] == prompt.format("the United States")
-    assert [each["subject_is_ambiguous"] for each in (georgia, state, usa)] == [True, True, False]
-    assert georgia["subject"]["label"] == "Georgia"
+    for subject_names, called in (("label", "Georgia"), ("unique", "Georgia (sovereign state)")):
+        records = by_ids(files.records(subject_names=subject_names))
+        of_georgia, of_state, usa = (records[key, "P6"] for key in ("Q900000001", "Q142", "Q30"))
+        assert of_georgia["update_prompt"] == prompt.format(called)
+        assert of_georgia["generalization_prompts"][0] == f"Who leads {called} is ____"
+        assert of_georgia["subject"]["label"] == "Georgia"
+        # The description would tell the answer.
+        assert of_state["update_prompt"] == prompt.format("Georgia")
+        assert usa["update_prompt"] == prompt.format("the United States")
+        marked = [each["subject_is_ambiguous"] for each in (of_georgia, of_state, usa)]
+        assert marked == [True, True, False]
     prompts = [fact["objects"][0]["prompt"] for fact in usa["neighborhood"]]
     names = ("Victoria (state of Australia)", "Victoria", "Georgia (sovereign state)")
     assert all(f" {name} " in asked for asked, name in zip(prompts, names, strict=True))
 
 
-def test_subjects_of_one_name_are_marked_in_any_case(build):
-    records = named(build)
-    assert records["Q900000001", "P6"]["update_prompt"] == "The head of government of Georgia is ____"
-    assert [row["subject_is_ambiguous"] for row in records.values()] == [False, True, True]
-
-
 def test_objects_have_their_article_where_all_of_a_group_do(build):
-    rows = [
-        triple(USA, P6, "F+", "new", BIDEN),
-        triple(USA, P6, "F-", "obsolete", TRUMP),
-        triple(FRANCE, P6, "F+", "new", BIDEN),
-        triple(FRANCE, P6, "F-", "obsolete", 90),
-    ]
-    entities = [
-        entity(USA, "Joe Biden"),
-        entity(FRANCE, "Lakers", classes=[5]),
-        entity(BIDEN, "Democratic Party"),
-        entity(TRUMP, "Republican Party"),
-        entity(90, "Likud"),
-    ]
-    files = build(
-        updates=rows,
-        new_entities=entities,
-        old_entities=[],
-        neighbors=[near(USA, P6, 1, FRANCE, BIDEN), near(USA, P6, 2, FRANCE, 90)],
-        random_neighbors=[],
-    )
+    rows = [triple(subject, P6, "F+", "new", BIDEN) for subject in (USA, FRANCE)]
+    rows += [triple(USA, P6, "F-", "obsolete", TRUMP), triple(FRANCE, P6, "F-", "obsolete", 90)]
+    named = [(USA, "Joe Biden"), (BIDEN, "Democratic Party"), (TRUMP, "Republican Party"), (90, "Likud")]
+    entities = [entity(FRANCE, "Lakers", classes=[5]), *(entity(*each) for each in named)]
+    facts = [near(USA, P6, 1, FRANCE, BIDEN), near(USA, P6, 2, FRANCE, 90)]
+    files = build(updates=rows, new_entities=entities, old_entities=[], neighbors=facts, random_neighbors=[])
     records = by_ids(files.records())
     assert records["Q30", "P6"]["update_prompt"] == "The head of government of Joe Biden is the ____"
     assert records["Q142", "P6"]["update_prompt"] == "The head of government of Lakers is ____"
