@@ -8,7 +8,7 @@ import copy
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,10 +68,7 @@ def audited(tempripple: Path, once: Once) -> Path:
     def make(directory: Path) -> None:
         products = [f"results/layouts/{name}.json" for name in LAYOUT_FILES]
         products += [
-            "results/ripples.parquet",
-            "results/stream.parquet",
-            "results/asof.parquet",
-            "results/publish/",
+            f"results/{name}" for name in ("ripples.parquet", "stream.parquet", "asof.parquet", "publish/")
         ]
         run_here(copied(tempripple, directory), "klob", *products, stream=PAIR.split("_"))
 
@@ -81,11 +78,8 @@ def audited(tempripple: Path, once: Once) -> Path:
 def source(results: Path) -> Source:
     dumps = (results / f"snapshots/{date}/sample.json.gz" for date in PAIR.split("_"))
     beside = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
-    return Source(
-        results / PAIR,
-        *dumps,
-        beside=[*beside, *(results / "layouts").glob("*.json"), *results.glob("*.jsonl")],
-    )
+    beside += [*(results / "layouts").glob("*.json"), *results.glob("*.jsonl")]
+    return Source(results / PAIR, *dumps, beside=beside)
 
 
 class Checks(NamedTuple):
@@ -117,6 +111,11 @@ class Checks(NamedTuple):
     def failed(self, dataset: str, row: Row) -> set[str]:
         return {kind for kind, outcome, _ in self.of(dataset, row) if outcome == "failed"}
 
+    def right(self, dataset: str, kind: str, where: Callable[[Row], object]) -> Row:
+        """A copy of the first row in which nothing of this kind is wrong."""
+        given = (row for row in self.samples.rows[dataset] if where(row))
+        return copy.deepcopy(next(row for row in given if kind not in self.failed(dataset, row)))
+
 
 @pytest.fixture(scope="module")
 def checks(audited: Path) -> Checks:
@@ -126,15 +125,11 @@ def checks(audited: Path) -> Checks:
     announced = [row for row in rows(given.files()[UPDATES]) if any(v["announced"] for v in row["objects"])]
     samples.rows[UPDATES].extend(announced)
     reading = read(given, manifest, samples.rows, ROWS, 0)
+    ripples = reading.ripples(given.pair / "tempripple", samples.every_item)
+    dumps = reading.dumps
+    both = of_dated.Both(dumps.old, dumps.new, {}, False, dumps.t_new, dumps.templates)
     return Checks(
-        samples,
-        reading,
-        Shared(given.files()[UPDATES]),
-        reading.ripples(given.pair / "tempripple", samples.every_item),
-        reading.klob(samples.lengths),
-        of_dated.Both(
-            reading.dumps.old, reading.dumps.new, {}, False, reading.dumps.t_new, reading.dumps.templates
-        ),
+        samples, reading, Shared(given.files()[UPDATES]), ripples, reading.klob(samples.lengths), both
     )
 
 
@@ -154,21 +149,30 @@ def test_each_kind_has_a_plant_in_each_of_its_datasets() -> None:
     assert planted | WHOLE == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
 
 
-@pytest.mark.parametrize(
-    ("dataset", "kind", "where", "change"),
-    FROM_OTHERS,
-    ids=[f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(FROM_OTHERS)],
-)
+def planted(plants: Sequence[tuple[str, str, Any, Any]]) -> pytest.MarkDecorator:
+    names = [f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(plants)]
+    return pytest.mark.parametrize(("dataset", "kind", "where", "change"), plants, ids=names)
+
+
+@planted([(dataset, *plant) for dataset, plants in PLANTS.items() for plant in plants])
+def test_what_is_planted_into_a_row_is_found(
+    dataset: str, kind: str, where: Callable[[Row], object], change: Change, checks: Checks
+) -> None:
+    row = checks.right(dataset, kind, where)
+    change(row)
+    assert kind in checks.failed(dataset, row)
+
+
+@planted(FROM_OTHERS)
 def test_what_is_taken_from_another_row_is_found(
     dataset: str, kind: str, where: Callable[[Row], object], change: Pair, checks: Checks
 ) -> None:
     def asked(row: Row) -> Any:
         return row["relation"]["id"] if dataset == UPDATES else row["p1"] if dataset == KLOB else row["p"]
 
-    given = [row for row in checks.samples.rows[dataset] if where(row)]
-    row = copy.deepcopy(next(row for row in given if kind not in checks.failed(dataset, row)))
-    other = copy.deepcopy(next(each for each in given if asked(each) != asked(row)))
-    change(row, other)
+    row = checks.right(dataset, kind, where)
+    others = (each for each in checks.samples.rows[dataset] if where(each) and asked(each) != asked(row))
+    change(row, copy.deepcopy(next(others)))
     assert kind in checks.failed(dataset, row)
 
 
@@ -199,25 +203,6 @@ def test_answers_that_their_form_gives_away_are_found(checks: Checks) -> None:
         found = guess(questions, 0)
         assert found is not None
         assert found.leaks
-
-
-_EVERY = [(dataset, *plant) for dataset, plants in PLANTS.items() for plant in plants]
-
-
-@pytest.mark.parametrize(
-    ("dataset", "kind", "where", "change"),
-    _EVERY,
-    ids=[f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(_EVERY)],
-)
-def test_what_is_planted_into_a_row_is_found(
-    dataset: str, kind: str, where: Callable[[Row], object], change: Change, checks: Checks
-) -> None:
-    right = (
-        row for row in checks.samples.rows[dataset] if where(row) and kind not in checks.failed(dataset, row)
-    )
-    row = copy.deepcopy(next(right))
-    change(row)
-    assert kind in checks.failed(dataset, row)
 
 
 def test_the_default_build_is_right(audited: Path) -> None:
@@ -431,13 +416,8 @@ def test_faults_of_links_are_found(change: Change, linked: list[Row]) -> None:
 def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few: Path, audited: Path, tmp_path: Path) -> None:
     own = {(row["subject"]["id"], row["relation"]["id"]) for row in rows(few / "wfd_repl.parquet")}
     stream = audited / "stream.parquet"
-    of_pair = [
-        row
-        for row in pq.read_table(stream, filters=[("new_date", "=", PAIR.split("_")[1])])
-        .slice(0, 90)
-        .to_pylist()
-        if (row["subject"]["id"], row["relation"]["id"]) in own
-    ]
+    first = pq.read_table(stream, filters=[("new_date", "=", PAIR.split("_")[1])]).slice(0, 90).to_pylist()
+    of_pair = [row for row in first if (row["subject"]["id"], row["relation"]["id"]) in own]
     (tmp_path / PAIR).mkdir()
     shutil.copy(few / "wfd_repl.parquet", tmp_path / PAIR / "wikifactdiff.parquet")
     right = written(of_pair, stream, tmp_path / "right.parquet")
@@ -451,6 +431,7 @@ def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few: Path, audited: P
     assert "2 rows" in reasons[1]
 
 
+NOBODY = {"prompt": "", "target_id": "Q2"}
 LAYOUT_PLANTS: list[tuple[str, Callable[[list[Row]], object], str]] = [
     ("counterfact", lambda found: found.pop(3), "no record"),
     ("counterfact", lambda found: found.append(found[3]), "2 records"),
@@ -462,6 +443,9 @@ LAYOUT_PLANTS: list[tuple[str, Callable[[list[Row]], object], str]] = [
     ),
     ("counterfact", lambda found: found[0]["paraphrase_prompts"].pop(), "paraphrase_prompts is"),
     ("counterfact", lambda found: found[0]["factdrift"]["neighborhood"].clear(), "factdrift.neighborhood"),
+    ("rippleedits", lambda found: found[0]["edit"].update(prompt="The head of Utopia is Bob."), "edit is"),
+    ("rippleedits", lambda found: found[0]["edit"].update(subject_id="Q9"), "subject_id is 'Q9'"),
+    ("rippleedits", lambda found: found[0]["edit"].update(original_fact=NOBODY), "original_fact is"),
     ("easyedit", lambda found: found[0].update(target_new="Utopia"), "target_new is"),
     ("easyedit", lambda found: found[0]["locality"]["Relation_Specificity"].pop(), "locality is"),
     ("easyedit", lambda found: found[0].pop("rephrase"), "rephrase is"),
@@ -507,18 +491,16 @@ def test_faults_of_json_lines_are_found(
 
 @finds("ambiguous", UPDATES)
 def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few: Path, tmp_path: Path) -> None:
-    path = few / "wikifactdiff.parquet"
+    path, own = few / "wikifactdiff.parquet", tmp_path / "a" / "wikifactdiff.parquet"
     given = rows(path)
     labels = {row["subject"]["label"]: row["subject"]["id"] for row in given}
     for row in given:
         row["neighborhood"], row["random_neighborhood"] = [], []
         row["subject_is_ambiguous"] = labels[row["subject"]["label"]] != row["subject"]["id"]
-    written(given, path, tmp_path / "a" / "wikifactdiff.parquet")
-    assert list(of_tables.ambiguous(tmp_path / "a" / "wikifactdiff.parquet")) == []
+    assert list(of_tables.ambiguous(written(given, path, own))) == []
     given[4]["subject_is_ambiguous"] = True
-    written(given, path, tmp_path / "wikifactdiff.parquet")
-    assert len(list(of_tables.ambiguous(tmp_path / "wikifactdiff.parquet"))) == 1
-    assert [fault.row for fault in of_folders.copies(tmp_path / "a")] == ["wikifactdiff.parquet"]
+    assert len(list(of_tables.ambiguous(written(given, path, tmp_path / path.name)))) == 1
+    assert [fault.row for fault in of_folders.copies(own.parent)] == [path.name]
 
 
 @pytest.mark.parametrize(("name", "change", "reason"), LAYOUT_PLANTS)
@@ -528,9 +510,8 @@ def test_faults_of_layouts_are_found(
 ) -> None:
     path = tmp_path / f"{name}.json"
     records = json.loads((audited / f"layouts/{name}.json").read_text("utf-8"))
-    first = (
-        pq.read_table(audited / "wfd_repl.parquet", columns=list(of_layouts.READ)).slice(0, 20).to_pylist()
-    )
+    table = pq.read_table(audited / "wfd_repl.parquet", columns=list(of_layouts.READ))
+    first = table.slice(0, 20).to_pylist()
     if name != "mquake":
         records = records[:20]
     path.write_text(json.dumps(records), "utf-8")
@@ -542,25 +523,12 @@ def test_faults_of_layouts_are_found(
 
 
 @pytest.fixture
-def published(few: Path, tmp_path: Path) -> Path:
-    """A small published folder beside its product."""
-    product = few / "wfd_repl.parquet"
-    shutil.copy(product, tmp_path)
-    (tmp_path / "manifest.json").write_text('{"dates": {"old": "2021-01-04"}}')
+def published(audited: Path, tmp_path: Path) -> Path:
+    """A copy of a published folder beside its product."""
     folder = tmp_path / "publish" / "wfd_repl"
-    given = rows(product)
-    lines = []
-    for split in ("test", "train"):
-        own = [row for row in given if row["split"] == split]
-        written(own, product, folder / "data" / f"{split}-00000-of-00001.parquet")
-        lines.append(f"| `data` (default) | `{split}` | {len(own)} | x |")
-    (folder / "README.md").write_text("\n".join(lines) + "\n")
-    shutil.copy(tmp_path / "manifest.json", folder)
-    pq.write_table(pa.table({"subject": [row["subject"]["id"] for row in given]}), folder / "updates.parquet")
-    digest = hashlib.sha256((folder / "updates.parquet").read_bytes()).hexdigest()
-    described = {"distribution": [{"contentUrl": "updates.parquet", "sha256": digest}]}
-    (folder / "croissant.json").write_text(json.dumps(described))
-    _sum(folder)
+    shutil.copytree(audited / "publish" / "wfd_repl", folder)
+    shutil.copy(audited / "wfd_repl.parquet", tmp_path)
+    shutil.copy(folder / "manifest.json", tmp_path)
     return folder
 
 
@@ -596,9 +564,7 @@ def _text(name: str, old: str, new: str) -> Callable[[Path], object]:
         (_table(lambda found: found.reverse()), True, "are not those of wfd_repl.parquet"),
         (_table(lambda found: found[0].update(scenario="Other")), True, "are not those of wfd_repl.parquet"),
         (
-            lambda folder: shutil.copy(
-                folder / "data/test-00000-of-00001.parquet", folder / "data/more-0.parquet"
-            ),
+            lambda folder: shutil.copy(next(folder.glob("data/*")), folder / "data/more-0.parquet"),
             True,
             "belongs to no split",
         ),
