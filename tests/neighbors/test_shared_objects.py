@@ -7,19 +7,17 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.tables import written
 
 from factdrift.neighbors.facts import NEIGHBORS
-from factdrift.neighbors.jobs import SharedObjects, Space
+from factdrift.neighbors.jobs import SharedObjects
 from factdrift.neighbors.shared_objects import write_shared_objects
 
-from .conftest import FILTERED, LABELS, UPDATES, Row, day, statement, update
+from .conftest import LABELS, Row, day, in_space, statement, update
 
-CHANGED = UPDATES.append(pa.field("is_replace", pa.bool_()))
 OLD, NEW = date(2021, 1, 4), date(2023, 2, 27)
 ENDED, ENDING = day("2015-06-01"), day("2022-06-01")
 """Before T_old, and between the dumps."""
@@ -33,23 +31,12 @@ def replaced(subject: int, obsolete: int | None, new: int | None, **more: Any) -
 def run(
     folder: Path, updates: list[Row], old: list[Row], new: list[Row], **options: Any
 ) -> tuple[list[Row], list[Row]]:
-    def table(name: str, schema: pa.Schema, rows: list[Row]) -> Path:
-        return written(folder / f"{name}.parquet", schema, rows)
-
-    tables = {
-        "updates": [table("updates", CHANGED, updates)],
-        "old": [table("old", FILTERED, old)],
-        "new": [table("new", FILTERED, new)],
-    }
-    Space(**tables, output=folder / "space", variant="paper").run()
     unlabelled = options.pop("unlabelled", set())
-    subjects = sorted({row["subject"] for row in old} - unlabelled)
-    labels = table("labels", LABELS, [{"id": each, "label": f"Q{each}"} for each in subjects])
+    named = ({"id": each, "label": f"Q{each}"} for each in {row["subject"] for row in old} - unlabelled)
     outputs = folder / "obsolete.parquet", folder / "new_objects.parquet"
     job = SharedObjects(
-        **tables,
-        entities=[labels],
-        space=folder / "space",
+        **in_space(folder, updates, old, new),
+        entities=[written(folder / "labels.parquet", LABELS, named)],
         variant="paper",
         dates="first_day",
         old_date=OLD,
