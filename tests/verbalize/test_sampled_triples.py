@@ -6,14 +6,13 @@ import hashlib
 import json
 import random
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from msgspec import structs
 from support.tables import written
 
 from factdrift.chat.settings import Chat
@@ -25,73 +24,70 @@ from factdrift.verbalize.requests import messages, write_requests
 from factdrift.verbalize.sample import SAMPLE, draw
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, TRANSLATIONS
 
+Row = dict[str, Any]
 POPULARITY = pa.schema([("id", pa.int32()), ("popularity", pa.float64())])
 
 
-def fact(subject: int, number: int, object: int | None, **others: Any) -> dict[str, Any]:
+def fact(subject: int, number: int, object: int | None, **others: Any) -> Row:
     row = {"subject": subject, "property": number, "statement": f"Q{subject}${number}-{object}"}
     return row | {"datatype": "wikibase-item", "object": object, "key": f"Q{object}"} | others
 
 
-def literal(subject: int, number: int, datatype: str, value: Any) -> dict[str, Any]:
+def literal(subject: int, number: int, datatype: str, value: Any) -> Row:
     text = json.dumps(value)
     return fact(subject, number, None, datatype=datatype, json=text, key=text)
 
 
-def inputs(
-    tmp_path: Path,
-    facts: list[dict[str, Any]],
-    items: list[dict[str, Any]],
-    properties: list[dict[str, Any]],
-    names: list[dict[str, Any]] | None = None,
+def drawn(
+    folder: Path,
+    facts: list[Row],
+    items: list[Row],
+    properties: list[Row],
+    names: Sequence[Row] = (),
+    languages: tuple[str, ...] = ("en",),
     buckets: int = 1,
-) -> Sample:
-    def split(name: str, schema: pa.Schema, rows: list[dict[str, Any]], key: str) -> tuple[Path, ...]:
-        return tuple(
-            written(tmp_path / f"{name}{k}.parquet", schema, [row for row in rows if row[key] % buckets == k])
-            for k in range(buckets)
-        )
+    **sizes: int,
+) -> list[Row]:
+    """The sample of these tables, written as sample.parquet."""
 
-    popularity = [{"id": item["id"], "popularity": item.get("popularity", 1.0)} for item in items]
-    labels = tmp_path / "labels.tsv"
+    def split(name: str, schema: pa.Schema, rows: list[Row], key: str) -> tuple[Path, ...]:
+        parts = [[row for row in rows if row[key] % buckets == k] for k in range(buckets)]
+        return tuple(table(f"{name}{k}", schema, part) for k, part in enumerate(parts))
+
+    def table(name: str, schema: pa.Schema, rows: Sequence[Row]) -> Path:
+        return written(folder / f"{name}.parquet", schema, rows)
+
+    labels = folder / "labels.tsv"
     labels.write_text("id\tlabel\nQ77\tsupplied\nP8\tsupplied relation\n")
-    return Sample(
+    job = Sample(
         filtered=split("filtered", FILTERED, facts, "subject"),
         entities=split("entities", ENTITIES, items, "id"),
-        properties=written(tmp_path / "properties.parquet", PROPERTIES, properties),
-        classes=written(tmp_path / "classes.parquet", CLASSES, [{"id": 5, "label": "human"}, {"id": 6}]),
-        popularity=written(tmp_path / "popularity.parquet", POPULARITY, popularity),
-        translations=(written(tmp_path / "translations.parquet", TRANSLATIONS, names),) if names else (),
+        properties=table("properties", PROPERTIES, properties),
+        classes=table("classes", CLASSES, [{"id": 5, "label": "human"}, {"id": 6}]),
+        popularity=table("popularity", POPULARITY, [{"popularity": 1.0} | item for item in items]),
+        translations=(table("translations", TRANSLATIONS, names),) if names else (),
         labels=(labels,),
-        settings=SampleSettings(("en",), 100_000, 100, 0),
-        output=tmp_path / "sample.parquet",
+        settings=SampleSettings(languages, **{"entities": 100_000, "triples": 100, "seed": 0} | sizes),
+        output=folder / "sample.parquet",
     )
-
-
-def drawn(given: Sample, tmp_path: Path, *languages: str, **sizes: int) -> list[dict[str, Any]]:
-    settings = structs.replace(given.settings, languages=languages or ("en",), **sizes)
-    rows = draw(replace(given, settings=settings))
-    found = pq.read_table(given.output)
+    rows = draw(job)
+    found = pq.read_table(job.output)
     assert found.schema == SAMPLE
     assert rows == found.num_rows
     return found.to_pylist()
 
 
-def named(*numbers: int) -> list[dict[str, Any]]:
+def named(*numbers: int) -> list[Row]:
     return [{"id": number, "label": f"item {number}"} for number in numbers]
 
 
-def example(
-    subject: int, value: Any = None, datatype: str = "wikibase-entityid", **more: Any
-) -> dict[str, Any]:
+def example(subject: int, value: Any = None, datatype: str = "wikibase-entityid", **more: Any) -> Row:
     """An item by its number, or a literal; `somevalue` without a value."""
     if isinstance(value, int):
         value = {"numeric-id": value, "entity-type": "item"}
     snak = {"snaktype": "value", "datavalue": {"type": datatype, "value": value}}
-    return {
-        "subject": subject,
-        "value": json.dumps({"property": "P1", **(snak if value else {"snaktype": "somevalue"}), **more}),
-    }
+    snak = (snak if value else {"snaktype": "somevalue"}) | {"property": "P1"} | more
+    return {"subject": subject, "value": json.dumps(snak)}
 
 
 def test_one_triple_with_all_that_is_known_of_it(tmp_path):
@@ -106,7 +102,7 @@ def test_one_triple_with_all_that_is_known_of_it(tmp_path):
         "description": "seat",
         "examples": [example(9, 3), example(1, 2), example(3), example(3, 4)],
     }
-    [row] = drawn(inputs(tmp_path, [fact(1, 36, 2)], items, [relation]), tmp_path)
+    [row] = drawn(tmp_path, [fact(1, 36, 2)], items, [relation])
     assert row == {
         "request": "en:P36:Q1",
         "language": "en",
@@ -138,7 +134,7 @@ def test_literals_are_asked_about_as_people_write_them(tmp_path):
         {"id": 3, "label": "mass", "examples": [example(2, amount, "quantity", datatype="quantity")]},
         {"id": 4, "label": "name", "examples": []},
     ]
-    rows = drawn(inputs(tmp_path, facts, items, properties), tmp_path)
+    rows = drawn(tmp_path, facts, items, properties)
     assert [row["object_label"] for row in rows] == ["September 8, 2022", "12.5 kg", "abc"]
     assert [row["example_object"] for row in rows] == ["September 8, 2022", "12.5 kg", None]
 
@@ -154,7 +150,7 @@ def test_what_has_no_label_is_passed_over(tmp_path):
         literal(1, 9, "quantity", None) | {"json": None},
     ]
     properties = [{"id": 6, "label": "leader"}, {"id": 7}, {"id": 8}, {"id": 9, "label": "number"}]
-    rows = drawn(inputs(tmp_path, facts, [*named(1, 2), {"id": 10}], properties), tmp_path)
+    rows = drawn(tmp_path, facts, [*named(1, 2), {"id": 10}], properties)
     assert [(row["request"], row["object_label"], row["relation_label"]) for row in rows] == [
         ("en:P6:Q1", "item 2", "leader"),
         ("en:P8:Q1", "supplied", "supplied relation"),
@@ -166,7 +162,7 @@ def sha(*parts: object) -> str:
 
 
 def plainly(
-    facts: list[dict[str, Any]], popularity: dict[int, float], entities: int, triples: int, seed: int
+    facts: list[Row], popularity: dict[int, float], entities: int, triples: int, seed: int
 ) -> set[tuple[int, int, str]]:
     """The draw, step by step as section 9 says it."""
     kept = [each for each in facts if each["dropped_by"] is None]
@@ -196,7 +192,7 @@ def test_the_draw_is_that_of_a_plain_loop_whatever_the_order_and_buckets(tmp_pat
     items = [{**each, "popularity": dice.randrange(5)} for each in named(*numbers)]
     properties = [{"id": number, "label": f"relation {number}"} for number in range(1, 5)]
     sizes = {"entities": 30, "triples": 12, "seed": seed}
-    rows = drawn(inputs(tmp_path, facts, items, properties), tmp_path, **sizes)
+    rows = drawn(tmp_path, facts, items, properties, **sizes)
     before = (tmp_path / "sample.parquet").read_bytes()
     popularity = {each["id"]: each["popularity"] for each in items}
     wanted = plainly(facts, popularity, **sizes)
@@ -204,7 +200,7 @@ def test_the_draw_is_that_of_a_plain_loop_whatever_the_order_and_buckets(tmp_pat
     assert max(sum(row["property"] == n for row in rows) for n in range(1, 5)) == 12
     for shuffled in (facts, items, properties):
         dice.shuffle(shuffled)
-    drawn(inputs(tmp_path, facts, items, properties, buckets=3), tmp_path, **sizes)
+    drawn(tmp_path, facts, items, properties, buckets=3, **sizes)
     assert (tmp_path / "sample.parquet").read_bytes() == before
 
 
@@ -215,7 +211,7 @@ def test_other_languages_have_their_own_labels_and_no_dates(tmp_path):
     german = {1: "Frankreich", 2: "Paris", -36: "Hauptstadt", -2: "Tag", -4: "Name"}
     names = [{"id": number, "language": "de", "label": label} for number, label in german.items()]
     names += [{"id": 1, "language": "fr", "label": "France"}, {"id": 2, "language": "de", "label": None}]
-    rows = drawn(inputs(tmp_path, facts, named(1, 2), properties, names), tmp_path, "en", "de", "fr")
+    rows = drawn(tmp_path, facts, named(1, 2), properties, names, ("en", "de", "fr"))
     assert [row["language"] for row in rows] == ["de"] * 3 + ["en"] * 4
     of_german = {(row["request"], row["subject_label"], row["object_label"]) for row in rows[:3]}
     assert rows[0]["request"] == "de:P4:Q1"
@@ -228,7 +224,7 @@ def test_other_languages_have_their_own_labels_and_no_dates(tmp_path):
 
 
 def test_an_empty_snapshot_gives_an_empty_sample_and_no_requests(tmp_path, prompts):
-    assert drawn(inputs(tmp_path, [], [], []), tmp_path) == []
+    assert drawn(tmp_path, [], [], []) == []
     chat = read_settings('{"model": "m"}', Chat, "chat")
     assert write_requests(tmp_path / "sample.parquet", prompts, chat, tmp_path / "requests.parquet") == 0
 
@@ -236,11 +232,9 @@ def test_an_empty_snapshot_gives_an_empty_sample_and_no_requests(tmp_path, promp
 @pytest.mark.parametrize("structured", ["json_schema", "json_object", "none"])
 def test_requests(tmp_path, prompts, structured):
     items = [{"id": 1, "label": "Fra{object}nce\tX", "description": "country"}, *named(2)]
-    given = inputs(tmp_path, [fact(1, 36, 2)], items, [{"id": 36, "label": "capital"}])
-    drawn(given, tmp_path)
-    chat = read_settings(
-        json.dumps({"model": "m", "structured": structured, "answer_tokens": 500}), Chat, "chat"
-    )
+    drawn(tmp_path, [fact(1, 36, 2)], items, [{"id": 36, "label": "capital"}])
+    settings = {"model": "m", "structured": structured, "answer_tokens": 500}
+    chat = read_settings(json.dumps(settings), Chat, "chat")
     output = tmp_path / "requests.parquet"
     assert write_requests(tmp_path / "sample.parquet", prompts, chat, output, sentences=7) == 1
     [row] = pq.read_table(output).to_pylist()
