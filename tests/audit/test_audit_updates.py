@@ -27,7 +27,7 @@ def findings(
     columns = ("subject", "relation", "update_prompt", "generalization_prompts")
     pq.write_table(pa.Table.from_pylist([{name: row[name] for name in columns}]), folder / "data.parquet")
     given = dumps(folder, copy.deepcopy(old), copy.deepcopy(new))
-    nearby = Nearby(None, {}, (500, 10, 10), lambda name: None, given.templates)
+    nearby = Nearby(None, {}, (500, 10, 10))
     checks = (check_update(row, given, Shared(folder / "data.parquet")), check_neighbours(row, given, nearby))
     return list(itertools.chain(*checks))
 

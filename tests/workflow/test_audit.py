@@ -90,7 +90,6 @@ class Checks(NamedTuple):
     shared: Shared
     ripples: of_questions.Ripples
     klob: of_klob.Snapshot
-    both: of_dated.Both
 
     def of(self, dataset: str, row: Row) -> Iterator[tuple[str, str, str]]:
         if dataset == UPDATES:
@@ -102,11 +101,11 @@ class Checks(NamedTuple):
         elif dataset == KLOB:
             yield from of_klob.check_example(row, self.klob)
         elif dataset == RIPPLES:
-            yield from of_ripples.check_probe(row, self.reading.sides())
+            yield from of_ripples.check_probe(row, self.reading.dumps)
         elif dataset == STREAM:
             yield from of_streams.check_row(row, self.reading.dumps)
         else:
-            yield from of_dated.check_question(row, self.both)
+            yield from of_dated.check_question(row, self.reading.dumps, False)
 
     def failed(self, dataset: str, row: Row) -> set[str]:
         return {kind for kind, outcome, _ in self.of(dataset, row) if outcome == "failed"}
@@ -126,11 +125,7 @@ def checks(audited: Path) -> Checks:
     samples.rows[UPDATES].extend(announced)
     reading = read(given, manifest, samples.rows, ROWS, 0)
     ripples = reading.ripples(given.pair / "tempripple", samples.every_item)
-    dumps = reading.dumps
-    both = of_dated.Both(dumps.old, dumps.new, {}, False, dumps.t_new, dumps.templates)
-    return Checks(
-        samples, reading, Shared(given.files()[UPDATES]), ripples, reading.klob(samples.lengths), both
-    )
+    return Checks(samples, reading, Shared(given.files()[UPDATES]), ripples, reading.klob(samples.lengths))
 
 
 WHOLE: set[tuple[str, str]] = set()

@@ -20,7 +20,7 @@ from factdrift.audit import (
     of_tables,
     of_updates,
 )
-from factdrift.audit.account import rates
+from factdrift.audit.account import AUDIT, rates
 from factdrift.audit.columns import unchecked
 from factdrift.audit.kinds import (
     ASOF,
@@ -95,7 +95,8 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
         )
         if (guessed := guess(questions, seed))
     }
-    findings += [_surface(name, guessed) for name, guessed in guesses.items()]
+    for name, guessed in guesses.items():
+        findings += _surface(name, guessed)
     summary = {
         "seed": seed,
         "sampled": {
@@ -233,16 +234,9 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
             findings = of_streams.check_row(row, reading.dumps)
             yield from _named(STREAM, of_streams.name_of(row), row["relation"]["id"], rule_of(row), findings)
     if ASOF in samples.sizes:
-        both = of_dated.Both(
-            reading.dumps.old,
-            reading.dumps.new,
-            reading.dumps.supplied,
-            reading.has_other_dates(files),
-            reading.dumps.t_new,
-            reading.dumps.templates,
-        )
+        others = reading.has_other_dates(files)
         for row in samples.rows[ASOF]:
-            findings = of_dated.check_question(row, both)
+            findings = of_dated.check_question(row, reading.dumps, others)
             yield from _named(ASOF, row["item_id"], row["asked_p"], row["precision"], findings)
 
 
@@ -250,7 +244,7 @@ def _ripples(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
     if RIPPLES in samples.sizes:
         yield from _faults(RIPPLES, "twice", of_tables.repeated(source.files()[RIPPLES], ("probe_id",)))
         for row in samples.rows[RIPPLES]:
-            findings = of_ripples.check_probe(row, reading.sides())
+            findings = of_ripples.check_probe(row, reading.dumps)
             yield from _named(RIPPLES, row["probe_id"], row["relation"], row["criterion"], findings)
 
 
@@ -288,16 +282,8 @@ def _whole(source: Source, samples: Samples) -> dict[tuple[str, str], int]:
 
 
 def _named(dataset: str, name: str, relation: str, rule: str, findings: Iterable[Finding]) -> Iterator[Row]:
-    for kind, outcome, reason in findings:
-        yield {
-            "dataset": dataset,
-            "row": name,
-            "relation": relation,
-            "rule": rule,
-            "kind": kind,
-            "outcome": outcome,
-            "reason": reason,
-        }
+    for finding in findings:
+        yield dict(zip(AUDIT.names, (dataset, name, relation, rule, *finding), strict=True))
 
 
 def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
@@ -309,12 +295,10 @@ def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
         yield from _named(dataset, "", "", "", [(kind, PASSED, "")])
 
 
-def _surface(dataset: str, guessed: Guessed) -> Row:
+def _surface(dataset: str, guessed: Guessed) -> Iterator[Row]:
     """The finding about a dataset as a whole, whose row has no name."""
     reason = (
         f"{guessed.accuracy:.3f} of {guessed.questions} right ({guessed.low:.3f} to {guessed.high:.3f}), "
         f"chance {guessed.chance:.3f}"
     )
-    outcome = FAILED if guessed.leaks else PASSED
-    empty = dict.fromkeys(("row", "relation", "rule"), "")
-    return {"dataset": dataset, **empty, "kind": "surface", "outcome": outcome, "reason": reason}
+    yield from _named(dataset, "", "", "", [("surface", FAILED if guessed.leaks else PASSED, reason)])
