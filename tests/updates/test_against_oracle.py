@@ -14,12 +14,12 @@ from pprint import pformat
 from random import Random
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 from support import oracle_dumps
 from support.examples import examples
+from support.rows import rows as rows_of
 from support.worlds import UNKNOWN, Amount, Date, Fact, Moment, Property, Text, World, dump, method
 
 from factdrift.audit import conclusions, filters
@@ -109,21 +109,17 @@ def any_fact(dice: Random, days: Days, subject: int, relation: int, value: Any, 
 
 
 def edited(dice: Random, days: Days, fact: Fact, values: list[Any]) -> Fact:
-    match dice.choice(["end", "end", "pit", "start", "rank", "id", "value", "value", "qualifiers"]):
-        case "end":
-            return replace(fact, end=any_moment(dice, days))
-        case "pit":
-            return replace(fact, pit=any_point(dice, days))
-        case "start":
-            return replace(fact, start=any_moment(dice, days))
-        case "rank":
-            return replace(fact, rank=dice.choice(RANKS))
-        case "id":
-            return replace(fact, id=f"Q{fact.s}${dice.choice('abcdefgh')}again{str(fact.id)[-1]}")
-        case "value":
-            return replace(fact, o=dice.choice(values))
-        case _:
-            return replace(fact, quals=dice.choice(QUALIFIED))
+    name = dice.choice(["end", "end", "pit", "start", "rank", "id", "value", "value", "qualifiers"])
+    changes = {
+        "end": lambda: {"end": any_moment(dice, days)},
+        "pit": lambda: {"pit": any_point(dice, days)},
+        "start": lambda: {"start": any_moment(dice, days)},
+        "rank": lambda: {"rank": dice.choice(RANKS)},
+        "id": lambda: {"id": f"Q{fact.s}${dice.choice('abcdefgh')}again{str(fact.id)[-1]}"},
+        "value": lambda: {"o": dice.choice(values)},
+        "qualifiers": lambda: {"quals": dice.choice(QUALIFIED)},
+    }
+    return replace(fact, **changes[name]())
 
 
 def anchor(subject: int) -> Fact:
@@ -331,14 +327,10 @@ def found(world: World, switches: dict[str, str]) -> dict[str, list[dict[str, An
     """The same rows from the real stage."""
     with tempfile.TemporaryDirectory() as name:
         rows = world.updates(Path(name), **switches)
-        dumps = {
-            which: pq.read_table(
-                Path(name) / which / "filtered.parquet", columns=["subject", "statement", "dropped_by"]
-            ).to_pylist()
-            for which in ("old", "new")
-        }
+        columns = ("subject", "statement", "dropped_by")
+        dumps = {which: rows_of(dump(Path(name), which).filtered, *columns) for which in ("old", "new")}
         differences = world.differences(Path(name))
-        untouched = pq.read_table(Path(name) / "untouched.parquet").to_pylist()
+        untouched = rows_of(Path(name) / "untouched.parquet")
     for row in rows:
         row["is_replace"] = row["is_replace"] if row["dropped_by"] is None else None
     return {**dumps, "untouched": untouched, "differences": differences, "triples": rows}
@@ -386,7 +378,7 @@ def test_neither_the_shortcut_nor_the_blocks_change_the_difference(variant, seed
     world.absent_new -= {fact.s for fact in world.new}
     world.updates(tmp_path, variant=variant)
     sides = [dump(tmp_path, which) for which in ("old", "new")]
-    kept = [pq.read_table(side.kept, columns=["subject", "revision"]).to_pylist() for side in sides]
+    kept = [rows_of(side.kept, "subject", "revision") for side in sides]
     assert len({row["subject"] for row in kept[0] if row in kept[1]}) > SUBJECTS / 3
     whole = (tmp_path / "triples.parquet").read_bytes()
     for options in ({"unchanged": False}, {"rows": 7}, {"rows": 50, "unchanged": False}):

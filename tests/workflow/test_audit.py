@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.audit_plants import FROM_OTHERS, PLANTS, Change, Pair, Row, dated, swap
+from support.audit_plants import FROM_OTHERS, PLANTS, Change, Row, dated, swap
 from support.rows import rows
 from support.workflow import Once, copied, run_here, snakemake
 
@@ -150,18 +150,14 @@ def planted(plants: Sequence[tuple[str, str, Any, Any]]) -> pytest.MarkDecorator
 
 
 @planted([(dataset, *plant) for dataset, plants in PLANTS.items() for plant in plants])
-def test_what_is_planted_into_a_row_is_found(
-    dataset: str, kind: str, where: Callable[[Row], object], change: Change, checks: Checks
-) -> None:
+def test_what_is_planted_into_a_row_is_found(dataset, kind, where, change, checks):
     row = checks.right(dataset, kind, where)
     change(row)
     assert kind in checks.failed(dataset, row)
 
 
 @planted(FROM_OTHERS)
-def test_what_is_taken_from_another_row_is_found(
-    dataset: str, kind: str, where: Callable[[Row], object], change: Pair, checks: Checks
-) -> None:
+def test_what_is_taken_from_another_row_is_found(dataset, kind, where, change, checks):
     def asked(row: Row) -> Any:
         return row["relation"]["id"] if dataset == UPDATES else row["p1"] if dataset == KLOB else row["p"]
 
@@ -362,9 +358,7 @@ def few(audited: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 @finds("replacements", REPLACEMENTS)
-def test_faults_of_the_replacements_are_found(
-    change: Callable[[list[Row]], object], reason: str, few: Path, tmp_path: Path
-) -> None:
+def test_faults_of_the_replacements_are_found(change, reason, few, tmp_path):
     whole, path = few / "wikifactdiff.parquet", few / "wfd_repl.parquet"
     given = rows(path)
     relation = given[3]["relation"]["id"]
@@ -467,9 +461,7 @@ LAYOUT_PLANTS: list[tuple[str, Callable[[list[Row]], object], str]] = [
         ("KLoB-c", lambda found: found.append(found[0]), "no example has these"),
     ],
 )
-def test_faults_of_json_lines_are_found(
-    name: str, change: Callable[[list[Row]], object], reason: str, few: Path, audited: Path, tmp_path: Path
-) -> None:
+def test_faults_of_json_lines_are_found(name, change, reason, few, audited, tmp_path):
     path = tmp_path / f"{name}.jsonl"
     if name == "wfd_repl":
         pair = few
@@ -500,9 +492,7 @@ def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few: Path, tmp_p
 
 @pytest.mark.parametrize(("name", "change", "reason"), LAYOUT_PLANTS)
 @finds("layout", LAYOUTS)
-def test_faults_of_layouts_are_found(
-    name: str, change: Callable[[list[Row]], object], reason: str, audited: Path, tmp_path: Path
-) -> None:
+def test_faults_of_layouts_are_found(name, change, reason, audited, tmp_path):
     path = tmp_path / f"{name}.json"
     records = json.loads((audited / f"layouts/{name}.json").read_text("utf-8"))
     table = pq.read_table(audited / "wfd_repl.parquet", columns=list(of_layouts.READ))
@@ -569,9 +559,7 @@ def _text(name: str, old: str, new: str) -> Callable[[Path], object]:
     ],
 )
 @finds("folder", FOLDERS)
-def test_faults_of_published_folders_are_found(
-    plant: Callable[[Path], object], summed: bool, reason: str, published: Path
-) -> None:
+def test_faults_of_published_folders_are_found(plant, summed, reason, published):
     results = published.parents[1]
     assert list(of_folders.folder(published, results)) == []
     plant(published)
@@ -584,9 +572,7 @@ def test_faults_of_published_folders_are_found(
 # --- the command ----------------------------------------------------------------------------------------
 
 
-def test_the_command_without_arguments_the_sheet_and_its_judgements(
-    audited: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_without_arguments_the_sheet_and_its_judgements(audited, tmp_path, monkeypatch, capsys):
     """As after `make run`, which makes no results/manifest.json; one row and one item are wrong."""
     pair = tmp_path / "results" / PAIR
     pair.mkdir(parents=True)
