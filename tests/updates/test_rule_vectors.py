@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import pyarrow.parquet as pq
 import pytest
+from support.rows import rows as rows_of
 from support.worlds import UNKNOWN, Amount, Date, Fact, Property, World
 
 DAY = {"-": None, "B": "2020-06-01", "I": "2022-06-01", "A": "2024-06-01"}
@@ -123,14 +123,11 @@ def paper_by_itself() -> Iterator[Vector]:
     )
 
 
-def precision() -> Iterator[Vector]:
+def by_the_reading_of_dates_and_in_revised() -> Iterator[Vector]:
     for dates, label in (("first_day", "static"), ("interval", "unknown")):
         yield Vector(f"year, {dates}", [], [Fact(1, PLAIN, 7, start="2021")], {"Q7": label}, dates=dates)
-
-
-def revised_on_a_planned_end() -> Iterator[Vector]:
-    fact = Fact(1, PLAIN, 7, DAY["I"], DAY["A"])
-    yield Vector("began inside", [], [fact], {"Q7": "new"}, "revised", rules={"Q7": "began_inside"})
+    planned = Fact(1, PLAIN, 7, DAY["I"], DAY["A"])
+    yield Vector("began inside", [], [planned], {"Q7": "new"}, "revised", rules={"Q7": "began_inside"})
 
 
 def revised_on_measurements() -> Iterator[Vector]:
@@ -169,18 +166,16 @@ def revised_on_measurements() -> Iterator[Vector]:
     )
 
 
-SETS: list[Callable[[], Iterator[Vector]]] = [
-    reference_on_a_relation_without_constraint,
-    reference_with_a_point_in_time_inside_is_new_unless_start_is_after_end,
-    reference_on_a_single_value_relation,
-    dates_of_death,
-    paper_on_what_stands_in_both_dumps,
-    paper_by_itself,
-    precision,
-    revised_on_a_planned_end,
-    revised_on_measurements,
+VECTORS = [
+    *reference_on_a_relation_without_constraint(),
+    *reference_with_a_point_in_time_inside_is_new_unless_start_is_after_end(),
+    *reference_on_a_single_value_relation(),
+    *dates_of_death(),
+    *paper_on_what_stands_in_both_dumps(),
+    *paper_by_itself(),
+    *by_the_reading_of_dates_and_in_revised(),
+    *revised_on_measurements(),
 ]
-VECTORS = [vector for each in SETS for vector in each()]
 
 
 @pytest.mark.parametrize(("variant", "dates"), sorted({(vector.variant, vector.dates) for vector in VECTORS}))
@@ -192,7 +187,7 @@ def test_vectors(variant, dates, tmp_path):
         old += [anchor, *(replace(fact, s=subject) for fact in vector.old)]
         new += [anchor, *(replace(fact, s=subject) for fact in vector.new)]
     rows = World(old, new, PROPERTIES).updates(tmp_path, variant=variant, dates=dates)
-    fates = {row["property"]: row for row in pq.read_table(tmp_path / "untouched.parquet").to_pylist()}
+    fates = {row["property"]: row for row in rows_of(tmp_path / "untouched.parquet")}
     listed = {(row["subject"], row["property"]) for row in rows}
     rows += [
         {**row, **fates[row["property"]]}
@@ -205,11 +200,8 @@ def test_vectors(variant, dates, tmp_path):
         vector = vectors[row["subject"] - 100]
         if row["property"] == vector.relation:
             found[vector.name][row["key"]] = row
-    labels = {
-        each.name: {key: found[each.name].get(key, {}).get("label") for key in each.labels}
-        for each in vectors
-    }
-    assert labels == {each.name: each.labels for each in vectors}
     for each in vectors:
+        rows = found[each.name]
+        assert {key: rows[key]["label"] for key in each.labels} == each.labels, each.name
         if each.rules:
-            assert {key: row["rule"] for key, row in found[each.name].items()} == each.rules
+            assert {key: row["rule"] for key, row in rows.items()} == each.rules

@@ -16,7 +16,6 @@ from support.tables import written
 
 import factdrift
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
 from factdrift.updates.after_rules import SCENARIOS
 from factdrift.updates.classify import UPDATES
 from factdrift.updates.untouched import UNTOUCHED
@@ -146,7 +145,7 @@ def test_names_neither_control_the_terminal_nor_forge_a_line(dataset, build):
     assert all(line.isprintable() for line in found)
 
 
-def test_show(dataset, tmp_path):
+def test_show(dataset):
     text = "\n".join(lines(find(dataset, "Q30", None, None), sys.stdout))
     for part in (
         "United States (Q30): country",
@@ -167,13 +166,6 @@ def test_show(dataset, tmp_path):
         find(dataset, "Q31", None, None)
     with pytest.raises(InputError, match="no update of Q30 P7; there are P1082, P6"):
         find(dataset, "Q30", "P7", None)
-    other = tmp_path / "other.parquet"
-    with pytest.raises(InputError, match=r"no such file; build it with `snakemake .*other\.parquet`"):
-        find(other, "Q30", None, None)
-    for write in (lambda: other.write_text("no table"), lambda: write_parquet(pa.table({"id": [1]}), other)):
-        write()
-        with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
-            find(other, "Q30", None, None)
 
 
 def manifest_of(output: Path, dump: Path, snapshot: Path, **more: Any) -> None:

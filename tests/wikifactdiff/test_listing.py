@@ -1,4 +1,4 @@
-"""Lists of updates for a terminal: order, conditions, what each line says, and hostile labels."""
+"""Updates for a terminal: order and conditions of lists, hostile labels, subjects by id or name."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.updates import dataset as made_up
+from support.updates import update
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.wikifactdiff.listing import Wanted, default_dataset, lines, search
+from factdrift.wikifactdiff.show import find
 
 
 def value(label: str, decision: str, **dates: str) -> dict[str, str | None]:
@@ -122,3 +125,34 @@ def test_a_file_that_is_no_dataset_is_named(tmp_path):
     pq.write_table(pa.table({"id": [1]}), tmp_path / "other.parquet")
     with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
         search(tmp_path / "other.parquet", Wanted(search="x"), None)
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Path:
+    """Updates of subjects two of which have one name."""
+    names = ("São Tomé", "Georgia", "Georgia")
+    rows = [update("America", number) for number in (1, 2, 3)]
+    for row, name in zip(rows, names, strict=True):
+        row["subject"]["label"] = name
+    return made_up(tmp_path / "wikifactdiff.parquet", rows)
+
+
+def test_a_name_is_as_good_as_an_id(named):
+    (found,) = find(named, "sao tome", "Head of Government", None)
+    (same,) = find(named, "Q1", None, None)
+    assert found == same
+
+
+@pytest.mark.parametrize(
+    ("subject", "relation", "said"),
+    [
+        ("Sao Tomme", None, "no subject of an update is called Sao Tomme; did you mean São Tomé \\(Q1\\)"),
+        ("Georgia", None, "Georgia is the name of Q2, Q3; give the id of one"),
+        ("Xyzzy", None, "called Xyzzy; `factdrift show --search TEXT` lists"),
+        ("Q1", "head of goverment", "did you mean head of government"),
+        ("Q9", None, "no update of Q9; `factdrift why Q9 RELATION` says why"),
+    ],
+)
+def test_a_choice_is_offered(named, subject, relation, said):
+    with pytest.raises(InputError, match=said):
+        find(named, subject, relation, None)
