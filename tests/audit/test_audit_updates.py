@@ -57,9 +57,7 @@ def test_a_right_update_passes_every_check(update: Row, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "place"), [("Q36578", "qualifier P1366"), ("Q5375741", "reference P248")])
-def test_the_reason_names_the_qualifier_or_reference(
-    name: str, place: str, update: Row, tmp_path: Path
-) -> None:
+def test_the_reason_names_the_qualifier_or_reference(name, place, update, tmp_path):
     update["objects"][0].update(id=name, raw=name)
     assert any(place in reason for kind, _, reason in findings(update, tmp_path) if kind == "main_snak")
 
@@ -87,9 +85,7 @@ def test_what_still_holds_is_not_gone(update: Row, tmp_path: Path) -> None:
         assert failed(update, tmp_path, new=with_claims(other, beside)) == wanted
 
 
-def test_a_merged_object_is_not_gone_and_a_merged_subject_has_no_statements(
-    update: Row, tmp_path: Path
-) -> None:
+def test_a_merged_object_is_not_gone_and_a_merged_subject_has_no_statements(update, tmp_path):
     assert failed(update, tmp_path, new=[each for each in NEW if each["id"] != "Q11"]) == {"gone"}
     assert "statement" in failed(update, tmp_path, new=NEW[1:])
 
@@ -205,9 +201,7 @@ def test_the_latest_measurement_is_not_gone_until_a_later_one_is_made(update: Ro
         assert ("gone" in failed(update, tmp_path, new=with_claims(other, measured))) == wanted
 
 
-def test_of_several_starts_the_earliest_says_whether_a_static_value_held_before(
-    update: Row, tmp_path: Path
-) -> None:
+def test_of_several_starts_the_earliest_says_whether_a_static_value_held_before(update, tmp_path):
     update["objects"][0].update(decision="static", rule="still_holds", start="2019-05-01", end="2025-01-01")
     update["is_replace"] = False
     held = statement("Q1$A", "P6", item("Q11"), P580=time("2022-01-01"), P582=time("2025-01-01"))

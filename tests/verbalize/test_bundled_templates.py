@@ -1,10 +1,11 @@
-"""The templates that the project brings along: their form, and that they cover the sample's relations."""
+"""The templates that the project brings along: their form, what they cover, how they are shown."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from factdrift.cli import main
 from factdrift.core.tables import rows_of
 from factdrift.verbalize.templates import read_templates
 from factdrift.wikidata.ids import property_number
@@ -76,3 +77,25 @@ def test_dates_take_no_preposition_that_depends_on_their_precision(templates, pr
     for identifier in dates:
         for sentence in templates.bundled[property_number(identifier)]:
             assert not re.search(r"\b(on|in|at|since|until) \{object\}$", sentence), sentence
+
+
+def show(*arguments: str) -> int:
+    names = ("--templates", str(RESOURCES / "templates" / "templates.tsv"))
+    return main(["verbalize", "show", *arguments, *names])
+
+
+def test_show_prints_the_sentences(capsys):
+    show("P6", "--subject", "France", "--object", "Élisabeth Borne")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "P6 head of government (bundled)"
+    assert lines[1] == "1. The head of government of France is Élisabeth Borne."
+    assert len(lines) == 6
+
+
+def test_show_of_a_relation_without_templates(capsys):
+    names = ("--subject", "Earth", "--object", "the Moon")
+    show("P99999", *names, "--relation", "natural satellite")
+    assert "1. The natural satellite of Earth is the Moon." in capsys.readouterr().out
+    for relation, complaint in (("P99999", "--relation"), ("capital", "capital")):
+        assert show(relation, *names) == 1
+        assert complaint in capsys.readouterr().err
