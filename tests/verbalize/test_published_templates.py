@@ -63,7 +63,7 @@ def test_best_templates_keep_order_and_number(tmp_path, prompts):
         (6, None, "{subject} and {subject} have {object}", 1, "form"),
         (36, 1, "The capital of {subject} is {object}", 30, None),
         (36, 2, "{subject}'s capital is {object}", 20, None),
-        (36, None, "{object} is that of {subject}", 9, "object_not_last"),
+        (36, None, "{object} is the capital of {subject}", 9, "object_not_last"),
     ]
     assert dropped == {"duplicate": 1, "form": 2, "glued": 1, "object_not_last": 1}
     (tmp_path / "best_templates.json").write_text("{}")

@@ -81,11 +81,11 @@ def named(*numbers: int) -> list[Row]:
     return [{"id": number, "label": f"item {number}"} for number in numbers]
 
 
-def example(subject: int, value: Any = None, datatype: str = "wikibase-entityid", **more: Any) -> Row:
+def example(subject: int, value: Any = None, kind: str = "wikibase-entityid", **more: Any) -> Row:
     """An item by its number, or a literal; `somevalue` without a value."""
     if isinstance(value, int):
         value = {"numeric-id": value, "entity-type": "item"}
-    snak = {"snaktype": "value", "datavalue": {"type": datatype, "value": value}}
+    snak = {"snaktype": "value", "datavalue": {"type": kind, "value": value}}
     snak = (snak if value else {"snaktype": "somevalue"}) | {"property": "P1"} | more
     return {"subject": subject, "value": json.dumps(snak)}
 
