@@ -132,7 +132,7 @@ def test_which_facts_are_taken(tmp_path):
         # Without a label; a property always has one.
         *(statement(3, P6, 301), statement(4, P6, 401), statement(6, P6, -17)),
         statement(5, P6, None, key="X", json='"X"'),
-        # Supplied labels, two of which hold the blank of a cloze test.
+        # Supplied labels; that of a subject must not hold the blank of a cloze test.
         *(statement(7, P6, 701), statement(8, P6, 801), statement(9, P6, 901)),
         # The preferred one, then that with the smallest id in any case.
         statement(11, P6, 201, statement="Q2-A"),
@@ -145,7 +145,7 @@ def test_which_facts_are_taken(tmp_path):
     unlabelled = {301, 4, -17, 7, 801, 901}
     found = run(tmp_path, old, unlabelled=unlabelled, labels=[given])
     taken = {row["neighbor"]: row["json"] or row["object"] for row in found}
-    assert taken == {5: '"X"', 6: -17, 9: 901, 11: 203, 12: 303}
+    assert taken == {5: '"X"', 6: -17, 8: 801, 9: 901, 11: 203, 12: 303}
 
 
 def test_a_subject_is_read_from_the_old_dump_if_it_is_there(tmp_path):
