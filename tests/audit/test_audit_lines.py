@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from support.audit_dumps import NEW, entity, item, statement, time
 
 from factdrift.audit.dates import span
-from factdrift.audit.lines import Entity, read_entities
+from factdrift.audit.lines import read_entities
 from factdrift.audit.ripples import value_of
 from factdrift.audit.values import identity
 from factdrift.cli import job_of
@@ -25,17 +24,19 @@ from factdrift.core.paths import PACKAGE
 from factdrift.wikidata.time import parse_time, unpack
 from factdrift.wikidata.values import read_value
 
-MODULES = [path.stem for path in (PACKAGE / "audit").glob("*.py") if path.stem not in ("__init__", "jobs")]
+MODULES = [path.stem for path in (PACKAGE / "audit").glob("*.py") if path.stem != "__init__"]
 BUILD = ("statements", "updates", "wikidata", "wikifactdiff", "neighbors", "tempripple", "verbalize", "words")
 
 
-def test_no_module_that_checks_imports_the_build() -> None:
-    """The command itself reaches it only to write cells."""
+@pytest.mark.parametrize("module", [name for name in MODULES if name != "jobs"])
+def test_no_module_that_checks_imports_the_build(module: str) -> None:
+    reached = closure(f"factdrift.audit.{module}")
+    assert not {name.split(".")[1] for name in reached if "." in name} & {*BUILD}
+    assert "factdrift.core.tables" not in reached
     assert len(MODULES) > 8
-    for module in MODULES:
-        reached = closure(f"factdrift.audit.{module}")
-        assert not {name.split(".")[1] for name in reached if "." in name} & {*BUILD}, module
-        assert "factdrift.core.tables" not in reached, module
+
+
+def test_the_command_reaches_the_build_only_to_write_cells() -> None:
     own = {name for name in modules_of(job_of("audit")) if name.split(".")[1] in BUILD}
     assert own <= {"factdrift.wikidata.text"}
 
@@ -77,36 +78,29 @@ def test_a_truncated_file_is_an_error(name: str, tmp_path: Path) -> None:
         read_entities(path, {"Q1": None})
 
 
-def first(folder: Path, *entities: dict[str, Any] | bytes) -> Entity:
-    """Q1 as it is read from a dump of these lines."""
-    path = folder / "dump.json"
-    texts = (each if isinstance(each, bytes) else json.dumps(each).encode() for each in entities)
-    path.write_bytes(b"[\n" + b",\n".join(texts) + b"\n]\n")
-    found = read_entities(path, {"Q1": None, "Q2": None})
-    assert list(found) == ["Q1"]
-    return found["Q1"]
-
-
-def claims(folder: Path, *values: dict[str, Any] | str) -> list[Any]:
-    """Of statements Q1$0, Q1$1, ... with these values, those that are read."""
-    statements = (statement(f"Q1${k}", "P6", value) for k, value in enumerate(values))
-    return list(first(folder, entity("Q1", "a", *statements)).of("P6"))
-
-
 def test_only_wanted_lines_are_decoded_wherever_their_id_is(tmp_path: Path) -> None:
     late = {"claims": {"P6": [statement("Q1$A", "P6", {**item("Q5"), "value": {"id": "Q5"}})]}, "id": "Q1"}
-    found = first(tmp_path, late, b'{"id":"Q2","labels":{')
-    assert [identity(claim.mainsnak) for claim in found.of("P6")] == [("wikibase-entityid", "Q5")]
+    path = tmp_path / "dump.json"
+    broken = b'{"id":"Q2","labels":{'
+    path.write_bytes(b"[\n" + json.dumps(late).encode() + b",\n" + broken + b"\n]\n")
+    found = read_entities(path, {"Q1": None, "Q2": None})
+    assert list(found) == ["Q1"]
+    assert [identity(claim.mainsnak) for claim in found["Q1"].of("P6")] == [("wikibase-entityid", "Q5")]
 
 
 def test_of_two_lines_the_later_revision_counts(tmp_path: Path) -> None:
-    revisions = (("b", 2), ("c", 3), ("a", 1))
-    assert first(tmp_path, *(entity("Q1", name, revision=k) for name, k in revisions)).label == "c"
+    path = tmp_path / "dump.json"
+    path.write_bytes(lines([entity("Q1", label, revision=k) for label, k in (("b", 2), ("c", 3), ("a", 1))]))
+    assert read_entities(path, {"Q1": None})["Q1"].label == "c"
 
 
 def test_statements_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
-    found = claims(tmp_path, {"type": "unheard-of", "value": 1}, "novalue")
-    assert [claim.claim_id for claim in found] == ["Q1$1"]
+    path = tmp_path / "dump.json"
+    odd = {"type": "unheard-of", "value": 1}
+    path.write_bytes(
+        lines([entity("Q1", "a", statement("Q1$A", "P6", odd), statement("Q1$B", "P6", "novalue"))])
+    )
+    assert [claim.claim_id for claim in read_entities(path, {"Q1": None})["Q1"].of("P6")] == ["Q1$B"]
 
 
 @given(
@@ -148,21 +142,32 @@ VALUES: list[dict[str, Any]] = [
 
 
 def test_values_are_equal_where_the_build_says_so(tmp_path: Path) -> None:
-    ours = [identity(claim.mainsnak) for claim in claims(tmp_path, *VALUES)]
+    path = tmp_path / "dump.json"
+    path.write_bytes(
+        lines([entity("Q1", "a", *(statement(f"Q1${k}", "P6", each) for k, each in enumerate(VALUES)))])
+    )
+    ours = [identity(claim.mainsnak) for claim in read_entities(path, {"Q1": None})["Q1"].of("P6")]
     theirs = [(each["type"], read_value(each["type"], each["value"]).key) for each in VALUES]
     assert len(ours) == len(theirs)
-    for one, two in itertools.combinations(range(len(VALUES)), 2):
-        assert (ours[one] == ours[two]) == (theirs[one] == theirs[two]), (VALUES[one], VALUES[two])
+    for one, first in enumerate(VALUES):
+        for two, second in enumerate(VALUES):
+            assert (ours[one] == ours[two]) == (theirs[one] == theirs[two]), (first, second)
 
 
-def test_the_ids_of_answers(tmp_path: Path) -> None:
-    answers = {
-        "Q5": item("Q5"),
-        "en:a": {"type": "monolingualtext", "value": {"text": "a", "language": "en"}},
-        "a": {"type": "string", "value": "a"},
-        "1921-06-10": time("1921-06-10"),
-        "1921-06": time("1921-06-10", 10),
-        "1700": time("1700-01-01", 9, "Q1985786"),
-        "1700-01-11": time("1700-01-01", 11, "Q1985786"),
-    }
-    assert [value_of(claim) for claim in claims(tmp_path, *answers.values())] == list(answers)
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [
+        (item("Q5"), "Q5"),
+        ({"type": "monolingualtext", "value": {"text": "a", "language": "en"}}, "en:a"),
+        ({"type": "string", "value": "a"}, "a"),
+        (time("1921-06-10"), "1921-06-10"),
+        (time("1921-06-10", 10), "1921-06"),
+        (time("1700-01-01", 9, "Q1985786"), "1700"),
+        (time("1700-01-01", 11, "Q1985786"), "1700-01-11"),
+    ],
+)
+def test_the_id_of_an_answer(value: dict[str, Any], answer: str, tmp_path: Path) -> None:
+    path = tmp_path / "dump.json"
+    path.write_bytes(lines([entity("Q1", "a", statement("Q1$A", "P6", value))]))
+    (claim,) = read_entities(path, {"Q1": None})["Q1"].of("P6")
+    assert value_of(claim) == answer

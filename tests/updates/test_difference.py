@@ -1,10 +1,9 @@
-"""What stands only in the old dump, in both, only in the new one (spec section 3)."""
+"""What stands only in the old dump, in both, only in the new one; merged entities (spec section 3)."""
 
 from __future__ import annotations
 
 import itertools
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,103 +13,144 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
-from support.worlds import UNKNOWN, Amount, Fact, World, dump, method
+from support.worlds import UNKNOWN, Amount, Fact, Property, World, dump, method
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database
-from factdrift.updates.blocks import Lookup, in_blocks
+from factdrift.updates.blocks import Lookup, in_blocks, in_step
 from factdrift.updates.difference import difference
 from factdrift.updates.kept import packed, statement_ids, unpacked
 from factdrift.updates.matching import Side, identities, match, repeated
 from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import Time, parse_time
 
-PLAIN = 1000
+PLAIN, SINGLE = 1000, 2000
 ANCHOR = Fact(1, 999, 5, start="2000-01-01")
 
 
-def changes(cases, tmp_path, **switches):
-    """Of each case, a pair of old and new facts: (old, new) statement of its triples, in their order.
-
-    All cases are subjects of one world.
-    """
-    sides = [
-        [replace(fact, s=subject) for subject, case in enumerate(cases, 100) for fact in case[side]]
-        for side in (0, 1)
+def changes(world, tmp_path, **switches):
+    """(change, old statement, new statement) of the triples, in the order of the table."""
+    world.updates(tmp_path, **switches)
+    return [
+        (row["change"], row["old_statement"], row["new_statement"])
+        for row in world.differences(tmp_path)
+        if row["property"] == PLAIN
     ]
-    World(*sides).updates(tmp_path, **switches)
-    found = [[] for _ in cases]
-    for row in World.differences(tmp_path):
-        before, after = row["old_statement"], row["new_statement"]
-        assert row["change"] == ("F+" if before is None else "F-" if after is None else "F0")
-        found[row["subject"] - 100].append((before, after))
-    return found
 
 
-def test_which_values_are_equal_and_in_which_order_triples_are(tmp_path):
-    def value(text, name, **more):
-        return Fact(0, PLAIN, text, id=name, **more)
-
-    old = [value(9, "c"), value(7, "b"), value(8, "a")]
-    new = [value(11, "e"), value(8, "z"), value(10, "d"), old[0]]
-    ten, apart = value(Amount("10"), "a"), [("a", None), (None, "a")]
-    cases = [
-        (old, new),
-        ([ten], [value(Amount("10.0"), "a")]),
-        ([ten], [value(Amount("10", "5"), "a")]),
-        ([value("x", "a")], [value("x", "a", datatype="other")]),
+def test_the_old_dumps_order_then_what_is_added(tmp_path):
+    old = [Fact(1, PLAIN, 9, id="c"), Fact(1, PLAIN, 7, id="b"), Fact(1, PLAIN, 8, id="a")]
+    new = [Fact(1, PLAIN, 11, id="e"), Fact(1, PLAIN, 8, id="z"), Fact(1, PLAIN, 10, id="d"), old[0]]
+    assert changes(World(old, new), tmp_path) == [
+        ("F0", "c", "c"),
+        ("F-", "b", None),
+        ("F0", "a", "z"),
+        ("F+", None, "e"),
+        ("F+", None, "d"),
     ]
-    in_order = [("c", "c"), ("b", None), ("a", "z"), (None, "e"), (None, "d")]
-    # Amounts are decimals in `paper`, and text in `reference`.
-    assert changes(cases, tmp_path / "1") == [in_order, [("a", "a")], apart, apart]
-    assert changes(cases, tmp_path / "2", variant="reference") == [in_order, apart, apart, apart]
 
 
-def said(name, *times, **more):
-    return Fact(0, PLAIN, 7, *times, id=name, **more)
+def test_amounts_are_decimals_in_paper_and_text_in_reference(tmp_path):
+    world = World([Fact(1, PLAIN, Amount("10"), id="a")], [Fact(1, PLAIN, Amount("10.0"), id="a")])
+    assert changes(world, tmp_path / "1") == [("F0", "a", "a")]
+    removed_and_added = [("F-", "a", None), ("F+", None, "a")]
+    assert changes(world, tmp_path / "2", variant="reference") == removed_and_added
+    other = World([Fact(1, PLAIN, Amount("10", "5"), id="a")], world.old)
+    assert changes(other, tmp_path / "3") == removed_and_added
 
 
-REPEATED = {
-    "by the id before all else":
-        ([said("a", "2010"), said("b", "2020")], [said("A", "2020"), said("x", "2010")], "aA bx"),
-    "then by equal times":
-        ([said("a", "2010", quals=(10, 11)), said("b", "2020")],
-         [said("x", "2020", quals=(10, 11)), said("y", "2010")], "ay bx"),
-    "then by shared qualifiers":
-        ([said("a"), said("b", quals=(10, 11))],
-         [said("x", quals=(10, 11)), said("y", quals=(12,))], "ay bx"),
-    "then by the order of ids": ([said("b"), said("a")], [said("z"), said("y")], "ay bz"),
-    # In the order of their bytes all capitals would come before all small letters.
-    "in any case of old ids": ([said("B"), said("a")], [said("y"), said("z")], "ay Bz"),
-    "in any case of new ids": ([said("a"), said("b")], [said("Z"), said("y")], "ay bZ"),
-    "an unknown start is not a missing one":
-        ([said("a"), said("b", UNKNOWN)], [said("x", UNKNOWN), said("y")], "ay bx"),
-    "nor is an unknown end":
-        ([said("a"), said("b", None, UNKNOWN)], [said("x", None, UNKNOWN), said("y")], "ay bx"),
-    # Both have the qualifier, neither a date.
-    "an unknown start is not `novalue`":
-        ([said("a", quals=(580,)), said("b", UNKNOWN)],
-         [said("x", UNKNOWN), said("y", quals=(580,))], "ay bx"),
-    "nor is an unknown end so":
-        ([said("a", quals=(582,)), said("b", None, UNKNOWN)],
-         [said("x", None, UNKNOWN), said("y", quals=(582,))], "ay bx"),
-    "times as they are read":
-        ([said("a", "2010"), said("b", "2020")],
-         [said("x", "2020-01-01"), said("y", "2010-06-05/9")], "ay bx"),
-    "a year and its first day": ([said("a", "2010")], [said("x", "2010-01-01"), said("y", "2010")], "ax"),
-}  # fmt: skip
+def test_another_datatype_is_another_value(tmp_path):
+    world = World([Fact(1, PLAIN, "x", id="a")], [Fact(1, PLAIN, "x", id="a", datatype="other")])
+    assert changes(world, tmp_path) == [("F-", "a", None), ("F+", None, "a")]
 
 
-@pytest.mark.parametrize("dates", ["first_day", "interval"])
-def test_repeated_values_are_matched_one_to_one(dates, tmp_path):
-    wanted = {name: case[-1] for name, case in REPEATED.items()}
-    if dates == "interval":
-        wanted["a year and its first day"] = "ay"
-    found = changes(REPEATED.values(), tmp_path, dates=dates)
-    pairs = [{before + after for before, after in each if before and after} for each in found]
-    assert dict(zip(REPEATED, pairs, strict=True)) == {
-        name: set(each.split()) for name, each in wanted.items()
+def pairs(tmp_path, old, new, **switches):
+    found = changes(World(old, new), tmp_path, **switches)
+    return {(a, b) for change, a, b in found if change == "F0"}
+
+
+def test_repeated_values_are_matched_by_their_id_before_all_else(tmp_path):
+    old = [Fact(1, PLAIN, 7, "2010", id="a"), Fact(1, PLAIN, 7, "2020", id="b")]
+    new = [Fact(1, PLAIN, 7, "2020", id="A"), Fact(1, PLAIN, 7, "2010", id="x")]
+    assert pairs(tmp_path, old, new) == {("a", "A"), ("b", "x")}
+
+
+def test_then_by_equal_times_then_by_shared_qualifiers_then_by_id(tmp_path):
+    old = [Fact(1, PLAIN, 7, "2010", id="a", quals=(10, 11)), Fact(1, PLAIN, 7, "2020", id="b")]
+    new = [Fact(1, PLAIN, 7, "2020", id="x", quals=(10, 11)), Fact(1, PLAIN, 7, "2010", id="y")]
+    assert pairs(tmp_path / "times", old, new) == {("a", "y"), ("b", "x")}
+    old = [Fact(1, PLAIN, 7, id="a"), Fact(1, PLAIN, 7, id="b", quals=(10, 11))]
+    new = [Fact(1, PLAIN, 7, id="x", quals=(10, 11)), Fact(1, PLAIN, 7, id="y", quals=(12,))]
+    assert pairs(tmp_path / "qualifiers", old, new) == {("a", "y"), ("b", "x")}
+    old = [Fact(1, PLAIN, 7, id="b"), Fact(1, PLAIN, 7, id="a")]
+    new = [Fact(1, PLAIN, 7, id="z"), Fact(1, PLAIN, 7, id="y")]
+    assert pairs(tmp_path / "ids", old, new) == {("a", "y"), ("b", "z")}
+
+
+def test_the_order_of_ids_does_not_depend_on_their_case(tmp_path):
+    """In the order of their bytes all capitals would come before all small letters."""
+    for place, (before, after, wanted) in enumerate(
+        [
+            (("B", "a"), ("y", "z"), {("a", "y"), ("B", "z")}),
+            (("a", "b"), ("Z", "y"), {("a", "y"), ("b", "Z")}),
+        ]
+    ):
+        old, new = ([Fact(1, PLAIN, 7, id=name) for name in names] for names in (before, after))
+        assert pairs(tmp_path / str(place), old, new) == wanted
+
+
+def test_an_unknown_start_or_end_is_not_a_missing_one(tmp_path):
+    for place, times in enumerate(((UNKNOWN, None), (None, UNKNOWN))):
+        old = [Fact(1, PLAIN, 7, id="a"), Fact(1, PLAIN, 7, *times, id="b")]
+        new = [Fact(1, PLAIN, 7, *times, id="x"), Fact(1, PLAIN, 7, id="y")]
+        assert pairs(tmp_path / str(place), old, new) == {("a", "y"), ("b", "x")}
+
+
+def test_an_end_that_is_said_not_to_be_is_not_an_unknown_one(tmp_path):
+    """Both have the qualifier, neither a date."""
+    for place, (name, number) in enumerate((("start", 580), ("end", 582))):
+        none, unknown = {"quals": (number,)}, {name: UNKNOWN}
+        old = [Fact(1, PLAIN, 7, id="a", **none), Fact(1, PLAIN, 7, id="b", **unknown)]
+        new = [Fact(1, PLAIN, 7, id="x", **unknown), Fact(1, PLAIN, 7, id="y", **none)]
+        assert pairs(tmp_path / str(place), old, new) == {("a", "y"), ("b", "x")}
+
+
+def test_times_are_equal_as_the_comparisons_read_them(tmp_path):
+    old = [Fact(1, PLAIN, 7, "2010", id="a"), Fact(1, PLAIN, 7, "2020", id="b")]
+    new = [Fact(1, PLAIN, 7, "2020-01-01", id="x"), Fact(1, PLAIN, 7, "2010-06-05/9", id="y")]
+    assert pairs(tmp_path / "1", old, new) == {("a", "y"), ("b", "x")}
+    new = [Fact(1, PLAIN, 7, "2010-01-01", id="x"), Fact(1, PLAIN, 7, "2010", id="y")]
+    assert pairs(tmp_path / "2", old[:1], new, dates="interval") == {("a", "y")}
+    assert pairs(tmp_path / "3", old[:1], new) == {("a", "x")}
+
+
+MERGED = World(
+    [ANCHOR, Fact(1, SINGLE, 7, "2010"), Fact(1, PLAIN, 7, "2010", "2022-01-01")],
+    [ANCHOR, Fact(1, SINGLE, 8, "2022-01-01")],
+    [Property(PLAIN), Property(SINGLE, True)],
+    absent_new=frozenset({7}),
+)
+
+
+def test_an_object_that_is_no_longer_in_the_dump_is_no_change_of_the_world(tmp_path):
+    def rules(**switches):
+        rows = MERGED.updates(tmp_path / str(len(switches)), **switches)
+        return {
+            (row["property"], row["key"]): (row["rule"], row["label"])
+            for row in rows
+            if row["property"] != 999
+        }
+
+    assert rules() == {
+        (PLAIN, "Q7"): ("ended_inside", "obsolete"),
+        (SINGLE, "Q7"): ("replaced", "obsolete"),
+        (SINGLE, "Q8"): ("replaced_from", "new"),
     }
+    gone = ("merged_or_deleted", "unknown")
+    found = {(PLAIN, "Q7"): gone, (SINGLE, "Q7"): gone, (SINGLE, "Q8"): ("replaced_from", "new")}
+    assert rules(merges="detect") == found
+    assert rules(variant="revised", dates="first_day") == found
+    assert rules(variant="revised", dates="first_day", merges="off")[SINGLE, "Q7"] == ("replaced", "obsolete")
 
 
 STATEMENTS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 2), st.integers(0, 3)), max_size=14)
@@ -163,12 +203,20 @@ def numbered(tmp_path, name, subjects):
     return path
 
 
-@pytest.mark.parametrize("rows", [1, 5, 100])
-def test_blocks_hold_whole_subjects(tmp_path, rows):
-    path = numbered(tmp_path, "old", [(1, 3), (2, 20), (5, 1), (9, 2)])
-    blocks = [block["subject"].to_pylist() for block in in_blocks(path, ["subject", "position"], rows)]
-    assert list(itertools.chain(*blocks)) == pq.read_table(path)["subject"].to_pylist()
-    assert len({subject for block in blocks for subject in block}) == sum(len(set(each)) for each in blocks)
+@pytest.mark.parametrize("rows", [1, 2, 5, 100])
+def test_blocks_hold_whole_subjects_of_both_tables(tmp_path, rows):
+    old = numbered(tmp_path, "old", [(1, 3), (2, 20), (5, 1), (9, 2)])
+    new = numbered(tmp_path, "new", [(2, 1), (3, 30), (4, 1), (9, 5), (10, 1)])
+    columns = ["subject", "position"]
+    blocks = [[side["subject"].to_pylist() for side in block] for block in in_step(old, new, columns, rows)]
+    for place, path in enumerate((old, new)):
+        rows_of_side = [subject for block in blocks for subject in block[place]]
+        assert rows_of_side == pq.read_table(path)["subject"].to_pylist()
+    for before, after in itertools.pairwise(blocks):
+        assert max(map(max, filter(None, before))) < min(map(min, filter(None, after)))
+    alone = [block["subject"].to_pylist() for block in in_blocks(old, columns, rows)]
+    assert list(itertools.chain(*alone)) == pq.read_table(old)["subject"].to_pylist()
+    assert len({subject for block in alone for subject in set(block)}) == sum(len(set(b)) for b in alone)
 
 
 @settings(max_examples=examples(60))
@@ -193,19 +241,21 @@ def test_rows_are_found_by_their_numbers(data, size, group):
             first = end
 
 
-def test_tables_out_of_order_or_of_another_kind_are_told(tmp_path):
+def test_a_table_out_of_order_is_told(tmp_path):
     for rows in ([(2, 1), (1, 1)], [(1, 1), (1, 1)]):
         path = numbered(tmp_path, "wrong", rows)
         with pytest.raises(InputError, match=r"wrong\.parquet: not sorted by subject and position"):
             list(in_blocks(path, ["subject", "position"]))
+
+
+def test_tables_that_do_not_belong_together_are_told(tmp_path):
     path = numbered(tmp_path, "table", [(1, 3)])
-    for read, message in (
-        (lambda: list(in_blocks(path, ["subject", "position", "dated"])), "has no column 'dated'"),
-        (lambda: Lookup(path, ["key"]), "has no column 'key'"),
-        (lambda: Lookup(path, ["subject"]).take(np.array([1, 3, -1])), "has no row 3"),
-    ):
-        with pytest.raises(InputError, match=rf"table\.parquet: {message}"):
-            read()
+    with pytest.raises(InputError, match=r"table\.parquet: has no column 'dated'"):
+        list(in_blocks(path, ["subject", "position", "dated"]))
+    with pytest.raises(InputError, match=r"table\.parquet: has no column 'key'"):
+        Lookup(path, ["key"])
+    with pytest.raises(InputError, match=r"table\.parquet: has no row 3"):
+        Lookup(path, ["subject"]).take(np.array([1, 3, -1]))
 
 
 def test_hashes_of_another_version_are_told(tmp_path):
@@ -246,11 +296,18 @@ def test_ids_are_hashed_upper_cased_whatever_stands_beside_them():
     assert not len(statement_ids(pa.chunked_array([[]], pa.string())))
 
 
-WIDE, SMALL = st.integers(-(2**50), 2**50), st.integers(0, 127)
-DATES = st.builds(Time, st.integers(-(2**40), 2**40), *[SMALL] * 3, st.booleans(), *[WIDE] * 3)
-
-
-@given(st.lists(st.none() | DATES))
+@given(
+    st.lists(
+        st.none()
+        | st.builds(
+            Time,
+            st.integers(-(2**40), 2**40),
+            *[st.integers(0, 127)] * 3,
+            st.booleans(),
+            *[st.integers(-(2**50), 2**50)] * 3,
+        )
+    )
+)
 def test_dates_come_back_as_they_were_packed(dates):
     rows = [None if date is None else date._asdict() for date in dates]
     times = pa.chunked_array([pa.array(rows, TIME)])

@@ -17,7 +17,34 @@ def dropped(world, tmp_path, **switches):
     return {row["statement"]: row["dropped_by"] for row in world.filtered(tmp_path, "new", **switches)}
 
 
+TYPES = {11: (12,), 12: (13,), 13: (61719275,), 14: (11,)}
+"""11 is three classes below the one in question, so that it is the fourth step; 14 is one step farther."""
+
+
+def test_restrictive_qualifiers(tmp_path):
+    types = {
+        4001: (61719275,),
+        4002: (11,),
+        4003: (14,),  # one step too far
+        4004: (61719275, 61719274),
+        4005: (105388954, 61719274),
+        4006: (),
+        4007: (61719274,),
+        580: (61719275,),
+    }
+    facts = [Fact(1, PLAIN, 7, id=str(each), quals=(each,)) for each in [*types, 4008, 447]]
+    facts += [Fact(1, PLAIN, 7, id="two", quals=(4006, 4001))]
+    world = World(
+        [], facts, [Property(each, classes=known) for each, known in types.items()], superclasses=TYPES
+    )
+    found = dropped(world, tmp_path)
+    restrictive = {key for key, value in found.items() if value == "restrictive_qualifier"}
+    assert restrictive == {"4001", "4002", "4005", "447", "two"}
+
+
 N, P = "normal", "preferred"
+
+
 KEPT = {
     "all dated": ([("a", "2020", N), ("b", "2022", N), ("c", "2024", N)], {"b"}),
     "all dated: rank does not count": ([("a", "2020", P), ("b", "2022", N)], {"b"}),
@@ -31,23 +58,25 @@ KEPT = {
     "tie: preferred": ([("b", "2022", N), ("a", "2022", N), ("c", "2022", P)], {"c"}),
     "tie: smallest id": ([("b", "2022", N), ("a", "2022", N)], {"a"}),
     "none dated": ([("a", None, N), ("b", None, N)], {"a", "b"}),
-    "alike, but one may be later": ([("a", "2022-01", P), ("b", "2022", N)], {"a"}),
 }
 
 
-@pytest.mark.parametrize("dates", ["first_day", "interval"])
-def test_keep_latest(dates, tmp_path):
+def test_keep_latest(tmp_path):
     rows = [
         Fact(subject, MEASURED, number, pit=pit, rank=rank, id=f"{name}: {statement}")
         for subject, (name, (facts, _)) in enumerate(KEPT.items(), 100)
         for number, (statement, pit, rank) in enumerate(facts, 7)
     ]
-    found = dropped(World([], rows, CONSTRAINTS), tmp_path, dates=dates)
-    wanted = {name: ids for name, (_, ids) in KEPT.items()}
-    if dates == "interval":
-        wanted["alike, but one may be later"] = {"b"}
+    found = dropped(World([], rows, CONSTRAINTS), tmp_path)
     kept = {name for name, reason in found.items() if reason is None}
-    assert kept == {f"{name}: {statement}" for name, ids in wanted.items() for statement in ids}
+    assert kept == {f"{name}: {statement}" for name, (_, ids) in KEPT.items() for statement in ids}
+
+
+def test_of_intervals_that_begin_alike_the_one_that_ends_later_is_the_latest(tmp_path):
+    facts = [Fact(1, MEASURED, 7, pit="2022-01", rank=P, id="a"), Fact(1, MEASURED, 8, pit="2022", id="b")]
+    world = World([], facts, CONSTRAINTS)
+    assert dropped(world, tmp_path / "1", dates="interval") == {"a": "keep_latest", "b": None}
+    assert dropped(world, tmp_path / "2") == {"a": None, "b": "keep_latest"}
 
 
 @pytest.mark.parametrize("dates", [("2010", "2010-01"), ("2010-01", "2010")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,17 +13,33 @@ import pytest
 from support.tables import written
 
 from factdrift.neighbors.facts import NEIGHBORS
-from factdrift.updates.classify import UPDATES
-from factdrift.verbalize.literals import LITERALS
-from factdrift.verbalize.templates import TEMPLATES
-from factdrift.wikidata.tables import ENTITIES, PROPERTIES
+from factdrift.updates.open_groups import JOINED
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, TIME
 from factdrift.wikidata.time import parse_time
 from factdrift.wikifactdiff.jobs import Assemble
 
 Row = dict[str, Any]
 Build = Callable[..., "Files"]
 
+UPDATES = pa.schema(
+    [
+        *JOINED,
+        ("label", pa.string()),
+        ("rule", pa.string()),
+        ("announced", pa.bool_()),
+        ("leaks", pa.bool_()),
+        ("dropped_by", pa.string()),
+        ("scenario", pa.string()),
+        ("is_replace", pa.bool_()),
+        ("subject_is_ph_new", pa.bool_()),
+        ("relation_is_temp_func", pa.bool_()),
+    ]
+)
 POPULARITY = pa.schema([("id", pa.int32()), ("popularity", pa.float64()), ("source", pa.string())])
+TEMPLATES = pa.schema(
+    [("property", pa.int32()), ("rank", pa.int32()), ("template", pa.string()), ("source", pa.string())]
+)
+LITERALS = pa.schema([(name, pa.string()) for name in ("datatype", "key", "json", "label", "short", "raw")])
 GROUPS = pa.schema([("subject", pa.int32()), ("property", pa.int32())])
 
 USA, TRUMP, BIDEN, FRANCE, MACRON = 30, 22686, 6279, 142, 3052772
@@ -34,23 +49,36 @@ P6, P36, P1082 = 6, 36, 1082
 def time(text: str, precision: int = 11, julian: bool = False) -> Row:
     """`+2021-01-20` as a value of a TIME column."""
     calendar = "http://www.wikidata.org/entity/Q1985786" if julian else "Q1985727"
-    return parse_time(f"{text}T00:00:00Z", precision, calendar)._asdict()
+    row = parse_time(f"{text}T00:00:00Z", precision, calendar)._asdict()
+    assert set(row) == {field.name for field in TIME}
+    return row
 
 
 def triple(subject: int, property: int, change: str, label: str, object: int | None, **more: Any) -> Row:
     """A triple; `+` and `-` in `change` say in which dumps it stands."""
-    row: Row = dict.fromkeys(UPDATES.names) | dict.fromkeys(
-        ("announced", "leaks", "subject_is_ph_new"), False
-    )
-    row |= {"subject": subject, "property": property, "change": change, "label": label, "object": object}
-    row |= {"datatype": "quantity" if object is None else "wikibase-item", "key": f"Q{object}"}
-    row |= {"rule": "a_rule", "scenario": "ReplaceObject", "is_replace": True, "relation_is_temp_func": True}
-    for side, absent, revision in (("old", "F+", 1000), ("new", "F-", 2000)):
+    row: Row = dict.fromkeys(UPDATES.names)
+    row |= {
+        "subject": subject,
+        "property": property,
+        "change": change,
+        "label": label,
+        "object": object,
+        "datatype": "wikibase-item" if object is not None else "quantity",
+        "key": f"Q{object}",
+        "rule": "a_rule",
+        "announced": False,
+        "leaks": False,
+        "scenario": "ReplaceObject",
+        "is_replace": True,
+        "subject_is_ph_new": False,
+        "relation_is_temp_func": True,
+    }
+    for side, absent in (("old", "F+"), ("new", "F-")):
         if change != absent:
             row |= {
                 f"{side}_statement": f"Q{subject}-{side}-{object}",
                 f"{side}_position": 0,
-                f"{side}_revision": revision,
+                f"{side}_revision": 1000 if side == "old" else 2000,
                 f"{side}_start_unknown": False,
                 f"{side}_end_unknown": False,
             }
@@ -71,10 +99,19 @@ def number(subject: int, change: str, label: str, amount: str, **more: Any) -> R
 
 
 def near(subject: int, property: int, rank_no: int, neighbor: int, object: int | None, **more: Any) -> Row:
-    literal = {"datatype": "quantity", "json": amount_json(str(more.get("key")))}
-    row = {"subject": subject, "property": property, "rank_no": rank_no, "neighbor": neighbor}
-    row |= {"similarity": 0.75, "relation": property, "statement": f"Q{neighbor}-{object}", "object": object}
-    return row | {"key": f"Q{object}"} | ({"datatype": "wikibase-item"} if object else literal) | more
+    return {
+        "subject": subject,
+        "property": property,
+        "rank_no": rank_no,
+        "neighbor": neighbor,
+        "similarity": 0.75,
+        "relation": property,
+        "statement": f"Q{neighbor}-{object}",
+        "object": object,
+        "datatype": "wikibase-item" if object is not None else "quantity",
+        "json": None if object is not None else amount_json(str(more.get("key"))),
+        "key": f"Q{object}",
+    } | more
 
 
 def entity(id: int, label: str | None, description: str | None = None, **more: Any) -> Row:
@@ -88,8 +125,7 @@ def template(property: int, rank: int, text: str, source: str = "bundled") -> Ro
 UPDATED = [
     triple(USA, P6, "F0", "obsolete", TRUMP, old_start=time("+2017-01-20"), new_start=time("+2017-01-20"),
            new_end=time("+2021-01-20"), rule="ended_inside"),
-    triple(USA, P6, "F+", "new", BIDEN, new_start=time("+2021-01-20"), new_position=1,
-           announced=True, leaks=True),
+    triple(USA, P6, "F+", "new", BIDEN, new_start=time("+2021-01-20"), new_position=1, announced=True),
     number(FRANCE, "F-", "obsolete", "67", old_pit=time("+2020-05-00", 10), old_end_unknown=True),
     number(FRANCE, "F+", "new", "68", new_pit=time("+2022-00-00", 9)),
     number(USA, "F+", "new", "331", scenario="AddRelation", is_replace=False),
@@ -115,73 +151,92 @@ class Files:
         return rows
 
 
-TABLES: dict[str, tuple[pa.Schema, list[Row]]] = {
-    "updates": (UPDATES, UPDATED),
-    "old_entities": (ENTITIES, [
-        entity(USA, "USA"), entity(TRUMP, "Donald Trump", "45th"), entity(MACRON, "Emmanuel Macron"),
-        entity(FRANCE, "France", "country"),
-    ]),
-    "new_entities": (ENTITIES, [
-        entity(USA, "United States", "country"), entity(TRUMP, None), entity(BIDEN, "Joe Biden", "46th"),
-        entity(FRANCE, "France"), entity(90, "Paris"), entity(900_000_001, "New {object} Land"),
-    ]),
-    "old_properties": (PROPERTIES, [entity(P6, "head"), entity(P36, "capital")]),
-    "new_properties": (PROPERTIES, [
-        entity(P6, "head of government", "of a place"), entity(P1082, "population"),
-    ]),
-    "popularity": (POPULARITY, [
-        {"id": USA, "popularity": 9.5, "source": "pageviews"},
-        {"id": FRANCE, "popularity": 9.5, "source": "pageviews"},
-        {"id": 900_000_001, "popularity": 1.5, "source": "class_mean"},
-    ]),
-    "templates": (TEMPLATES, [
-        template(P6, 2, "Who leads {subject} is {object}"),
-        template(P6, 3, "Government in {subject} is led by {object}", "chat"),
-        template(P6, 1, "The head of government of {subject} is {object}"),
-        template(P36, 1, "The capital of {subject} is {object}", "generic"),
-        template(P1082, 1, "The population of {subject} is {object}"),
-    ]),
-    "literals": (LITERALS, [
-        {"datatype": "quantity", "key": key, "json": amount_json(key), "label": key, "short": f"{key}!",
-         "raw": f"+{key}"} for key in ("67", "68", "331", "5")
-    ]),
-    "neighbors": (NEIGHBORS, [
-        near(USA, P6, 2, FRANCE, MACRON, similarity=0.123456789987), near(USA, P6, 1, 900_000_001, MACRON),
-        near(FRANCE, P1082, 1, USA, None, key="5"),
-    ]),
-    "random_neighbors": (NEIGHBORS, [near(USA, P6, 1, FRANCE, 90, relation=P36)]),
-}  # fmt: skip
-
-
-def make(folder: Path, **rows: list[Row]) -> Files:
-    """Writes the tables; each keyword replaces the rows of one of them."""
-    paths = {
-        name: written(folder / f"{name}.parquet", schema, rows.get(name, given))
-        for name, (schema, given) in TABLES.items()
-    }
-    several = {name: (paths[name],) for name in ("updates", "old_entities", "new_entities")}
-    job = Assemble(
-        **(paths | several),
-        funnel=Path("funnel.parquet"),
-        old_date="2021-01-04",
-        new_date="2023-02-27",
-        variant="paper",
-        subject_names="label",
-        grammar="fitted",
-        measurements="plain",
-        seed=0,
-        test_share=0.2,
-        output=folder,
-    )
-    return Files(folder, job)
-
-
 @pytest.fixture
-def build(tmp_path: Path) -> Build:
-    return functools.partial(make, tmp_path)
+def build(tmp_path):
+    """Makes the tables; each keyword replaces the rows of one of them."""
 
+    def make(**rows: list[Row]) -> Files:
+        defaults: dict[str, tuple[pa.Schema, list[Row]]] = {
+            "updates": (UPDATES, UPDATED),
+            "old_entities": (
+                ENTITIES,
+                [
+                    entity(USA, "USA"),
+                    entity(TRUMP, "Donald Trump", "45th"),
+                    entity(MACRON, "Emmanuel Macron"),
+                    entity(FRANCE, "France", "country"),
+                ],
+            ),
+            "new_entities": (
+                ENTITIES,
+                [
+                    entity(USA, "United States", "country"),
+                    entity(TRUMP, None),
+                    entity(BIDEN, "Joe Biden", "46th"),
+                    entity(FRANCE, "France"),
+                    entity(90, "Paris"),
+                    entity(900_000_001, "New {object} Land"),
+                ],
+            ),
+            "old_properties": (PROPERTIES, [entity(P6, "head"), entity(P36, "capital")]),
+            "new_properties": (
+                PROPERTIES,
+                [entity(P6, "head of government", "of a place"), entity(P1082, "population")],
+            ),
+            "popularity": (
+                POPULARITY,
+                [
+                    {"id": USA, "popularity": 9.5, "source": "pageviews"},
+                    {"id": FRANCE, "popularity": 9.5, "source": "pageviews"},
+                    {"id": 900_000_001, "popularity": 1.5, "source": "class_mean"},
+                ],
+            ),
+            "templates": (
+                TEMPLATES,
+                [
+                    template(P6, 2, "Who leads {subject} is {object}"),
+                    template(P6, 3, "Government in {subject} is led by {object}"),
+                    template(P6, 1, "The head of government of {subject} is {object}"),
+                    template(P36, 1, "The capital of {subject} is {object}", "generic"),
+                    template(P1082, 1, "The population of {subject} is {object}"),
+                ],
+            ),
+            "literals": (
+                LITERALS,
+                [
+                    dict.fromkeys(LITERALS.names, key)
+                    | {"datatype": "quantity", "json": amount_json(key), "short": f"{key}!", "raw": f"+{key}"}
+                    for key in ("67", "68", "331", "5")
+                ],
+            ),
+            "neighbors": (
+                NEIGHBORS,
+                [
+                    near(USA, P6, 2, FRANCE, MACRON, similarity=0.5),
+                    near(USA, P6, 1, 900_000_001, MACRON),
+                    near(FRANCE, P1082, 1, USA, None, key="5"),
+                ],
+            ),
+            "random_neighbors": (NEIGHBORS, [near(USA, P6, 1, FRANCE, 90, relation=P36)]),
+        }  # fmt: skip
+        paths = {
+            name: written(tmp_path / f"{name}.parquet", schema, rows.get(name, given))
+            for name, (schema, given) in defaults.items()
+        }
+        several = {name: (paths[name],) for name in ("updates", "old_entities", "new_entities")}
+        job = Assemble(
+            **(paths | several),
+            funnel=Path("funnel.parquet"),
+            old_date="2021-01-04",
+            new_date="2023-02-27",
+            variant="paper",
+            subject_names="label",
+            grammar="fitted",
+            measurements="plain",
+            seed=0,
+            test_share=0.2,
+            output=tmp_path,
+        )
+        return Files(tmp_path, job)
 
-@pytest.fixture(scope="session")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The dataset of the tables as they are."""
-    return make(tmp_path_factory.mktemp("tables")).assemble()
+    return make

@@ -16,58 +16,79 @@ from support.tables import written
 
 import factdrift
 from factdrift.core.errors import InputError
-from factdrift.updates.classify import UPDATES
+from factdrift.core.tables import write_parquet
 from factdrift.updates.untouched import UNTOUCHED
-from factdrift.verbalize.literals import LITERALS
 from factdrift.wikifactdiff.export import export
 from factdrift.wikifactdiff.jobs import Funnel, Manifest, Sides
 from factdrift.wikifactdiff.show import find, lines
 from factdrift.wikifactdiff.stats import write_stats
 
-from .conftest import BIDEN, FRANCE, GROUPS, P6, P36, TRUMP, UPDATED, USA, Row, entity, time, triple
+from .conftest import (
+    BIDEN,
+    FRANCE,
+    GROUPS,
+    LITERALS,
+    P6,
+    P36,
+    TRUMP,
+    UPDATED,
+    UPDATES,
+    USA,
+    Build,
+    Row,
+    entity,
+    time,
+    triple,
+)
 
 REPORT = pa.schema(
     [("dump", pa.string()), ("property", pa.int32()), ("filter", pa.string()), ("statements", pa.int64())]
 )
 
 
-def stats(dataset: Path, folder: Path) -> Row:
-    output = folder / "stats.json"
-    write_stats(dataset, written(folder / "groups.parquet", GROUPS, []), output)
-    found: Row = json.loads(output.read_text())
-    return found
-
-
-def test_stats(dataset, tmp_path):
-    found = stats(dataset, tmp_path)
-    splits = found["wikifactdiff"].pop("splits")
-    assert sum(splits.values()) == 4
-    scenarios = {
-        "ReplaceObject": 2,
-        "Archive": 0,
-        "AddObject": 0,
-        "AddRelation": 1,
-        "AddEntity": 1,
-        "Other": 0,
-    }
-    assert found["wikifactdiff"] == {
-        **{"updates": 4, "triples": 6, "subjects": 3, "relations": 3, "scenarios": scenarios | {"Other": 0}},
+def test_stats(build, tmp_path):
+    dataset = build().assemble()
+    none = tmp_path / "groups.parquet"
+    pq.write_table(
+        pa.table({"subject": pa.array([], pa.int32()), "property": pa.array([], pa.int32())}), none
+    )
+    write_stats(dataset, none, tmp_path / "stats.json")
+    text = (tmp_path / "stats.json").read_text()
+    stats = json.loads(text)
+    assert text == json.dumps(stats, indent=2) + "\n"
+    assert stats["wikifactdiff"] == {
+        "updates": 4,
+        "triples": 6,
+        "subjects": 3,
+        "relations": 3,
         "objects": {"all": 6, "entities": 3, "literals": 3},
+        "scenarios": {
+            "ReplaceObject": 2,
+            "Archive": 0,
+            "AddObject": 0,
+            "AddRelation": 1,
+            "AddEntity": 1,
+            "Other": 0,
+        },
         "decisions": {"new": 4, "obsolete": 2, "static": 0},
+        "splits": stats["wikifactdiff"]["splits"],
     }
-    assert found["wfd_repl"]["updates"] == found["wfd_repl"]["objects"]["all"] == 0
+    assert sum(stats["wikifactdiff"]["splits"].values()) == 4
+    assert stats["wfd_repl"]["updates"] == stats["wfd_repl"]["objects"]["all"] == 0
 
 
 def test_equal_texts_of_two_datatypes_are_two_literals(build, tmp_path):
     shown = [
-        dict.fromkeys(LITERALS.names, "67") | {"datatype": datatype} for datatype in ("quantity", "string")
+        dict.fromkeys(LITERALS.names, "67") | {"datatype": datatype, "json": "67"}
+        for datatype in ("quantity", "string")
     ]
     rows = [
         triple(subject, P6, "F+", "new", None, datatype=datatype, key="67", new_json="67")
         for subject, datatype in ((USA, "quantity"), (FRANCE, "string"), (90, "string"))
     ]
-    built = build(updates=rows, literals=shown, neighbors=[], random_neighbors=[]).assemble()
-    counted = stats(built, tmp_path)["wikifactdiff"]
+    dataset = build(updates=rows, literals=shown, neighbors=[], random_neighbors=[]).assemble()
+    write_stats(dataset, written(tmp_path / "groups.parquet", GROUPS, []), tmp_path / "stats.json")
+    counted = json.loads((tmp_path / "stats.json").read_text())["wikifactdiff"]
     assert (counted["triples"], counted["objects"]["literals"]) == (3, 2)
 
 
@@ -88,33 +109,46 @@ def funnel(folder: Path, updates: list[Row] = UPDATED, untouched: Sequence[Row] 
 
 
 def test_funnel(tmp_path):
-    """Triples that are only counted are in it."""
+    rows = [tuple(row.values()) for row in pq.read_table(funnel(tmp_path)).to_pylist()]
+    assert rows[:2] == [("preprocess_old", "P6", "kept", 8), ("preprocess_new", "P6", "rank", 3)]
+    stages = {
+        stage: [row[1:] for row in rows if row[0] == stage] for stage in dict.fromkeys(row[0] for row in rows)
+    }
+    assert stages["difference"] == [
+        ("P6", "F+", 1),
+        ("P6", "F0", 1),
+        ("P36", "F+", 1),
+        ("P36", "F0", 1),
+        ("P1082", "F+", 2),
+        ("P1082", "F-", 1),
+    ]
+    assert ("P6", "ended_inside", 1) in stages["rules"]
+    assert ("P36", "static", 1) in stages["labels"]
+    assert stages["groups"] == [
+        ("P6", "kept", 2),
+        ("P36", "kept", 1),
+        ("P36", "static", 1),
+        ("P1082", "kept", 3),
+    ]
+    assert ("P36", "AddEntity", 1) in stages["scenarios"]
+    assert stages["wfd_repl"] == [
+        ("P6", "kept", 2),
+        ("P36", "other_scenario", 1),
+        ("P1082", "other_scenario", 1),
+        ("P1082", "undersampled", 2),
+    ]
+
+
+def test_triples_that_are_only_counted_are_in_the_funnel(tmp_path):
     fate = {"rule": "undecided", "label": "unknown", "dropped_by": "unknown"}
     counts = [{"property": P6, **fate, "triples": 5}, {"property": P36, **fate, "triples": 7}]
-    stages: dict[str, list[tuple[Any, ...]]] = {}
-    for row in pq.read_table(funnel(tmp_path, untouched=counts)).to_pylist():
-        stage, *rest = row.values()
-        stages.setdefault(stage, []).append(tuple(rest))
-    assert list(stages)[:2] == ["preprocess_old", "preprocess_new"]
-    assert stages.pop("preprocess_old") == [("P6", "kept", 8)]
-    assert stages.pop("preprocess_new") == [("P6", "rank", 3)]
-    assert {("P6", "ended_inside", 1), ("P6", "undecided", 5)} <= set(stages.pop("rules"))
-    assert {("P36", "static", 1), ("P36", "unknown", 7)} <= set(stages.pop("labels"))
-    assert ("P36", "AddEntity", 1) in stages.pop("scenarios")
-    assert stages == {
-        "difference": [
-            *(("P6", "F+", 1), ("P6", "F0", 6), ("P36", "F+", 1)),
-            *(("P36", "F0", 8), ("P1082", "F+", 2), ("P1082", "F-", 1)),
-        ],
-        "groups": [
-            *(("P6", "kept", 2), ("P6", "unknown", 5), ("P36", "kept", 1)),
-            *(("P36", "static", 1), ("P36", "unknown", 7), ("P1082", "kept", 3)),
-        ],
-        "wfd_repl": [
-            *(("P6", "kept", 2), ("P36", "other_scenario", 1)),
-            *(("P1082", "other_scenario", 1), ("P1082", "undersampled", 2)),
-        ],
-    }
+    rows = [tuple(row.values()) for row in pq.read_table(funnel(tmp_path, untouched=counts)).to_pylist()]
+    assert ("difference", "P6", "F0", 6) in rows
+    assert ("difference", "P36", "F0", 8) in rows
+    assert ("rules", "P6", "undecided", 5) in rows
+    assert ("labels", "P36", "unknown", 7) in rows
+    assert ("groups", "P36", "unknown", 7) in rows
+    assert ("groups", "P6", "kept", 2) in rows
 
 
 def test_funnel_without_updates(tmp_path):
@@ -122,17 +156,29 @@ def test_funnel_without_updates(tmp_path):
     assert {row["stage"] for row in rows} == {"preprocess_old", "preprocess_new"}
 
 
-def test_export(dataset, tmp_path):
+def test_export(build, tmp_path):
     output = tmp_path / "wikifactdiff.jsonl"
-    assert export(dataset, output) == 4
+    assert export(build().assemble(), output) == 4
     records = [json.loads(text) for text in output.read_text().splitlines()]
     record = records[0]
     assert set(record) == {
-        *("subject", "relation", "update_prompt", "generalization_prompts", "subject_is_ph_new"),
-        *("relation_is_temp_func", "is_replace", "subject_popularity", "objects", "neighborhood"),
+        "subject",
+        "relation",
+        "update_prompt",
+        "generalization_prompts",
+        "subject_is_ph_new",
+        "relation_is_temp_func",
+        "is_replace",
+        "subject_popularity",
+        "objects",
+        "neighborhood",
     }
-    biden = {"id": "Q6279", "label": "Joe Biden", "description": "46th", "decision": "new"}
-    assert record["objects"][1] == biden
+    assert record["objects"][1] == {
+        "id": "Q6279",
+        "label": "Joe Biden",
+        "description": "46th",
+        "decision": "new",
+    }
     # What the released evaluation code reads.
     fact = record["neighborhood"][0]["objects"][0]
     assert fact["object"]["label"] == "Emmanuel Macron"
@@ -141,17 +187,18 @@ def test_export(dataset, tmp_path):
     assert records[1]["objects"][0]["id"] is None
 
 
-def test_names_neither_control_the_terminal_nor_forge_a_line(dataset, build):
+def test_names_neither_control_the_terminal_nor_forge_a_line(build):
     forged = "USA\n  + new      Mickey Mouse (Q11934)\x1b[2J\u202e\u2028\x9b1m"
     entities = [entity(number, forged, forged) for number in (USA, TRUMP, BIDEN, FRANCE, 90, 900_000_001)]
-    forged = build(new_entities=entities).assemble()
-    found, plain = (list(lines(find(each, "Q30", "P6", None), sys.stdout)) for each in (forged, dataset))
-    assert len(found) == len(plain)
+    dataset = build(new_entities=entities).assemble()
+    found = list(lines(find(dataset, "Q30", "P6", None), sys.stdout))
+    assert len(found) == len(list(lines(find(build().assemble("plain"), "Q30", "P6", None), sys.stdout)))
     assert "Mickey Mouse" in found[0]
     assert all(line.isprintable() for line in found)
 
 
-def test_show(dataset):
+def test_show(build):
+    dataset = build().assemble()
     text = "\n".join(lines(find(dataset, "Q30", None, None), sys.stdout))
     for part in (
         "United States (Q30): country",
@@ -172,6 +219,15 @@ def test_show(dataset):
         find(dataset, "Q31", None, None)
     with pytest.raises(InputError, match="no update of Q30 P7; there are P1082, P6"):
         find(dataset, "Q30", "P7", None)
+    other = dataset.with_name("other.parquet")
+    with pytest.raises(InputError, match=r"no such file; build it with `snakemake .*other\.parquet`"):
+        find(other, "Q30", None, None)
+    other.write_text("no table")
+    with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
+        find(other, "Q30", None, None)
+    write_parquet(pa.table({"id": [1]}), other)
+    with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
+        find(other, "Q30", None, None)
 
 
 def manifest_of(output: Path, dump: Path, snapshot: Path, **more: Any) -> None:
@@ -187,31 +243,32 @@ def manifest_of(output: Path, dump: Path, snapshot: Path, **more: Any) -> None:
     ).run()
 
 
-def test_manifest(dataset, tmp_path):
-    for name, text in (
-        ("old.json.gz", "a dump"),
-        ("snapshot.json", '{"items": 3}'),
-        ("account.json", '{"made_up": 2}'),
-    ):
-        (tmp_path / name).write_text(text)
-    paths = tmp_path / "old.json.gz", tmp_path / "snapshot.json"
-    texts = []
-    for name in ("manifest.json", "again.json"):
-        account = (tmp_path / "account.json",)
-        manifest_of(tmp_path / name, *paths, samples=account, tables=(dataset,), funnel=funnel(tmp_path))
-        texts.append((tmp_path / name).read_text())
-    assert texts[0] == texts[1]
-    found = json.loads(texts[0])
+def manifest(folder: Path, build: Build, name: str) -> str:
+    dump = folder / "old.json.gz"
+    dump.write_bytes(b"a dump")
+    snapshot = folder / "snapshot.json"
+    snapshot.write_text('{"items": 3}')
+    account = folder / "account.json"
+    account.write_text('{"made_up_ids": 2}')
+    dataset = build().assemble()
+    manifest_of(folder / name, dump, snapshot, samples=(account,), tables=(dataset,), funnel=funnel(folder))
+    return (folder / name).read_text()
+
+
+def test_manifest(build, tmp_path):
+    text = manifest(tmp_path, build, "manifest.json")
+    assert manifest(tmp_path, build, "again.json") == text
+    written = json.loads(text)
     digest = hashlib.sha1(b"a dump").hexdigest()
     dates = "2021-01-04", "2023-02-27"
-    assert found["dumps"] == {day: {"file": "old.json.gz", "bytes": 6, "sha1": digest} for day in dates}
-    assert found["snapshots"] == {day: {"items": 3} for day in dates}
-    assert found["sample"] == {"2021-01-04": {"made_up": 2}}
-    assert found["configuration"] == {"snapshots": {"old": "2021-01-04"}, "seed": 7}
-    assert found["rows"] == {str(dataset): 4}
-    assert found["versions"]["factdrift"]
-    assert list(found["triples"])[:3] == ["preprocess_old", "preprocess_new", "difference"]
-    assert found["triples"]["groups"] == {"kept": 6, "static": 1}
+    assert written["dumps"] == {day: {"file": "old.json.gz", "bytes": 6, "sha1": digest} for day in dates}
+    assert written["snapshots"] == {day: {"items": 3} for day in dates}
+    assert written["sample"] == {"2021-01-04": {"made_up_ids": 2}}
+    assert written["configuration"] == {"snapshots": {"old": "2021-01-04"}, "seed": 7}
+    assert written["rows"] == {str(tmp_path / "wikifactdiff.parquet"): 4}
+    assert written["versions"]["factdrift"]
+    assert list(written["triples"])[:3] == ["preprocess_old", "preprocess_new", "difference"]
+    assert written["triples"]["groups"] == {"kept": 6, "static": 1}
 
 
 def test_manifest_names_a_missing_dump(tmp_path):
@@ -219,8 +276,8 @@ def test_manifest_names_a_missing_dump(tmp_path):
         manifest_of(tmp_path, tmp_path / "gone.json.gz", tmp_path, samples=(tmp_path,), funnel=tmp_path)
 
 
-def test_load(dataset):
-    frame = factdrift.load(dataset)
+def test_load(build):
+    frame = factdrift.load(build().assemble())
     assert frame["objects"][0][0]["label"] == "Donald Trump"
     assert isinstance(frame["generalization_prompts"][0], list)
     assert frame["subject_popularity"].dtype == "float64"

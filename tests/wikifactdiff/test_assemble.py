@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,22 +11,23 @@ from support.tables import written
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.rows import SCHEMA
-from factdrift.updates.classify import UPDATES
-from factdrift.verbalize.literals import LITERALS
 
 from .conftest import (
     BIDEN,
     FRANCE,
     P6,
+    P36,
     P1082,
     TRUMP,
     UPDATED,
     USA,
+    Build,
     Row,
     amount_json,
     entity,
     near,
     number,
+    template,
     time,
     triple,
 )
@@ -35,18 +37,8 @@ def by_ids(records: list[Row]) -> dict[tuple[str, str], Row]:
     return {(row["subject"]["id"], row["relation"]["id"]): row for row in records}
 
 
-@pytest.fixture(scope="module")
-def records(dataset: Path) -> dict[tuple[str, str], Row]:
-    table = pq.read_table(dataset)
-    assert table.schema.equals(SCHEMA)  # that of rows from layouts of other projects
-    rows = table.to_pylist()
-    in_order = [(row["subject"]["id"], row["relation"]["id"]) for row in rows]
-    assert in_order == [("Q30", "P6"), ("Q30", "P1082"), ("Q142", "P1082"), ("Q900000001", "P36")]
-    return by_ids(rows)
-
-
-def test_record(records):
-    record = records["Q30", "P6"]
+def test_record(build):
+    record = by_ids(build().records())["Q30", "P6"]
     assert record["subject"] == {"id": "Q30", "label": "United States", "description": "country"}
     assert record["relation"] == {"id": "P6", "label": "head of government", "description": "of a place"}
     assert record["update_prompt"] == "The head of government of the United States is ____"
@@ -55,8 +47,12 @@ def test_record(records):
         "Government in the United States is led by ____",
     ]
     assert record["template_source"] == "bundled"
-    flags = ("subject_is_ambiguous", "subject_is_ph_new", "relation_is_temp_func", "is_replace")
-    assert [record[name] for name in flags] == [False, False, True, True]
+    assert record["subject_is_ambiguous"] is False
+    assert (record["subject_is_ph_new"], record["relation_is_temp_func"], record["is_replace"]) == (
+        False,
+        True,
+        True,
+    )
     assert (record["subject_popularity"], record["popularity_source"]) == (9.5, "pageviews")
     assert record["scenario"] == "ReplaceObject"
     trump, biden = record["objects"]
@@ -79,12 +75,16 @@ def test_record(records):
         "announced": False,
         "leaks": False,
     }
-    assert (biden["label"], biden["decision"]) == ("Joe Biden", "new")
-    assert biden["announced"] is biden["leaks"] is True
+    assert (biden["label"], biden["decision"], biden["announced"]) == ("Joe Biden", "new", True)
     assert (biden["old_statement"], biden["old_revision"], biden["end"]) == (None, None, None)
 
 
-def test_neighborhoods(records):
+def test_columns_are_those_that_layouts_of_other_projects_are_read_into(build):
+    assert pq.read_schema(build().assemble()).equals(SCHEMA)
+
+
+def test_neighborhoods(build):
+    records = by_ids(build().records())
     first, second = records["Q30", "P6"]["neighborhood"]
     assert first["subject"]["id"] == "Q900000001"
     assert first["dist"] == first["objects"][0]["dist"] == 0.25
@@ -99,8 +99,7 @@ def test_neighborhoods(records):
         "Government in New {object} Land is led by ____",
         "Who leads New {object} Land is ____",
     }
-    assert second["subject"]["id"] == "Q142"
-    assert second["dist"] == second["objects"][0]["dist"] == 0.87654321  # nine decimals
+    assert (second["subject"]["id"], second["dist"]) == ("Q142", 0.5)
     (literal,) = records["Q142", "P1082"]["neighborhood"]
     assert literal["objects"][0]["object"] == {"id": None, "label": "5", "description": None}
     assert literal["objects"][0]["raw"] == "+5"
@@ -112,24 +111,43 @@ def test_neighborhoods(records):
 
 def test_a_name_and_its_description_are_of_one_dump(build):
     """A description alone is taken from the other dump, so that it is not missing."""
-    names = [(USA, "USA", "old country"), (TRUMP, "Trump", "45th"), (FRANCE, "France", "land")]
+    old = [
+        entity(USA, "USA", "old country"),
+        entity(TRUMP, "Trump", "45th"),
+        entity(FRANCE, "France", "land"),
+    ]
     new = [
-        (USA, "United States", "country"),
-        (TRUMP, None, "former"),
-        (FRANCE, "la France"),
-        (BIDEN, "Biden"),
+        entity(USA, "United States", "country"),
+        entity(TRUMP, None, "former"),
+        entity(FRANCE, "la France"),
     ]
-    new += [(90, "Paris"), (900_000_001, "New Land")]
-    files = build(
-        old_entities=[entity(*each) for each in names], new_entities=[entity(*each) for each in new]
+    new += [entity(BIDEN, "Joe Biden"), entity(90, "Paris"), entity(900_000_001, "New Land")]
+    record = by_ids(build(old_entities=old, new_entities=new).records())["Q30", "P6"]
+    assert (record["subject"]["label"], record["subject"]["description"]) == ("United States", "country")
+    assert (record["objects"][0]["label"], record["objects"][0]["description"]) == ("Trump", "45th")
+    france = next(fact["subject"] for fact in record["random_neighborhood"])
+    assert (france["label"], france["description"]) == ("la France", "land")
+
+
+def test_distances_have_nine_decimals(build):
+    facts = [near(USA, P6, 1, FRANCE, BIDEN, similarity=0.123456789987)]
+    (fact,) = by_ids(build(neighbors=facts).records())["Q30", "P6"]["neighborhood"]
+    assert fact["dist"] == fact["objects"][0]["dist"] == 0.87654321
+
+
+def test_the_source_of_the_templates_is_that_of_the_first(build):
+    """The others may be of another source."""
+    texts = [
+        (2, "Who leads {subject} is {object}", "chat"),
+        (1, "The head of {subject} is {object}", "bundled"),
+    ]
+    others = [template(number, 1, "{subject} has {object}") for number in (P36, P1082)]
+    templates = [*(template(P6, *each) for each in texts), *others]
+    record = by_ids(build(templates=templates).records())["Q30", "P6"]
+    assert (record["update_prompt"], record["template_source"]) == (
+        "The head of the United States is ____",
+        "bundled",
     )
-    record = by_ids(files.records())["Q30", "P6"]
-    named = (record["subject"], record["objects"][0], record["random_neighborhood"][0]["subject"])
-    assert [(each["label"], each["description"]) for each in named] == [
-        ("United States", "country"),
-        ("Trump", "45th"),
-        ("la France", "land"),
-    ]
 
 
 def test_the_classes_of_the_new_dump_decide_on_the_article(build):
@@ -146,45 +164,46 @@ def test_the_classes_of_the_new_dump_decide_on_the_article(build):
     }
 
 
-def test_measurements_are_dated_by_the_latest_new_one(records, build):
-    """What is asked for is a quantity with a point in time; others of the same dataset stay as they are."""
-    assert records["Q142", "P1082"]["update_prompt"].startswith("The population of France is")
-    facts = [near(USA, P6, 1, FRANCE, None, relation=P1082, key="5", pit=time("+2019-12-31"))]
-    dated = by_ids(build(neighbors=facts).records(measurements="dated"))
-    assert {ids: record["update_prompt"] for ids, record in dated.items()} == {
-        ("Q30", "P6"): "The head of government of the United States is ____",
-        ("Q30", "P1082"): "The population of the United States is ____",
-        ("Q142", "P1082"): "As of 2022, the population of France is ____",
-        ("Q900000001", "P36"): "The capital of New {object} Land is ____",
-    }
-    (prompt,) = (fact["objects"][0]["prompt"] for fact in dated["Q30", "P6"]["neighborhood"])
-    assert prompt == "As of December 31, 2019, the population of France is ____"
-    measured = [("new", "67", "+2022-03-00"), ("new", "68", "+2021-05-00"), ("static", "331", "+2022-12-00")]
+def test_a_prompt_has_the_date_of_the_latest_new_measurement(build):
+    dates = {"new": ("2021-05-00", "2022-03-00"), "static": ("2022-12-00",)}
     rows = [
-        number(USA, "F+", label, text, new_pit=time(day, 10), new_position=place)
-        for place, (label, text, day) in enumerate(measured)
+        number(USA, "F+", label, text, new_pit=time(f"+{day}", 10), new_position=place)
+        for place, (label, text, day) in enumerate(
+            [
+                ("new", "67", dates["new"][1]),
+                ("new", "68", dates["new"][0]),
+                ("static", "331", *dates["static"]),
+            ]
+        )
     ]
-    # A date coarser than a year is not said.
-    rows += [number(FRANCE, "F+", "new", "67", new_pit=time("+2010-00-00", 8))]
-    prompts = [row["update_prompt"] for row in build(updates=rows).records(measurements="dated")]
-    assert prompts == [
-        "As of March 2022, the population of the United States is ____",
-        "The population of France is ____",
-    ]
+    (record,) = build(updates=rows).records(measurements="dated")
+    assert record["update_prompt"] == "As of March 2022, the population of the United States is ____"
 
 
-def test_literals_and_their_dates(records):
-    old, new = records["Q142", "P1082"]["objects"]
+def test_a_date_coarser_than_a_year_is_not_said(build):
+    rows = [number(USA, "F+", "new", "67", new_pit=time("+2010-00-00", 8))]
+    (record,) = build(updates=rows).records(measurements="dated")
+    assert record["update_prompt"] == "The population of the United States is ____"
+
+
+def test_literals_and_their_dates(build):
+    old, new = by_ids(build().records())["Q142", "P1082"]["objects"]
     assert (old["id"], old["label"], old["raw"], old["short"]) == (None, "67", "+67", "67!")
     assert (old["point_in_time"], old["end"], old["start"]) == ("2020-05", "somevalue", None)
     assert new["point_in_time"] == "2022"
 
 
 def test_each_object_is_shown_as_its_own_statement_writes_it(build):
+    texts = ("1000", "1000.0")
     shown = [
-        dict.fromkeys(LITERALS.names, f"+{text}")
-        | {"datatype": "quantity", "key": "1000", "json": amount_json(text)}
-        for text in ("1000", "1000.0")
+        {
+            "datatype": "quantity",
+            "key": "1000",
+            "json": amount_json(text),
+            "label": f"+{text}",
+            "raw": f"+{text}",
+        }
+        for text in texts
     ]
     rows = [
         number(USA, "F-", "obsolete", "1000.0", key="1000"),
@@ -203,22 +222,24 @@ def test_each_object_is_shown_as_its_own_statement_writes_it(build):
     assert records["Q30", "P1082"]["neighborhood"][0]["objects"][0]["raw"] == "+1000.0"
 
 
-def test_dates_are_shown_as_precise_as_stated(build):
-    days = {
-        "-0044-03-15 julian": time("-0044-03-15", 11, julian=True),
-        "1990/8": time("+1990-00-00", 8),
-        "-13798000000/3": time("-13798000000-00-00", 3),
-        "2021": time("+2021-05-06", 9),
-    }
-    rows = [
-        triple(USA, P6, "F+", "new", BIDEN, new_start=day, new_position=place)
-        for place, day in enumerate(days.values())
-    ]
-    (record,) = build(updates=rows).records()
-    assert [value["start"] for value in record["objects"]] == list(days)
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (time("-0044-03-15", 11, julian=True), "-0044-03-15 julian"),
+        (time("+1990-00-00", 8), "1990/8"),
+        (time("-13798000000-00-00", 3), "-13798000000/3"),
+        (time("+2021-05-06", 9), "2021"),
+    ],
+)
+def test_dates_are_shown_as_precise_as_stated(build, value, text):
+    rows = [triple(USA, P6, "F+", "new", BIDEN, new_start=value)]
+    assert build(updates=rows).records()[0]["objects"][0]["start"] == text
 
 
-def test_order_of_objects(build):
+def test_order_of_updates_and_objects(build):
+    records = build().records()
+    ids = [(row["subject"]["id"], row["relation"]["id"]) for row in records]
+    assert ids == [("Q30", "P6"), ("Q30", "P1082"), ("Q142", "P1082"), ("Q900000001", "P36")]
     rows = [
         triple(USA, P6, "F+", "new", BIDEN, new_position=0),
         triple(USA, P6, "F-", "obsolete", FRANCE, old_position=7),
@@ -226,6 +247,11 @@ def test_order_of_objects(build):
     ]
     (record,) = build(updates=rows).records()
     assert [value["id"] for value in record["objects"]] == ["Q90", "Q142", "Q6279"]
+
+
+def test_same_bytes_for_any_order_of_rows_and_threads(build):
+    first = build().assemble("first").read_bytes()
+    assert build(updates=UPDATED[::-1]).assemble("second", threads=2).read_bytes() == first
 
 
 def test_split_is_by_subject_and_seed(build):
@@ -262,25 +288,38 @@ def test_neighbor_template_is_seeded(build):
 
 
 def test_labels_from_a_file(build):
-    entities = [entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")]
-    files = build(new_entities=entities, old_properties=[], new_properties=[])
+    files = build(new_entities=[entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")])
     with pytest.raises(InputError, match="Q90 is part of an update"):
         files.assemble()
     given = files.folder / "labels.tsv"
-    given.write_text('id\tlabel\nQ90\t"Paris", the city\nQ30\tnot this\nP6\thead\nP36\tcapital\n')
-    found = by_ids(files.records(labels=(given,)))
-    assert found["Q900000001", "P36"]["objects"][0]["label"] == '"Paris", the city'
-    record = found["Q30", "P6"]
-    assert record["subject"]["label"] == "USA"
-    assert record["relation"] == {"id": "P6", "label": "head", "description": None}
+    given.write_text('id\tlabel\nQ90\t"Paris", the city\nQ30\tnot this\n')
+    files.job = replace(files.job, labels=(given,))
+    record = by_ids(files.records())["Q900000001", "P36"]
+    assert record["objects"][0]["label"] == '"Paris", the city'
+    assert by_ids(files.records())["Q30", "P6"]["subject"]["label"] == "USA"
+
+
+def test_labels_of_relations_from_a_file(build):
+    files = build(old_properties=[], new_properties=[])
+    assert by_ids(files.records())["Q30", "P6"]["relation"]["label"] is None
+    given = files.folder / "labels.tsv"
+    given.write_text("id\tlabel\nP6\thead of government\nP36\tcapital\n")
+    files.job = replace(files.job, labels=(given,))
+    record = by_ids(files.records())["Q30", "P6"]
+    assert record["relation"] == {"id": "P6", "label": "head of government", "description": None}
     assert record["random_neighborhood"][0]["relation"]["label"] == "capital"
-    assert found["Q142", "P1082"]["relation"]["label"] is None
 
 
 def test_nothing_to_assemble(build):
     rows = [row | {"dropped_by": "unknown"} for row in UPDATED]
     with pytest.raises(InputError, match=r"between 2021-01-04 and 2023-02-27 .*funnel\.parquet"):
         build(updates=rows).assemble()
+
+
+def test_no_neighbors(build):
+    records = build(neighbors=[], random_neighbors=[]).records()
+    assert len(records) == 4
+    assert all(row["neighborhood"] == [] == row["random_neighborhood"] for row in records)
 
 
 def test_what_is_not_verbalized_is_named(build):
@@ -290,52 +329,89 @@ def test_what_is_not_verbalized_is_named(build):
         build(literals=[]).assemble()
 
 
-def test_neither_buckets_nor_the_order_of_rows_nor_threads_change_a_byte(dataset, build):
+def test_buckets(build):
     files = build()
-    parts = []
-    for k in range(3):
-        rows = [row for row in UPDATED[::-1] if row["subject"] % 3 == k]
-        parts.append(written(files.folder / f"part{k}.parquet", UPDATES, rows))
-    assert files.assemble(updates=parts[::-1], threads=2).read_bytes() == dataset.read_bytes()
+    whole = files.assemble("whole").read_bytes()
+    table = pq.read_table(files.job.updates[0])
+    parts = [
+        written(
+            files.folder / f"part{k}.parquet",
+            table.schema,
+            [row for row in table.to_pylist() if row["subject"] % 3 == k],
+        )
+        for k in range(3)
+    ]
+    files.job = replace(files.job, updates=parts[::-1])
+    assert files.assemble("parts").read_bytes() == whole
 
 
-def test_subjects_of_one_name_are_told_apart_by_their_descriptions(build):
+def named(build: Build, **options: Any) -> dict[tuple[str, str], Row]:
     """Georgia twice, and of the neighbours one that has the name of a subject."""
     georgia, state, victoria, queen = 900_000_001, 142, 900_000_002, 900_000_003
     entities = [
         entity(georgia, "Georgia", "sovereign state"),
         entity(state, "Georgia", "state whose head is Joe Biden"),
         entity(victoria, "Victoria", "state of Australia"),
-        *(entity(queen, "Victoria"), entity(USA, "United States", "country")),
-        *(entity(BIDEN, "Joe Biden"), entity(90, "Paris")),
+        entity(queen, "Victoria"),
+        entity(USA, "United States", "country"),
+        entity(BIDEN, "Joe Biden"),
+        entity(90, "Paris"),
     ]
     rows = [triple(subject, P6, "F+", "new", BIDEN) for subject in (georgia, state, USA)]
     facts = [near(USA, P6, 1, victoria, 90), near(USA, P6, 2, queen, 90), near(USA, P6, 3, georgia, 90)]
     files = build(updates=rows, new_entities=entities, old_entities=[], neighbors=facts, random_neighbors=[])
+    return by_ids(files.records(**options))
+
+
+def test_subjects_of_one_name_are_told_apart_by_their_descriptions(build):
+    records = named(build, subject_names="unique")
+    georgia, state, usa = (records[key, "P6"] for key in ("Q900000001", "Q142", "Q30"))
     prompt = "The head of government of {} is ____"
-    for subject_names, called in (("label", "Georgia"), ("unique", "Georgia (sovereign state)")):
-        records = by_ids(files.records(subject_names=subject_names))
-        of_georgia, of_state, usa = (records[key, "P6"] for key in ("Q900000001", "Q142", "Q30"))
-        assert of_georgia["update_prompt"] == prompt.format(called)
-        assert of_georgia["generalization_prompts"][0] == f"Who leads {called} is ____"
-        assert of_georgia["subject"]["label"] == "Georgia"
-        # The description would tell the answer.
-        assert of_state["update_prompt"] == prompt.format("Georgia")
-        assert usa["update_prompt"] == prompt.format("the United States")
-        marked = [each["subject_is_ambiguous"] for each in (of_georgia, of_state, usa)]
-        assert marked == [True, True, False]
+    assert georgia["update_prompt"] == prompt.format("Georgia (sovereign state)")
+    assert georgia["generalization_prompts"][0] == "Who leads Georgia (sovereign state) is ____"
+    # The description would tell the answer.
+    assert state["update_prompt"] == prompt.format("Georgia")
+    assert usa["update_prompt"] == prompt.format("the United States")
+    assert [each["subject_is_ambiguous"] for each in (georgia, state, usa)] == [True, True, False]
+    assert georgia["subject"]["label"] == "Georgia"
     prompts = [fact["objects"][0]["prompt"] for fact in usa["neighborhood"]]
     names = ("Victoria (state of Australia)", "Victoria", "Georgia (sovereign state)")
     assert all(f" {name} " in asked for asked, name in zip(prompts, names, strict=True))
 
 
+def test_subjects_of_one_name_are_marked_in_any_case(build):
+    records = named(build)
+    assert records["Q900000001", "P6"]["update_prompt"] == "The head of government of Georgia is ____"
+    assert [row["subject_is_ambiguous"] for row in records.values()] == [False, True, True]
+
+
+def test_objects_that_the_subject_names_are_marked(build):
+    rows = [triple(USA, P6, "F+", "new", BIDEN, leaks=True), triple(USA, P6, "F-", "obsolete", TRUMP)]
+    (record,) = build(updates=rows).records()
+    assert [(each["id"], each["leaks"]) for each in record["objects"]] == [("Q22686", False), ("Q6279", True)]
+
+
 def test_objects_have_their_article_where_all_of_a_group_do(build):
-    rows = [triple(subject, P6, "F+", "new", BIDEN) for subject in (USA, FRANCE)]
-    rows += [triple(USA, P6, "F-", "obsolete", TRUMP), triple(FRANCE, P6, "F-", "obsolete", 90)]
-    named = [(USA, "Joe Biden"), (BIDEN, "Democratic Party"), (TRUMP, "Republican Party"), (90, "Likud")]
-    entities = [entity(FRANCE, "Lakers", classes=[5]), *(entity(*each) for each in named)]
-    facts = [near(USA, P6, 1, FRANCE, BIDEN), near(USA, P6, 2, FRANCE, 90)]
-    files = build(updates=rows, new_entities=entities, old_entities=[], neighbors=facts, random_neighbors=[])
+    rows = [
+        triple(USA, P6, "F+", "new", BIDEN),
+        triple(USA, P6, "F-", "obsolete", TRUMP),
+        triple(FRANCE, P6, "F+", "new", BIDEN),
+        triple(FRANCE, P6, "F-", "obsolete", 90),
+    ]
+    entities = [
+        entity(USA, "Joe Biden"),
+        entity(FRANCE, "Lakers", classes=[5]),
+        entity(BIDEN, "Democratic Party"),
+        entity(TRUMP, "Republican Party"),
+        entity(90, "Likud"),
+    ]
+    files = build(
+        updates=rows,
+        new_entities=entities,
+        old_entities=[],
+        neighbors=[near(USA, P6, 1, FRANCE, BIDEN), near(USA, P6, 2, FRANCE, 90)],
+        random_neighbors=[],
+    )
     records = by_ids(files.records())
     assert records["Q30", "P6"]["update_prompt"] == "The head of government of Joe Biden is the ____"
     assert records["Q142", "P6"]["update_prompt"] == "The head of government of Lakers is ____"
@@ -343,3 +419,18 @@ def test_objects_have_their_article_where_all_of_a_group_do(build):
     assert (first.endswith(" the ____"), second.endswith(" the ____")) == (True, False)
     plain = by_ids(files.records(grammar="plain"))["Q30", "P6"]
     assert plain["update_prompt"] == "The head of government of Joe Biden is ____"
+
+
+def test_measurements_are_dated_by_the_new_value(build):
+    """What is asked for is a quantity with a point in time; others of the same dataset stay as they are."""
+    files = build()
+    assert by_ids(files.records())["Q142", "P1082"]["update_prompt"].startswith("The population of France is")
+    dated = by_ids(files.records(measurements="dated"))
+    assert dated["Q142", "P1082"]["update_prompt"] == "As of 2022, the population of France is ____"
+    assert dated["Q30", "P1082"]["update_prompt"] == "The population of the United States is ____"
+    assert dated["Q30", "P6"]["update_prompt"] == "The head of government of the United States is ____"
+    day = time("+2019-12-31")
+    facts = [near(USA, P6, 1, FRANCE, None, relation=P1082, key="5", pit=day)]
+    record = by_ids(build(neighbors=facts).records(measurements="dated"))["Q30", "P6"]
+    (prompt,) = (fact["objects"][0]["prompt"] for fact in record["neighborhood"])
+    assert prompt == "As of December 31, 2019, the population of France is ____"

@@ -1,29 +1,26 @@
-"""Updates for a terminal: order and conditions of lists, hostile labels, subjects by id or name."""
+"""Lists of updates for a terminal: order, conditions, what each line says, and hostile labels."""
 
 from __future__ import annotations
 
 import datetime
 import io
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.updates import dataset as made_up
-from support.updates import update
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.wikifactdiff.listing import Wanted, default_dataset, lines, search
-from factdrift.wikifactdiff.show import find
 
 
 def value(label: str, decision: str, **dates: str) -> dict[str, str | None]:
     return {"label": label, "decision": decision, "start": None, "end": None, "point_in_time": None} | dates
 
 
-def row(subject: str, number: int, relation: tuple[str, str], *objects: Any) -> dict[str, Any]:
+def row(
+    subject: str, number: int, relation: tuple[str, str], *objects: dict[str, str | None]
+) -> dict[str, object]:
     return {
         "subject": {"id": f"Q{number}", "label": subject},
         "relation": {"id": relation[0], "label": relation[1]},
@@ -96,14 +93,18 @@ def test_lines(dataset):
         ([value("A", "new", point_in_time="2022-02"), value("B", "static", start="1990")], "+ A (2022-02)"),
     ],
 )
-def test_an_update_is_dated_by_what_changed(objects, change):
-    given = [row("Russia", 159, GOVERNMENT, *objects)]
-    assert list(lines(given, 1, Wanted(), Path("a"), io.StringIO()))[1].endswith(f": {change}")
+def test_an_update_is_dated_by_what_changed(tmp_path, objects, change):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_pylist([row("Russia", 159, GOVERNMENT, *objects)]), path)
+    records, number = search(path, Wanted(), None)
+    assert list(lines(records, number, Wanted(), path, io.StringIO()))[1].endswith(f": {change}")
 
 
-def test_a_label_of_a_megabyte_is_shortened():
-    given = [row("A", 1, GOVERNMENT, value("x" * 1_000_000, "new"))]
-    assert max(map(len, lines(given, 1, Wanted(), Path("a"), io.StringIO()))) < 300
+def test_a_label_of_a_megabyte_is_shortened(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_pylist([row("A", 1, GOVERNMENT, value("x" * 1_000_000, "new"))]), path)
+    records, number = search(path, Wanted(), None)
+    assert max(map(len, lines(records, number, Wanted(), path, io.StringIO()))) < 300
 
 
 def test_the_command_finds_the_dataset(dataset, monkeypatch, capsys):
@@ -125,34 +126,3 @@ def test_a_file_that_is_no_dataset_is_named(tmp_path):
     pq.write_table(pa.table({"id": [1]}), tmp_path / "other.parquet")
     with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
         search(tmp_path / "other.parquet", Wanted(search="x"), None)
-
-
-@pytest.fixture
-def named(tmp_path: Path) -> Path:
-    """Updates of subjects two of which have one name."""
-    names = ("São Tomé", "Georgia", "Georgia")
-    rows = [update("America", number) for number in (1, 2, 3)]
-    for row, name in zip(rows, names, strict=True):
-        row["subject"]["label"] = name
-    return made_up(tmp_path / "wikifactdiff.parquet", rows)
-
-
-def test_a_name_is_as_good_as_an_id(named):
-    (found,) = find(named, "sao tome", "Head of Government", None)
-    (same,) = find(named, "Q1", None, None)
-    assert found == same
-
-
-@pytest.mark.parametrize(
-    ("subject", "relation", "said"),
-    [
-        ("Sao Tomme", None, "no subject of an update is called Sao Tomme; did you mean São Tomé \\(Q1\\)"),
-        ("Georgia", None, "Georgia is the name of Q2, Q3; give the id of one"),
-        ("Xyzzy", None, "called Xyzzy; `factdrift show --search TEXT` lists"),
-        ("Q1", "head of goverment", "did you mean head of government"),
-        ("Q9", None, "no update of Q9; `factdrift why Q9 RELATION` says why"),
-    ],
-)
-def test_a_choice_is_offered(named, subject, relation, said):
-    with pytest.raises(InputError, match=said):
-        find(named, subject, relation, None)

@@ -57,32 +57,55 @@ def line(title: str, count: int | str, access: str = "desktop") -> str:
 
 
 def test_sitelinks(tmp_path):
-    new, old = [item(2, sitelinks=9), item(1)], [item(2, sitelinks=500), item(3, sitelinks=1)]
-    of_new = {1: (0.0, "sitelinks"), 2: (round(math.log(10), 9), "sitelinks")}
-    assert run(tmp_path, new, None, None) == of_new
-    assert run(tmp_path, new, old, None) == of_new | {3: (round(math.log(2), 9), "sitelinks")}
+    new = [item(2, sitelinks=9), item(1)]
+    found = run(tmp_path, new, [item(2, sitelinks=500), item(3, sitelinks=1)], None)
+    assert found == {
+        1: (0.0, "sitelinks"),
+        2: (round(math.log(10), 9), "sitelinks"),
+        3: (round(math.log(2), 9), "sitelinks"),
+    }
 
 
 def test_median_of_months_summed_over_access(tmp_path):
-    # From the third month of the twelve on: 10 months, of which 4 have views, median (0 + 0) / 2.
-    months = {f"20220{month}": [line("Sparse", 7)] for month in (4, 5, 6, 7)}
-    # Two months only, in both of which there are views.
-    months |= {
+    months = {
+        # From the third month of the twelve on: 10 months, of which 4 have views, median (0 + 0) / 2.
+        "202204": [line("Sparse", 7)],
+        "202205": [line("Sparse", 7)],
+        "202206": [line("Sparse", 7)],
+        "202207": [line("Sparse", 7)],
+        # Two months only, in both of which there are views.
         "202212": [line("Late_comer", 10), line("Late_comer", 5, "mobile-web")],
         "202301": [line("Late_comer", 20), line("late_comer", 1000), line("Caf\u00e9", 3)],
     }
-    new, old = [item(1, "Sparse"), item(2, "Late comer")], [item(3, "Café"), item(2, "Sparse")]
-    found = run(tmp_path, new, old, views(tmp_path, months))
-    medians = {1: 0, 2: 17.5, 3: 3}
-    assert found == {n: (round(math.log(1 + count), 9), "pageviews") for n, count in medians.items()}
+    found = run(
+        tmp_path,
+        [item(1, "Sparse"), item(2, "Late comer")],
+        [item(3, "Café"), item(2, "Sparse")],
+        views(tmp_path, months),
+    )
+    assert found == {
+        1: (0.0, "pageviews"),
+        2: (round(math.log(1 + 17.5), 9), "pageviews"),
+        3: (round(math.log(4), 9), "pageviews"),
+    }
 
 
 def test_without_a_record(tmp_path):
     months = {"202301": [line("A", 9), line("B", 99), line("C", 999), line("D", "0")]}
     a, b, c = (math.log(10), math.log(100), math.log(1000))
-    new = [item(1, "A", (50,)), item(2, "B", (50, 50, 51)), item(3, "C", (52,)), item(4, None, (50, 51))]
-    new += [item(5, "D", (50, 99)), item(6, "Unseen", (99,))]
-    found = run(tmp_path, new, [item(7, None, (52, 50))], views(tmp_path, months))
+    found = run(
+        tmp_path,
+        [
+            item(1, "A", (50,)),
+            item(2, "B", (50, 50, 51)),
+            item(3, "C", (52,)),
+            item(4, None, (50, 51)),
+            item(5, "D", (50, 99)),
+            item(6, "Unseen", (99,)),
+        ],
+        [item(7, None, (52, 50))],
+        views(tmp_path, months),
+    )
     assert found[4] == (pytest.approx(b, abs=1e-8), "class_mean")
     assert found[5] == (pytest.approx((a + b) / 2, abs=1e-8), "class_mean")
     assert found[6] == (pytest.approx(b, abs=1e-8), "global_median")
@@ -90,24 +113,43 @@ def test_without_a_record(tmp_path):
 
 
 def test_malformed_lines_are_counted(tmp_path, capsys):
-    broken = ["en.wikipedia A null desktop 5", line("A", "many"), line("A b", 5), "de.wikipedia too few"]
-    broken += [line("Bad\udcff", 3), line('"A', 2), line("A", 4)]
-    found = run(tmp_path, [item(1, "A"), item(2)], None, views(tmp_path, {"202301": broken}))
-    value = round(math.log(5), 9)
-    assert found == {1: (value, "pageviews"), 2: (value, "global_median")}
+    broken = [
+        "en.wikipedia A null desktop 5",
+        line("A", "many"),
+        line("A b", 5),
+        "de.wikipedia too few",
+        line("Bad\udcff", 3),
+        line('"A', 2),
+        line("A", 4),
+    ]
+    found = run(tmp_path, [item(1, "A")], [], views(tmp_path, {"202301": broken}))
+    assert found == {1: (round(math.log(5), 9), "pageviews")}
     assert "pageviews-202301-user.bz2: 3 malformed lines of en.wikipedia" in capsys.readouterr().err
+
+
+def test_one_dump_alone(tmp_path):
+    assert run(tmp_path, [item(2, sitelinks=9), item(1)], None, None).keys() == {1, 2}
+    found = run(tmp_path, [item(1, "A"), item(2)], None, views(tmp_path, {"202301": [line("A", 4)]}))
+    assert found == {1: (round(math.log(5), 9), "pageviews"), 2: (round(math.log(5), 9), "global_median")}
 
 
 def test_months_before_the_dump(tmp_path):
     views(tmp_path, {})
     assert [file.name[10:16] for file in month_files(tmp_path, DAY, 12)] == MONTHS
     assert [file.name[10:16] for file in month_files(tmp_path, date(2023, 1, 1), 2)] == ["202211", "202212"]
-    with pytest.raises(InputError, match="no item's English article"):
-        run(tmp_path, [item(1, "A")], [], tmp_path)
+
+
+def test_missing_months_are_named(tmp_path):
+    views(tmp_path, {})
     for month in ("202204", "202301"):
         (tmp_path / f"pageviews-{month}-user.bz2").unlink()
     with pytest.raises(InputError, match=r"2 months are missing: pageviews-202204.*pageviews-202301"):
         run(tmp_path, [item(1, "A")], [], tmp_path)
+
+
+def test_nobody_looked(tmp_path):
+    with pytest.raises(InputError, match="no item's English article"):
+        run(tmp_path, [item(1, "A")], [], views(tmp_path, {}))
 
 
 @pytest.mark.parametrize("damage", ["truncated", "other", "empty"])

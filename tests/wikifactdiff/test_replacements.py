@@ -10,10 +10,9 @@ from support.tables import written
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.updates.classify import UPDATES
 from factdrift.wikifactdiff.replacements import select_replacements, write_replacements
 
-from .conftest import BIDEN, GROUPS, P6, P1082, USA, Row, number, triple
+from .conftest import BIDEN, GROUPS, P6, P1082, UPDATES, USA, Row, number, triple
 
 
 def select(
@@ -53,25 +52,34 @@ def test_choice_hardly_depends_on_the_others(tmp_path):
     assert set(whole[5:]) <= set(fewer)
 
 
-@pytest.mark.parametrize("known", ["USA", "France"])
-def test_rows_of_the_dataset(known, dataset, build, tmp_path):
-    """Subjects without a popularity come last."""
-    if known == "France":
-        dataset = build(popularity=[{"id": 142, "popularity": 0.5, "source": "sitelinks"}]).assemble()
-    pairs = [{"subject": 142, "property": P1082}, {"subject": USA, "property": P6}]
+def test_rows_of_the_dataset(build, tmp_path):
+    dataset = build().assemble()
+    groups = written(
+        tmp_path / "groups.parquet",
+        GROUPS,
+        [{"subject": 142, "property": P1082}, {"subject": USA, "property": P6}],
+    )
     output = tmp_path / "wfd_repl.parquet"
-    assert write_replacements(dataset, written(tmp_path / "groups.parquet", GROUPS, pairs), output) == 2
-    rows = pq.read_table(output)
-    assert rows.schema.equals(pq.read_schema(dataset))
-    assert rows.to_pylist() == [row for row in pq.read_table(dataset).to_pylist() if row["is_replace"]]
-    first = "Q142" if known == "France" else "Q30"
-    assert rows["subject"][0]["id"].as_py() == first
+    assert write_replacements(dataset, groups, output) == 2
+    rows = pq.read_table(output).to_pylist()
+    assert rows == [row for row in pq.read_table(dataset).to_pylist() if row["is_replace"]]
+    assert pq.read_schema(output).equals(pq.read_schema(dataset))
 
 
-def test_no_replacement(dataset, tmp_path):
+def test_subjects_without_a_popularity_come_last(build, tmp_path):
+    known = [{"id": 142, "popularity": 0.5, "source": "sitelinks"}]
+    dataset = build(popularity=known).assemble()
+    pairs = [{"subject": 142, "property": P1082}, {"subject": USA, "property": P6}]
+    write_replacements(dataset, written(tmp_path / "g.parquet", GROUPS, pairs), tmp_path / "wfd_repl.parquet")
+    rows = pq.read_table(tmp_path / "wfd_repl.parquet").to_pylist()
+    assert [row["subject"]["id"] for row in rows] == ["Q142", "Q30"]
+    assert rows == [row for row in pq.read_table(dataset).to_pylist() if row["is_replace"]]
+
+
+def test_no_replacement(build, tmp_path):
     groups = written(tmp_path / "groups.parquet", GROUPS, [])
     with pytest.raises(InputError, match="no update replaces exactly one object"):
-        write_replacements(dataset, groups, tmp_path / "wfd_repl.parquet")
+        write_replacements(build().assemble(), groups, tmp_path / "wfd_repl.parquet")
     assert not (tmp_path / "wfd_repl.parquet").exists()
 
 

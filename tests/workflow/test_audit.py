@@ -8,14 +8,14 @@ import copy
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.audit_plants import FROM_OTHERS, PLANTS, Change, Row, dated, swap
+from support.audit_plants import FROM_OTHERS, PLANTS, Change, Pair, Row, dated, swap
 from support.rows import rows
 from support.workflow import Once, copied, run_here, snakemake
 
@@ -68,7 +68,10 @@ def audited(tempripple: Path, once: Once) -> Path:
     def make(directory: Path) -> None:
         products = [f"results/layouts/{name}.json" for name in LAYOUT_FILES]
         products += [
-            f"results/{name}" for name in ("ripples.parquet", "stream.parquet", "asof.parquet", "publish/")
+            "results/ripples.parquet",
+            "results/stream.parquet",
+            "results/asof.parquet",
+            "results/publish/",
         ]
         run_here(copied(tempripple, directory), "klob", *products, stream=PAIR.split("_"))
 
@@ -78,8 +81,11 @@ def audited(tempripple: Path, once: Once) -> Path:
 def source(results: Path) -> Source:
     dumps = (results / f"snapshots/{date}/sample.json.gz" for date in PAIR.split("_"))
     beside = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
-    beside += [*(results / "layouts").glob("*.json"), *results.glob("*.jsonl")]
-    return Source(results / PAIR, *dumps, beside=beside)
+    return Source(
+        results / PAIR,
+        *dumps,
+        beside=[*beside, *(results / "layouts").glob("*.json"), *results.glob("*.jsonl")],
+    )
 
 
 class Checks(NamedTuple):
@@ -90,6 +96,7 @@ class Checks(NamedTuple):
     shared: Shared
     ripples: of_questions.Ripples
     klob: of_klob.Snapshot
+    both: of_dated.Both
 
     def of(self, dataset: str, row: Row) -> Iterator[tuple[str, str, str]]:
         if dataset == UPDATES:
@@ -101,19 +108,14 @@ class Checks(NamedTuple):
         elif dataset == KLOB:
             yield from of_klob.check_example(row, self.klob)
         elif dataset == RIPPLES:
-            yield from of_ripples.check_probe(row, self.reading.dumps)
+            yield from of_ripples.check_probe(row, self.reading.sides())
         elif dataset == STREAM:
             yield from of_streams.check_row(row, self.reading.dumps)
         else:
-            yield from of_dated.check_question(row, self.reading.dumps, False)
+            yield from of_dated.check_question(row, self.both)
 
     def failed(self, dataset: str, row: Row) -> set[str]:
         return {kind for kind, outcome, _ in self.of(dataset, row) if outcome == "failed"}
-
-    def right(self, dataset: str, kind: str, where: Callable[[Row], object]) -> Row:
-        """A copy of the first row in which nothing of this kind is wrong."""
-        given = (row for row in self.samples.rows[dataset] if where(row))
-        return copy.deepcopy(next(row for row in given if kind not in self.failed(dataset, row)))
 
 
 @pytest.fixture(scope="module")
@@ -124,8 +126,16 @@ def checks(audited: Path) -> Checks:
     announced = [row for row in rows(given.files()[UPDATES]) if any(v["announced"] for v in row["objects"])]
     samples.rows[UPDATES].extend(announced)
     reading = read(given, manifest, samples.rows, ROWS, 0)
-    ripples = reading.ripples(given.pair / "tempripple", samples.every_item)
-    return Checks(samples, reading, Shared(given.files()[UPDATES]), ripples, reading.klob(samples.lengths))
+    return Checks(
+        samples,
+        reading,
+        Shared(given.files()[UPDATES]),
+        reading.ripples(given.pair / "tempripple", samples.every_item),
+        reading.klob(samples.lengths),
+        of_dated.Both(
+            reading.dumps.old, reading.dumps.new, {}, False, reading.dumps.t_new, reading.dumps.templates
+        ),
+    )
 
 
 WHOLE: set[tuple[str, str]] = set()
@@ -144,26 +154,21 @@ def test_each_kind_has_a_plant_in_each_of_its_datasets() -> None:
     assert planted | WHOLE == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
 
 
-def planted(plants: Sequence[tuple[str, str, Any, Any]]) -> pytest.MarkDecorator:
-    names = [f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(plants)]
-    return pytest.mark.parametrize(("dataset", "kind", "where", "change"), plants, ids=names)
-
-
-@planted([(dataset, *plant) for dataset, plants in PLANTS.items() for plant in plants])
-def test_what_is_planted_into_a_row_is_found(dataset, kind, where, change, checks):
-    row = checks.right(dataset, kind, where)
-    change(row)
-    assert kind in checks.failed(dataset, row)
-
-
-@planted(FROM_OTHERS)
-def test_what_is_taken_from_another_row_is_found(dataset, kind, where, change, checks):
+@pytest.mark.parametrize(
+    ("dataset", "kind", "where", "change"),
+    FROM_OTHERS,
+    ids=[f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(FROM_OTHERS)],
+)
+def test_what_is_taken_from_another_row_is_found(
+    dataset: str, kind: str, where: Callable[[Row], object], change: Pair, checks: Checks
+) -> None:
     def asked(row: Row) -> Any:
         return row["relation"]["id"] if dataset == UPDATES else row["p1"] if dataset == KLOB else row["p"]
 
-    row = checks.right(dataset, kind, where)
-    others = (each for each in checks.samples.rows[dataset] if where(each) and asked(each) != asked(row))
-    change(row, copy.deepcopy(next(others)))
+    given = [row for row in checks.samples.rows[dataset] if where(row)]
+    row = copy.deepcopy(next(row for row in given if kind not in checks.failed(dataset, row)))
+    other = copy.deepcopy(next(each for each in given if asked(each) != asked(row)))
+    change(row, other)
     assert kind in checks.failed(dataset, row)
 
 
@@ -194,6 +199,25 @@ def test_answers_that_their_form_gives_away_are_found(checks: Checks) -> None:
         found = guess(questions, 0)
         assert found is not None
         assert found.leaks
+
+
+_EVERY = [(dataset, *plant) for dataset, plants in PLANTS.items() for plant in plants]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kind", "where", "change"),
+    _EVERY,
+    ids=[f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(_EVERY)],
+)
+def test_what_is_planted_into_a_row_is_found(
+    dataset: str, kind: str, where: Callable[[Row], object], change: Change, checks: Checks
+) -> None:
+    right = (
+        row for row in checks.samples.rows[dataset] if where(row) and kind not in checks.failed(dataset, row)
+    )
+    row = copy.deepcopy(next(right))
+    change(row)
+    assert kind in checks.failed(dataset, row)
 
 
 def test_the_default_build_is_right(audited: Path) -> None:
@@ -358,7 +382,9 @@ def few(audited: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 @finds("replacements", REPLACEMENTS)
-def test_faults_of_the_replacements_are_found(change, reason, few, tmp_path):
+def test_faults_of_the_replacements_are_found(
+    change: Callable[[list[Row]], object], reason: str, few: Path, tmp_path: Path
+) -> None:
     whole, path = few / "wikifactdiff.parquet", few / "wfd_repl.parquet"
     given = rows(path)
     relation = given[3]["relation"]["id"]
@@ -405,8 +431,13 @@ def test_faults_of_links_are_found(change: Change, linked: list[Row]) -> None:
 def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few: Path, audited: Path, tmp_path: Path) -> None:
     own = {(row["subject"]["id"], row["relation"]["id"]) for row in rows(few / "wfd_repl.parquet")}
     stream = audited / "stream.parquet"
-    first = pq.read_table(stream, filters=[("new_date", "=", PAIR.split("_")[1])]).slice(0, 90).to_pylist()
-    of_pair = [row for row in first if (row["subject"]["id"], row["relation"]["id"]) in own]
+    of_pair = [
+        row
+        for row in pq.read_table(stream, filters=[("new_date", "=", PAIR.split("_")[1])])
+        .slice(0, 90)
+        .to_pylist()
+        if (row["subject"]["id"], row["relation"]["id"]) in own
+    ]
     (tmp_path / PAIR).mkdir()
     shutil.copy(few / "wfd_repl.parquet", tmp_path / PAIR / "wikifactdiff.parquet")
     right = written(of_pair, stream, tmp_path / "right.parquet")
@@ -420,7 +451,6 @@ def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few: Path, audited: P
     assert "2 rows" in reasons[1]
 
 
-NOBODY = {"prompt": "", "target_id": "Q2"}
 LAYOUT_PLANTS: list[tuple[str, Callable[[list[Row]], object], str]] = [
     ("counterfact", lambda found: found.pop(3), "no record"),
     ("counterfact", lambda found: found.append(found[3]), "2 records"),
@@ -432,9 +462,6 @@ LAYOUT_PLANTS: list[tuple[str, Callable[[list[Row]], object], str]] = [
     ),
     ("counterfact", lambda found: found[0]["paraphrase_prompts"].pop(), "paraphrase_prompts is"),
     ("counterfact", lambda found: found[0]["factdrift"]["neighborhood"].clear(), "factdrift.neighborhood"),
-    ("rippleedits", lambda found: found[0]["edit"].update(prompt="The head of Utopia is Bob."), "edit is"),
-    ("rippleedits", lambda found: found[0]["edit"].update(subject_id="Q9"), "subject_id is 'Q9'"),
-    ("rippleedits", lambda found: found[0]["edit"].update(original_fact=NOBODY), "original_fact is"),
     ("easyedit", lambda found: found[0].update(target_new="Utopia"), "target_new is"),
     ("easyedit", lambda found: found[0]["locality"]["Relation_Specificity"].pop(), "locality is"),
     ("easyedit", lambda found: found[0].pop("rephrase"), "rephrase is"),
@@ -461,7 +488,9 @@ LAYOUT_PLANTS: list[tuple[str, Callable[[list[Row]], object], str]] = [
         ("KLoB-c", lambda found: found.append(found[0]), "no example has these"),
     ],
 )
-def test_faults_of_json_lines_are_found(name, change, reason, few, audited, tmp_path):
+def test_faults_of_json_lines_are_found(
+    name: str, change: Callable[[list[Row]], object], reason: str, few: Path, audited: Path, tmp_path: Path
+) -> None:
     path = tmp_path / f"{name}.jsonl"
     if name == "wfd_repl":
         pair = few
@@ -478,25 +507,30 @@ def test_faults_of_json_lines_are_found(name, change, reason, few, audited, tmp_
 
 @finds("ambiguous", UPDATES)
 def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few: Path, tmp_path: Path) -> None:
-    path, own = few / "wikifactdiff.parquet", tmp_path / "a" / "wikifactdiff.parquet"
+    path = few / "wikifactdiff.parquet"
     given = rows(path)
     labels = {row["subject"]["label"]: row["subject"]["id"] for row in given}
     for row in given:
         row["neighborhood"], row["random_neighborhood"] = [], []
         row["subject_is_ambiguous"] = labels[row["subject"]["label"]] != row["subject"]["id"]
-    assert list(of_tables.ambiguous(written(given, path, own))) == []
+    written(given, path, tmp_path / "a" / "wikifactdiff.parquet")
+    assert list(of_tables.ambiguous(tmp_path / "a" / "wikifactdiff.parquet")) == []
     given[4]["subject_is_ambiguous"] = True
-    assert len(list(of_tables.ambiguous(written(given, path, tmp_path / path.name)))) == 1
-    assert [fault.row for fault in of_folders.copies(own.parent)] == [path.name]
+    written(given, path, tmp_path / "wikifactdiff.parquet")
+    assert len(list(of_tables.ambiguous(tmp_path / "wikifactdiff.parquet"))) == 1
+    assert [fault.row for fault in of_folders.copies(tmp_path / "a")] == ["wikifactdiff.parquet"]
 
 
 @pytest.mark.parametrize(("name", "change", "reason"), LAYOUT_PLANTS)
 @finds("layout", LAYOUTS)
-def test_faults_of_layouts_are_found(name, change, reason, audited, tmp_path):
+def test_faults_of_layouts_are_found(
+    name: str, change: Callable[[list[Row]], object], reason: str, audited: Path, tmp_path: Path
+) -> None:
     path = tmp_path / f"{name}.json"
     records = json.loads((audited / f"layouts/{name}.json").read_text("utf-8"))
-    table = pq.read_table(audited / "wfd_repl.parquet", columns=list(of_layouts.READ))
-    first = table.slice(0, 20).to_pylist()
+    first = (
+        pq.read_table(audited / "wfd_repl.parquet", columns=list(of_layouts.READ)).slice(0, 20).to_pylist()
+    )
     if name != "mquake":
         records = records[:20]
     path.write_text(json.dumps(records), "utf-8")
@@ -508,12 +542,25 @@ def test_faults_of_layouts_are_found(name, change, reason, audited, tmp_path):
 
 
 @pytest.fixture
-def published(audited: Path, tmp_path: Path) -> Path:
-    """A copy of a published folder beside its product."""
+def published(few: Path, tmp_path: Path) -> Path:
+    """A small published folder beside its product."""
+    product = few / "wfd_repl.parquet"
+    shutil.copy(product, tmp_path)
+    (tmp_path / "manifest.json").write_text('{"dates": {"old": "2021-01-04"}}')
     folder = tmp_path / "publish" / "wfd_repl"
-    shutil.copytree(audited / "publish" / "wfd_repl", folder)
-    shutil.copy(audited / "wfd_repl.parquet", tmp_path)
-    shutil.copy(folder / "manifest.json", tmp_path)
+    given = rows(product)
+    lines = []
+    for split in ("test", "train"):
+        own = [row for row in given if row["split"] == split]
+        written(own, product, folder / "data" / f"{split}-00000-of-00001.parquet")
+        lines.append(f"| `data` (default) | `{split}` | {len(own)} | x |")
+    (folder / "README.md").write_text("\n".join(lines) + "\n")
+    shutil.copy(tmp_path / "manifest.json", folder)
+    pq.write_table(pa.table({"subject": [row["subject"]["id"] for row in given]}), folder / "updates.parquet")
+    digest = hashlib.sha256((folder / "updates.parquet").read_bytes()).hexdigest()
+    described = {"distribution": [{"contentUrl": "updates.parquet", "sha256": digest}]}
+    (folder / "croissant.json").write_text(json.dumps(described))
+    _sum(folder)
     return folder
 
 
@@ -549,7 +596,9 @@ def _text(name: str, old: str, new: str) -> Callable[[Path], object]:
         (_table(lambda found: found.reverse()), True, "are not those of wfd_repl.parquet"),
         (_table(lambda found: found[0].update(scenario="Other")), True, "are not those of wfd_repl.parquet"),
         (
-            lambda folder: shutil.copy(next(folder.glob("data/*")), folder / "data/more-0.parquet"),
+            lambda folder: shutil.copy(
+                folder / "data/test-00000-of-00001.parquet", folder / "data/more-0.parquet"
+            ),
             True,
             "belongs to no split",
         ),
@@ -559,7 +608,9 @@ def _text(name: str, old: str, new: str) -> Callable[[Path], object]:
     ],
 )
 @finds("folder", FOLDERS)
-def test_faults_of_published_folders_are_found(plant, summed, reason, published):
+def test_faults_of_published_folders_are_found(
+    plant: Callable[[Path], object], summed: bool, reason: str, published: Path
+) -> None:
     results = published.parents[1]
     assert list(of_folders.folder(published, results)) == []
     plant(published)
@@ -572,7 +623,9 @@ def test_faults_of_published_folders_are_found(plant, summed, reason, published)
 # --- the command ----------------------------------------------------------------------------------------
 
 
-def test_the_command_without_arguments_the_sheet_and_its_judgements(audited, tmp_path, monkeypatch, capsys):
+def test_the_command_without_arguments_the_sheet_and_its_judgements(
+    audited: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As after `make run`, which makes no results/manifest.json; one row and one item are wrong."""
     pair = tmp_path / "results" / PAIR
     pair.mkdir(parents=True)

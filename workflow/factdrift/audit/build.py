@@ -20,7 +20,7 @@ from factdrift.audit import (
     of_tables,
     of_updates,
 )
-from factdrift.audit.account import AUDIT, rates
+from factdrift.audit.account import rates
 from factdrift.audit.columns import unchecked
 from factdrift.audit.kinds import (
     ASOF,
@@ -95,8 +95,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
         )
         if (guessed := guess(questions, seed))
     }
-    for name, guessed in guesses.items():
-        findings += _surface(name, guessed)
+    findings += [_surface(name, guessed) for name, guessed in guesses.items()]
     summary = {
         "seed": seed,
         "sampled": {
@@ -234,9 +233,16 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
             findings = of_streams.check_row(row, reading.dumps)
             yield from _named(STREAM, of_streams.name_of(row), row["relation"]["id"], rule_of(row), findings)
     if ASOF in samples.sizes:
-        others = reading.has_other_dates(files)
+        both = of_dated.Both(
+            reading.dumps.old,
+            reading.dumps.new,
+            reading.dumps.supplied,
+            reading.has_other_dates(files),
+            reading.dumps.t_new,
+            reading.dumps.templates,
+        )
         for row in samples.rows[ASOF]:
-            findings = of_dated.check_question(row, reading.dumps, others)
+            findings = of_dated.check_question(row, both)
             yield from _named(ASOF, row["item_id"], row["asked_p"], row["precision"], findings)
 
 
@@ -244,7 +250,7 @@ def _ripples(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
     if RIPPLES in samples.sizes:
         yield from _faults(RIPPLES, "twice", of_tables.repeated(source.files()[RIPPLES], ("probe_id",)))
         for row in samples.rows[RIPPLES]:
-            findings = of_ripples.check_probe(row, reading.dumps)
+            findings = of_ripples.check_probe(row, reading.sides())
             yield from _named(RIPPLES, row["probe_id"], row["relation"], row["criterion"], findings)
 
 
@@ -282,8 +288,16 @@ def _whole(source: Source, samples: Samples) -> dict[tuple[str, str], int]:
 
 
 def _named(dataset: str, name: str, relation: str, rule: str, findings: Iterable[Finding]) -> Iterator[Row]:
-    for finding in findings:
-        yield dict(zip(AUDIT.names, (dataset, name, relation, rule, *finding), strict=True))
+    for kind, outcome, reason in findings:
+        yield {
+            "dataset": dataset,
+            "row": name,
+            "relation": relation,
+            "rule": rule,
+            "kind": kind,
+            "outcome": outcome,
+            "reason": reason,
+        }
 
 
 def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
@@ -295,10 +309,12 @@ def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
         yield from _named(dataset, "", "", "", [(kind, PASSED, "")])
 
 
-def _surface(dataset: str, guessed: Guessed) -> Iterator[Row]:
+def _surface(dataset: str, guessed: Guessed) -> Row:
     """The finding about a dataset as a whole, whose row has no name."""
     reason = (
         f"{guessed.accuracy:.3f} of {guessed.questions} right ({guessed.low:.3f} to {guessed.high:.3f}), "
         f"chance {guessed.chance:.3f}"
     )
-    yield from _named(dataset, "", "", "", [("surface", FAILED if guessed.leaks else PASSED, reason)])
+    outcome = FAILED if guessed.leaks else PASSED
+    empty = dict.fromkeys(("row", "relation", "rule"), "")
+    return {"dataset": dataset, **empty, "kind": "surface", "outcome": outcome, "reason": reason}

@@ -33,7 +33,7 @@ BIRTH = frozenset({"P571", "P569", "P580", "P575", "P1619", "P6949", "P585", "P5
 class Entity:
     """An entity as a line describes it: `label` and `description` are English, else for all languages.
 
-    `classes`: the items of P31 that are not deprecated. `sitelinks`: their number.
+    `classes`, `superclasses`: the items of P31 and P279 that are not deprecated. `sitelinks`: their number.
     `symbols`: texts of P5061. `born`: the dates, not deprecated, of the relations that date an entity.
     `says_anything`: a statement has a value; `says_something`: one that no filter about objects drops.
     `claims`: the statements of the wanted relations, in the order of the line.
@@ -51,7 +51,7 @@ class Entity:
         self.aliases: list[str] = [*item.get_aliases("en"), *item.get_aliases("mul")]
         self.has_article = "enwiki" in line["sitelinks"]
         self.sitelinks = len(line["sitelinks"])
-        self.classes = tuple(items_of(line, "P31"))
+        self.classes, self.superclasses = (tuple(items_of(line, name)) for name in ("P31", "P279"))
         self.symbols = {
             claim["mainsnak"]["datavalue"]["value"]["text"]
             for claim in line["claims"].get("P5061", [])
@@ -163,17 +163,20 @@ def read_entities(dump: Path, wanted: Mapping[str, frozenset[str] | None]) -> di
     """
     entities: dict[str, Entity] = {}
     names = {name.encode() for name in wanted}
-    for line in lines_of(dump):
-        name = id_at_the_beginning(line)
-        if name and name not in names:
-            continue
-        decoded = decoded_line(line)
-        if decoded is None or decoded.get("id") not in wanted:
-            continue
-        entity = Entity(decoded, wanted[decoded["id"]])
-        before = entities.get(entity.id)
-        if before is None or (entity.revision or 0) > (before.revision or 0):
-            entities[entity.id] = entity
+    try:
+        for line in lines_of(dump):
+            name = id_at_the_beginning(line)
+            if name and name not in names:
+                continue
+            decoded = decoded_line(line)
+            if decoded is None or decoded.get("id") not in wanted:
+                continue
+            entity = Entity(decoded, wanted[decoded["id"]])
+            before = entities.get(entity.id)
+            if before is None or (entity.revision or 0) > (before.revision or 0):
+                entities[entity.id] = entity
+    except (EOFError, zlib.error, OSError) as error:
+        raise InputError(f"{dump}: cannot be read to its end ({error}); fetch the file again") from error
     return entities
 
 
@@ -207,19 +210,16 @@ def decoded_line(line: bytes) -> dict[str, Any] | None:
 
 
 def lines_of(dump: Path) -> Iterator[bytes]:
-    """The lines of a plain, gzip, bzip2 or Zstandard file. Raises InputError if the file is damaged."""
-    try:
-        progress = Progress(f"audit of {dump.name}", dump.stat().st_size / 1e6, "MB", beside="lines")
-        with dump.open("rb") as raw, _opened(raw, dump.suffix) as text:
-            number = 0
-            for number, line in enumerate(text, 1):
-                yield line
-                if number % _OFTEN == 0:
-                    progress.advance(raw.tell() / 1e6 - progress.done, beside=_OFTEN)
-            progress.advance(raw.tell() / 1e6 - progress.done, beside=number % _OFTEN)
-        progress.say()
-    except (EOFError, zlib.error, OSError) as error:
-        raise InputError(f"{dump}: cannot be read to its end ({error}); fetch the file again") from error
+    """The lines of a plain, gzip, bzip2 or Zstandard file."""
+    progress = Progress(f"audit of {dump.name}", dump.stat().st_size / 1e6, "MB", beside="lines")
+    with dump.open("rb") as raw, _opened(raw, dump.suffix) as text:
+        number = 0
+        for number, line in enumerate(text, 1):
+            yield line
+            if number % _OFTEN == 0:
+                progress.advance(raw.tell() / 1e6 - progress.done, beside=_OFTEN)
+        progress.advance(raw.tell() / 1e6 - progress.done, beside=number % _OFTEN)
+    progress.say()
 
 
 def _opened(raw: IO[bytes], suffix: str) -> IO[bytes]:

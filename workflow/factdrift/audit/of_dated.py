@@ -3,64 +3,78 @@
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
 
+from factdrift.audit.dates import Day
 from factdrift.audit.kinds import UNCHECKED
-from factdrift.audit.of_updates import Dumps, Finding, differing, outcomes
+from factdrift.audit.lines import Entity
+from factdrift.audit.of_updates import Finding, differing, outcomes
 from factdrift.audit.phrases import date_text
-from factdrift.audit.sentences import BLANK
-from factdrift.audit.values import END, START, entity_of, identity, plain, raw_of, spans
+from factdrift.audit.sentences import BLANK, Templates
+from factdrift.audit.values import END, START, entity_of, identity, is_unknown, plain, raw_of, spans
 from factdrift.audit.world import packed
 
 Row = Mapping[str, Any]
 
 
-def check_question(row: Row, dumps: Dumps, others: bool) -> Iterator[Finding]:
-    """The findings of each kind about one question; `others`: the stream has dumps of other dates."""
-    if others and row["holds"] != "now" and not any(_own(row, dumps)):
+class Both(NamedTuple):
+    """The lines of the subjects and options in the old and in the new dump; `supplied`: labels by users.
+    `others`: the stream has more dumps than these two. `day`: that of the new dump."""
+
+    old: Mapping[str, Entity]
+    new: Mapping[str, Entity]
+    supplied: Mapping[str, str]
+    others: bool
+    day: Day
+    templates: Templates
+
+
+def check_question(row: Row, both: Both) -> Iterator[Finding]:
+    """The findings of each kind about one question."""
+    if both.others and row["holds"] != "now" and not any(_own(row, both)):
         yield "held", UNCHECKED, "neither dump states the answer; another one of the stream may"
     else:
-        yield from outcomes("held", _held(row, dumps))
-    yield from outcomes("asked", itertools.chain(_asked(row, dumps), _aliases(row, dumps, others)))
+        yield from outcomes("held", _held(row, both))
+    yield from outcomes("asked", itertools.chain(_asked(row, both), _aliases(row, both)))
     yield from outcomes("marks", _marks(row))
     if row["options"]:
-        yield from outcomes("options", _options(row, dumps))
+        yield from outcomes("options", _options(row, both))
 
 
-def _claims(row: Row, dumps: Dumps) -> Iterator[tuple[str, WikidataClaim]]:
+def _claims(row: Row, both: Both) -> Iterator[tuple[str, WikidataClaim]]:
     """The statements of subject and relation in both dumps that are not deprecated and have a value."""
-    for side, dump in (("new", dumps.new), ("old", dumps.old)):
+    for side, dump in (("new", both.new), ("old", both.old)):
         line = dump.get(row["asked_s"])
         for claim in line.of(row["asked_p"]) if line else ():
             if claim.mainsnak.snaktype == "value":
                 yield side, claim
 
 
-def _label(claim: WikidataClaim, dumps: Dumps) -> str:
+def _label(claim: WikidataClaim, both: Both) -> str:
     name = entity_of(claim.mainsnak)
     if name is None:
         return plain(raw_of(claim.mainsnak))
-    lines = (dump[name] for dump in (dumps.new, dumps.old) if name in dump)
-    return plain(next((line.label for line in lines if line.label), dumps.supplied.get(name, name)))
+    lines = (dump[name] for dump in (both.new, both.old) if name in dump)
+    return plain(next((line.label for line in lines if line.label), both.supplied.get(name, name)))
 
 
-def _is_answer(claim: WikidataClaim, row: Row, dumps: Dumps) -> bool:
+def _is_answer(claim: WikidataClaim, row: Row, both: Both) -> bool:
     """Whether a statement has the answer as its value: by its id where options give it, else by its label."""
     name = entity_of(claim.mainsnak)
     if row["options"] and name and row["answer_index"] in range(len(row["options"])):
         return bool(name == row["option_ids"][row["answer_index"]])
-    return _label(claim, dumps) == plain(row["answer_label"])
+    return _label(claim, both) == plain(row["answer_label"])
 
 
-def _own(row: Row, dumps: Dumps) -> Iterator[tuple[str, WikidataClaim]]:
-    return ((side, claim) for side, claim in _claims(row, dumps) if _is_answer(claim, row, dumps))
+def _own(row: Row, both: Both) -> Iterator[tuple[str, WikidataClaim]]:
+    return ((side, claim) for side, claim in _claims(row, both) if _is_answer(claim, row, both))
 
 
-def _held(row: Row, dumps: Dumps) -> Iterator[str]:
+def _held(row: Row, both: Both) -> Iterator[str]:
     first, last = row["first_day"], row["last_day"]
-    claims, own = list(_claims(row, dumps)), list(_own(row, dumps))
+    claims, own = list(_claims(row, both)), list(_own(row, both))
     if not own:
         yield f"neither dump states {row['answer_label']!r}"
         return
@@ -75,7 +89,7 @@ def _held(row: Row, dumps: Dumps) -> Iterator[str]:
             continue
         if _surely_held(claim, first, last):
             seen.add(identity(claim.mainsnak))
-            yield f"{_label(claim, dumps)!r} held on a day of {row['date']} too: {_times(claim)}"
+            yield f"{_label(claim, both)!r} held on a day of {row['date']} too: {_times(claim)}"
 
 
 def _may_hold(claim: WikidataClaim, first: int, last: int) -> bool:
@@ -88,7 +102,7 @@ def _may_hold(claim: WikidataClaim, first: int, last: int) -> bool:
 def _surely_held(claim: WikidataClaim, first: int, last: int) -> bool:
     """Whether the start and the end of a statement say that it held on some day of a span."""
     starts, ends = spans(claim, START), spans(claim, END)
-    if not starts or not ends:
+    if not starts or not ends or is_unknown(claim, END):
         return False
     begin, end = max(packed(span.last) for span in starts), min(packed(span.first) for span in ends)
     return begin < last and end > first and begin < end
@@ -99,15 +113,15 @@ def _times(claim: WikidataClaim) -> str:
     return f"{claim.claim_id} from {start} to {end}"
 
 
-def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
-    lines = (dump.get(row["asked_s"]) for dump in (dumps.new, dumps.old))
+def _asked(row: Row, both: Both) -> Iterator[str]:
+    lines = (dump.get(row["asked_s"]) for dump in (both.new, both.old))
     subject = next((line for line in lines if line and line.label), None)
     first, stem = _dated(row["question"].partition(BLANK)[0])
     due = _written(row["date"])
     if first != due or not row["question"].endswith(BLANK):
         yield f"the question {row['question']!r} is not one about {due}"
     last, clause = _dated(row["context"] or "")
-    is_present = last == _written("-".join(f"{part:02d}" for part in dumps.t_new))
+    is_present = last == _written("-".join(f"{part:02d}" for part in both.day))
     if last.isdigit() or not last:
         yield f"the context {row['context']!r} is of no day"
     words, others = stem.split(), clause.split()
@@ -115,14 +129,14 @@ def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
     if not newest or sum(one != two for one, two in zip(words, others, strict=False)) > 1:
         yield f"question and context {row['context']!r} are not the same sentence but for the verb"
         return
-    if is_present and subject is not None and dumps.templates.source(row["asked_p"]) == "bundled":
+    if is_present and subject is not None and both.templates.source(row["asked_p"]) == "bundled":
         if plain(subject.label) not in plain(sentence):
             sentence = sentence[:1].upper() + sentence[1:]
         named = {"label": subject.label, "description": subject.description}
-        reason = dumps.templates.misfit(f"{sentence} {BLANK}", {"id": row["asked_p"], "label": None}, named)
+        reason = both.templates.misfit(f"{sentence} {BLANK}", {"id": row["asked_p"], "label": None}, named)
         if reason:
             yield f"the context: {reason}"
-    names = {entity_of(claim.mainsnak) for _, claim in _own(row, dumps)}
+    names = {entity_of(claim.mainsnak) for _, claim in _own(row, both)}
     is_newest = plain(newest).rstrip(".") == plain(row["answer_label"]).rstrip(".")
     if len(names) < 2 and row["discriminates"] == is_newest:
         yield f"discriminates is {row['discriminates']}, the context says {newest!r}"
@@ -144,10 +158,10 @@ def _parts(date: str) -> tuple[int, int, int]:
     return year, month, day
 
 
-def _aliases(row: Row, dumps: Dumps, others: bool) -> Iterator[str]:
-    names = {entity_of(claim.mainsnak) for _, claim in _own(row, dumps)}
-    lines = [dump[name] for name in names if name for dump in (dumps.new, dumps.old) if name in dump]
-    if len(names) == 1 and lines and (lines[0].id in dumps.new or not others):
+def _aliases(row: Row, both: Both) -> Iterator[str]:
+    names = {entity_of(claim.mainsnak) for _, claim in _own(row, both)}
+    lines = [dump[name] for name in names if name for dump in (both.new, both.old) if name in dump]
+    if len(names) == 1 and lines and (lines[0].id in both.new or not both.others):
         due = sorted({*map(plain, lines[0].aliases)} - {""})
         if [plain(alias) for alias in row["answer_aliases"] or ()] != due:
             yield f"the aliases are {row['answer_aliases']}, in the dump {due}"
@@ -183,7 +197,7 @@ def _marks(row: Row) -> Iterator[str]:
         yield f"holds is {row['holds']}"
 
 
-def _options(row: Row, dumps: Dumps) -> Iterator[str]:
+def _options(row: Row, both: Both) -> Iterator[str]:
     options, answer, verdicts = row["options"], row["answer_index"], row["option_verdicts"]
     if len({plain(each).casefold() for each in options}) < len(options):
         yield f"two options are equal: {options}"
@@ -192,13 +206,13 @@ def _options(row: Row, dumps: Dumps) -> Iterator[str]:
     if [place for place, each in enumerate(verdicts or ()) if each == "correct"] != [answer]:
         yield f"the verdicts are {verdicts}, the answer is option {answer}"
     stated: dict[str, list[WikidataClaim]] = {}
-    for _, claim in _claims(row, dumps):
-        stated.setdefault(entity_of(claim.mainsnak) or _label(claim, dumps), []).append(claim)
+    for _, claim in _claims(row, both):
+        stated.setdefault(entity_of(claim.mainsnak) or _label(claim, both), []).append(claim)
     for name, label, verdict in zip(row["option_ids"], options, verdicts or (), strict=False):
         here = name in stated or label in stated
         if (verdict == "never") == here:
             yield f"{label!r} is called {verdict}, and the dumps {'state' if here else 'do not state'} it"
-        line = dumps.new.get(name) or dumps.old.get(name)
+        line = both.new.get(name) or both.old.get(name)
         if line and line.label and plain(line.label) != plain(label):
             yield f"{name}: label {label!r} where the dumps have {line.label!r}"
 

@@ -1,6 +1,7 @@
 """Checks of one example of KLoB: its facts against the dump, its sentences against the templates."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, outcomes, statement_of
 from factdrift.audit.phrases import bare
-from factdrift.audit.values import ended_by, entity_of, plain, table_rows
+from factdrift.audit.values import END, entity_of, has_ended, is_unknown, plain, spans, table_rows
 
 Row = Mapping[str, Any]
 
@@ -107,15 +108,20 @@ def _hop(subject: str, relation: str, value: str, name: str, snapshot: Snapshot)
     if claim.rank != "preferred" and any(each.rank == "preferred" for each in group):
         yield f"{name} is not of the best rank"
     best = [each for each in group if each.rank == claim.rank]
-    holding = [
-        each for each in best if each.mainsnak.snaktype == "value" and not ended_by(each, snapshot.day)
-    ]
+    holding = [each for each in best if each.mainsnak.snaktype == "value" and not _ended(each, snapshot.day)]
     if claim not in holding:
         yield f"{name} has ended by the snapshot's day"
     several = snapshot.settings["c"]["single_valued"]
     values = {entity_of(each.mainsnak) for each in holding} - {None}
     if several and len(values) > 1:
         yield f"{subject} {relation} has {len(values)} values: {', '.join(sorted(map(str, values)))}"
+
+
+def _ended(claim: Any, day: Day) -> bool:
+    ends = spans(claim, END)
+    if ends:
+        return max(end.first for end in ends) <= day
+    return is_unknown(claim, END) or has_ended(claim, day)
 
 
 _OF_HOPS = {1: ("s", "p1", "o1", "stmt1_id", "s_label", "o1_label"), 2: ("p2", "o2", "stmt2_id", "o2_label")}
@@ -211,6 +217,8 @@ def _digest(text: str) -> str:
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
     """The entities whose lines the checks of an example need, with the relations of each."""
+    wanted: dict[str, set[str]] = defaultdict(set)
     for subject, relation in (("s", "p1"), ("o1", "p2"), ("o2", None)):
         if row[subject]:
-            yield row[subject], frozenset([row[relation]] if relation and row[relation] else [])
+            wanted[row[subject]] |= {row[relation]} if relation and row[relation] else set()
+    yield from ((name, frozenset(relations)) for name, relations in wanted.items())

@@ -43,7 +43,8 @@ def split_subjects(rows: Sequence[Row]) -> Iterator[Fault]:
         splits[row["subject"]["id"]].add(row["split"])
     for row in rows:
         if len(splits[row["subject"]["id"]]) > 1:
-            yield _fault(_key(row), f"{row['subject']['id']} is in both splits")
+            name = f"{row['subject']['id']} {row['relation']['id']}"
+            yield Fault(name, row["relation"]["id"], f"{row['subject']['id']} is in both splits")
 
 
 def ambiguous(path: Path) -> Iterator[Fault]:
@@ -64,7 +65,8 @@ def ambiguous(path: Path) -> Iterator[Fault]:
     for subject, relation, flag in flags:
         if (len(named[subject["label"]]) > 1) != flag:
             others = ", ".join(sorted(named[subject["label"]] - {subject["id"]})) or "nobody else"
-            yield _fault((subject["id"], relation), f"subject_is_ambiguous is {flag}; {others} has its label")
+            name = f"{subject['id']} {relation}"
+            yield Fault(name, relation, f"subject_is_ambiguous is {flag}; {others} has its label")
 
 
 def same_objects(rows: Sequence[Row]) -> Iterator[Fault]:
@@ -75,7 +77,8 @@ def same_objects(rows: Sequence[Row]) -> Iterator[Fault]:
         ids = Counter(value["id"] for value in row["objects"] if value["id"])
         twice = [str(name) for name, number in (*ids.items(), *names.items()) if number > 1]
         if twice:
-            yield _fault(_key(row), f"{twice[0]} occurs twice among the objects")
+            name = f"{row['subject']['id']} {row['relation']['id']}"
+            yield Fault(name, row["relation"]["id"], f"{twice[0]} occurs twice among the objects")
 
 
 def replacements(whole: Path, part: Path, undersample: Mapping[str, int], seed: int) -> Iterator[Fault]:
@@ -111,10 +114,6 @@ def replacements(whole: Path, part: Path, undersample: Mapping[str, int], seed: 
         yield Fault("", "", "the rows are not in the order of the dataset")
 
 
-def _key(row: Row) -> tuple[str, str]:
-    return row["subject"]["id"], row["relation"]["id"]
-
-
 def _fault(key: tuple[str, str], reason: str) -> Fault:
     return Fault(" ".join(key), key[1], reason)
 
@@ -130,4 +129,4 @@ def _digests(path: Path, scenario: str | None = None) -> Iterator[tuple[tuple[st
         chosen = batch if scenario is None else batch.filter(pc.equal(batch.column("scenario"), scenario))
         for row in chosen.to_pylist():
             digest = hashlib.sha256(repr(row).encode()).hexdigest()
-            yield _key(row), digest
+            yield (row["subject"]["id"], row["relation"]["id"]), digest

@@ -22,6 +22,7 @@ from factdrift.audit.values import (
     identity,
     inside,
     is_unknown,
+    later,
     others,
     plain,
     raw_of,
@@ -325,7 +326,7 @@ def _is_new(entity: str, dumps: Dumps) -> bool:
         dates = [date for date in found if date]
         if dates and oldest:
             dates = [min(dates, key=lambda date: date.first)]
-        if any(date.last > dumps.t_old for date in dates):
+        if any(later(date, dumps.t_old) for date in dates):
             return True
     return False
 

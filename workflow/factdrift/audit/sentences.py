@@ -22,7 +22,7 @@ class Templates:
     """The bundled templates; wordings are compared without articles, and verbs in the singular."""
 
     def __init__(self, templates: Path, grammar: Path, bundled: bool) -> None:
-        """`bundled`: whether the build takes its sentences from this table, so that they `are_known`."""
+        """`bundled`: whether the build takes its sentences from this table."""
         self._of: dict[str, list[str]] = defaultdict(list)
         for row in table_rows(templates):
             if len(self._of[row["property"]]) < 5:
@@ -32,7 +32,7 @@ class Templates:
             for row in table_rows(grammar)
             if row["language"] == "en" and row["kind"] in ("plural", "possessive")
         }
-        self.are_known = bundled
+        self._bundled = bundled
 
     def misfit(self, prompt: str, relation: Row, subject: Row, place: int | None = None) -> str | None:
         """Why a prompt does not ask for this relation of this subject; None if it does.
@@ -43,7 +43,7 @@ class Templates:
             return f"{prompt!r} does not have one blank"
         if plain(subject["label"]) not in plain(prompt):
             return f"{prompt!r} does not name {subject['label']!r}"
-        if not self.are_known:
+        if not self._bundled:
             return None
         templates = self._of.get(relation["id"]) or [
             each.replace("{relation}", relation["label"] or relation["id"]) for each in self._of["*"]
@@ -68,6 +68,10 @@ class Templates:
     def source(self, relation: str) -> str:
         """`bundled`, or `generic` for a relation without templates of its own."""
         return "bundled" if self._of.get(relation) else "generic"
+
+    @property
+    def are_known(self) -> bool:
+        return self._bundled
 
     def _bare(self, text: str) -> str:
         words = text.replace("'s", " '").replace("'", " ' ").split()

@@ -110,12 +110,6 @@ def has_ended(claim: WikidataClaim, day: Day) -> bool:
     return is_unknown(claim, END)
 
 
-def ended_by(claim: WikidataClaim, day: Day) -> bool:
-    """Whether a statement says that it ended on a day or before, or on an unknown one."""
-    ends = spans(claim, END)
-    return max(span.first for span in ends) <= day if ends else is_unknown(claim, END)
-
-
 def holds(claim: WikidataClaim, day: Day) -> bool:
     """Whether a statement without a point in time holds on a day by its own dates.
 
@@ -130,6 +124,10 @@ def holds(claim: WikidataClaim, day: Day) -> bool:
 def inside(date: Span, old: Day, new: Day) -> bool:
     """Whether some day of a date lies between two days."""
     return date.first < new and date.last > old
+
+
+def later(date: Span, day: Day) -> bool:
+    return date.last > day
 
 
 def others(claim: WikidataClaim) -> Iterator[tuple[str, WikidataSnak]]:

@@ -61,7 +61,7 @@ def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], surv
     ]
     known = {**entities, **subjects}
     briefs = {
-        int(name[1:]): filters.Entity(plain(entity.label) or None, entity.has_article, entity.classes)
+        int(name[1:]): filters.Entity(named(entity), entity.has_article, entity.classes)
         for name, entity in known.items()
         if name[:1] == "Q"
     }
@@ -69,10 +69,17 @@ def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], surv
     return Dump(tuple(statements), briefs, survey.relations, survey.classes, labels)
 
 
+def named(entity: Entity) -> str | None:
+    """The label of an entity; a blank one is none."""
+    return plain(entity.label) or None
+
+
 def _statements(entity: Entity, relations: Mapping[int, Relation], how: How) -> Iterator[Statement]:
-    claims = (claim for group in entity.claims.values() for claim in group)
-    for place, claim in enumerate(claims):
-        yield _statement(int(entity.id[1:]), place, claim, relations, how)
+    place = 0
+    for group in entity.claims.values():
+        for claim in group:
+            yield _statement(int(entity.id[1:]), place, claim, relations, how)
+            place += 1
 
 
 def _statement(

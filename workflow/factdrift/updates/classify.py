@@ -162,11 +162,14 @@ def facts(method: Method) -> str:
     start = "given_start"
     if method.variant != "reference":
         start = "coalesce(given_start, CASE WHEN NOT coalesce(start_unknown, false) THEN pit END)"
-    dates = {"start": "start", "end": '"end"', "pit": "pit", "value": "time", "old_end": "old_end"}
-    ends = ", ".join(
-        f"{low(date, method)} AS {name}_low, {high(date, method)} AS {name}_high"
-        for name, date in dates.items()
-    )
+    days = {
+        "start": (low("start", method), high("start", method)),
+        "end": (low('"end"', method), high('"end"', method)),
+        "pit": (low("pit", method), high("pit", method)),
+        "value": (low("time", method), high("time", method)),
+        "old_end": (low("old_end", method), high("old_end", method)),
+    }
+    ends = ", ".join(f"{lo} AS {name}_low, {hi} AS {name}_high" for name, (lo, hi) in days.items())
     return f"""
         WITH stated AS (
             SELECT *, {times["start"]} AS given_start, {times["start_unknown"]} AS start_unknown,
