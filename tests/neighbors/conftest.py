@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from support.tables import written
 
-from factdrift.wikidata.tables import STATEMENTS
+from factdrift.neighbors.jobs import Space
+from factdrift.updates.classify import UPDATES
+from factdrift.updates.filters import FILTERED
 from factdrift.wikidata.time import parse_time
 
-FILTERED = STATEMENTS.append(pa.field("dropped_by", pa.string()))
-UPDATES = pa.schema(
-    [
-        ("subject", pa.int32()),
-        ("property", pa.int32()),
-        ("label", pa.string()),
-        ("object", pa.int32()),
-        ("dropped_by", pa.string()),
-    ]
-)
+LABELS = pa.schema([("id", pa.int32()), ("label", pa.string())])
 
 Row = dict[str, Any]
 
@@ -32,29 +25,24 @@ def day(text: str, precision: int = 11) -> Row:
 
 
 def statement(subject: int, property: int, object: int | None = None, **more: Any) -> Row:
-    row: Row = dict.fromkeys(FILTERED.names)
-    row |= {
-        "subject": subject,
-        "property": property,
-        "object": object,
-        "statement": f"Q{subject}-{property}-{object}",
-        "position": 0,
-        "rank": "normal",
-        "snak": "value",
-        "datatype": "wikibase-item" if object is not None else "string",
-        "key": f"Q{object}" if object is not None else "text",
-        "json": None if object is not None else '"text"',
-        "start_unknown": False,
-        "end_unknown": False,
-        "qualifiers": [],
-        "revision": 1,
-    }
+    row: Row = dict.fromkeys(FILTERED.names) | {"position": 0, "revision": 1, "qualifiers": []}
+    row |= {"subject": subject, "property": property, "object": object, "rank": "normal", "snak": "value"}
+    row |= {"statement": f"Q{subject}-{property}-{object}", "start_unknown": False, "end_unknown": False}
+    if object is None:
+        row |= {"datatype": "string", "key": "text", "json": '"text"'}
+    else:
+        row |= {"datatype": "wikibase-item", "key": f"Q{object}"}
     return row | more
 
 
-@pytest.fixture
-def table(tmp_path):
-    def write(name: str, schema: pa.Schema, rows: list[Row]) -> Path:
-        return written(tmp_path / f"{name}.parquet", schema, rows)
+def update(subject: int, property: int, label: str, object: int | None, **more: Any) -> Row:
+    row: Row = {"subject": subject, "property": property, "label": label, "object": object}
+    return row | {"dropped_by": None} | more
 
-    return write
+
+def in_space(folder: Path, updates: list[Row], old: list[Row], new: Sequence[Row] = ()) -> dict[str, Any]:
+    """Writes tables and the space of their entities; returns the inputs of jobs of these names."""
+    given = (("updates", UPDATES, updates), ("old", FILTERED, old), ("new", FILTERED, new))
+    tables = {name: [written(folder / f"{name}.parquet", schema, rows)] for name, schema, rows in given}
+    Space(**tables, output=folder / "space", variant="paper").run()
+    return {**tables, "space": folder / "space"}

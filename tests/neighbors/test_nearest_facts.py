@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.core.tables import database
 from factdrift.neighbors.documents import count_documents, entity_codes, read_documents
 from factdrift.neighbors.facts import NEIGHBORS, gather
 from factdrift.neighbors.jobs import Holding, Search, Space
-from factdrift.neighbors.vectors import make_space
+from factdrift.neighbors.vectors import DOCUMENTS, make_space
 
-from .conftest import FILTERED, UPDATES, Row, day, statement
+from .conftest import FILTERED, LABELS, UPDATES, Row, day, statement, update
 
 P31, P6, P17 = 31, 6, 17
 CITY, COUNTRY = 515, 6256
-Write = Callable[[str, pa.Schema, list[Row]], Path]
 
 
 def city(subject: int, *mayors: Row, country: int = COUNTRY) -> list[Row]:
@@ -32,45 +32,47 @@ OF_FACTS = {"variant": "paper", "dates": "first_day", "old_date": date(2021, 1, 
 WALK = {"candidates": 500, "facts": 10}
 
 
-def labels(ids: set[int]) -> list[Row]:
-    return [{"id": number, "label": f"Q{number}"} for number in sorted(ids)]
-
-
-def run(
-    table: Write, tmp_path: Path, old: list[Row], new: list[Row], updates: list[Row], **options: Any
-) -> list[Row]:
-    unlabelled = options.pop("unlabelled", set())
-    mentioned = {row["subject"] for row in old} | {row["object"] for row in old if row["object"]}
-    schema = pa.schema([("id", pa.int32()), ("label", pa.string())])
-    output = tmp_path / "neighbors.parquet"
-    walk = WALK | {name: options.pop(name) for name in WALK if name in options}
-    of_facts = OF_FACTS | options
-    updated, of_old = [table("updates", UPDATES, updates)], table("old", FILTERED, old)
-    space, holding = tmp_path / "space", tmp_path / "holding.parquet"
-    of_new = [table("new", FILTERED, new)]
-    Space(updates=updated, old=[of_old], new=of_new, output=space, variant=of_facts["variant"]).run()
-    entities = [table("entities", schema, labels(mentioned - unlabelled))]
-    Holding(updates=updated, old=of_old, entities=entities, output=holding, **of_facts).run()
-    Search(updates=updated, space=space, holding=[holding], output=output, **walk).run()
-    written = pq.read_table(output)
-    assert written.schema.equals(NEIGHBORS)
-    return written.to_pylist()
-
-
-def update(subject: int, property: int, label: str, object: int | None, dropped_by: str | None = None) -> Row:
-    return {
-        "subject": subject,
-        "property": property,
-        "label": label,
-        "object": object,
-        "dropped_by": dropped_by,
-    }
-
-
 UPDATED = [update(1, P6, "obsolete", 101), update(1, P6, "new", 102)]
 
 
-def test_walks_by_similarity_and_skips_itself_and_changed(table, tmp_path):
+def run(
+    folder: Path,
+    old: list[Row],
+    updates: list[Row] = UPDATED,
+    new: Sequence[Row] = (),
+    buckets: int = 1,
+    unlabelled: Collection[int] = (),
+    **options: Any,
+) -> list[Row]:
+    """The nearest facts, written as neighbors.parquet."""
+
+    def table(name: str, schema: pa.Schema, rows: Iterable[Row]) -> Path:
+        return written(folder / f"{name}.parquet", schema, rows)
+
+    mentioned = {row["subject"] for row in old} | {row["object"] for row in old if row["object"]}
+    named = ({"id": number, "label": f"Q{number}"} for number in mentioned - set(unlabelled))
+    walk = WALK | {name: options.pop(name) for name in WALK if name in options}
+    of_facts = OF_FACTS | options
+    updated, of_new = [table("updates", UPDATES, updates)], [table("new", FILTERED, new)]
+    parts = [
+        table(f"old{k}", FILTERED, (row for row in old if row["subject"] % buckets == k))
+        for k in reversed(range(buckets))
+    ]
+    space, output = folder / "space", folder / "neighbors.parquet"
+    job = Space(updates=updated, old=parts, new=of_new, output=space, variant=of_facts["variant"])
+    make_space(job, documents=2 if buckets > 1 else DOCUMENTS)
+    holding = [folder / f"holding{k}.parquet" for k in range(buckets)]
+    entities = [table("entities", LABELS, named)]
+    for part, held in zip(parts, holding, strict=True):
+        Holding(updates=updated, old=part, entities=entities, output=held, **of_facts).run()
+    Search(updates=updated, space=space, holding=holding, output=output, **walk).run()
+    found = pq.read_table(output)
+    assert found.schema.equals(NEIGHBORS)
+    rows: list[Row] = found.to_pylist()
+    return rows
+
+
+def test_walks_by_similarity_and_skips_itself_and_changed(tmp_path):
     old = [
         *city(1, statement(1, P6, 101)),
         *city(2, statement(2, P6, 201), country=7),
@@ -79,124 +81,90 @@ def test_walks_by_similarity_and_skips_itself_and_changed(table, tmp_path):
         # The new mayor is a subject too, and as similar as can be.
         *city(102, statement(102, P6, 901)),
     ]
-    found = run(table, tmp_path, old, [], UPDATED)
+    found = run(tmp_path, old)
     assert [(row["rank_no"], row["neighbor"], row["object"]) for row in found] == [(1, 3, 301), (2, 2, 201)]
     assert {(row["subject"], row["property"], row["relation"]) for row in found} == {(1, P6, P6)}
     assert found[0]["similarity"] > found[1]["similarity"]
 
 
-def test_stops_after_the_facts_and_the_candidates(table, tmp_path):
+def test_stops_after_the_facts_and_the_candidates(tmp_path):
     old = [row for subject in range(1, 9) for row in city(subject, statement(subject, P6, 100 + subject))]
-    assert [row["neighbor"] for row in run(table, tmp_path, old, [], UPDATED, facts=3)] == [2, 3, 4]
+    assert [row["neighbor"] for row in run(tmp_path, old, facts=3)] == [2, 3, 4]
     # The subject itself is among the candidates.
-    assert [row["neighbor"] for row in run(table, tmp_path, old, [], UPDATED, candidates=3)] == [2, 3]
+    assert [row["neighbor"] for row in run(tmp_path, old, candidates=3)] == [2, 3]
 
 
-def test_prefers_preferred_then_smallest_statement(table, tmp_path):
-    old = [
-        *city(1, statement(1, P6, 101)),
-        *city(
-            2,
-            statement(2, P6, 201, statement="Q2-A"),
-            statement(2, P6, 202, statement="q2-c", rank="preferred"),
-            statement(2, P6, 203, statement="Q2-B", rank="preferred"),
-        ),
-        *city(
-            3, statement(3, P6, 302, statement="Q3-B"), statement(3, P6, 301, statement="q3-a", position=9)
-        ),
-    ]
-    found = run(table, tmp_path, old, [], UPDATED)
-    assert {row["neighbor"]: row["object"] for row in found} == {2: 203, 3: 301}
+TIMES = [
+    # Held at T_old in `paper`, in `reference`, and as an interval.
+    ({"end": day("2021-01-03")}, False, False, False),
+    ({"end": day("2021-01-04")}, True, True, True),
+    ({"start": day("2021-01-05")}, False, False, False),
+    ({"start": day("2021-01-04")}, True, True, True),
+    ({"end_unknown": True}, False, False, False),
+    ({"start_unknown": True, "pit": day("2022-01-01")}, True, True, True),
+    ({"pit": day("2022-01-01")}, False, True, False),
+    # The year 2021 alone: its first day in `paper`, as written in `reference`, uncertain as an interval.
+    ({"end": day("2021-05-05", 9)}, False, True, True),
+    ({"end": day("2021-01-01", 9)}, False, False, True),
+    ({"start": day("2021-05-05", 9)}, True, False, True),
+]
 
 
 @pytest.mark.parametrize(
-    ("times", "paper", "reference", "interval"),
-    [
-        ({"end": day("2021-01-03")}, False, False, False),
-        ({"end": day("2021-01-04")}, True, True, True),
-        ({"start": day("2021-01-05")}, False, False, False),
-        ({"start": day("2021-01-04")}, True, True, True),
-        ({"end_unknown": True}, False, False, False),
-        ({"start_unknown": True, "pit": day("2022-01-01")}, True, True, True),
-        ({"pit": day("2022-01-01")}, False, True, False),
-        # The year 2021 alone: its first day in `paper`, as written in `reference`, uncertain as an interval.
-        ({"end": day("2021-05-05", 9)}, False, True, True),
-        ({"end": day("2021-01-01", 9)}, False, False, True),
-        ({"start": day("2021-05-05", 9)}, True, False, True),
-    ],
+    ("variant", "dates"), [("paper", "first_day"), ("reference", "first_day"), ("revised", "interval")]
 )
-def test_holds_at_the_old_date(table, tmp_path, times, paper, reference, interval):
-    old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, 201, **times))]
-    for variant, dates, expected in (
-        ("paper", "first_day", paper),
-        ("reference", "first_day", reference),
-        ("revised", "interval", interval),
-    ):
-        found = run(table, tmp_path, old, [], UPDATED, variant=variant, dates=dates)
-        assert bool(found) == expected, variant
+def test_holds_at_the_old_date(tmp_path, variant, dates):
+    old = city(1, statement(1, P6, 101))
+    for subject, (times, *_) in enumerate(TIMES, 2):
+        old += city(subject, statement(subject, P6, 201, **times))
+    found = run(tmp_path, old, variant=variant, dates=dates)
+    place = 1 + ("paper", "reference", "revised").index(variant)
+    assert {row["neighbor"] for row in found} == {n for n, case in enumerate(TIMES, 2) if case[place]}
 
 
-def test_takes_only_kept_and_labelled_facts(table, tmp_path):
-    old = [
-        *city(1, statement(1, P6, 101)),
-        *city(2, statement(2, P6, 201, dropped_by="object")),
-        *city(3, statement(3, P6, 301)),
-        *city(4, statement(4, P6, 401)),
-        *city(5, statement(5, P6, None, key="X", json='"X"')),
+def test_which_facts_are_taken(tmp_path):
+    given = tmp_path / "labels.tsv"
+    given.write_text("id\tlabel\nP6\thead\nQ7\tNew ____\nQ801\tMayor ____\nQ901\tMayor\n")
+    facts = [
+        # Neither the new nor the obsolete object.
+        *(statement(1, P6, 101), statement(101, P6, 300), statement(102, P6, 300)),
+        statement(2, P6, 201, dropped_by="object"),
+        # Without a label; a property always has one.
+        *(statement(3, P6, 301), statement(4, P6, 401), statement(6, P6, -17)),
+        statement(5, P6, None, key="X", json='"X"'),
+        # Supplied labels; that of a subject must not hold the blank of a cloze test.
+        *(statement(7, P6, 701), statement(8, P6, 801), statement(9, P6, 901)),
+        # The preferred one, then that with the smallest id in any case.
+        statement(11, P6, 201, statement="Q2-A"),
+        statement(11, P6, 202, statement="q2-c", rank="preferred"),
+        statement(11, P6, 203, statement="Q2-B", rank="preferred"),
+        *(statement(12, P6, 302, statement="Q3-B"), statement(12, P6, 303, statement="q3-a", position=9)),
     ]
-    found = run(table, tmp_path, old, [], UPDATED, unlabelled={301, 4})
-    assert [(row["neighbor"], row["json"]) for row in found] == [(5, '"X"')]
+    subjects = sorted({fact["subject"] for fact in facts})
+    old = [row for each in subjects for row in city(each, *(f for f in facts if f["subject"] == each))]
+    unlabelled = {301, 4, -17, 7, 801, 901}
+    found = run(tmp_path, old, unlabelled=unlabelled, labels=[given])
+    taken = {row["neighbor"]: row["json"] or row["object"] for row in found}
+    assert taken == {5: '"X"', 6: -17, 8: 801, 9: 901, 11: 203, 12: 303}
 
 
-def test_a_property_as_object_is_always_labelled(table, tmp_path):
-    old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, -17))]
-    found = run(table, tmp_path, old, [], UPDATED, unlabelled={-17})
-    assert [row["object"] for row in found] == [-17]
-
-
-def test_neither_the_new_nor_the_obsolete_object_is_a_neighbor(table, tmp_path):
-    others = [city(subject, statement(subject, P6, 300 + subject)) for subject in (2, 101, 102)]
-    old = [*city(1, statement(1, P6, 101)), *(row for each in others for row in each)]
-    assert [row["neighbor"] for row in run(table, tmp_path, old, [], UPDATED)] == [2]
-
-
-def test_names_that_hold_the_blank_of_a_cloze_test_are_left_out(table, tmp_path):
-    old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301))]
-    given = tmp_path / "labels.tsv"
-    given.write_text("id\tlabel\nQ2\tNew ____\nQ301\tMayor ____\n")
-    found = run(table, tmp_path, old, [], UPDATED, unlabelled={2, 301}, labels=[given])
-    assert [(row["neighbor"], row["object"]) for row in found] == [(3, 301)]
-
-
-def test_labels_of_what_the_dump_lacks(table, tmp_path):
-    old = [*city(1, statement(1, P6, 101)), *city(3, statement(3, P6, 301))]
-    given = tmp_path / "labels.tsv"
-    given.write_text("id\tlabel\nP6\thead\nQ301\tMayor\n")
-    assert run(table, tmp_path, old, [], UPDATED, unlabelled={301}) == []
-    assert len(run(table, tmp_path, old, [], UPDATED, unlabelled={301}, labels=[given])) == 1
-
-
-def test_subject_of_the_new_dump_alone(table, tmp_path):
+def test_a_subject_is_read_from_the_old_dump_if_it_is_there(tmp_path):
     old = [*city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301), country=7)]
     new = [*city(9, statement(9, P6, 901), country=7), *city(2), *city(3)]
-    found = run(table, tmp_path, old, new, [update(9, P6, "new", 901)])
+    found = run(tmp_path, old, [update(9, P6, "new", 901)], new)
     assert [row["neighbor"] for row in found] == [3, 2]
-
-
-def test_a_subject_of_both_is_read_from_the_old_dump(table, tmp_path):
-    old = [*city(1), *city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301), country=7)]
-    found = run(table, tmp_path, old, city(1, country=7), UPDATED)
+    found = run(tmp_path, city(1) + old, new=city(1, country=7))
     assert [row["neighbor"] for row in found] == [2, 3]
 
 
-def test_nothing_updated_and_no_neighbor(table, tmp_path):
+def test_nothing_updated_and_no_neighbor(tmp_path):
     old = city(1, statement(1, P6, 101))
-    assert run(table, tmp_path, old, [], [update(1, P6, "new", 102, dropped_by="all_static")]) == []
-    assert run(table, tmp_path, old, [], UPDATED) == []
-    assert run(table, tmp_path, [], [], UPDATED) == []
+    assert run(tmp_path, old, [update(1, P6, "new", 102, dropped_by="all_static")]) == []
+    assert run(tmp_path, old) == []
+    assert run(tmp_path, []) == []
 
 
-def test_documents_hold_what_later_filters_drop(table):
+def test_documents_hold_what_later_filters_drop(tmp_path):
     rows = [
         statement(1, P31, CITY, dropped_by="object"),
         statement(1, P31, CITY, dropped_by="preferred"),
@@ -206,7 +174,7 @@ def test_documents_hold_what_later_filters_drop(table):
         statement(3, P17, None, dropped_by="datatype"),
         statement(4, P17, None),
     ]
-    path = table("old", FILTERED, rows)
+    path = written(tmp_path / "old.parquet", FILTERED, rows)
     with database() as db:
         counts = count_documents(db, [path], bare_relations=False, documents=2)
         documents = read_documents(db, [path], False, counts.subjects)
@@ -225,40 +193,26 @@ def test_documents_hold_what_later_filters_drop(table):
         assert counted.having.tolist() == [having[code] for code in sorted(having)]
 
 
-def test_does_not_depend_on_buckets(table, tmp_path):
-    old = [row for subject in range(1, 7) for row in city(subject, statement(subject, P6, 100 + subject))]
-    whole = run(table, tmp_path, old, [], UPDATED)
-    parts = [table(f"part{k}", FILTERED, [row for row in old if row["subject"] % 3 == k]) for k in range(3)]
-    output = tmp_path / "again.parquet"
-    schema = pa.schema([("id", pa.int32()), ("label", pa.string())])
-    entities = table("all", schema, labels(set(range(1, 110))))
-    updates = [table("updates", UPDATES, UPDATED)]
-    space = tmp_path / "again"
-    make_space(
-        Space(updates=updates, old=parts[::-1], new=parts[:1], output=space, variant="paper"), documents=2
+SIX = [row for subject in range(1, 7) for row in city(subject, statement(subject, P6, 100 + subject))]
+
+
+def test_does_not_depend_on_buckets(tmp_path):
+    assert len(run(tmp_path, SIX)) == 5
+    whole = (tmp_path / "neighbors.parquet").read_bytes()
+    run(tmp_path, SIX, buckets=3)
+    assert (tmp_path / "neighbors.parquet").read_bytes() == whole
+
+
+def test_does_not_depend_on_the_parts_of_the_search(tmp_path):
+    assert (
+        len(run(tmp_path, SIX, [update(subject, P6, "new", 200 + subject) for subject in range(1, 7)])) == 30
     )
-    holding = [path.with_name(f"holding-{path.name}") for path in parts]
-    for path, held in zip(parts, holding, strict=True):
-        Holding(updates=updates, old=path, entities=[entities], output=held, **OF_FACTS).run()
-    Search(updates=updates, space=space, holding=holding[::-1], output=output, **WALK).run()
-    assert pq.read_table(output).to_pylist() == whole
-    assert (tmp_path / "neighbors.parquet").read_bytes() == output.read_bytes()
-
-
-@pytest.mark.parametrize("number", [1, 2, 5, 9])
-def test_does_not_depend_on_the_parts_of_the_search(table, tmp_path, number):
-    old = [row for subject in range(1, 7) for row in city(subject, statement(subject, P6, 100 + subject))]
-    updates = [update(subject, P6, "new", 200 + subject) for subject in range(1, 7)]
-    assert len(run(table, tmp_path, old, [], updates)) == 30
-    paths = [tmp_path / f"{part}.parquet" for part in range(number)]
-    for part, path in enumerate(paths):
-        Search(
-            updates=[tmp_path / "updates.parquet"],
-            space=tmp_path / "space",
-            holding=[tmp_path / "holding.parquet"],
-            part=f"{part}-of-{number}",
-            output=path,
-            **WALK,
-        ).run()
-    assert gather(paths, tmp_path / "gathered.parquet") == 30
-    assert (tmp_path / "gathered.parquet").read_bytes() == (tmp_path / "neighbors.parquet").read_bytes()
+    whole = (tmp_path / "neighbors.parquet").read_bytes()
+    given = {"updates": [tmp_path / "updates.parquet"], "space": tmp_path / "space"} | WALK
+    for number in (1, 2, 9):
+        paths = [tmp_path / f"{part}.parquet" for part in range(number)]
+        for part, path in enumerate(paths):
+            holding = [tmp_path / "holding0.parquet"]
+            Search(holding=holding, part=f"{part}-of-{number}", output=path, **given).run()
+        assert gather(paths, tmp_path / "gathered.parquet") == 30
+        assert (tmp_path / "gathered.parquet").read_bytes() == whole

@@ -3,66 +3,51 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from support.tables import written
 
 from factdrift.neighbors.facts import NEIGHBORS
-from factdrift.neighbors.jobs import Random, Space
+from factdrift.neighbors.jobs import Random
 
-from .conftest import FILTERED, UPDATES, Row, statement
+from .conftest import Row, in_space, statement, update
 
-Write = Callable[[str, pa.Schema, list[Row]], Path]
 GROUPS = pa.schema([("subject", pa.int32()), ("property", pa.int32())])
 
 
-def near(subject: int, property: int, neighbor: int, object: int | None, rank_no: int = 1) -> Row:
-    return {
-        "subject": subject,
-        "property": property,
-        "rank_no": rank_no,
-        "neighbor": neighbor,
-        "similarity": 0.5,
-        "relation": property,
-        "statement": f"Q{neighbor}-{object}",
-        "object": object,
-        "datatype": "wikibase-item",
-        "json": None,
-        "key": f"Q{object}",
-    }
+def near(subject: int, property: int, neighbor: int, object: int | None, **more: Any) -> Row:
+    row = dict.fromkeys(NEIGHBORS.names) | {"rank_no": 1, "similarity": 0.5, "datatype": "wikibase-item"}
+    row |= {"subject": subject, "property": property, "neighbor": neighbor, "object": object}
+    return row | {"relation": property, "statement": f"Q{neighbor}-{object}", "key": f"Q{object}"} | more
 
 
-def update(subject: int, property: int, object: int, label: str = "new") -> Row:
-    return {"subject": subject, "property": property, "label": label, "object": object, "dropped_by": None}
+def new(subject: int, property: int, object: int) -> Row:
+    return update(subject, property, "new", object)
 
 
-def run(table: Write, tmp_path: Path, updates: list[Row], pool: list[Row], **options: int) -> list[Row]:
+def run(tmp_path: Path, updates: list[Row], pool: list[Row], **options: int) -> list[Row]:
     old = [statement(subject, 31, 515) for subject in sorted({row["neighbor"] for row in pool} | {1, 2})]
+    given = in_space(tmp_path, updates, old)
+    groups = [{"subject": subject, "property": 6} for subject in (1, 2)]
     output = tmp_path / "random.parquet"
-    of_updates = [table("updates", UPDATES, updates)]
-    Space(
-        updates=of_updates,
-        old=[table("old", FILTERED, old)],
-        new=[table("new", FILTERED, [])],
-        output=tmp_path / "space",
-        variant="paper",
-    ).run()
     Random(
-        updates=of_updates,
-        neighbors=table("neighbors", NEIGHBORS, pool),
-        replacements=table("replacements", GROUPS, [{"subject": n, "property": 6} for n in (1, 2)]),
-        space=tmp_path / "space",
+        updates=given["updates"],
+        neighbors=written(tmp_path / "neighbors.parquet", NEIGHBORS, pool),
+        replacements=written(tmp_path / "replacements.parquet", GROUPS, groups),
+        space=given["space"],
         output=output,
         **{"seed": 0, "facts": 10} | options,
     ).run()
-    written = pq.read_table(output)
-    assert written.schema.equals(NEIGHBORS)
-    return written.to_pylist()
+    found = pq.read_table(output)
+    assert found.schema.equals(NEIGHBORS)
+    rows: list[Row] = found.to_pylist()
+    return rows
 
 
-def test_pool_and_exclusions(table, tmp_path):
+def test_pool_and_exclusions(tmp_path):
     facts = [
         near(1, 6, 11, 110),
         near(2, 6, 11, 110),  # the same fact, once in the pool
@@ -71,8 +56,8 @@ def test_pool_and_exclusions(table, tmp_path):
         near(2, 6, 13, 102),  # its object is changed there
         near(3, 6, 14, 140),  # of no replacement
     ]
-    updates = [update(1, 6, 102), update(5, 17, 500), update(5, 17, 12, "static")]
-    found = run(table, tmp_path, updates, facts)
+    updates = [new(1, 6, 102), new(5, 17, 500), update(5, 17, "static", 12)]
+    found = run(tmp_path, updates, facts)
     of_first = {(row["neighbor"], row["object"]) for row in found if row["subject"] == 1}
     of_other = [(row["neighbor"], row["object"]) for row in found if row["subject"] == 5]
     assert of_first == {(11, 110), (12, 120)}
@@ -82,36 +67,14 @@ def test_pool_and_exclusions(table, tmp_path):
     assert all((row["similarity"] > 0) == (row["subject"] == 1) for row in found)
 
 
-def test_a_group_draws_alone(table, tmp_path):
-    facts = [near(1, 6, 1000 + i, 2000 + i) for i in range(60)]
-    one = run(table, tmp_path, [update(7, 6, 70)], facts)
-    several = run(table, tmp_path, [update(n, 6, 10 * n) for n in (9, 8, 7)], facts[::-1])
-    assert one == [row for row in several if row["subject"] == 7]
-    assert len(one) == 10 == len({row["statement"] for row in one})
-    assert one != run(table, tmp_path, [update(7, 6, 70)], facts, seed=1)
-
-
-def test_uniform(table, tmp_path):
-    facts = [near(1, 6, 1000 + i, 2000 + i) for i in range(20)]
-    found = run(table, tmp_path, [update(5000 + n, 6, 70) for n in range(800)], facts, facts=5)
-    counts = [sum(row["neighbor"] == 1000 + i for row in found) for i in range(20)]
-    # 200 expected, standard deviation 12.
-    assert min(counts) > 140
-    assert max(counts) < 260
-
-
-def test_empty_pool(table, tmp_path):
-    assert run(table, tmp_path, [update(7, 6, 70)], []) == []
-
-
-def test_the_draw_is_a_shuffle_by_the_hashes_of_seed_group_and_step(table, tmp_path):
+def test_the_draw_is_a_shuffle_by_the_hashes_of_seed_group_and_step(tmp_path):
     """Fisher and Yates's, of the pool in the order of neighbour, relation and statement."""
     facts = [
-        near(1, 6, 1000 + i // 3, 2000 + (7 * i) % 11, rank_no=i)
-        | {"relation": 6 + i % 2, "statement": f"Q{7 * i % 30:02}"}
+        near(1, 6, 1000 + i // 3, 2000 + 7 * i % 11, relation=6 + i % 2, statement=f"Q{7 * i % 30:02}")
         for i in range(30)
     ]
-    found = run(table, tmp_path, [update(9, 17, 2004), update(8, 6, 5)], facts, seed=3, facts=12)
+    assert run(tmp_path, [new(8, 6, 5)], []) == []
+    found = run(tmp_path, [new(9, 17, 2004), new(8, 6, 5)], facts[::-1], seed=3, facts=12)
     ordered = sorted((row["neighbor"], row["relation"], row["statement"], row["object"]) for row in facts)
     for subject, relation, changed in ((9, 17, 2004), (8, 6, 5)):
         pool = list(ordered)

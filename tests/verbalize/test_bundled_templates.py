@@ -1,10 +1,11 @@
-"""The templates that the project brings along: their form, and that they cover the sample's relations."""
+"""The templates that the project brings along: their form, what they cover, how they are shown."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from factdrift.cli import main
 from factdrift.core.tables import rows_of
 from factdrift.verbalize.templates import read_templates
 from factdrift.wikidata.ids import property_number
@@ -58,23 +59,15 @@ def test_labels_are_those_of_the_sample(templates, properties):
 
 
 def test_five_different_sentences_each(templates):
+    assert list(templates.bundled) == sorted(templates.bundled)
     for number, sentences in {**templates.bundled, 0: templates.generic}.items():
         assert len(sentences) >= 5, number
         # Different also when case, possessive forms and the order of subject and relation are set aside.
         words = {frozenset(re.findall(r"\w+", sentence.lower().replace("'s", ""))) for sentence in sentences}
         assert len(words) == len(sentences), (number, sentences)
-
-
-def test_sentences_begin_with_a_capital_or_the_subject(templates):
-    for sentences in (*templates.bundled.values(), templates.generic):
         for sentence in sentences:
             assert re.match(r"[A-Z{]", sentence), sentence
-
-
-def test_no_article_stands_before_the_object(templates):
-    """Whether one fits depends on the object, which a template does not know."""
-    for sentences in (*templates.bundled.values(), templates.generic):
-        for sentence in sentences:
+            # Whether an article fits depends on the object, which a template does not know.
             assert not re.search(r"\b(a|an|the) \{object\}$", sentence), sentence
 
 
@@ -86,5 +79,23 @@ def test_dates_take_no_preposition_that_depends_on_their_precision(templates, pr
             assert not re.search(r"\b(on|in|at|since|until) \{object\}$", sentence), sentence
 
 
-def test_relations_stand_in_the_order_of_their_numbers(templates):
-    assert list(templates.bundled) == sorted(templates.bundled)
+def show(*arguments: str) -> int:
+    names = ("--templates", str(RESOURCES / "templates" / "templates.tsv"))
+    return main(["verbalize", "show", *arguments, *names])
+
+
+def test_show_prints_the_sentences(capsys):
+    show("P6", "--subject", "France", "--object", "Élisabeth Borne")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "P6 head of government (bundled)"
+    assert lines[1] == "1. The head of government of France is Élisabeth Borne."
+    assert len(lines) == 6
+
+
+def test_show_of_a_relation_without_templates(capsys):
+    names = ("--subject", "Earth", "--object", "the Moon")
+    show("P99999", *names, "--relation", "natural satellite")
+    assert "1. The natural satellite of Earth is the Moon." in capsys.readouterr().out
+    for relation, complaint in (("P99999", "--relation"), ("capital", "capital")):
+        assert show(relation, *names) == 1
+        assert complaint in capsys.readouterr().err

@@ -10,10 +10,15 @@ import pytest
 from factdrift.verbalize.answers import KINDS, UNUSED, parse
 
 TEN = [f"The capital number {number} of France is Paris." for number in range(10)]
+TITLE = "La vie est belle et la mer"
+FILMS = [f"The film {TITLE} was made in year {number} by Le Roi de la Rue" for number in range(10)]
 LINES = "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(TEN, start=1))
 
 
-def answer(content: str | None, **others: Any) -> dict[str, Any]:
+def answer(content: Any, **others: Any) -> dict[str, Any]:
+    """A text, or something as JSON."""
+    if content is not None and not isinstance(content, str):
+        content = json.dumps(content)
     plain = {"status": "answered", "content": content, "refusal": None, "finish_reason": "stop"}
     return {**plain, **others}
 
@@ -21,21 +26,19 @@ def answer(content: str | None, **others: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("given", "kind", "sentences"),
     [
-        (answer(json.dumps({"sentences": TEN})), "ok", TEN),
-        (answer(json.dumps(TEN)), "ok", TEN),
+        (answer({"sentences": TEN}), "ok", TEN),
+        (answer(TEN), "ok", TEN),
         (answer(f"```json\n{json.dumps({'sentences': TEN})}\n```"), "ok", TEN),
         (answer(LINES), "ok", TEN),
         (answer(f"Here they are:\n\n{LINES}\n\nI hope that this helps."), "ok", TEN),
         (answer(LINES.replace(". T", ") T")), "ok", TEN),
         (answer("\n".join(f"- {sentence}" for sentence in TEN)), "ok", TEN),
-        (answer(json.dumps({"sentences": TEN[:7]})), "wrong_count", TEN[:7]),
-        (answer(json.dumps({"sentences": [*TEN, "One more about France is Paris."]})), "wrong_count", TEN),
-        (answer(json.dumps({"sentences": [*TEN[:9], " "]})), "wrong_count", TEN[:9]),
-        (
-            answer(json.dumps({"sentences": [*TEN[:9], TEN[0].upper()]})),
-            "duplicated",
-            [*TEN[:9], TEN[0].upper()],
-        ),
+        # Names in another language make no other language.
+        (answer(FILMS), "ok", FILMS),
+        (answer(TEN[:7]), "wrong_count", TEN[:7]),
+        (answer([*TEN, "One more about France is Paris."]), "wrong_count", TEN),
+        (answer([*TEN[:9], " "]), "wrong_count", TEN[:9]),
+        (answer([*TEN[:9], TEN[0].upper()]), "duplicated", [*TEN[:9], TEN[0].upper()]),
         (answer(None, status="failed", finish_reason=None), "failed", ()),
         (answer(None, refusal="I would rather not."), "refused", ()),
         (answer(LINES, finish_reason="content_filter"), "refused", ()),
@@ -43,23 +46,19 @@ def answer(content: str | None, **others: Any) -> dict[str, Any]:
         (answer(LINES, finish_reason="length"), "truncated", ()),
         (answer(None), "empty", ()),
         (answer("  "), "empty", ()),
-        (answer('{"sentences": []}'), "empty", ()),
+        (answer({"sentences": []}), "empty", ()),
         (answer('{"sentences": ["The capital'), "malformed", ()),
-        (answer('{"sentences": [{"text": "a"}]}'), "malformed", ()),
-        (answer('{"sentences": "a", "more": "b"}'), "malformed", ()),
+        (answer({"sentences": [{"text": "a"}]}), "malformed", ()),
+        (answer({"sentences": "a", "more": "b"}), "malformed", ()),
         (answer("Paris is the capital of France."), "malformed", ()),
         (answer("[" * 100_000), "malformed", ()),
         (answer("12"), "malformed", ()),
-        (
-            answer(json.dumps([f"Die Hauptstadt {n} von France ist Paris." for n in range(10)])),
-            "wrong_language",
-            (),
-        ),
-        (answer(json.dumps([f"Париж — столица {n}" for n in range(10)])), "wrong_language", ()),
+        (answer([f"Die Hauptstadt {n} von France ist Paris." for n in range(10)]), "wrong_language", ()),
+        (answer([f"Париж — столица {n}" for n in range(10)]), "wrong_language", ()),
     ],
 )
 def test_classes(english, given, kind, sentences):
-    found = parse(given, ["France", "Paris"], 10, english)
+    found = parse(given, ["France", "Paris", TITLE, "Le Roi de la Rue"], 10, english)
     assert found.kind == kind
     assert list(found.sentences) == list(sentences)
 
@@ -68,10 +67,3 @@ def test_each_class_is_tested():
     [mark] = [mark for mark in test_classes.pytestmark if mark.name == "parametrize"]
     assert {case[1] for case in mark.args[1]} == set(KINDS)
     assert not any(case[2] for case in mark.args[1] if case[1] in UNUSED)
-
-
-def test_names_in_another_language_make_no_other_language(english):
-    title = "La vie est belle et la mer"
-    ten = [f"The film {title} was made in year {number} by Le Roi de la Rue" for number in range(10)]
-    given = answer(json.dumps(ten))
-    assert parse(given, [title, "Le Roi de la Rue"], 10, english).kind == "ok"

@@ -10,7 +10,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from factdrift.verbalize.filters import REASONS, judge
-from factdrift.verbalize.language import read_language
 from factdrift.words.templates import problem
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden-sentences.tsv"
@@ -26,26 +25,11 @@ GOLDEN = Path(__file__).parents[1] / "data" / "golden-sentences.tsv"
         ("James", "Paris", "James’ home is Paris", "{subject}'s home is {object}"),
         ("Thriller", "Jackson", "“Thriller” was sung by ‘Jackson.’", "{subject} was sung by {object}"),
         ("Thriller", "Jackson", "The song 'Thriller' is by Jackson", "The song {subject} is by {object}"),
-        (
-            "Netherlands",
-            "Amsterdam",
-            "The Netherlands is led from Amsterdam",
-            "{subject} is led from {object}",
-        ),
+        ("Netherlands", "Amsterdam", "The Netherlands has Amsterdam", "{subject} has {object}"),
         ("Hague", "Netherlands", "Hague is in the Netherlands.", "{subject} is in {object}"),
-        (
-            "United States",
-            "Washington, D.C.",
-            "The United States has Washington, D.C",
-            "{subject} has {object}",
-        ),
+        ("USA", "Washington, D.C.", "USA has Washington, D.C", "{subject} has {object}"),
         ("Foo (film)", "Bar (actor)", "Foo (film) stars Bar (actor).", "{subject} stars {object}"),
-        (
-            "Foo",
-            "Bar",
-            "The star (a person) of Foo (film) is Bar",
-            "The star (a person) of {subject} (film) is {object}",
-        ),
+        ("Foo", "Bar", "Star (a man) of Foo (film) is Bar", "Star (a man) of {subject} (film) is {object}"),
         ("a.*b", "x+y$", "The sum of a.*b is x+y$.", "The sum of {subject} is {object}"),
         ("\\1", "[^a]", "The escape of \\1 is [^a]", "The escape of {subject} is {object}"),
         ("C", "C++", "C inspired C++", "{subject} inspired {object}"),
@@ -54,12 +38,7 @@ GOLDEN = Path(__file__).parents[1] / "data" / "golden-sentences.tsv"
         ("New York", "York", "New York was named after York", "{subject} was named after {object}"),
         ("York", "New York", "York gave its name to New York", "{subject} gave its name to {object}"),
         ("Q", "3rd century BC", "Q dates from the 3rd century BC.", "{subject} dates from the {object}"),
-        (
-            "Foo",
-            "Bar",
-            "Everyone at St. Mary knows that Foo is Bar",
-            "Everyone at St. Mary knows that {subject} is {object}",
-        ),
+        ("Foo", "Bar", "I know at St. Mary that Foo is Bar", "I know at St. Mary that {subject} is {object}"),
         ("Rīga", "Latvija", "Riga lies in LATVIJA.", "{subject} lies in {object}"),
     ],
 )
@@ -120,34 +99,22 @@ def test_words_of_the_relation_are_no_names(english):
 
 
 def test_an_article_is_part_of_a_name_that_takes_one(english, german):
-    sentence = "Hawaii is a state of the United States"
-    assert judge(sentence, "Hawaii", "United States", english).template == "{subject} is a state of {object}"
-    assert (
-        judge("The dog is of the France", "dog", "France", english).template == "{subject} is of the {object}"
-    )
-    # German would need another form of it in the place of each name.
-    sentence = "Die Hauptstadt der Niederlande ist Amsterdam."
-    assert judge(sentence, "Niederlande", "Amsterdam", german).reason == "article"
-    sentence = "Amsterdam ist die Hauptstadt der Niederlande."
-    assert judge(sentence, "Amsterdam", "Niederlande", german).reason == "article"
-    sentence = "Als Hauptstadt von Polen gilt Warschau."
-    assert (
-        judge(sentence, "Polen", "Warschau", german).template == "Als Hauptstadt von {subject} gilt {object}"
-    )
+    """German would need another form of it in the place of each name, and keeps it elsewhere."""
+    for language, subject, object, sentence, wanted in (
+        (english, "Hawaii", "United States", "Hawaii is of the United States", "{subject} is of {object}"),
+        (english, "dog", "France", "The dog is of the France", "{subject} is of the {object}"),
+        (german, "Niederlande", "Bern", "Die Hauptstadt der Niederlande ist Bern.", "article"),
+        (german, "Bern", "Niederlande", "Bern ist die Hauptstadt der Niederlande.", "article"),
+        (german, "Polen", "Bern", "Als Sitz von Polen gilt Bern.", "Als Sitz von {subject} gilt {object}"),
+        (german, "Stadt", "Bern", "Der Name der Stadt ist Bern.", "Der Name der {subject} ist {object}"),
+        (german, "Macron", "Polen", "Der Herr Macron regiert Polen", "Der Herr {subject} regiert {object}"),
+        (german, "Schweiz", "Bern", "The capital of the Schweiz is Bern", "language"),
+    ):
+        found = judge(sentence, subject, object, language)
+        assert wanted in (found.template, found.reason), sentence
 
 
-def test_german_keeps_its_articles_and_capitals(german):
-    sentence = "Die Hauptstadt der Stadtlandschaft ist Bern."
-    assert judge(sentence, "Stadtlandschaft", "Bern", german).template == (
-        "Die Hauptstadt der {subject} ist {object}"
-    )
-    assert judge("Der Präsident Macron regiert Frankreich", "Macron", "Frankreich", german).reason is None
-    assert judge("The capital of the Schweiz is Bern", "Schweiz", "Bern", german).reason == "language"
-
-
-names = st.text(alphabet="abcDÉß .+*([$'\"-0", min_size=1, max_size=8).map(
-    lambda text: " ".join(text.split())
-)
+names = st.text("abcDÉß .+*([$'\"-0", min_size=1, max_size=8).map(lambda text: " ".join(text.split()))
 middles = st.sampled_from(["is made by", "has as its color", "was given to", "is, as is known, part of"])
 befores = st.sampled_from(["", "Everything about", "It is said that", "The color of"])
 
@@ -160,13 +127,12 @@ befores = st.sampled_from(["", "Everything about", "It is said that", "The color
     st.sampled_from(["", ".", " ", '".', "."]),
     st.sampled_from([str, str.upper]),
 )
-def test_what_was_put_together_is_taken_apart(subject, object, before, middle, end, case):
+def test_what_was_put_together_is_taken_apart(english, subject, object, before, middle, end, case):
     """A sentence made from a template gives that template or none, whatever the names hold."""
-    language = read_language(Path(__file__).parents[2] / "resources" / "prompts", "en")
     template = f"{before} {{subject}} {middle} {{object}}".strip()
     quote = '"' if end.startswith('"') else ""
     sentence = f"{before} {case(subject)} {middle} {quote}{case(object)}{end}".strip()
-    outcome = judge(sentence, subject, object, language)
+    outcome = judge(sentence, subject, object, english)
     assert (outcome.template is None) != (outcome.reason is None)
     plain = subject.isalpha() and object.isalpha() and len(subject) > 2 and len(object) > 2
     if plain and subject.lower() != object.lower():
@@ -177,9 +143,8 @@ def test_what_was_put_together_is_taken_apart(subject, object, before, middle, e
 
 
 @given(st.text(max_size=30), st.text(max_size=8), st.text(max_size=8))
-def test_nothing_breaks_it(sentence, subject, object):
-    language = read_language(Path(__file__).parents[2] / "resources" / "prompts", "en")
-    template, reason = judge(sentence, subject, object, language)
+def test_nothing_breaks_it(english, sentence, subject, object):
+    template, reason = judge(sentence, subject, object, english)
     assert (template is None) == (reason in REASONS)
 
 

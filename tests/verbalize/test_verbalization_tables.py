@@ -20,29 +20,16 @@ from factdrift.verbalize.language import Language, words_of
 from factdrift.verbalize.sample import SAMPLE
 from factdrift.verbalize.sentences import REPORT, STEPS, VERBALIZATIONS, write_sentences
 
-
-def triple(number: int, subject: str, object: str, **others: Any) -> dict[str, Any]:
-    return {
-        "request": f"en:P36:Q{number}",
-        "language": "en",
-        "property": 36,
-        "relation_label": "capital",
-        "relation_description": "seat of government",
-        "subject": number,
-        "subject_label": subject,
-        "subject_description": "country in Europe",
-        "subject_types": ["sovereign state"],
-        "statement": f"Q{number}$1",
-        "datatype": "wikibase-item",
-        "object": 100 + number,
-        "object_label": object,
-        "object_description": "big city",
-        "object_types": [],
-        **others,
-    }
+Row = dict[str, Any]
 
 
-def answered(request: str, sentences: list[str] | str | None, **others: Any) -> dict[str, Any]:
+def triple(number: int, subject: str, object: str, **others: Any) -> Row:
+    row = {"request": f"en:P36:Q{number}", "language": "en", "property": 36, "relation_label": "capital"}
+    row |= {"subject": number, "subject_label": subject, "object_label": object, "datatype": "wikibase-item"}
+    return row | {"subject_types": [], "object_types": []} | others
+
+
+def answered(request: str, sentences: list[str] | str | None, **others: Any) -> Row:
     content = json.dumps({"sentences": sentences}) if isinstance(sentences, list) else sentences
     plain = {"key": "k", "status": "answered", "finish_reason": "stop", "model": "m-1"}
     return {"request": request, **plain, "content": content, **others}
@@ -71,8 +58,8 @@ REPLIES = [
 
 
 def sentences(
-    tmp_path: Path, prompts: Path, triples: list[dict[str, Any]], replies: list[dict[str, Any]]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+    tmp_path: Path, prompts: Path, triples: list[Row], replies: list[Row]
+) -> tuple[list[Row], list[Row], str]:
     outputs = [tmp_path / name for name in ("verbalizations.parquet", "report.parquet", "report.txt")]
     job = Sentences(
         sample=written(tmp_path / "sample.parquet", SAMPLE, triples),
@@ -84,17 +71,13 @@ def sentences(
         number=4,
     )
     totals = write_sentences(job)
-    table = pq.read_table(outputs[0])
-    assert table.schema == VERBALIZATIONS
-    assert pq.read_schema(outputs[1]) == REPORT
+    table, report = (pq.read_table(path) for path in outputs[:2])
+    assert (table.schema, report.schema) == (VERBALIZATIONS, REPORT)
     rows = table.to_pylist()
-    assert totals.pop("kept") == sum(row["template"] is not None for row in rows)
-    assert totals.pop("asked") == 4 * len(triples)
-    unused = sum(4 for row in rows if row["sentence"] is None)
-    missing = 4 * len(triples) - unused - sum(row["sentence"] is not None for row in rows)
-    dropped = sum(row["sentence"] is not None and row["template"] is None for row in rows)
-    assert totals.total() == unused + missing + dropped
-    return rows, pq.read_table(outputs[1]).to_pylist(), outputs[2].read_text(encoding="utf-8")
+    kept = totals.pop("kept")
+    assert kept == sum(row["template"] is not None for row in rows)
+    assert totals.pop("asked") == 4 * len(triples) == kept + totals.total()
+    return rows, report.to_pylist(), outputs[2].read_text(encoding="utf-8")
 
 
 def candidates(tmp_path: Path, prompts: Path, language: str = "en") -> pa.Table:
@@ -110,12 +93,10 @@ def candidates(tmp_path: Path, prompts: Path, language: str = "en") -> pa.Table:
     return pq.read_table(job.output)
 
 
-def test_every_sentence_with_its_triple_and_reason(tmp_path, prompts):
-    rows, _, _ = sentences(tmp_path, prompts, TRIPLES, REPLIES)
-    seen = [
-        (row["request"], row["answer"], row["position"], row["template"], row["dropped_by"]) for row in rows
-    ]
-    assert seen == [
+def test_every_sentence_with_its_triple_and_reason_and_the_report(tmp_path, prompts):
+    rows, report, text = sentences(tmp_path, prompts, TRIPLES, REPLIES)
+    columns = ("request", "answer", "position", "template", "dropped_by")
+    assert [tuple(row[name] for name in columns) for row in rows] == [
         ("en:P36:Q1", "duplicated", 1, "The capital of {subject} is {object}", None),
         ("en:P36:Q1", "duplicated", 2, None, "duplicate"),
         ("en:P36:Q1", "duplicated", 3, None, "object_not_last"),
@@ -128,10 +109,6 @@ def test_every_sentence_with_its_triple_and_reason(tmp_path, prompts):
     assert rows[0]["sentence"] == "The capital of France is Paris."
     assert (rows[0]["subject_label"], rows[0]["object_label"], rows[0]["model"]) == ("France", "Paris", "m-1")
     assert rows[6]["sentence"] is None
-
-
-def test_the_report_accounts_for_every_sentence_that_was_asked(tmp_path, prompts):
-    rows, report, text = sentences(tmp_path, prompts, TRIPLES, REPLIES)
     capital = {row["step"]: row for row in report if row["property"] == 36}
     assert tuple(capital) == STEPS
     assert capital["asked"]["triples"] == 3
@@ -140,11 +117,9 @@ def test_the_report_accounts_for_every_sentence_that_was_asked(tmp_path, prompts
     assert lost == {"refused": 4, "wrong_count": 2, "duplicate": 1, "object_not_last": 1, "no_subject": 1}
     for before, after in pairwise(STEPS):
         assert capital[after]["left"] == capital[before]["left"] - capital[after]["dropped"]
-    kept = [row for row in rows if row["property"] == 36 and row["template"]]
-    assert capital[STEPS[-1]]["left"] == len(kept) == 3
     lines = text.splitlines()
-    busy = [row["step"] for row in report if row["dropped"] and row["property"] in (36, 37)]
-    assert lines[2].split() == ["relation", *(step for step in STEPS if step in ["asked", *busy])]
+    busy = {row["step"] for row in report if row["dropped"]}
+    assert lines[2].split() == ["relation", *(step for step in STEPS if step == "asked" or step in busy)]
     assert lines[3].split()[:2] == ["all", "16"]
     assert lines[4].startswith("en P36 capital")
     assert lines[4].split()[-1] == "3"
@@ -175,65 +150,49 @@ def test_answers_must_be_those_to_the_sample(tmp_path, prompts, replies, complai
 
 
 def kept(
-    template: str, *subjects: str, described: str = "", literal: str = "", is_date: bool = False
+    template: str, subjects: int, described: str = "", literal: str = "", is_date: bool = False
 ) -> list[Kept]:
+    """A sentence about each of so many subjects."""
+    words = words_of([described]), words_of([literal])
     return [
-        Kept(36, each, f"{template} {each}", template, words_of([described]), words_of([literal]), is_date)
-        for each in subjects
+        Kept(36, each, f"{template} {each}", template, *words, is_date) for each in "abcdefghij"[:subjects]
     ]
 
 
 def ranked(
     english: Language, *groups: list[Kept], **quality: Any
 ) -> dict[str, tuple[int | None, str | None]]:
-    rows = counted(
-        [each for group in groups for each in group],
-        {36: "capital city of 2 kinds"},
-        english,
-        Quality(**quality),
-    )
+    every = [each for group in groups for each in group]
+    rows = counted(every, {36: "capital city of 2 kinds"}, english, Quality(**quality))
     return {row["template"]: (row["rank"], row["dropped_by"]) for row in rows}
 
 
-ALL = tuple("abcdefghij")
-
-
 def test_the_most_frequent_first_and_ties_by_their_text(english):
-    found = ranked(
-        english,
-        kept("Z {subject} is {object}", *ALL[:5]),
-        kept("B {subject} is {object}", *ALL[:4]),
-        kept("Any {subject} is {object}", *ALL[:4]),
-        kept("The {subject} is {object}", *ALL),
-        kept("C {subject} is a {object}", *ALL),
-    )
+    groups = [kept("Z {subject} is {object}", 5), kept("The {subject} is {object}", 10)]
+    others = [kept("B {subject} is {object}", 4), kept("Any {subject} is {object}", 4)]
+    others += [kept("C {subject} is a {object}", 10)]
+    found = ranked(english, *groups, *others)
     assert [template[0] for template in found] == ["Z", "A", "B", "C", "T"]
     assert [rank for rank, _ in found.values()] == [1, 2, 3, 4, 5]
-    paper = ranked(
-        english,
-        kept("Z {subject} is {object}", *ALL[:5]),
-        kept("The {subject} is {object}", *ALL),
-        quality="paper",
-    )
-    assert [template[0] for template in paper] == ["T", "Z"]
+    assert [template[0] for template in ranked(english, *groups, quality="paper")] == ["T", "Z"]
 
 
 @pytest.mark.parametrize(
-    ("rule", "groups"),
+    ("rule", "group"),
     [
-        ("narrow", [kept("Odd {subject} is {object}", *ALL[:2])]),
-        ("describes", [kept("Danish {subject} is in {object}", *ALL[:3], described="Danish actress")]),
-        ("number", [kept("In 1968, {subject} moved to {object}", *ALL[:3])]),
-        ("object_kind", [kept("{subject} was born on {object}", *ALL[:3], is_date=True)]),
-        ("object_kind", [kept("{subject} was born in the year {object}", *ALL[:3], is_date=True)]),
-        ("object_kind", [kept("{subject} in metres is {object}", *ALL[:3], literal="12 metres")]),
+        ("narrow", kept("Odd {subject} is {object}", 2)),
+        ("describes", kept("Danish {subject} is in {object}", 3, described="Danish actress")),
+        ("number", kept("In 1968, {subject} moved to {object}", 3)),
+        ("object_kind", kept("{subject} was born on {object}", 3, is_date=True)),
+        ("object_kind", kept("{subject} was born in the year {object}", 3, is_date=True)),
+        ("object_kind", kept("{subject} in metres is {object}", 3, literal="12 metres")),
     ],
 )
-def test_templates_that_say_too_much(english, rule, groups):
-    template = groups[0][0].template
-    plain = kept("The city of {subject} is {object}", *ALL, described="city of all")
-    assert ranked(english, plain, *groups)[template] == (None, rule)
-    assert ranked(english, plain, *groups, quality="paper")[template] == (2, None)
+def test_templates_that_say_too_much(english, rule, group):
+    template = group[0].template
+    plain = kept("The city of {subject} is {object}", 10, described="city of all")
+    assert ranked(english, plain, group)[template] == (None, rule)
+    assert ranked(english, plain, group, quality="paper")[template] == (2, None)
 
 
 def test_each_rule_is_tested():
@@ -243,8 +202,8 @@ def test_each_rule_is_tested():
 
 def test_what_many_subjects_share_says_something_of_the_relation(english):
     film = "The film {subject} was made by {object}"
-    few, many = kept(film, *ALL[:3], described="film"), kept(film, *ALL[:4], described="film")
-    plain = kept("{subject} is by {object}", *ALL)
+    few, many = kept(film, 3, described="film"), kept(film, 4, described="film")
+    plain = kept("{subject} is by {object}", 10)
     assert ranked(english, plain, few)[film] == (None, "describes")
     assert ranked(english, plain, many)[film] == (2, None)
     assert ranked(english, plain, many, general_share=0.5)[film] == (None, "describes")
@@ -252,37 +211,22 @@ def test_what_many_subjects_share_says_something_of_the_relation(english):
 
 
 def test_a_relation_with_one_triple_still_gives_templates(english):
-    found = ranked(
-        english,
-        kept("Danish {subject} is in {object}", "a", described="Danish actress"),
-        kept("The capital of {subject} is {object}", "a", described="Danish actress in a capital"),
-        kept("The 2 kinds of {subject} are {object}", "a"),
-    )
-    assert found["Danish {subject} is in {object}"] == (None, "describes")
-    assert found["The capital of {subject} is {object}"][1] is None
-    assert found["The 2 kinds of {subject} are {object}"][1] is None
+    danish, capital = "Danish {subject} is in {object}", "The capital of {subject} is {object}"
+    kinds = kept("The 2 kinds of {subject} are {object}", 1)
+    own = kept(capital, 1, "Danish actress in a capital")
+    found = ranked(english, kept(danish, 1, "Danish actress"), own, kinds)
+    assert found.pop(danish) == (None, "describes")
+    assert [reason for _, reason in found.values()] == [None, None]
 
 
 def test_candidates_of_tables(tmp_path, prompts):
     sentences(tmp_path, prompts, TRIPLES, REPLIES)
-    assert candidates(tmp_path, prompts).to_pylist() == [
-        {
-            "property": 36,
-            "template": "The capital of {subject} is {object}",
-            "rank": 1,
-            "count": 2,
-            "subjects": 2,
-            "examples": ["The capital of France is Paris.", "The capital of Germany is Berlin."],
-            "dropped_by": None,
-        },
-        {
-            "property": 36,
-            "template": "{subject} is governed from {object}",
-            "rank": None,
-            "count": 1,
-            "subjects": 1,
-            "examples": ["France is governed from Paris."],
-            "dropped_by": "narrow",
-        },
+    assert [tuple(row.values()) for row in candidates(tmp_path, prompts).to_pylist()] == [
+        (
+            *(36, "The capital of {subject} is {object}", 1, 2, 2),
+            ["The capital of France is Paris.", "The capital of Germany is Berlin."],
+            None,
+        ),
+        (36, "{subject} is governed from {object}", None, 1, 1, ["France is governed from Paris."], "narrow"),
     ]
     assert candidates(tmp_path, prompts, "de").to_pylist() == []

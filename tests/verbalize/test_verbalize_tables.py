@@ -1,7 +1,7 @@
 """templates.parquet and literals.parquet from small updates, neighbour and entity tables."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,123 +11,82 @@ import pytest
 from support.tables import written
 
 from factdrift.core.errors import InputError
+from factdrift.neighbors.facts import NEIGHBORS
+from factdrift.updates.classify import UPDATES
 from factdrift.verbalize.candidates import CANDIDATES
 from factdrift.verbalize.jobs import Literals, WriteTemplates
 from factdrift.verbalize.literals import LITERALS, write_literals
 from factdrift.verbalize.templates import TEMPLATES, read_templates, write_templates
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES
 
-UPDATE = pa.schema(
-    [
-        ("property", pa.int32()),
-        ("datatype", pa.string()),
-        ("object", pa.int32()),
-        ("key", pa.string()),
-        ("old_json", pa.string()),
-        ("new_json", pa.string()),
-        ("dropped_by", pa.string()),
-    ]
-)
-NEIGHBOR = pa.schema(
-    [
-        ("similarity", pa.float64()),
-        ("property", pa.int32()),
-        ("relation", pa.int32()),
-        ("datatype", pa.string()),
-        ("object", pa.int32()),
-        ("key", pa.string()),
-        ("json", pa.string()),
-    ]
-)
+Table = Callable[..., Path]
+HEADER = "property\tlabel\ttemplate"
 GENERIC = [f"{number}: the {{relation}} of {{subject}} is {{object}}" for number in range(1, 7)]
 CAPITAL = [f"{number}: the capital of {{subject}} is {{object}}" for number in range(1, 8)]
 
 
-def table(path: Path, schema: pa.Schema, *rows: dict[str, Any]) -> Path:
-    return written(path, schema, rows)
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    def write(name: str, schema: pa.Schema, *rows: dict[str, Any]) -> Path:
+        return written(tmp_path / f"{name}.parquet", schema, rows)
 
-
-def quantity(amount: str, unit: int) -> str:
-    return json.dumps({"amount": amount, "unit": f"http://www.wikidata.org/entity/Q{unit}"})
+    return write
 
 
 @pytest.fixture
 def bundled(tmp_path):
-    rows = ["property\tlabel\ttemplate"]
-    rows += [f"*\tany\t{template}" for template in GENERIC]
+    rows = [HEADER, *(f"*\tany\t{template}" for template in GENERIC)]
     rows += [f"P36\tcapital\t{template}" for template in CAPITAL]
     path = tmp_path / "templates.tsv"
     path.write_text("\n".join(rows) + "\n")
     return path
 
 
-def templates(output: Path, updates: Sequence[Path], new: Path, old: Path, **more: Any) -> int:
-    """Writes the templates of updates; returns their number."""
-    return write_templates(
-        WriteTemplates(updates=tuple(updates), new=new, old=old, output=output, **({"kept": 5} | more))
-    )
+def templates(updates: Sequence[Path], new: Path, old: Path, **more: Any) -> list[dict[str, Any]]:
+    """The templates of updates."""
+    output = new.with_name("templates.parquet")
+    given = {"kept": 5} | more
+    rows = write_templates(WriteTemplates(updates=tuple(updates), new=new, old=old, output=output, **given))
+    found = pq.read_table(output)
+    assert found.schema == TEMPLATES
+    assert found.num_rows == rows
+    return found.to_pylist()
 
 
-def test_templates_of_the_relations_that_occur(tmp_path, bundled):
+def test_templates_of_the_relations_that_occur(tmp_path, table, bundled):
     updates = [
-        table(tmp_path / "0.parquet", UPDATE, {"property": 36}, {"property": 36}),
-        table(tmp_path / "1.parquet", UPDATE, {"property": 1082}),
+        table("0", UPDATES, {"property": 36}, {"property": 36}),
+        table("1", UPDATES, {"property": 1082}),
     ]
-    others = [{"property": 50, "relation": number} for number in (6, 97, 99)]
-    neighbors = [table(tmp_path / "n.parquet", NEIGHBOR, *others)]
-    new = table(
-        tmp_path / "new.parquet",
-        PROPERTIES,
-        {"id": 1082, "label": "population"},
-        {"id": 6},
-        {"id": 50, "label": "author"},
-    )
-    old = table(
-        tmp_path / "old.parquet", PROPERTIES, {"id": 1082, "label": "people"}, {"id": 6, "label": "leader"}
-    )
+    neighbors = table("n", NEIGHBORS, *({"property": 50, "relation": number} for number in (6, 97, 99)))
+    population, author = {"id": 1082, "label": "population"}, {"id": 50, "label": "author"}
+    new = table("new", PROPERTIES, population, {"id": 6}, author)
+    old = table("old", PROPERTIES, {"id": 1082, "label": "people"}, {"id": 6, "label": "leader"})
     labels = tmp_path / "labels.tsv"
     labels.write_text("id\tlabel\nP97\tnoble title\nQ97\tnot a property\nP6\tnot needed\n")
-    output = tmp_path / "templates.parquet"
-
-    rows = templates(
-        output, updates, new, old, neighbors=tuple(neighbors), labels=(labels,), templates=bundled
-    )
-
-    written = pq.read_table(output)
-    assert written.schema == TEMPLATES
-    assert rows == written.num_rows == 25
+    given = {"neighbors": (neighbors,), "labels": (labels,), "templates": bundled}
     found: dict[int, list[dict[str, Any]]] = {}
-    for row in written.to_pylist():
+    for row in templates(updates, new, old, **given):
+        assert row["count"] is None
         found.setdefault(row["property"], []).append(row)
     assert list(found) == [6, 36, 97, 99, 1082]
     assert [row["rank"] for row in found[36]] == [1, 2, 3, 4, 5]
     assert [row["template"] for row in found[36]] == CAPITAL[:5]
-    assert {row["source"] for row in found[36]} == {"bundled"}
+    assert {row["source"] for row in found.pop(36)} == {"bundled"}
     for number, label in ((6, "leader"), (97, "noble title"), (99, "P99"), (1082, "population")):
-        assert [row["template"] for row in found[number]] == [
-            template.replace("{relation}", label) for template in GENERIC[:5]
-        ]
+        named = [template.replace("{relation}", label) for template in GENERIC[:5]]
+        assert [row["template"] for row in found[number]] == named
         assert {row["source"] for row in found[number]} == {"generic"}
-    assert {row["count"] for row in written.to_pylist()} == {None}
 
 
 @pytest.mark.parametrize("label", ["fills ____ in", "fills {subject} in"])
-def test_a_relation_whose_label_holds_a_blank_is_named_by_its_id(label, tmp_path, bundled):
-    updates = table(tmp_path / "0.parquet", UPDATE, {"property": 6})
-    properties = table(tmp_path / "p.parquet", PROPERTIES, {"id": 6, "label": label})
+def test_a_relation_whose_label_holds_a_blank_is_named_by_its_id(label, tmp_path, table, bundled):
+    properties = table("p", PROPERTIES, {"id": 6, "label": label})
     labels = tmp_path / "labels.tsv"
     labels.write_text(f"id\tlabel\nP6\t{label}\n")
-    output = tmp_path / "templates.parquet"
-    templates(output, [updates], properties, properties, labels=(labels,), templates=bundled)
-    assert pq.read_table(output)["template"][0].as_py() == GENERIC[0].replace("{relation}", "P6")
-
-
-def test_no_relations_give_an_empty_table(tmp_path, bundled):
-    updates = table(tmp_path / "0.parquet", UPDATE)
-    properties = table(tmp_path / "p.parquet", PROPERTIES)
-    output = tmp_path / "templates.parquet"
-    assert templates(output, [updates], properties, properties, templates=bundled) == 0
-    assert pq.read_table(output).schema == TEMPLATES
+    updates = [table("0", UPDATES, {"property": 6})]
+    rows = templates(updates, properties, properties, labels=(labels,), templates=bundled)
+    assert rows[0]["template"] == GENERIC[0].replace("{relation}", "P6")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +104,7 @@ def test_no_relations_give_an_empty_table(tmp_path, bundled):
 )
 def test_a_wrong_row_is_named_by_its_line(tmp_path, row, line, complaint):
     path = tmp_path / "templates.tsv"
-    rows = ["property\tlabel\ttemplate", *(f"*\tany\t{template}" for template in GENERIC), row, ""]
+    rows = [HEADER, *(f"*\tany\t{template}" for template in GENERIC), row, ""]
     path.write_text("\n".join([*rows, "P6\tleader\tThe leader of {subject} is {object}"]))
     with pytest.raises(InputError) as error:
         read_templates(path)
@@ -155,80 +114,65 @@ def test_a_wrong_row_is_named_by_its_line(tmp_path, row, line, complaint):
 
 def test_a_file_must_have_its_header_and_generic_templates(tmp_path):
     path = tmp_path / "templates.tsv"
-    with pytest.raises(InputError, match="no such file"):
-        read_templates(path)
-    path.write_text("P36\tcapital\tThe capital of {subject} is {object}\n")
-    with pytest.raises(InputError, match="line 1: the header"):
-        read_templates(path)
-    path.write_text("property\tlabel\ttemplate\nP36\tcapital\tThe capital of {subject} is {object}\n")
-    with pytest.raises(InputError, match="no generic template"):
-        read_templates(path)
-    path.write_bytes(b"property\tlabel\ttemplate\n\xff")
-    with pytest.raises(InputError, match="not UTF-8"):
-        read_templates(path)
+    capital = b"P36\tcapital\tThe capital of {subject} is {object}\n"
+    for text, message in (
+        (None, "no such file"),
+        (capital, "line 1: the header"),
+        (HEADER.encode() + b"\n" + capital, "no generic template"),
+        (HEADER.encode() + b"\n\xff", "not UTF-8"),
+    ):
+        if text is not None:
+            path.write_bytes(text)
+        with pytest.raises(InputError, match=message):
+            read_templates(path)
+
+
+def in_unit(unit: int, amount: str = "+7", side: str = "new_json") -> dict[str, Any]:
+    text = json.dumps({"amount": amount, "unit": f"http://www.wikidata.org/entity/Q{unit}"})
+    return {"datatype": "quantity", "key": f"7 {unit}", side: text}
+
+
+def word(text: str, side: str = "new_json", **more: Any) -> dict[str, Any]:
+    return {"datatype": "string", "key": text, side: json.dumps(text), **more}
 
 
 @pytest.fixture
-def facts(tmp_path):
+def facts(tmp_path, table):
     """Updates in two buckets and two neighbour tables; units 1 to 4 named in different places, 5 nowhere."""
     day = '{"calendarmodel":"","precision":11,"time":"+2022-09-08T00:00:00Z"}'
-    texts: list[dict[str, Any]] = [
-        {"datatype": "string", "key": "b", "new_json": '"b"'},
-        {"datatype": "wikibase-item", "object": 30, "key": "30", "new_json": None},
-        {
-            "datatype": "quantity",
-            "key": "7 2",
-            "old_json": quantity("+7.0", 2),
-            "new_json": quantity("+7", 2),
-        },
-    ]
-    more: list[dict[str, Any]] = [
-        {"datatype": "string", "key": "a", "old_json": '"a"'},
-        {"datatype": "string", "key": "b", "new_json": '"b"'},
-        {"datatype": "quantity", "key": "7 1", "new_json": quantity("+7", 1)},
-        {"datatype": "quantity", "key": "7 3", "new_json": quantity("+7", 3)},
-        {"datatype": "quantity", "key": "7 5", "new_json": quantity("+7", 5)},
-        {"datatype": "string", "key": "gone", "new_json": '"gone"', "dropped_by": "unknown"},
-    ]
+    item = {"datatype": "wikibase-item", "object": 30, "key": "30", "new_json": None}
+    again = in_unit(2) | in_unit(2, "+7.0", "old_json")
+    more = [word("a", "old_json"), word("b"), in_unit(1), in_unit(3), in_unit(5)]
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("id\tlabel\nQ4\tdegree\nQ1\tnot needed\n")
+    meter = {"id": 2, "label": "meter", "symbol": "mt"}
     return {
         "updates": [
-            table(tmp_path / "0.parquet", UPDATE, *texts),
-            table(tmp_path / "1.parquet", UPDATE, *more),
+            table("0", UPDATES, word("b"), item, again),
+            table("1", UPDATES, *more, word("gone", dropped_by="unknown")),
         ],
         "neighbors": [
-            table(tmp_path / "n.parquet", NEIGHBOR, {"datatype": "time", "key": "d", "json": day}),
-            table(
-                tmp_path / "r.parquet",
-                NEIGHBOR,
-                {"datatype": "quantity", "key": "7 4", "json": quantity("+7", 4)},
-            ),
+            table("n", NEIGHBORS, {"datatype": "time", "key": "d", "json": day}),
+            table("r", NEIGHBORS, in_unit(4, side="json")),
         ],
         "new": [
-            table(tmp_path / "e0.parquet", ENTITIES, {"id": 2, "label": "metre", "symbol": "m"}),
-            table(tmp_path / "e1.parquet", ENTITIES, {"id": 1, "label": "euro"}, {"id": 30, "label": "USA"}),
+            table("e0", ENTITIES, {"id": 2, "label": "metre", "symbol": "m"}),
+            table("e1", ENTITIES, {"id": 1, "label": "euro"}, {"id": 30, "label": "USA"}),
         ],
         "old": [
-            table(
-                tmp_path / "o0.parquet",
-                ENTITIES,
-                {"id": 1, "label": "ecu"},
-                {"id": 2, "label": "meter", "symbol": "mt"},
-                {"id": 3, "label": "gram", "symbol": "g"},
-            )
+            table("o", ENTITIES, {"id": 1, "label": "ecu"}, meter, {"id": 3, "label": "gram", "symbol": "g"})
         ],
-        "labels": [tmp_path / "labels.tsv"],
+        "labels": [labels],
     }
 
 
 def literals(facts: dict[str, list[Path]], tmp_path: Path, variant: str = "paper") -> list[dict[str, Any]]:
-    facts["labels"][0].write_text("id\tlabel\nQ4\tdegree\nQ1\tnot needed\n")
     output = tmp_path / "literals.parquet"
     rows = write_literals(Literals(**facts, variant=variant, output=output))
-    written = pq.read_table(output)
-    assert written.schema == LITERALS
-    assert written.num_rows == rows
-    found: list[dict[str, Any]] = written.to_pylist()
-    return found
+    found = pq.read_table(output)
+    assert found.schema == LITERALS
+    assert found.num_rows == rows
+    return found.to_pylist()
 
 
 def test_every_form_of_a_literal_once_with_its_unit(tmp_path, facts, capsys):
@@ -246,52 +190,30 @@ def test_every_form_of_a_literal_once_with_its_unit(tmp_path, facts, capsys):
         ("time", "d", "September 8, 2022", "+2022-09-08T00:00:00Z"),
     ]
     assert "literals: units without a label, shown by their id: Q5\n" in capsys.readouterr().err
-
-
-def test_the_reference_shows_literals_raw(tmp_path, facts):
+    # The order of tables does not matter, and `reference` shows literals raw.
+    assert literals({name: paths[::-1] for name, paths in facts.items()}, tmp_path) == rows
     rows = literals(facts, tmp_path, "reference")
     assert len(rows) == 9
     assert [row["label"] for row in rows] == [row["raw"] for row in rows]
     assert rows[-1]["short"] == "September 8, 2022"
 
 
-def test_results_depend_on_no_order_of_tables(tmp_path, facts):
-    literals(facts, tmp_path)
-    first = (tmp_path / "literals.parquet").read_bytes()
-    literals({name: paths[::-1] for name, paths in facts.items()}, tmp_path)
-    assert (tmp_path / "literals.parquet").read_bytes() == first
+@pytest.mark.parametrize("rows", [[word("a")], []])
+def test_literals_need_neither_neighbours_nor_entities(rows, tmp_path, table):
+    found = literals({"updates": [table("0", UPDATES, *rows)]}, tmp_path)
+    assert [row["label"] for row in found] == [row["key"] for row in rows]
 
 
-def test_literals_need_neither_neighbours_nor_entities(tmp_path):
-    updates = table(tmp_path / "0.parquet", UPDATE, {"datatype": "string", "key": "a", "new_json": '"a"'})
-    facts = {"updates": [updates], "neighbors": [], "new": [], "old": []}
-    assert [row["label"] for row in literals({**facts, "labels": [tmp_path / "l.tsv"]}, tmp_path)] == ["a"]
-    empty = table(tmp_path / "1.parquet", UPDATE)
-    assert literals({**facts, "updates": [empty], "labels": [tmp_path / "l.tsv"]}, tmp_path) == []
-
-
-def test_candidates_come_before_what_is_bundled(tmp_path, bundled):
-    relations = [{"property": number} for number in (36, 6, 1082)]
-    updates = table(tmp_path / "0.parquet", UPDATE, *relations)
-    properties = table(tmp_path / "p.parquet", PROPERTIES, {"id": 6, "label": "leader"})
-    found = [
-        {
-            "property": 1082,
-            "template": f"{n} {{subject}} {{object}}",
-            "rank": n,
-            "count": 9 - n,
-            "examples": ["x"],
-        }
-        for n in (1, 2, 3)
-    ]
-    found.append({"property": 36, "template": "of {subject} {object}", "count": 1, "dropped_by": "narrow"})
-    found.append({"property": 777, "template": "not {subject} {object}", "rank": 1, "count": 1})
-    candidates = table(tmp_path / "c.parquet", CANDIDATES, *found)
-    output = tmp_path / "templates.parquet"
-    arguments = (output, [updates], properties, properties)
-
-    assert templates(*arguments, templates=bundled, candidates=(candidates,), source="file", kept=2) == 6
-    rows = pq.read_table(output).to_pylist()
+def test_candidates_come_before_what_is_bundled(table, bundled):
+    updates = [table("0", UPDATES, *({"property": number} for number in (36, 6, 1082)))]
+    properties = table("p", PROPERTIES, {"id": 6, "label": "leader"})
+    best = {"property": 1082, "examples": ["x"]}
+    found = [best | {"template": f"{n} {{subject}} {{object}}", "rank": n, "count": 9 - n} for n in (1, 2, 3)]
+    narrow = {"property": 36, "template": "of {subject} {object}", "count": 1, "dropped_by": "narrow"}
+    other = {"property": 777, "template": "not {subject} {object}", "rank": 1, "count": 1}
+    candidates = (table("c", CANDIDATES, *found, narrow, other),)
+    given = (updates, properties, properties)
+    rows = templates(*given, templates=bundled, candidates=candidates, source="file", kept=2)
     assert [(row["property"], row["rank"], row["source"], row["count"]) for row in rows] == [
         (6, 1, "generic", None),
         (6, 2, "generic", None),
@@ -302,10 +224,7 @@ def test_candidates_come_before_what_is_bundled(tmp_path, bundled):
     ]
     assert rows[-1]["examples"] == ["x"]
     assert rows[0]["examples"] == []
-
-    assert templates(*arguments, no_fallback=True, candidates=(candidates,), kept=1) == 1
-    assert templates(*arguments, no_fallback=True) == 0
-
-    empty = table(tmp_path / "c.parquet", CANDIDATES)
-    assert templates(*arguments, templates=bundled, candidates=(empty,)) == 15
-    assert {row["source"] for row in pq.read_table(output).to_pylist()} == {"bundled", "generic"}
+    assert len(templates(*given, no_fallback=True, candidates=candidates, kept=1)) == 1
+    assert templates(*given, no_fallback=True) == []
+    rows = templates(*given, templates=bundled, candidates=(table("c", CANDIDATES),))
+    assert [row["source"] for row in rows] == ["generic"] * 5 + ["bundled"] * 5 + ["generic"] * 5
