@@ -73,6 +73,18 @@ def test_an_image_of_the_users_own_is_not_removed(tmp_path: Path) -> None:
     assert link.read_text() == "copied there"
 
 
+@pytest.mark.parametrize("given", ["", "ACTIVE"])
+def test_threads_of_a_command_wait_asleep_unless_the_user_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_WAIT_POLICY", given)
+    if not given:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    assert cli.main(["unlock"]) == 0
+    assert os.environ["OMP_WAIT_POLICY"] == (given or "PASSIVE")
+
+
 def test_an_interrupted_command_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

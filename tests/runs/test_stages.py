@@ -15,7 +15,8 @@ HALF = "a, shard {k} of 2: 25 of 50 MB (50%), 600 entities; 5.0 MB/s, 120.0 enti
 
 
 @pytest.fixture
-def jobs(tmp_path):
+def jobs(tmp_path, monkeypatch):
+    monkeypatch.setattr(stages, "LOOK", 0.01)
     return [
         Job(rule, "a command", tmp_path / f"{rule}{k}.txt", tmp_path / f"{rule}{k}.tsv")
         for rule, count in (("extract", 2), ("gather", 1))
@@ -94,8 +95,7 @@ def test_a_benchmark_file_that_is_being_written_is_waited_for(jobs):
     assert "1 of 1 jobs" in followed.lines()["gather"]
 
 
-def test_a_follower_prints_each_stage_and_writes_a_file(jobs, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(stages, "LOOK", 0.01)
+def test_a_follower_prints_each_stage_and_writes_a_file(jobs, tmp_path, capfd):
     follower = Follower(jobs, tmp_path / "logs" / "progress.txt")
     for k, job in enumerate(jobs):
         job.log.write_text(DONE.format(k=k))
@@ -124,10 +124,7 @@ def test_warnings_of_jobs_are_printed_once_and_whole(jobs, tmp_path, capfd):
         job.log.write_text(f"{text}\nwriting a table\nx.py:3: UserWarning: be careful\n  call()\n")
     follower.end()
     said = [line for line in capfd.readouterr().err.splitlines() if not line.startswith("progress: ")]
-    assert said == [
-        f"extract: {text[:-4]} [2J",
-        "extract: x.py:3: UserWarning: be careful",
-    ]
+    assert said == [f"extract: {text[:-4]} [2J", "extract: x.py:3: UserWarning: be careful"]
 
 
 def test_lines_of_a_running_stage_become_rarer(jobs, tmp_path, monkeypatch, capfd):
@@ -160,7 +157,7 @@ def test_a_terminal_has_a_line_that_changes(jobs, tmp_path, monkeypatch):
 
 
 def test_nothing_is_said_of_amounts_that_are_none(jobs):
-    followed = Stages(jobs)
+    followed = Stages(jobs[2:])
     jobs[2].log.write_text("writing x/y.parquet: 1 parts, 0.0 MB; 1.0 parts/s, 0.0 MB/s\n")
     ends(jobs[2], 2, time.time())
     followed.look()

@@ -201,11 +201,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(403, b"Please set a user-agent and respect our robot policy")
         elif failure in ("429", "503"):
             self._send(int(failure), b"later", again=True)
-        elif failure == "maxlag":
-            said = _error("maxlag", "Waiting for 10.64.16.7: 6.5 seconds lagged.")
-            self._send(200, json.dumps(said).encode(), again=True)
-        elif failure == "ratelimited":
-            said = _error(failure, "You've exceeded your rate limit.")
+        elif failure in ("maxlag", "ratelimited"):
+            said = _error(failure, "Waiting for 10.64.16.7: 6.5 seconds lagged, or the rate limit.")
             self._send(200, json.dumps(said).encode(), again=True)
         elif failure == "login":
             said = _error("mwoauth-invalid-authorization", f"no: {self.headers['Authorization']}")
