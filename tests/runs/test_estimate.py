@@ -15,7 +15,7 @@ from factdrift.runs import begin as beginning
 from factdrift.runs import costs
 from factdrift.runs.begin import Planned, Source, begin, followed
 from factdrift.runs.costs import SPLITS, dump_bytes, job_count, read_costs, read_quantities
-from factdrift.runs.estimate import Cluster, Dump, Machine, check_disk, estimate, report
+from factdrift.runs.estimate import Cluster, Dump, Machine, Parts, check_disk, estimate, report
 from factdrift.runs.requests import most_memory
 from factdrift.runs.stages import Job
 
@@ -49,7 +49,7 @@ def small(monkeypatch):
 
 
 def test_counted_by_hand(small):
-    found = estimate([Dump(1e9, "gzip"), Dump(2e9, "bzip2", 3e8, 1e6)], 4, shards=5, buckets=8, blocks=2)
+    found = estimate([Dump(1e9, "gzip"), Dump(2e9, "bzip2", 3e8, 1e6)], 4, parts=Parts(5, 8, 2))
     assert found.text == 50e9
     # 25 GB of text a dump: 5 GB a shard, and bzip2 for 40 of the 50 GB.
     extract = found.stages["statements extract"]
@@ -72,8 +72,8 @@ def test_counted_by_hand(small):
 
 
 def test_only_the_jobs_that_are_to_run_count(small):
-    whole = estimate(DUMPS, 4, shards=5, buckets=8, blocks=2)
-    rest = estimate(DUMPS, 4, shards=5, buckets=8, blocks=2, jobs={"updates difference": 2, "klob count": 7})
+    whole = estimate(DUMPS, 4, parts=Parts(5, 8, 2))
+    rest = estimate(DUMPS, 4, parts=Parts(5, 8, 2), jobs={"updates difference": 2, "klob count": 7})
     assert list(rest.stages) == ["updates difference"]
     assert rest.stages["updates difference"].cpu * 4 == whole.stages["updates difference"].cpu
     assert rest.disk < whole.disk
@@ -89,7 +89,7 @@ def test_more_cores_and_nodes_take_less_time_until_the_jobs_are_too_few():
 
 
 def test_a_cluster_counted_by_hand(small):
-    found = estimate([Dump(1e9, "gzip")] * 2, Cluster(2, 10), shards=6, buckets=8, blocks=2)
+    found = estimate([Dump(1e9, "gzip")] * 2, Cluster(2, 10), parts=Parts(6, 8, 2))
     # Submissions: 12 shards in three of 4, two snapshots, the differences of 8 buckets, two searches.
     assert found.submissions == 3 + 2 + 1 + 2
     # Each of the four groups takes one turn: a node of ten cores has room for two of four lanes.
