@@ -144,7 +144,6 @@ class ChatServer:
     """The share of a batch's lines that occur twice in its output."""
     reject: str | None = None
     """The error with which the server rejects batches, if it does."""
-    unordered: bool = True
     page: int = 100
 
     asked: Counter[str] = field(default_factory=Counter)
@@ -351,8 +350,7 @@ class ChatServer:
         ]
         chance = random.Random(batch["id"])
         good += chance.sample(good, int(self.duplicate * len(good)))
-        if self.unordered:
-            chance.shuffle(good)
+        chance.shuffle(good)
         self.answered += len(good)
         for field_name, rows in (("output_file_id", good), ("error_file_id", bad)):
             if rows:
