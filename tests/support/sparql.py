@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import parse_qs
@@ -20,7 +20,7 @@ from factdrift.sparql.client import Client
 from factdrift.sparql.server import load, serving
 from factdrift.tempripple.rdf import write_rdf
 from factdrift.tempripple.sparql_source import SparqlSource
-from support.listening import in_thread
+from support.listening import Handler, in_thread
 from support.ripples import RELATIONS
 
 
@@ -92,7 +92,7 @@ REFUSALS = {
 """Fault -> status, body, and seconds until it comes."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: _Server
 
     def do_GET(self) -> None:
@@ -152,9 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "odd":
                 self._send(200, service.raw)
             case "drip":
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(found)))
-                self.end_headers()
+                self.head(200, {"Content-Length": len(found)})
                 service.clock.now += 60
                 self.wfile.write(found[:1])
                 service.busy -= 1
@@ -169,17 +167,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(
         self, status: int, body: bytes, headers: Mapping[str, str] = MappingProxyType({}), kind: str = JSON
     ) -> None:
-        self.send_response(status)
-        shown = {"Content-Type": kind, "Content-Length": str(len(body)), **headers}
-        for name, value in shown.items():
-            self.send_header(name, value)
         self.server.service.busy -= 1  # before the last byte that the client looks at
         with contextlib.suppress(ConnectionError):  # the client may have been killed
-            self.end_headers()
+            self.head(status, {"Content-Type": kind, "Content-Length": len(body), **headers})
             self.wfile.write(body)
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
 
 
 class _Server(ThreadingHTTPServer):
