@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ Revision = tuple[str, Json | str | None]
 """Time and content: an entity, the target of a redirect, or None if the content is hidden."""
 
 
+@cache
 def excerpt() -> dict[str, Json]:
     """Id -> entity of the real excerpt."""
     text = bz2.decompress((DATA / "real-excerpt.json.bz2").read_bytes()).decode("utf-8")
@@ -40,6 +42,7 @@ def excerpt() -> dict[str, Json]:
     return {entity["id"]: entity for entity in entities}
 
 
+@cache
 def labels() -> dict[str, str]:
     with (DATA / "labels.tsv").open(encoding="utf-8", newline="") as file:
         return {row["id"]: row["label"] for row in csv.DictReader(file, delimiter="\t")}

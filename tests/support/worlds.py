@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -363,6 +364,12 @@ def dump(directory: Path, which: str) -> Dump:
 
 def method(variant: str = "paper", **switches: Any) -> Method:
     """The method with the defaults of `config/config.schema.yaml` for a variant."""
+    return _method(json.dumps({"variant": variant, **switches}))
+
+
+@cache
+def _method(chosen: str) -> Method:
+    switches = json.loads(chosen)
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
-    config = configured(snapshots=days, variant=variant, **switches)
+    config = configured(snapshots=days, **switches)
     return read_settings(settings_of(config, Method, PART), Method, PART)

@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 
 from factdrift.core.addresses import check_addresses, is_url, texts
 from factdrift.core.errors import InputError
-from factdrift.core.files import read_yaml, utf8_lines
-from factdrift.core.paths import SCHEMA
+from factdrift.core.files import utf8_lines
+from factdrift.core.keys import read_schema
 from factdrift.core.switches import switches
 
 _PERIOD = ("window_start", "change_start", "change_end", "immutable_from", "immutable_until")
@@ -36,7 +36,8 @@ def configure(config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
 
     Raises InputError that names each wrong key and what it should be.
     """
-    schema = read_yaml(SCHEMA)
+    shipped = read_schema()
+    schema = {**shipped, "properties": {**shipped["properties"]}}
     _normalise(config)
     # First, because other messages repeat the value that they complain of.
     check_addresses(config)
