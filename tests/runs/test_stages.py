@@ -131,7 +131,7 @@ def test_lines_of_a_running_stage_become_rarer(jobs, tmp_path, monkeypatch, capf
     monkeypatch.setattr(stages.time, "monotonic", lambda: clock[0])
     jobs[0].log.write_text("began\n")
     printed = []
-    for clock[0] in range(0, 3000, 5):
+    for clock[0] in range(0, 3000, 15):
         follower._look()
         if capfd.readouterr().err:
             printed.append(clock[0])

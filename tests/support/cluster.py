@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from support.kill import with_hook
 from support.waiting import wait_until
 from support.workflow import ROOT, command
 
@@ -29,8 +28,8 @@ FORGOTTEN = 20.0
 """Seconds after which a job that is still there is cancelled by hand: on Ctrl-C Snakemake cancels its jobs,
 but not those whose state it is asking for at that moment."""
 
-# Stops a job when it is about to name its output: the first attempt waits there to be killed, or takes 2 GB
-# and waits; the next one passes.
+# Python imports `sitecustomize` when it starts. This one stops a job when it is about to name its output: the
+# first attempt waits there to be killed, or takes 2 GB and waits; the next one passes.
 _HOOK = """
 import os, sys, time
 
@@ -58,8 +57,11 @@ def stopping(folder: Path, env: Mapping[str, str] = os.environ, **places: str) -
 
     A job that has stopped has made the file `folder`/KEY; a key that begins with `memory` also takes 2 GB.
     """
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
+    paths = [str(folder), *filter(None, [env.get("PYTHONPATH")])]
     at = ",".join(f"{path}={what}" for what, path in places.items())
-    return with_hook(folder, _HOOK, env, STOP_AT=at)
+    return {**env, "PYTHONPATH": os.pathsep.join(paths), "STOP_AT": at}
 
 
 class Run:

@@ -76,8 +76,13 @@ def _bsub(folder: Path, nodes: bool, arguments: list[str]) -> None:
         json.dump(job, file)
     _say(path, "PEND")
     call = [sys.executable, __file__, str(folder), str(int(nodes)), "run", str(number)]
-    nothing = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-    subprocess.Popen(call, **nothing, start_new_session=True)
+    subprocess.Popen(
+        call,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     print(f"Job <{number}> is submitted to default queue <normal>.")
 
 

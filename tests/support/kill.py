@@ -6,7 +6,6 @@ Python imports a module `sitecustomize` when it starts. Ours installs an audit h
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 _HOOK = """
@@ -23,17 +22,18 @@ if os.environ.get("KILL_AT"):
 """
 
 
-def with_hook(folder: Path, hook: str, env: Mapping[str, str], **variables: str) -> dict[str, str]:
-    """The environment with these variables, in which every Python runs `hook` when it starts."""
-    folder.mkdir(exist_ok=True)
-    (folder / "sitecustomize.py").write_text(hook, encoding="utf-8")
-    paths = [str(folder), *filter(None, [env.get("PYTHONPATH")])]
-    return {**env, "PYTHONPATH": os.pathsep.join(paths), **variables}
-
-
 def killing(folder: Path, at: str, what: str) -> dict[str, str]:
     """Environment variables that kill the process that is about to rename a file to `at`.
 
     `what` is `job` for that process alone, `run` for its process group. Temporary files go to `folder`.
     """
-    return with_hook(folder, _HOOK, os.environ, KILL_AT=at, KILL=what, TMPDIR=str(folder))
+    folder.mkdir(exist_ok=True)
+    (folder / "sitecustomize.py").write_text(_HOOK)
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "KILL_AT": at,
+        "KILL": what,
+        "TMPDIR": str(folder),
+    }

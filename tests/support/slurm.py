@@ -14,12 +14,11 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
-
-from support.waiting import comes_true
 
 CONFIGURATION = Path("/etc/slurm")
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged")
@@ -216,8 +215,11 @@ def _run(state: Path, line: list[str]) -> None:
 
 
 def _comes_true(state: Path, condition: Callable[[], bool]) -> None:
-    reached = comes_true(condition, 120)
-    assert reached, "".join(path.read_text(errors="replace")[-3000:] for path in sorted(state.glob("*.log")))
+    end = time.monotonic() + 120
+    while not condition():
+        logs = "".join(path.read_text(errors="replace")[-3000:] for path in sorted(state.glob("*.log")))
+        assert time.monotonic() < end, logs
+        time.sleep(0.1)
 
 
 def _stop(state: Path) -> None:
