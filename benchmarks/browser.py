@@ -138,9 +138,9 @@ class Browser:
         """Writes into the field that has the focus."""
         self.send("Input.insertText", text=text)
 
-    def screenshot(self, path: Path, whole: bool = False, kind: str = "webp", quality: int = 82) -> None:
+    def screenshot(self, path: Path, whole: bool = False, kind: str = "webp") -> None:
         """Writes what the window shows, or the whole page, as `webp` or `png`."""
-        parameters: dict[str, Any] = {"format": kind, "captureBeyondViewport": whole}
-        if kind == "webp":
-            parameters["quality"] = quality
+        parameters = {"format": kind, "captureBeyondViewport": whole} | (
+            {"quality": 82} if kind == "webp" else {}
+        )
         path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", **parameters)["data"]))

@@ -32,7 +32,7 @@ from synthesis.events import VARIANTS
 from watch import Stage, Watch
 
 from factdrift.runs.costs import read_quantities
-from factdrift.runs.estimate import Dump, Estimate, estimate
+from factdrift.runs.estimate import Dump, Estimate, Parts, estimate
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -158,7 +158,7 @@ def _expected(dumps: list[dict[str, Any]], cores: int, settings: dict[str, Any])
     sizes = [Dump(each["bytes"] / ratio, "gzip") for each in dumps]
     blocks = settings.get("neighbors", {}).get("blocks", 2)
     scope = settings.get("scope", "enwiki")
-    return estimate(sizes, cores, scope, settings["shards"], settings["buckets"], blocks)
+    return estimate(sizes, cores, scope, Parts(settings["shards"], settings["buckets"], blocks))
 
 
 def _children_cpu() -> float:

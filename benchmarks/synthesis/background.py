@@ -44,9 +44,9 @@ class Kind(NamedTuple):
     statements: tuple[tuple[int, str], ...]
 
 
-def read_kinds(path: Path = TABLE) -> list[Kind]:
+def read_kinds() -> list[Kind]:
     """The table `background.tsv`: what the items are that no event made."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with TABLE.open(encoding="utf-8", newline="") as file:
         return [
             Kind(
                 int(row["class"][1:]),

@@ -172,7 +172,7 @@ class _Planting:
         after = identifiers(world, number, rng)
         if not flags:
             after |= static_claims(world, number, {row.property for row in self._event.rows}, rng)
-        whole = world.named_body(number, kind, {}, rng, article=True)
+        whole = world.named_body(number, kind, {}, rng)
         wikis = rng.randrange(3, 25)
         title = unique_name(number)
         bodies: list[Body | None] = []

@@ -36,8 +36,8 @@ def amount_value(amount: str, unit: int | None) -> str:
     return f'{{"amount":"+{amount}","unit":"{uri}"}}'
 
 
-def text_value(text: str, language: str = "en") -> str:
-    return f'{{"text":{quoted(text)},"language":"{language}"}}'
+def text_value(text: str) -> str:
+    return f'{{"text":{quoted(text)},"language":"en"}}'
 
 
 def snak(property_: int, value: str, hashed: bool = False) -> str:

@@ -189,14 +189,12 @@ class World:
                 number = self.pooled(kind, index)
                 rng = random.Random(f"pool {self.seed} {number}")
                 groups = {31: [self.statement(number, 31, item_value(NAMED_KINDS[kind]), rng)]}
-                found.append((number, self.named_body(number, kind, groups, rng, article=True)))
+                found.append((number, self.named_body(number, kind, groups, rng)))
         found += [(-number, self._property(number)) for number in PROPERTIES]
         return found
 
-    def named_body(
-        self, number: int, kind: str, groups: dict[int, list[str]], rng: random.Random, article: bool
-    ) -> Body:
-        """An item with a name that no other has."""
+    def named_body(self, number: int, kind: str, groups: dict[int, list[str]], rng: random.Random) -> Body:
+        """An item with a name that no other has, and with an English article."""
         name = unique_name(number)
         index = rng.randrange(len(self.words.names))
         other = self.words.other[index % len(self.words.other)]
@@ -204,7 +202,7 @@ class World:
             self.words.labels(name, self.words.cyrillic[index], other, rng.randrange(5, 60)),
             rng.choice(self.words.descriptions[NAMED_KINDS[kind]]),
             groups,
-            self.words.sitelinks(name, rng.randrange(3, 25), article),
+            self.words.sitelinks(name, rng.randrange(3, 25), True),
             f'{{"en":[{{"language":"en","value":"{name.split()[-1]}"}}]}}',
         )
 

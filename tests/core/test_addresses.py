@@ -4,28 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.configured import configured
 
 from factdrift.cli import main
 from factdrift.core.addresses import check_addresses, is_url
 from factdrift.core.errors import InputError
 from factdrift.core.redaction import redacted
-from factdrift.core.settings import configure
-from factdrift.evaluation.methods.own import keys_of_methods
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("https://a/b", True),
-        ("http://a", True),
-        ("HTTPS://a/b", True),
-        ("a.json", False),
-        ("httpd.json", False),
-        ("wikidata", False),
-    ],
-)
-def test_addresses(source: str, expected: bool) -> None:
-    assert is_url(source) == expected
+def test_addresses() -> None:
+    assert all(map(is_url, ("https://a/b", "http://a", "HTTPS://a/b")))
+    assert not any(map(is_url, ("a.json", "httpd.json", "wikidata")))
 
 
 SECRET = "https://me:secret@host/file.json.gz"
@@ -54,29 +43,34 @@ SIGNED = (
     ],
 )
 def test_a_password_in_an_address_is_refused_and_not_repeated(keys: dict[str, Any], named: str) -> None:
-    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
     with pytest.raises(InputError, match=f"^configuration: {named}: the address must not") as raised:
-        configure(config, keys_of_methods)
+        configured(**keys)
     assert "secret" not in str(raised.value)
     assert "5ec2e7" not in str(raised.value)
 
 
-@pytest.mark.parametrize("address", ["http://[x", "https://", "http://host:port/", "HTTPS://host:99999/x"])
-@pytest.mark.parametrize("key", ["pageviews", "wikidata_api", "dumps"])
+@pytest.mark.parametrize(
+    ("key", "address"),
+    [
+        ("pageviews", "http://[x"),
+        ("wikidata_api", "https://"),
+        ("dumps", "http://host:port/"),
+        ("dumps", "HTTPS://host:99999/x"),
+    ],
+)
 def test_an_address_that_is_none_is_named(key: str, address: str) -> None:
-    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, key: address}
     with pytest.raises(InputError, match=f"^configuration: {key}: .* is no valid address"):
-        configure(config, keys_of_methods)
+        configured(**{key: address})
 
 
 def test_options_with_an_address_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    for line, option in (
-        (["dumps", "download", "2021-01-04", "-o", out, "--url", "http://[x"], "--url"),
-        (["dumps", "download", "2021-01-04", "-o", out, "--url", "file.json.gz"], "--url"),
-        (["pageviews", "download", "2021-01", "-o", out, "--server", "http://[x"], "--server"),
+    for command, date, option, address in (
+        ("dumps", "2021-01-04", "--url", "http://[x"),
+        ("dumps", "2021-01-04", "--url", "file.json.gz"),
+        ("pageviews", "2021-01", "--server", "http://[x"),
     ):
-        assert main(line) == 1
+        assert main([command, "download", date, "-o", out, option, address]) == 1
         assert f"factdrift: {option} " in capsys.readouterr().err
 
 

@@ -1,6 +1,7 @@
 """Job records: flags, help, shell lines and the keywords of rules come from one class."""
 
 import argparse
+import contextlib
 import datetime
 import re
 from pathlib import Path
@@ -8,24 +9,14 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import pytest
+from support.workflow import joined
 
 from factdrift.cli import parser
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import (
-    JOBS,
-    Flag,
-    Job,
-    Key,
-    Output,
-    Paths,
-    Place,
-    add_job,
-    fields,
-    record,
-)
+from factdrift.core.jobs import JOBS, Flag, Job, Key, Output, Paths, Place, add_job, record
 from factdrift.core.keys import description_of, is_struct, listing
 from factdrift.core.shell import check_keywords, keys_of, parameter_of, shell_line
-from factdrift.neighbors.jobs import Holding
+from factdrift.core.switches import Variant
 
 
 class Sides(NamedTuple):
@@ -57,6 +48,9 @@ class Toy(Shared, command="toy do", beside="words"):
     names: Annotated[tuple[str, ...], Key("only.relations"), Flag("P")]
     loud: bool = False
     note: str = ""
+    day: datetime.date = datetime.date(2021, 1, 4)
+    variant: Annotated[Variant, Key("variant")]
+    dates: Annotated[Literal["first_day", "interval"], Key("dates")]
     shape: Annotated[Shape, Key("neighbors")]
     weights: Annotated[dict[str, int], Key("undersample")]
     store: Place
@@ -84,12 +78,13 @@ def parsed(*words: str) -> Toy:
 
 
 def test_flags_have_the_types_of_their_fields():
-    given = "--only x --kind=odd --names P6 P35 --loud --note=-1 --seed 7"
+    given = "--only x --kind=odd --names P6 P35 --loud --note=-1 --seed 7 --day 2023-02-27"
     job = parsed(*REQUIRED, *given.split())
     assert job.sides == Sides(Path("a"), Path("b"))
     assert job.parts == (Path("c"), Path("d"))
     assert (job.only, job.kind, job.names) == (Path("x"), "odd", ("P6", "P35"))
     assert (job.loud, job.note, job.seed, job.threads) == (True, "-1", 7, 1)
+    assert job.day == datetime.date(2023, 2, 27)
     assert job.run() == "2 parts"
 
 
@@ -126,7 +121,9 @@ def test_a_value_that_the_schema_refuses_is_named(words: list[str], message: str
         parsed(*REQUIRED, *words)
 
 
-@pytest.mark.parametrize("words", ["--kind new", "--sides a", "--loud=perhaps", "--seed x", "--less"])
+@pytest.mark.parametrize(
+    "words", ["--kind new", "--sides a", "--loud=perhaps", "--seed x", "--less", "--day 2021-02-30"]
+)
 def test_what_is_no_value_of_a_flag_is_refused(words: str, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
         parsed(*REQUIRED, *words.split())
@@ -138,34 +135,21 @@ def test_help_has_docstring_fields_and_keys(capsys: pytest.CaptureFixture[str]):
         parsed("--help")
     said = capsys.readouterr().out
     for text in (
-        "in 100 % of all cases.",
-        "factdrift toy do --sides a b",
-        "--sides BEFORE AFTER",
-        "the two tables",
+        *("in 100 % of all cases.", "factdrift toy do --sides a b", "--sides BEFORE AFTER", "the two tables"),
+        *("Property ids", "keys of --shape ('neighbors' in the configuration)"),
     ):
         assert text in said
-    assert "Property ids" in said
-    assert "keys of --shape ('neighbors' in the configuration)" in said
 
 
 def test_the_shell_line_takes_each_value_from_its_part_of_the_rule():
-    assert shell_line((Toy,), without="labels").splitlines()[2:] == [
-        "        factdrift toy do \\",
-        "            --seed={params.seed:q} \\",
-        "            --threads {threads} \\",
-        "            --sides {input.sides:q} \\",
-        "            --parts {input.parts:q} \\",
-        "            --only={input.only:q} \\",
-        "            --kind={params.kind:q} \\",
-        "            --names {params.names:q} \\",
-        "            --loud={params.loud:q} \\",
-        "            --note={params.note:q} \\",
-        "            --shape={params.shape:q} \\",
-        "            --weights={params.weights:q} \\",
-        "            --store {params.store:q} \\",
-        "            --output {output.output:q} \\",
-        "            --more {output.more:q}",
-    ]
+    *_, line = joined(shell_line((Toy,), without="labels")).splitlines()
+    assert line.strip() == (
+        "factdrift toy do --seed={params.seed:q} --threads {threads} --sides {input.sides:q} "
+        "--parts {input.parts:q} --only={input.only:q} --kind={params.kind:q} --names {params.names:q} "
+        "--loud={params.loud:q} --note={params.note:q} --day={params.day:q} --variant={params.variant:q} "
+        "--dates={params.dates:q} --shape={params.shape:q} --weights={params.weights:q} "
+        "--store {params.store:q} --output {output.output:q} --more {output.more:q}"
+    )
 
 
 def test_an_only_output_needs_no_keyword():
@@ -185,7 +169,10 @@ def test_an_only_output_needs_no_keyword():
 KEYWORDS = {
     "input": {"sides", "parts", "labels", "only", "words"},
     "output": {"output", "more"},
-    "params": {"code", "seed", "kind", "names", "loud", "note", "shape", "weights", "store"},
+    "params": {
+        *("code", "seed", "kind", "names", "loud", "note", "day", "variant", "dates"),
+        *("shape", "weights", "store"),
+    },
     "resources": {"mem_mb"},
 }
 
@@ -206,35 +193,17 @@ KEYWORDS = {
 def test_keywords_and_fields_are_the_same(part: str, gone: str, new: str, without: str, message: str):
     keywords = {name: set(values) for name, values in KEYWORDS.items()}
     keywords[part] = keywords[part] - {gone} | ({new} if new else set())
-    line = shell_line((Toy,), without)
-    if not message:
-        check_keywords("rule r", line, keywords)
-        return
-    with pytest.raises(InputError, match=message):
-        check_keywords("rule r", line, keywords)
+    with pytest.raises(InputError, match=message) if message else contextlib.nullcontext():
+        check_keywords("rule r", shell_line((Toy,), without), keywords)
 
 
 def test_values_of_rules_come_from_the_configuration():
-    config = {
-        "seed": 7,
-        "only": {"relations": None},
-        "undersample": {"P1082": 2},
-        "variant": "revised",
-        "dates": "variant",
-    }
+    config = {"seed": 7, "only": {"relations": None}, "undersample": {"P1082": 2}}
+    config |= {"variant": "revised", "dates": "variant"}
     of = {field.name: field for field in keys_of(Toy)}
-    assert set(of) == {"seed", "names", "shape", "weights"}
-    values = [parameter_of(config, of[name]) for name in ("seed", "names", "weights")]
-    assert values == [7, [], '{"P1082": 2}']
-    (dates,) = (field._replace(key="dates") for field in fields(Toy) if field.name == "kind")
-    assert parameter_of(config, dates) == "interval"
-
-
-LINE = "neighbors holding --updates u --old o --entities e --output x --old-date"
-
-
-def holding(*more: str) -> Holding:
-    return record(Holding, parser("neighbors").parse_args([*LINE.split(), *more]))
+    assert set(of) == {"seed", "names", "variant", "dates", "shape", "weights"}
+    values = [parameter_of(config, of[name]) for name in ("seed", "names", "weights", "dates")]
+    assert values == [7, [], '{"P1082": 2}', "interval"]
 
 
 @pytest.mark.parametrize(
@@ -246,14 +215,7 @@ def holding(*more: str) -> Holding:
     ],
 )
 def test_a_switch_that_is_not_given_is_the_variants(flags: list[str], dates: str) -> None:
-    given = holding("2021-01-04", *flags)
-    assert (given.dates, given.old_date, given.entities) == (dates, datetime.date(2021, 1, 4), (Path("e"),))
-
-
-def test_a_day_that_is_no_date_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        holding("2021-02-30")
-    assert "--old-date: '2021-02-30' is no date; write it as 2021-01-04" in capsys.readouterr().err
+    assert parsed(*REQUIRED, *flags).dates == dates
 
 
 def test_every_key_of_a_field_is_in_the_schema():
@@ -264,8 +226,6 @@ def test_every_key_of_a_field_is_in_the_schema():
                 assert listing(field.kind, field.key)
             else:
                 assert description_of(field.key), f"{job.command}: {field.key}"
-    (entities,) = (
-        field for field in keys_of(JOBS["neighbors search"]) if field.key.startswith("neighbors.e")
-    )
+    misspelt = next(keys_of(Toy))._replace(key="neighbors.entitys")
     with pytest.raises(KeyError):
-        parameter_of({"neighbors": {}}, entities._replace(key="neighbors.entitys"))
+        parameter_of({"neighbors": {}}, misspelt)

@@ -34,25 +34,6 @@ def test_settings_are_read_from_a_file(tmp_path: Path):
     assert read_settings(f"@{path}", Neighbors, "neighbors").random == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ('{"fact": 3}', "fact"),
-        ('{"facts": "3"}', "$.facts"),
-        ("[]", "object"),
-        ("{", "not JSON"),
-        ('{"facts": NaN}', "NaN is no number"),
-        ('{"facts": -1}', "neighbors.facts: -1 is less than the minimum"),
-        ("[" * 100_000, "not JSON"),
-        ("@/no/such/file", "/no/such/file"),
-    ],
-)
-def test_what_is_wrong_is_named(text: str, named: str):
-    with pytest.raises(InputError) as error:
-        read_settings(text, Neighbors, "neighbors")
-    assert named in str(error.value)
-
-
 class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requests: int
     enqueued_tokens: int | None = None
@@ -66,21 +47,30 @@ class Chat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def test_a_nested_key_may_be_a_struct_of_its_own():
     assert read_settings("{}", Chat, "chat") == Chat(6, Batch(50_000))
     assert read_settings('{"batch": {"requests": 7}}', Chat, "chat") == Chat(6, Batch(7))
-    for text, named in (
-        ('{"batch": {"requests": 0}}', "chat.batch.requests: 0 is less"),
-        ('{"batch": {"calls": 1}}', "calls"),
-        ('{"batch": 3}', "$.batch"),
-    ):
-        with pytest.raises(InputError) as error:
-            read_settings(text, Chat, "chat")
-        assert named in str(error.value)
     said = listing(Chat, "chat")
     assert "  batch.requests (int): Requests in one batch at most. [default: 50000]" in said
 
 
-def test_help_lists_every_key_with_description_and_default():
-    said = listing(Neighbors, "neighbors")
-    assert "facts (int): Nearest facts kept for each group. [default: 10]" in said
+@pytest.mark.parametrize(
+    ("kind", "text", "named"),
+    [
+        (Neighbors, '{"fact": 3}', "fact"),
+        (Neighbors, '{"facts": "3"}', "$.facts"),
+        (Neighbors, "[]", "object"),
+        (Neighbors, "{", "not JSON"),
+        (Neighbors, '{"facts": NaN}', "NaN is no number"),
+        (Neighbors, '{"facts": -1}', "neighbors.facts: -1 is less than the minimum"),
+        (Neighbors, "[" * 100_000, "not JSON"),
+        (Neighbors, "@/no/such/file", "/no/such/file"),
+        (Chat, '{"batch": {"requests": 0}}', "chat.batch.requests: 0 is less"),
+        (Chat, '{"batch": {"calls": 1}}', "calls"),
+        (Chat, '{"batch": 3}', "$.batch"),
+    ],
+)
+def test_what_is_wrong_is_named(kind: type[msgspec.Struct], text: str, named: str):
+    with pytest.raises(InputError) as error:
+        read_settings(text, kind, kind.__name__.lower())
+    assert named in str(error.value)
 
 
 class Elsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,12 +81,8 @@ class Elsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def test_keys_elsewhere_in_the_configuration_have_their_full_names():
-    assert read_settings('{"snapshots_old": "2021-01-04"}', Elsewhere, "neighbors") == Elsewhere(
-        10, 0.2, 100, "2021-01-04"
-    )
-
-
-def test_a_configuration_gives_the_settings_that_are_read_back():
+    found = read_settings('{"snapshots_old": "2021-01-04"}', Elsewhere, "neighbors")
+    assert found == Elsewhere(10, 0.2, 100, "2021-01-04")
     config = {
         "neighbors": {"facts": 3, "random": 1},
         "test_share": 0.5,

@@ -13,26 +13,15 @@ FLOORS = 7
 """The longest chain of rooms that import each other, in rooms."""
 
 
-HOUSES = (PACKAGE, PACKAGE / "evaluation")
-
-
-@pytest.mark.parametrize("house", HOUSES, ids=lambda house: house.name)
-def test_there_are_few_rooms(house: Path):
+@pytest.mark.parametrize("house", [PACKAGE, PACKAGE / "evaluation"], ids=lambda house: house.name)
+def test_rooms_and_floors_are_few_and_no_rooms_import_each_other(house: Path):
     rooms = rooms_of(house)
     assert len(rooms) <= ROOMS, f"{len(rooms)} rooms: {', '.join(sorted(rooms))}; fold one into another"
-
-
-@pytest.mark.parametrize("house", HOUSES, ids=lambda house: house.name)
-def test_no_rooms_import_each_other_and_floors_are_few(house: Path):
     imports = imports_between(house)
     chain = longest_chain(imports)
     assert len(chain) <= FLOORS, f"{len(chain)} floors:\n{lines(chain, imports)}"
-
-
-def test_the_core_imports_no_other_room():
-    between = imports_between(PACKAGE)
-    lines = [line for (room, _), found in between.items() if room == "core" for line in found]
-    assert not lines, "\n".join(["core must import nothing else of the package:", *lines])
+    from_core = [line for (room, _), found in imports.items() if room == "core" for line in found]
+    assert not from_core, "\n".join(["core must import nothing else of the package:", *from_core])
 
 
 def test_no_function_has_more_than_seven_parameters():
@@ -40,11 +29,10 @@ def test_no_function_has_more_than_seven_parameters():
     assert not found, "\n".join(["these take a record instead:", *found])
 
 
-@pytest.mark.parametrize("feature", NEWER)
-def test_a_feature_that_came_later_has_its_files(feature: str):
-    for pattern in NEWER[feature].split():
-        parts = ("workflow", "tests", "rules")
-        names = [path.relative_to(ROOT).as_posix() for part in parts for path in (ROOT / part).rglob("*.*")]
+def test_a_feature_that_came_later_has_its_files():
+    files = (path for part in ("workflow", "tests", "rules") for path in (ROOT / part).rglob("*.*"))
+    names = [path.relative_to(ROOT).as_posix() for path in files]
+    for pattern in " ".join(NEWER.values()).split():
         assert fnmatch.filter(names, pattern), f"benchmarks/structure.py: no file is {pattern}"
     assert newer(PACKAGE / "core" / "jobs.py") == ""
 

@@ -23,7 +23,7 @@ HOLDING = """
 import sys, time
 from pathlib import Path
 from factdrift.core.nodes import file_lock
-from factdrift.core.tables import atomic_path
+from factdrift.core.owned import atomic_path
 
 with file_lock(Path(sys.argv[1]) / "lock"), atomic_path(Path(sys.argv[1]) / "table") as part:
     part.write_text("half")
@@ -80,27 +80,26 @@ def test_the_folder_of_locks_is_the_users_own(tmp_path: Path, monkeypatch: pytes
         private_folder("connections")
 
 
-@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+@pytest.mark.parametrize(
+    ("number", "error", "said"),
+    [
+        *(
+            (each, InputError, "does not lock files")
+            for each in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+        ),
+        (errno.EIO, OSError, os.strerror(errno.EIO)),
+    ],
+)
 def test_a_file_system_without_locks_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception], said: str
 ) -> None:
     def flock(file: object, how: int) -> None:
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with pytest.raises(InputError, match=r"does not lock files .*TMPDIR"), file_lock(tmp_path / "lock"):
-        pass
-    with pytest.raises(InputError, match="does not lock files"), download._part(tmp_path / "dump.json.gz"):
-        pass
-
-
-def test_other_faults_of_a_lock_stay_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def flock(file: object, how: int) -> None:
-        raise OSError(errno.EIO, "disk")
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    with pytest.raises(OSError, match="disk"), file_lock(tmp_path / "lock"):
-        pass
+    for locked in (file_lock(tmp_path / "lock"), download._part(tmp_path / "dump.json.gz")):
+        with pytest.raises(error, match=said), locked:
+            pass
 
 
 def test_the_name_of_a_writer() -> None:

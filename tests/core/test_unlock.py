@@ -20,9 +20,12 @@ def lock(tmp_path, monkeypatch):
     return path
 
 
-def test_the_lock_of_a_run_that_is_gone_is_cleared(lock):
+def test_the_lock_of_a_run_that_is_gone_is_cleared(lock, capsys):
     assert main(["unlock"]) == 0
     assert not lock.exists()
+    assert "is gone" in capsys.readouterr().out
+    assert main(["unlock"]) == 0
+    assert capsys.readouterr().out == ""
 
 
 BUSY = "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\n"
@@ -51,9 +54,3 @@ def test_the_lock_of_a_running_snakemake_stays(lock, tmp_path, capsys, job, advi
     finally:
         os.killpg(run.pid, signal.SIGKILL)
         run.communicate()
-
-
-def test_nothing_to_clear(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["unlock"]) == 0
-    assert capsys.readouterr().out == ""

@@ -2,15 +2,13 @@
 
 import logging
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from factdrift import cli
 from factdrift.core.errors import InputError
-from factdrift.runs.environment import link_image, prepare
+from factdrift.runs.environment import link_image, prepare, say_interrupted
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,20 +42,16 @@ def test_a_log_on_a_full_disk_prints_no_traceback(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("error", ["KeyboardInterrupt", "ValueError('a bug')"])
-def test_an_interruption_is_one_line(error: str) -> None:
+def test_an_interruption_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """While Snakemake reads the workflow: it handles Ctrl-C only later. Any other error stays as it is."""
-    hook = (
-        "import sys; from factdrift.runs.environment import say_interrupted; sys.excepthook = say_interrupted"
-    )
-    code = f"{hook}; raise {error}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    if error == "KeyboardInterrupt":
-        assert done.stderr == "Interrupted; the same command goes on from there.\n"
-    else:
-        assert done.stderr.startswith("Traceback")
-        assert done.stderr.endswith("ValueError: a bug\n")
-    assert done.returncode != 0
+    say_interrupted(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert capsys.readouterr().err == "Interrupted; the same command goes on from there.\n"
+    with pytest.raises(ValueError) as bug:
+        int("a")
+    say_interrupted(bug.type, bug.value, bug.tb)
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback")
+    assert "\nValueError: invalid literal" in said
 
 
 def test_an_image_of_the_users_own_is_not_removed(tmp_path: Path) -> None:
@@ -71,6 +65,18 @@ def test_an_image_of_the_users_own_is_not_removed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"factdrift\.sif: is a file of its own"):
         link_image(image, link)
     assert link.read_text() == "copied there"
+
+
+@pytest.mark.parametrize("given", ["", "ACTIVE"])
+def test_threads_of_a_command_wait_asleep_unless_the_user_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_WAIT_POLICY", given)
+    if not given:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    assert cli.main(["unlock"]) == 0
+    assert os.environ["OMP_WAIT_POLICY"] == (given or "PASSIVE")
 
 
 def test_an_interrupted_command_is_one_line(

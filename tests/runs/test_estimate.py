@@ -15,18 +15,14 @@ from factdrift.runs import begin as beginning
 from factdrift.runs import costs
 from factdrift.runs.begin import Planned, Source, begin, followed
 from factdrift.runs.costs import SPLITS, dump_bytes, job_count, read_costs, read_quantities
-from factdrift.runs.estimate import Cluster, Dump, Machine, check_disk, estimate, report
+from factdrift.runs.estimate import Cluster, Dump, Machine, Parts, check_disk, estimate, report
 from factdrift.runs.requests import most_memory
 from factdrift.runs.stages import Job
 
 DUMPS = [Dump(100e9, "gzip"), Dump(120e9, "gzip")]
 WHOLE = {
-    "dumps": {"2021-01-04": "d.json.gz"},
-    "variant": "paper",
-    "scope": "enwiki",
-    "shards": 1,
-    "buckets": 1,
-    "neighbors": {"blocks": 1},
+    **{"dumps": {"2021-01-04": "d.json.gz"}, "variant": "paper", "scope": "enwiki"},
+    **{"shards": 1, "buckets": 1, "neighbors": {"blocks": 1}},
 }
 
 
@@ -41,27 +37,19 @@ def small(monkeypatch):
     }
     quantities = {
         **read_quantities(),
-        "text_per_byte_gzip": 10,
-        "text_per_byte_bzip2": 20,
-        "items_per_gb": 1000,
-        "held_enwiki": 0.1,
-        "updated": 0.01,
-        "search_pairs": 8,
-        "snakemake_start_s": 5,
-        "snakemake_job_s": 5 / 22,
-        "submission_s": 2,
-        "submission_wait_s": 30,
-        "submission_lanes": 8,
+        **{"text_per_byte_gzip": 10, "text_per_byte_bzip2": 20, "items_per_gb": 1000},
+        **{"held_enwiki": 0.1, "updated": 0.01, "search_pairs": 8},
+        **{"snakemake_start_s": 5, "snakemake_job_s": 5 / 22},
+        **{"submission_s": 2, "submission_wait_s": 30, "submission_lanes": 8},
     }
+    archives = {"gzip": 0.0, "bzip2": 15.0, "none": -0.5}
     monkeypatch.setattr("factdrift.runs.estimate.read_costs", lambda scope: table)
     monkeypatch.setattr("factdrift.runs.estimate.read_quantities", lambda: quantities)
-    monkeypatch.setattr(
-        "factdrift.runs.estimate.read_archives", lambda: {"gzip": 0.0, "bzip2": 15.0, "none": -0.5}
-    )
+    monkeypatch.setattr("factdrift.runs.estimate.read_archives", lambda: archives)
 
 
 def test_counted_by_hand(small):
-    found = estimate([Dump(1e9, "gzip"), Dump(2e9, "bzip2", 3e8, 1e6)], 4, shards=5, buckets=8, blocks=2)
+    found = estimate([Dump(1e9, "gzip"), Dump(2e9, "bzip2", 3e8, 1e6)], 4, parts=Parts(5, 8, 2))
     assert found.text == 50e9
     # 25 GB of text a dump: 5 GB a shard, and bzip2 for 40 of the 50 GB.
     extract = found.stages["statements extract"]
@@ -84,33 +72,30 @@ def test_counted_by_hand(small):
 
 
 def test_only_the_jobs_that_are_to_run_count(small):
-    whole = estimate(DUMPS, 4, shards=5, buckets=8, blocks=2)
-    rest = estimate(DUMPS, 4, shards=5, buckets=8, blocks=2, jobs={"updates difference": 2, "klob count": 7})
+    whole = estimate(DUMPS, 4, parts=Parts(5, 8, 2))
+    rest = estimate(DUMPS, 4, parts=Parts(5, 8, 2), jobs={"updates difference": 2, "klob count": 7})
     assert list(rest.stages) == ["updates difference"]
     assert rest.stages["updates difference"].cpu * 4 == whole.stages["updates difference"].cpu
     assert rest.disk < whole.disk
 
 
-def test_more_cores_take_less_time_until_the_jobs_are_too_few():
+def test_more_cores_and_nodes_take_less_time_until_the_jobs_are_too_few():
     seconds = [estimate(DUMPS, cores).seconds for cores in (1, 2, 8, 64, 1000, 2000)]
     assert seconds == sorted(seconds, reverse=True)
     assert seconds[-1] == seconds[-2]
+    submitted = [estimate(DUMPS, Cluster(nodes, 16)).seconds for nodes in (1, 2, 8, 100)]
+    assert submitted == sorted(submitted, reverse=True)
+    assert submitted[-1] > estimate(DUMPS, 1600).seconds  # what is waited for
 
 
 def test_a_cluster_counted_by_hand(small):
-    found = estimate([Dump(1e9, "gzip")] * 2, Cluster(2, 10), shards=6, buckets=8, blocks=2)
+    found = estimate([Dump(1e9, "gzip")] * 2, Cluster(2, 10), parts=Parts(6, 8, 2))
     # Submissions: 12 shards in three of 4, two snapshots, the differences of 8 buckets, two searches.
     assert found.submissions == 3 + 2 + 1 + 2
     # Each of the four groups takes one turn: a node of ten cores has room for two of four lanes.
     work = sum(stage.cpu / stage.jobs for stage in found.stages.values())
     assert found.seconds == pytest.approx(5 + work + 4 * (5 + 30) + 2 * 8)
     assert found.cpu == pytest.approx(sum(stage.cpu for stage in found.stages.values()) + 5 * (1 + 8))
-
-
-def test_more_nodes_take_less_time_down_to_what_is_waited_for():
-    more = [estimate(DUMPS, Cluster(nodes, 16)).seconds for nodes in (1, 2, 8, 100)]
-    assert more == sorted(more, reverse=True)
-    assert more[-1] > estimate(DUMPS, 1600).seconds
 
 
 def test_the_searches_of_a_machine_share_their_space():
@@ -136,12 +121,8 @@ def test_the_estimate_is_printed_beside_what_the_machine_has():
     check_disk(found, Machine(8, 64e9, 500e9), "/data")
     with pytest.raises(InputError) as error:
         check_disk(found, Machine(8, 64e9, 95e9), "/data")
-    said = str(error.value)
-    assert re.search(
-        r"needs about 1\d\d\.\d GB, of which 92\.0 GB are downloads, and /data has 95\.0 GB free", said
-    )
-    assert "--directory FOLDER" in said
-    assert "--config check_disk=false" in said
+    needed = r"needs about 1\d\d\.\d GB, of which 92\.0 GB are downloads, and /data has 95\.0 GB free"
+    assert re.search(rf"{needed}.*--directory FOLDER.*--config check_disk=false", str(error.value))
 
 
 def test_too_little_memory_gives_a_warning_with_the_remedy():
@@ -201,6 +182,14 @@ def source(path: Path, remote: bool = False, size: int | None = None) -> Source:
     return Source("2021-01-04", path, remote, size)
 
 
+def holes(path: Path) -> Path:
+    """A sparse file as dump, so large that no disk here can hold its tables."""
+    with path.open("wb") as file:
+        file.write(bytes.fromhex("1f8b08"))
+        file.truncate(8 << 40)
+    return path
+
+
 def test_what_is_known_of_a_dump(tmp_path):
     path = tmp_path / "wikidata.json.gz"
     known = beginning._dump(source(path, True, 1000))
@@ -214,15 +203,10 @@ def test_what_is_known_of_a_dump(tmp_path):
     assert beginning._dump(source(path, True, 1000)) == Dump(3, "gzip")
 
 
-def planned(count=1, shell="PATH=x; factdrift statements gather --bucket 0 &> log"):
-    return [Planned("gather_statements", shell, ["log"], "benchmark")] * count
-
-
 def test_jobs_that_are_followed_have_a_command_a_log_and_a_benchmark():
+    extract = "set -eu\nfactdrift statements extract --dump a.json &> log"
     jobs = [
-        Planned(
-            "extract", "set -eu\nfactdrift statements extract --dump a.json &> log", ["log", "b"], "mark"
-        ),
+        Planned("extract", extract, ["log", "b"], "mark"),
         Planned("show", "factdrift estimate --cores 4 &> log", ["log"], "mark"),
         Planned("copy", "cp a b", ["log"], "mark"),
         Planned("no_log", "factdrift klob build", [], "mark"),
@@ -234,54 +218,46 @@ def test_jobs_that_are_followed_have_a_command_a_log_and_a_benchmark():
     ]
 
 
-@pytest.mark.parametrize("dumps", [None, "sample", {"2021-01-04": {"entities": "a"}, "2023-02-27": "derive"}])
-def test_a_run_without_large_dumps_is_followed_and_not_estimated(tmp_path, monkeypatch, capsys, dumps):
+@pytest.fixture
+def said_at_the_beginning(tmp_path, monkeypatch, capsys):
+    """What a run of `count` jobs says of these dumps when it begins."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    shell = "PATH=x; factdrift statements gather --bucket 0 &> log"
+
+    def said(sources, count=1, slots=2, here=True, **config):
+        planned = [Planned("gather_statements", shell, ["log"], "benchmark")] * count
+        begin(planned, sources, WHOLE | {"check_disk": False} | config, slots, here).end()
+        return capsys.readouterr().err
+
+    return said
+
+
+@pytest.mark.parametrize("dumps", [None, "sample", {"2021-01-04": {"entities": "a"}, "2023-02-27": "derive"}])
+def test_a_run_without_large_dumps_is_followed_and_not_estimated(tmp_path, said_at_the_beginning, dumps):
     dates = ["2021-01-04", "2023-02-27"] if dumps else []
     sources = [Source(date, holes(tmp_path / date), False, None) for date in dates]
-    begin(planned(), sources, {"dumps": dumps}, 2, True).end()
-    assert capsys.readouterr().err == ""
+    assert said_at_the_beginning(sources, dumps=dumps) == ""
 
 
-def test_a_derived_dump_counts_as_the_other_one(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    sources = [
-        Source("2021-01-04", tmp_path / "results/derived.json.gz", False, None),
-        Source("2023-02-27", holes(tmp_path / "d.json.gz"), False, None),
-    ]
+def test_a_derived_dump_counts_as_the_other_one(tmp_path, said_at_the_beginning):
+    derived = source(tmp_path / "results/derived.json.gz")
+    other = source(holes(tmp_path / "d.json.gz"))._replace(date="2023-02-27")
     dumps = {"2021-01-04": "derive", "2023-02-27": "d.json.gz"}
-    begin(planned(), sources, {**WHOLE, "check_disk": False, "dumps": dumps}, 2, True).end()
-    assert "Estimate for 181,199.5 GB of text" in capsys.readouterr().err
+    assert "Estimate for 181,199.5 GB of text" in said_at_the_beginning([derived, other], dumps=dumps)
 
 
-def test_a_cluster_runs_no_more_jobs_at_once_than_there_are(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    sources = [source(holes(tmp_path / "d.json.gz"))]
-    begin(planned(3), sources, {**WHOLE, "check_disk": False}, 500, False).end()
-    said = capsys.readouterr().err
+def test_a_cluster_runs_no_more_jobs_at_once_than_there_are(tmp_path, said_at_the_beginning):
+    said = said_at_the_beginning([source(holes(tmp_path / "d.json.gz"))], 3, slots=500, here=False)
     assert "in 1 submission, once each begins" in said
     assert "this machine has" not in said
 
 
-def holes(path: Path) -> Path:
-    """A sparse file as dump, so large that no disk here can hold its tables."""
-    with path.open("wb") as file:
-        file.write(bytes.fromhex("1f8b08"))
-        file.truncate(8 << 40)
-    return path
-
-
-@pytest.mark.parametrize("check", [True, False])
-def test_the_check_of_the_disk_can_be_turned_off(tmp_path, monkeypatch, capsys, check):
-    monkeypatch.chdir(tmp_path)
+def test_the_check_of_the_disk_can_be_turned_off(tmp_path, said_at_the_beginning, capsys):
     sources = [source(holes(tmp_path / "d.json.gz"))] * 2
-    config = {**WHOLE, "check_disk": check}
-    if check:
-        with pytest.raises(InputError, match="the disk cannot hold this build"):
-            begin(planned(4), sources, config, 2, True)
-    else:
-        begin(planned(4), sources, config, 2, True).end()
+    assert "Estimate for 181,199.5 GB of text" in said_at_the_beginning(sources)
+    with pytest.raises(InputError, match="the disk cannot hold this build"):
+        said_at_the_beginning(sources, check_disk=True)
     assert "Estimate for 181,199.5 GB of text" in capsys.readouterr().err
 
 

@@ -54,14 +54,13 @@ def test_the_file_that_was_being_written_is_named(tmp_path):
     assert not list((tmp_path / "sub").iterdir())
 
 
-def test_where_a_query_spilled_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def test_where_a_query_spilled_is_named(spills):
     for error in (
         duckdb.OutOfMemoryException(SPILL),
-        duckdb.IOException(IO % (tmp_path / "x" / "spill.tmp")),
+        duckdb.IOException(IO % (spills / "x" / "spill.tmp")),
     ):
         said = full(error)
-        assert f"{tmp_path} could not hold" in said
+        assert f"{spills} could not hold" in said
         assert "let TMPDIR name a folder" in said
 
 
@@ -84,6 +83,23 @@ def test_commands_report_a_full_disk_and_raise_other_errors(monkeypatch, capsys,
         cli.main(["unlock"])
 
 
+@pytest.fixture
+def gone():
+    """The number of a process that has ended."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+@pytest.fixture
+def spills(tmp_path, monkeypatch):
+    """An empty folder for what is temporary."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
 def temporary(folder, process, where=None, started=None):
     """A temporary folder that a process has made, as `owned.scratch` makes it."""
     folder.mkdir(parents=True)
@@ -98,27 +114,23 @@ def part(path, process, where=None):
     return path.with_name(f".{path.name}.factdrift-{where or node()}-{process}.part")
 
 
-def test_sweep_removes_files_of_killed_processes_only(tmp_path, monkeypatch):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    results, spills = tmp_path / "results", tmp_path / "tmp"
-    for folder in (results / "deep", spills):
-        folder.mkdir(parents=True)
-    monkeypatch.setattr(tempfile, "tempdir", str(spills))
+def test_sweep_removes_files_of_killed_processes_only(tmp_path, spills, gone):
+    results = tmp_path / "results"
+    (results / "deep").mkdir(parents=True)
     stays = [
         *(results / "deep" / name for name in ("a.parquet", "dump.json.gz.part", ".b.part")),
         unfinished(results / "deep" / "a"),
-        *(results / f".{name}.{node()}-{gone.pid}.part" for name in ("photos", "disc")),
-        *(spills / name for name in (f"factdrift-{writer()}-x", f"other-{node()}-{gone.pid}-x")),
+        *(results / f".{name}.{node()}-{gone}.part" for name in ("photos", "disc")),
+        *(spills / name for name in (f"factdrift-{writer()}-x", f"other-{node()}-{gone}-x")),
     ]
-    goes = [part(results / "deep" / "a.parquet", gone.pid), spills / f"factdrift-{node()}-{gone.pid}-abc_1"]
+    goes = [part(results / "deep" / "a.parquet", gone), spills / f"factdrift-{node()}-{gone}-abc_1"]
     for path in (*stays, *goes[:1]):
         path.write_bytes(b"x" * 1000)
-    (temporary(goes[1], gone.pid) / "deeper").mkdir()
+    (temporary(goes[1], gone) / "deeper").mkdir()
     (goes[1] / "deeper" / "block").write_bytes(b"x" * (500 - (goes[1] / WRITER).stat().st_size))
-    folder = part(results / "shard", gone.pid)
+    folder = part(results / "shard", gone)
     folder.mkdir()
-    part(folder / "a", gone.pid).write_bytes(b"x" * 250)
+    part(folder / "a", gone).write_bytes(b"x" * 250)
     assert sweep(results) == (3, 1750)
     assert not folder.exists()
     assert [path.exists() for path in (*stays, *goes)] == [True] * len(stays) + [False] * len(goes)
@@ -126,9 +138,8 @@ def test_sweep_removes_files_of_killed_processes_only(tmp_path, monkeypatch):
     assert sweep(tmp_path / "nothing") == (0, 0)
 
 
-def test_sweep_removes_what_a_zombie_left(tmp_path, monkeypatch):
+def test_sweep_removes_what_a_zombie_left(tmp_path, spills):
     """A killed process whose parent never asks for its end keeps its number, but writes no more."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     killed = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     part(tmp_path / "a", killed.pid).write_bytes(b"x" * 10)
     assert sweep(tmp_path) == (0, 0)
@@ -138,24 +149,19 @@ def test_sweep_removes_what_a_zombie_left(tmp_path, monkeypatch):
     killed.wait()
 
 
-def test_sweep_removes_what_is_older_than_the_process_of_its_number(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    (tmp_path / "tmp").mkdir()
+def test_sweep_removes_what_is_older_than_the_process_of_its_number(tmp_path, spills):
     path, began = unfinished(tmp_path / "a"), psutil.Process().create_time()
     path.write_bytes(b"x" * 10)
-    mine = temporary(tmp_path / "tmp" / "factdrift-mine", os.getpid(), started=began)
-    earlier = temporary(tmp_path / "tmp" / "factdrift-earlier", os.getpid(), started=began - 10)
+    mine = temporary(spills / "factdrift-mine", os.getpid(), started=began)
+    earlier = temporary(spills / "factdrift-earlier", os.getpid(), started=began - 10)
     assert sweep(tmp_path)[0] == 1
     assert (mine.exists(), earlier.exists()) == (True, False)
     os.utime(path, (began - 10, began - 10))
     assert sweep(tmp_path) == (1, 10)
 
 
-def test_sweep_leaves_what_another_node_may_be_writing(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    path, folder = (part(tmp_path / name, gone.pid, "elsewhere") for name in "ab")
+def test_sweep_leaves_what_another_node_may_be_writing(tmp_path, spills, gone):
+    path, folder = (part(tmp_path / name, gone, "elsewhere") for name in "ab")
     path.write_bytes(b"x" * 10)
     folder.mkdir()
     (folder / "a").write_bytes(b"x" * 5)
@@ -169,19 +175,16 @@ def test_sweep_leaves_what_another_node_may_be_writing(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("when", ["before it is measured", "before it is removed"])
-def test_sweep_ignores_files_that_vanish(tmp_path, monkeypatch, when):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    folder = temporary(tmp_path / "factdrift-a", gone.pid)
+def test_sweep_ignores_files_that_vanish(tmp_path, monkeypatch, spills, gone, when):
+    folder = temporary(spills / "factdrift-a", gone)
     (folder / "block").write_bytes(b"x" * 10)
-    (tmp_path / "factdrift-link").symlink_to(tmp_path / "nothing")
+    (spills / "factdrift-link").symlink_to(tmp_path / "nothing")
     module, name = (psutil, "Process") if when == "before it is measured" else (shutil, "rmtree")
     real = getattr(module, name)
-    really_remove = shutil.rmtree
+    remove = shutil.rmtree
 
     def after_another(*arguments):
-        really_remove(folder)
+        remove(folder)
         return real(*arguments)
 
     monkeypatch.setattr(module, name, after_another)
@@ -189,20 +192,16 @@ def test_sweep_ignores_files_that_vanish(tmp_path, monkeypatch, when):
     assert not folder.exists()
 
 
-def test_sweep_leaves_folders_and_links_of_a_user(tmp_path, monkeypatch):
+def test_sweep_leaves_folders_and_links_of_a_user(tmp_path, spills, gone):
     """Folders with names that begin like ours, a day old, and links to folders of ours."""
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    (tmp_path / "tmp").mkdir()
-    names = ("factdrift-results-2021-01-04_2023-02-27", f"factdrift-{node()}-{gone.pid}-notes")
-    kept = [tmp_path / "tmp" / name for name in names]
+    names = ("factdrift-results-2021-01-04_2023-02-27", f"factdrift-{node()}-{gone}-notes")
+    kept = [spills / name for name in names]
     for folder in kept:
         folder.mkdir()
         (folder / "notes.txt").write_text("mine")
     (kept[1] / WRITER).write_text("no JSON")
-    elsewhere = temporary(tmp_path / "elsewhere", gone.pid)
-    links = [tmp_path / "tmp" / "factdrift-x-1-link", part(tmp_path / "link", gone.pid)]
+    elsewhere = temporary(tmp_path / "elsewhere", gone)
+    links = [spills / "factdrift-x-1-link", part(tmp_path / "link", gone)]
     for link in links:
         link.symlink_to(elsewhere)
     before = time.time() - FORGOTTEN - 1
@@ -214,8 +213,7 @@ def test_sweep_leaves_folders_and_links_of_a_user(tmp_path, monkeypatch):
     assert all(link.is_symlink() for link in links)
 
 
-def test_the_folder_of_a_query_is_named_by_its_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def test_the_folder_of_a_query_is_named_by_its_process(spills):
     with database():
-        assert [path.name.startswith(f"factdrift-{writer()}-") for path in tmp_path.iterdir()] == [True]
-    assert not list(tmp_path.iterdir())
+        assert [path.name.startswith(f"factdrift-{writer()}-") for path in spills.iterdir()] == [True]
+    assert not list(spills.iterdir())

@@ -11,11 +11,8 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from factdrift.runs.quiet import EVENTS, Quiet, quieten
 
 
-def passes(level: int, message: str | None, event: LogEvent | None = None) -> bool:
-    record = logging.LogRecord("snakemake", level, __file__, 1, message, (), None)
-    if event is not None:
-        record.event = event
-    return bool(Quiet().filter(record))
+def record(level: int, message: str | None) -> logging.LogRecord:
+    return logging.LogRecord("snakemake", level, __file__, 1, message, (), None)
 
 
 def test_the_events_are_snakemakes() -> None:
@@ -37,7 +34,10 @@ def test_the_events_are_snakemakes() -> None:
     ],
 )
 def test_what_passes(level: int, message: str | None, event: LogEvent | None, expected: bool) -> None:
-    assert passes(level, message, event) == expected
+    said = record(level, message)
+    if event is not None:
+        said.event = event
+    assert bool(Quiet().filter(said)) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,34 +57,26 @@ def test_who_asks_for_more_gets_it(settings: dict[str, object], expected: bool) 
     logger = logging.Logger("a run")
     logger.addHandler(shown)
     logger.addHandler(kept)
-    known = SimpleNamespace(
-        **{name: getattr(OutputSettings(), name) for name in ("dryrun", "verbose", "quiet")}
-    )
-    known.printshellcmds = known.debug_dag = False
-    vars(known).update(settings)
+    snakemakes = {name: getattr(OutputSettings(), name) for name in ("dryrun", "verbose", "quiet")}
+    known = SimpleNamespace(**{"printshellcmds": False, "debug_dag": False} | snakemakes | settings)
     quieten(logger, known, dict, lambda: None)
     assert bool(shown.filters) == expected
     assert not kept.filters
 
 
 def test_an_unknown_target_is_answered_with_the_most_similar_one() -> None:
-    named = {
-        "report": "results/report.html",
-        "klob": "klob",
-        "results/wfd_repl.parquet": "results/wfd_repl.parquet",
-    }
+    named = {name: name for name in ("klob", "results/wfd_repl.parquet")} | {"report": "results/report.html"}
     for asked, meant in (
         ("reprot", "results/report.html"),
         ("results/wfd_rpl.parquet", "results/wfd_repl.parquet"),
     ):
         text = f"MissingRuleException:\nNo rule to produce {asked} (if you use input functions ...)."
-        record = logging.LogRecord("snakemake", logging.ERROR, __file__, 1, text, (), None)
-        assert Quiet(lambda: named).filter(record)
-        assert f"No rule to produce {asked}: did you mean {meant}? (if" in record.msg
+        said = record(logging.ERROR, text)
+        assert Quiet(lambda: named).filter(said)
+        assert f"No rule to produce {asked}: did you mean {meant}? (if" in said.msg
 
 
 def test_a_run_without_jobs_has_an_end_too() -> None:
     called: list[str] = []
-    record = logging.LogRecord("snakemake", logging.INFO, __file__, 1, "Nothing to be done (...)", (), None)
-    assert Quiet(idle=lambda: called.append("end")).filter(record)
+    assert Quiet(idle=lambda: called.append("end")).filter(record(logging.INFO, "Nothing to be done (...)"))
     assert called == ["end"]

@@ -56,12 +56,9 @@ ENDED = statement("Q1$A", "P6", item("Q11"), P580=time("2016-05-00", 10), P582=t
 ENDED["qualifiers"]["P1366"] = OLD_HOLDER["qualifiers"]["P1366"]
 NEW_HOLDER = statement("q1$B", "P6", item("Q12"), "preferred", P580=time("2022-02-16", 11, "Q1985786"))
 OLD = [entity("Q1", "Atlantis", OLD_HOLDER, revision=7), entity("Q11", "Marta"), entity("Q12", "Zoë")]
-NEW = [
-    entity("Q1", "Atlantis", ENDED, NEW_HOLDER, revision=9),
-    entity("Q11", "Marta"),
-    entity("Q12", "Zoë"),
-    entity("P6", "head of government"),
-]
+NEW = [entity("Q1", "Atlantis", ENDED, NEW_HOLDER, revision=9), *OLD[1:], entity("P6", "head of government")]
+PLAIN: Row = {"point_in_time": None, "datatype": "wikibase-item", "announced": False}
+PLAIN |= {"leaks": False, "short": None}
 UPDATE: Row = {
     "subject": {"id": "Q1", "label": "Atlantis", "description": None},
     "relation": {"id": "P6", "label": "head of government", "description": None},
@@ -78,26 +75,12 @@ UPDATE: Row = {
         {
             **{"id": "Q11", "label": "Marta", "description": None, "decision": "obsolete", "raw": "Q11"},
             **{"rule": "ended_inside", "old_statement": "Q1$A", "new_statement": "Q1$A"},
-            **{"old_revision": 7, "new_revision": 9, "start": "2016-05", "end": "2022-03-01"},
-            **{
-                "point_in_time": None,
-                "datatype": "wikibase-item",
-                "announced": False,
-                "leaks": False,
-                "short": None,
-            },
+            **{"old_revision": 7, "new_revision": 9, "start": "2016-05", "end": "2022-03-01", **PLAIN},
         },
         {
             **{"id": "Q12", "label": "Zoë", "description": None, "decision": "new", "raw": "Q12"},
             **{"rule": "began_inside", "old_statement": None, "new_statement": "Q1$B"},
-            **{"old_revision": None, "new_revision": 9, "start": "2022-02-16 julian", "end": None},
-            **{
-                "point_in_time": None,
-                "datatype": "wikibase-item",
-                "announced": False,
-                "leaks": False,
-                "short": None,
-            },
+            **{"old_revision": None, "new_revision": 9, "start": "2022-02-16 julian", "end": None, **PLAIN},
         },
     ],
     "neighborhood": [],

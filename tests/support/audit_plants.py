@@ -92,6 +92,19 @@ def put(**values: Any) -> Change:
     return lambda row: row.update(values)
 
 
+def one(name: str, test: Callable[[Row], object]) -> Callable[[Row], bool]:
+    """Rows with such a struct in a list; `put_one` sets fields of the first."""
+    return lambda row: any(map(test, row[name]))
+
+
+def put_one(name: str, test: Callable[[Row], object], /, **values: Any) -> Change:
+    return lambda row: next(filter(test, row[name])).update(values)
+
+
+def first_dated_by(how: str) -> Callable[[Row], bool]:
+    return lambda row: bool(row["changes"][0]["dated_by"] == how)
+
+
 def put_first(name: str, /, **values: Any) -> Change:
     """Sets fields of the first struct in a list."""
     return lambda row: row[name][0].update(values)
@@ -122,6 +135,14 @@ def names_its_answer(row: Row) -> None:
     row["prompt"] = f"As {row['answers'][0]['label']} knows, {row['prompt']}"
 
 
+def in_millions(value: Row) -> bool:
+    return str(value["short"]).endswith("M")
+
+
+def has_lag(change: Row) -> bool:
+    return change["lag_min"] is not None
+
+
 PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
     UPDATES: [
         ("rules", dated, lambda row: row["objects"].pop(0)),
@@ -133,11 +154,7 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("rules", dated, decide("new", leaks=True)),
         ("rules", dated, decide("new", decision="static")),
         ("rules", dated, lambda row: row["relation"].update(id="P1376")),
-        (
-            "rules",
-            lambda row: any(value["announced"] for value in row["objects"]),
-            lambda row: next(v for v in row["objects"] if v["announced"]).update(announced=False),
-        ),
+        ("rules", one("objects", has("announced")), put_one("objects", has("announced"), announced=False)),
         ("scenario", dated, put(scenario="Other")),
         ("scenario", dated, put(is_replace=False)),
         ("scenario", dated, put(subject_is_ph_new=True)),
@@ -157,16 +174,8 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("labels", literal("time", "November"), relabel("time", "November", "October")),
         ("labels", literal("quantity", "$"), relabel("quantity", "$", "€")),
         ("labels", literal("quantity", ","), relabel("quantity", ",", "")),
-        (
-            "labels",
-            lambda row: any((v["short"] or "").endswith("M") for v in row["objects"]),
-            relabel("quantity", "M", "B", "short"),
-        ),
-        (
-            "labels",
-            lambda row: any((v["short"] or "").endswith("M") for v in row["objects"]),
-            relabel("quantity", "M", " kilograms", "short"),
-        ),
+        ("labels", one("objects", in_millions), relabel("quantity", "M", "B", "short")),
+        ("labels", one("objects", in_millions), relabel("quantity", "M", " kilograms", "short")),
         ("prompt", dated, other_prompt),
         ("prompt", dated, lambda row: row["generalization_prompts"].pop()),
         ("prompt", dated, lambda row: row["generalization_prompts"].reverse()),
@@ -199,11 +208,7 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("random", dated, lambda row: row["neighborhood"].extend(row["neighborhood"] * 10)),
         ("popularity", dated, lambda row: row.update(subject_popularity=row["subject_popularity"] + 1e-9)),
         ("labels", dated, put_first("objects", short="x")),
-        (
-            "labels",
-            lambda row: any(value["short"] for value in row["objects"]),
-            lambda row: next(value for value in row["objects"] if value["short"]).update(short=None),
-        ),
+        ("labels", one("objects", has("short")), put_one("objects", has("short"), short=None)),
         (
             "labels",
             lambda row: row["subject"]["description"],
@@ -211,8 +216,8 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ),
         (
             "statement",
-            lambda row: any(not value["old_statement"] for value in row["objects"]),
-            lambda row: next(v for v in row["objects"] if not v["old_statement"]).update(old_revision=1),
+            one("objects", of(old_statement=None)),
+            put_one("objects", of(old_statement=None), old_revision=1),
         ),
         ("prompt", dated, lambda row: row.update(update_prompt=f"As of 2023, {row['update_prompt']}")),
         ("new", dated, decide("obsolete", decision="new")),
@@ -312,32 +317,20 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
     STREAM: [
         ("dated", has("date"), put(date="2022-02-30")),
         ("dated", has("date"), put(first_day=20200101)),
-        ("dated", lambda row: row["changes"][0]["dated_by"] == "start", put_first("changes", date="2022")),
+        ("dated", first_dated_by("start"), put_first("changes", date="2022")),
+        ("dated", one("changes", has_lag), put_one("changes", has_lag, lag_min=10**6)),
+        ("dated", has_lag, lambda row: row.update(lag_min=row["lag_min"] - 1)),
         (
             "dated",
-            lambda row: any(change["lag_min"] is not None for change in row["changes"]),
-            lambda row: next(c for c in row["changes"] if c["lag_min"] is not None).update(lag_min=10**6),
-        ),
-        ("dated", lambda row: row["lag_min"] is not None, lambda row: row.update(lag_min=row["lag_min"] - 1)),
-        (
-            "dated",
-            lambda row: any(value["decision"] == "static" for value in row["objects"]),
+            one("objects", of(decision="static")),
             lambda row: first(row, "static", date="2022", first_day=20220101, last_day=20221231),
         ),
         ("dated", of(dated_by="start"), put(dated_by="end")),
+        ("dated", first_dated_by("start"), put_first("changes", date=None, dated_by="interval")),
+        ("dated", first_dated_by("created"), put_first("changes", date=None, dated_by="interval")),
         (
             "dated",
-            lambda row: row["changes"][0]["dated_by"] == "start",
-            put_first("changes", date=None, dated_by="interval"),
-        ),
-        (
-            "dated",
-            lambda row: row["changes"][0]["dated_by"] == "created",
-            put_first("changes", date=None, dated_by="interval"),
-        ),
-        (
-            "dated",
-            lambda row: row["changes"][0]["dated_by"] == "value",
+            first_dated_by("value"),
             lambda row: row["changes"][0].update(date=row["changes"][0]["date"][:-1] + "x"),
         ),
         ("dated", has("dated_by"), put(dated_by="guess")),
@@ -390,6 +383,11 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
 
 Pair = Callable[[Row, Row], object]
 
+
+def take(name: str) -> Pair:
+    return lambda row, other: row.update({name: other[name]})
+
+
 FROM_OTHERS: list[tuple[str, str, Callable[[Row], object], Pair]] = [
     (
         UPDATES,
@@ -399,28 +397,23 @@ FROM_OTHERS: list[tuple[str, str, Callable[[Row], object], Pair]] = [
             update_prompt=other["update_prompt"].replace(other["subject"]["label"], row["subject"]["label"])
         ),
     ),
-    (UPDATES, "unique", dated, lambda row, other: row.update(update_prompt=other["update_prompt"])),
-    (UPDATES, "prompt", dated, lambda row, other: row.update(update_prompt=other["update_prompt"])),
-    (UPDATES, "rules", dated, lambda row, other: row.update(objects=other["objects"])),
-    (UPDATES, "distance", dated, lambda row, other: row.update(neighborhood=other["neighborhood"])),
+    (UPDATES, "unique", dated, take("update_prompt")),
+    (UPDATES, "prompt", dated, take("update_prompt")),
+    (UPDATES, "rules", dated, take("objects")),
+    (UPDATES, "distance", dated, take("neighborhood")),
     (
         UPDATES,
         "neighbour_answer",
         dated,
         lambda row, other: row["neighborhood"][0]["objects"][0].update(raw=decided(row, "new")["raw"]),
     ),
-    (QUESTIONS, "unique", lambda row: True, lambda row, other: row.update(question=other["question"])),
-    (QUESTIONS, "wording", lambda row: True, lambda row, other: row.update(context=other["context"])),
-    (QUESTIONS, "marks", lambda row: True, lambda row, other: row.update(s=other["s"])),
-    (QUESTIONS, "statement", lambda row: True, lambda row, other: row.update(fact_id=other["fact_id"])),
-    (
-        QUESTIONS,
-        "statement",
-        lambda row: row["hop"] > 0,
-        lambda row, other: row.update(rel_id=other["rel_id"]),
-    ),
-    (ASOF, "asked", lambda row: True, lambda row, other: row.update(context=other["context"])),
-    (ASOF, "asked", lambda row: True, lambda row, other: row.update(question=other["question"])),
+    (QUESTIONS, "unique", of(), take("question")),
+    (QUESTIONS, "wording", of(), take("context")),
+    (QUESTIONS, "marks", of(), take("s")),
+    (QUESTIONS, "statement", of(), take("fact_id")),
+    (QUESTIONS, "statement", lambda row: row["hop"] > 0, take("rel_id")),
+    (ASOF, "asked", of(), take("context")),
+    (ASOF, "asked", of(), take("question")),
     (
         KLOB,
         "sentence",
@@ -429,6 +422,6 @@ FROM_OTHERS: list[tuple[str, str, Callable[[Row], object], Pair]] = [
             {name: other["sentences"][3][name] for name in ("text", "text_blank", "n_tokens")}
         ),
     ),
-    (KLOB, "fact", of(subtask="c"), lambda row, other: row.update(s=other["s"])),
+    (KLOB, "fact", of(subtask="c"), take("s")),
 ]
 """Dataset, kind that must see it, rows that have the place for it, the change by another relation's row."""

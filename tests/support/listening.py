@@ -1,11 +1,11 @@
-"""A server of the tests in a thread of its own, as long as a block runs."""
+"""What the servers of the tests share: a thread of their own, as long as a block runs, and no log."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
-from http.server import ThreadingHTTPServer
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 @contextlib.contextmanager
@@ -20,3 +20,15 @@ def in_thread(server: ThreadingHTTPServer, path: str = "") -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class Handler(BaseHTTPRequestHandler):
+    def head(self, status: int, headers: Mapping[str, object]) -> None:
+        """Sends what comes before the body."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Prints nothing."""

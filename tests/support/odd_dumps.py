@@ -21,6 +21,7 @@ OLD, NEW = "2021-01-04", "2023-02-27"
 
 HUMAN, COUNTRY, CITY, TEAM, PAGE, COMPANY = 5, 6256, 515, 847017, 4167410, 4830453
 IS_A, SUBCLASS = 31, 279
+KM2 = "http://www.wikidata.org/entity/Q712226"
 
 
 class Relation(NamedTuple):
@@ -74,13 +75,8 @@ NAMES = {
     **{WITHOUT_ARTICLE: "No Article", LIST: "List of odd things"},
     **{701: "Zürich-Bar Zoë", 702: "Zurich bar", 703: 'O\'Neil "the" <b>|</b> Ltd.', 704: "The ____ Band"},
     **{HUMAN: "human", COUNTRY: "country", CITY: "city", TEAM: "sports club", COMPANY: "business"},
-    **{
-        PAGE: "Wikimedia disambiguation page",
-        11573: "metre",
-        712226: "square kilometre",
-        46: "Europe",
-        48: "Asia",
-    },
+    **{PAGE: "Wikimedia disambiguation page", 11573: "metre", 712226: "square kilometre"},
+    **{46: "Europe", 48: "Asia"},
 }
 """Labels; BARE has none in the new dump."""
 
@@ -93,6 +89,11 @@ def both(*facts: Fact) -> Both:
 
 def new(*facts: Fact) -> Both:
     return [], [*facts]
+
+
+def of(subject: int, *facts: tuple[Any, ...]) -> list[Fact]:
+    """Statements about a subject: of each the relation, the value, and start and end."""
+    return [Fact(subject, *each) for each in facts]
 
 
 def changed(before: Iterable[Fact], after: Iterable[Fact]) -> Both:
@@ -132,9 +133,7 @@ CASES: dict[str, Both] = {
     "the month of T_old": follows(407, 6, 213, 214, "2021-01", "2021-01"),
     "a decade": follows(408, 6, 215, 216, "2020s", "2020s"),
     "the century, written by its end": follows(409, 6, 217, 218, "2100/7", "2100/7"),
-    "a Julian day that is another one here": follows(
-        410, 6, 219, 220, "2020-12-23 julian", "2022-12-25 julian"
-    ),
+    "a Julian day, another one here": follows(410, 6, 219, 220, "2020-12-23 julian", "2022-12-25 julian"),
     "an end without a successor": follows(411, 35, 201, 202, "2022", None),
     "a successor without an end": follows(412, 35, 203, 204, None, "2022"),
     "an end and a start at unknown times": follows(413, 35, 205, 206, UNKNOWN, UNKNOWN),
@@ -142,16 +141,12 @@ CASES: dict[str, Both] = {
     "began and ended on one day": new(Fact(415, 35, 208, "2022-05-05", "2022-05-05")),
     "several starts and ends of one statement": changed(
         [Fact(416, 35, 209, ("2010", "2008-05-01"))],
-        [
-            Fact(416, 35, 209, ("2010", "2008-05-01"), ("2022-01", "2022-01-31")),
-            Fact(416, 35, 210, "2022-02-01"),
-        ],
+        of(416, (35, 209, ("2010", "2008-05-01"), ("2022-01", "2022-01-31")), (35, 210, "2022-02-01")),
     ),
     "two preferred values of a single-value relation": changed(
-        [Fact(401, 36, 301), Fact(401, 36, 302)],
+        of(401, (36, 301), (36, 302)),
         [
-            Fact(401, 36, 301, rank="preferred"),
-            Fact(401, 36, 302, "2022", rank="preferred"),
+            *(Fact(401, 36, 301, rank="preferred"), Fact(401, 36, 302, "2022", rank="preferred")),
             Fact(401, 36, 303),
         ],
     ),
@@ -166,8 +161,7 @@ CASES: dict[str, Both] = {
     ),
     "one value three times, one of them gone, another one dated": changed(
         [
-            Fact(221, 54, 501, "2010", "2012", id="Q221$b"),
-            Fact(221, 54, 501, "2014", id="Q221$A"),
+            *(Fact(221, 54, 501, "2010", "2012", id="Q221$b"), Fact(221, 54, 501, "2014", id="Q221$A")),
             Fact(221, 54, 501, id="Q221$c"),
         ],
         [
@@ -203,23 +197,13 @@ CASES: dict[str, Both] = {
     "an object without an article, and one that is a page": follows(
         506, 286, WITHOUT_ARTICLE, LIST, "2022", "2022"
     ),
-    "nothing changed but a qualifier": changed(
-        [Fact(507, 286, 228, "2015")], [Fact(507, 286, 228, "2015-02")]
-    ),
+    "only a qualifier changed": changed(of(507, (286, 228, "2015")), of(507, (286, 228, "2015-02"))),
     "new works: two dates of one day, an older one, a decade, the day T_old": new(
-        Fact(601, 577, Date("2022-02-02")),
-        Fact(601, 571, Date("2022-02-02")),
-        Fact(601, 118, 501),
-        Fact(602, 577, Date("2022-02-02")),
-        Fact(602, 577, Date("2019")),
-        Fact(602, 118, 502),
-        Fact(603, 571, Date("2020s")),
-        Fact(603, 118, 503),
-        Fact(604, 571, Date("2021-01-04")),
-        Fact(604, 118, 504),
-        Fact(605, 577, Date("2022"), rank="deprecated"),
-        Fact(605, 571, Date("2022-03")),
-        Fact(605, 118, 505),
+        *of(601, (577, Date("2022-02-02")), (571, Date("2022-02-02")), (118, 501)),
+        *of(602, (577, Date("2022-02-02")), (577, Date("2019")), (118, 502)),
+        *of(603, (571, Date("2020s")), (118, 503)),
+        *of(604, (571, Date("2021-01-04")), (118, 504)),
+        *(Fact(605, 577, Date("2022"), rank="deprecated"), *of(605, (571, Date("2022-03")), (118, 505))),
     ),
     "a death inside the window": changed(
         [Fact(229, 26, 230, "1980")],
@@ -228,59 +212,48 @@ CASES: dict[str, Both] = {
     "measurements of one day, of a month around it, and later ones": changed(
         [Fact(310, 1082, Amount("+1000"), pit="2020-12-10"), Fact(310, 1082, Amount("+1001"), pit="2020-12")],
         [
-            Fact(310, 1082, Amount("+1000"), pit="2020-12-10"),
-            Fact(310, 1082, Amount("+1001"), pit="2020-12"),
-            Fact(310, 1082, Amount("+1200"), pit="2022-12"),
-            Fact(310, 1082, Amount("+1300"), pit="2022-12-10"),
+            *(
+                Fact(310, 1082, Amount("+1000"), pit="2020-12-10"),
+                Fact(310, 1082, Amount("+1001"), pit="2020-12"),
+            ),
+            *(
+                Fact(310, 1082, Amount("+1200"), pit="2022-12"),
+                Fact(310, 1082, Amount("+1300"), pit="2022-12-10"),
+            ),
         ],
     ),
     "the same amount, written otherwise": changed(
         [Fact(311, 1082, Amount("+10.0"), pit="2019"), Fact(312, 1352, Amount("+3"), pit="2019")],
         [
-            Fact(311, 1082, Amount("+10"), pit="2019"),
-            Fact(311, 1082, Amount("+12500000"), pit="2022"),
-            Fact(312, 1352, Amount("+3"), pit="2019"),
-            Fact(312, 1352, Amount("-1"), pit="2022"),
+            *(Fact(311, 1082, Amount("+10"), pit="2019"), Fact(311, 1082, Amount("+12500000"), pit="2022")),
+            *(Fact(312, 1352, Amount("+3"), pit="2019"), Fact(312, 1352, Amount("-1"), pit="2022")),
         ],
     ),
     "an amount with a unit": changed(
-        [Fact(313, 2046, Amount("+1", "http://www.wikidata.org/entity/Q712226"), "2010")],
-        [
-            Fact(313, 2046, Amount("+1", "http://www.wikidata.org/entity/Q712226"), "2010", "2022"),
-            Fact(313, 2046, Amount("+2.50", "http://www.wikidata.org/entity/Q712226"), "2022"),
-        ],
+        of(313, (2046, Amount("+1", KM2), "2010")),
+        of(313, (2046, Amount("+1", KM2), "2010", "2022"), (2046, Amount("+2.50", KM2), "2022")),
     ),
     "texts: blank, of two languages, with marks": changed(
         [Fact(314, 1448, Text("en", "Old Town"), "2000"), Fact(315, 2561, " ", "2000")],
         [
-            Fact(314, 1448, Text("en", "Old Town"), "2000", "2022"),
-            Fact(314, 1448, Text("de", "Old Town"), "2022"),
-            Fact(315, 2561, " ", "2000", "2022"),
-            Fact(315, 2561, "Café \u202e|", "2022"),
+            *of(314, (1448, Text("en", "Old Town"), "2000", "2022"), (1448, Text("de", "Old Town"), "2022")),
+            *of(315, (2561, " ", "2000", "2022"), (2561, "Café \u202e|", "2022")),
         ],
     ),
     "a name that holds the object's, and one that holds a blank": new(
-        Fact(701, IS_A, COMPANY),
-        Fact(701, 169, 702, "2022"),
-        Fact(703, IS_A, COMPANY),
-        Fact(703, 169, 231, "2022"),
-        Fact(704, IS_A, TEAM),
-        Fact(704, 286, 232, "2022"),
+        *of(701, (IS_A, COMPANY), (169, 702, "2022")),
+        *of(703, (IS_A, COMPANY), (169, 231, "2022")),
+        *of(704, (IS_A, TEAM), (286, 232, "2022")),
     ),
     "a property as object": changed([Fact(316, 1629, -17, "2010")], [Fact(316, 1629, -17, "2010", "2022")]),
     "a date before Christ and one of geological precision": both(
         Fact(317, 571, Date("-0044-03-15")), Fact(318, 571, Date("-13798000000/3"))
     ),
     "who held a post when": both(
-        Fact(417, 6, 201, "2001", "2010-05"),
-        Fact(417, 6, 202, "2010-05", "2022-02-01"),
-        Fact(417, 6, 203, "2022-02-01"),
-        Fact(418, 6, 204, "2005", "2022-02-01"),
-        Fact(418, 6, 205, "2022-02-01"),
-        Fact(419, 6, 206, "2005", "2022"),
-        Fact(419, 6, 207, "2022"),
-        Fact(420, 6, 206, "2005", "2022"),
-        Fact(420, 6, 208, "2022"),
+        *of(417, (6, 201, "2001", "2010-05"), (6, 202, "2010-05", "2022-02-01"), (6, 203, "2022-02-01")),
+        *of(418, (6, 204, "2005", "2022-02-01"), (6, 205, "2022-02-01")),
+        *of(419, (6, 206, "2005", "2022"), (6, 207, "2022")),
+        *of(420, (6, 206, "2005", "2022"), (6, 208, "2022")),
     ),
 }
 """What is odd -> statements of the old dump and of the new one."""

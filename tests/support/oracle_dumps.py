@@ -7,6 +7,10 @@ from typing import Any
 
 from factdrift.audit.filters import Dump, Entity, How, Relation, Span, Statement
 
+SAME = ("subject", "property", "position", "rank", "snak", "datatype", "object", "key", "json")
+SAME += ("start_unknown", "end_unknown")
+"""The columns of a statement that mean the same in both implementations."""
+
 
 def read(tables: Mapping[str, list[dict[str, Any]]], how: How) -> Dump:
     """The rows of the tables `statements`, `entities`, `properties` and `classes` of one dump."""
@@ -37,22 +41,12 @@ def read(tables: Mapping[str, list[dict[str, Any]]], how: How) -> Dump:
 
     statements = [
         Statement(
-            subject=row["subject"],
-            property=row["property"],
+            **{name: row[name] for name in SAME},
             id=row["statement"],
-            position=row["position"],
-            rank=row["rank"],
-            snak=row["snak"],
-            datatype=row["datatype"],
-            object=row["object"],
-            key=row["key"],
-            json=row["json"],
             time=span(row["time"]),
             precision=row["time"]["precision"] if row["time"] else None,
             start=earliest(row, "start"),
-            start_unknown=row["start_unknown"],
             end=latest_of(row, "end"),
-            end_unknown=row["end_unknown"],
             pit=latest_of(row, "pit"),
             qualifiers=frozenset(row["qualifiers"]),
         )

@@ -11,9 +11,9 @@ import unittest.mock
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
-from support.listening import in_thread
+from support.listening import Handler, in_thread
 
 
 @dataclass
@@ -89,8 +89,8 @@ def serving() -> Iterator[Server]:
             server.released.set()
 
 
-def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(server: Server) -> type[Handler]:
+    class Answering(Handler):
         def do_HEAD(self) -> None:
             self._answer(Fault())
 
@@ -110,9 +110,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             asked.authorization = self.headers.get("Authorization", "")
             server.asked.append(asked)
             if self.path in server.moved:
-                self.send_response(302)
-                self.send_header("Location", server.moved[self.path])
-                self.end_headers()
+                self.head(302, {"Location": server.moved[self.path]})
                 return
             body = server.files.get(self.path)
             if body is None or fault.status != 200:
@@ -124,17 +122,15 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             if resumed and start >= len(body):
                 self._plain(416, {"Content-Range": f"bytes */{len(body)}"})
                 return
-            self.send_response(206 if resumed else 200)
+            headers: dict[str, object] = {}
             if resumed:
-                self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+                headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
             rest = body[start:] if resumed else body
             if server.lengths:
-                self.send_header("Content-Length", str(len(rest)))
+                headers["Content-Length"] = len(rest)
             if server.validators:
-                self.send_header("ETag", tag)
-            for name, value in server.headers.items():
-                self.send_header(name, value)
-            self.end_headers()
+                headers["ETag"] = tag
+            self.head(206 if resumed else 200, headers | server.headers)
             if self.command == "GET":
                 rest = rest if fault.cut is None else rest[: fault.cut]
                 if fault.hold is not None:
@@ -153,13 +149,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
 
         def _plain(self, status: int, headers: dict[str, str]) -> None:
             text = b"a word about the reason"
-            self.send_response(status)
-            for name, value in {"Content-Length": str(len(text)), **headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
+            self.head(status, {"Content-Length": len(text), **headers})
             self.wfile.write(text)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    return Handler
+    return Answering

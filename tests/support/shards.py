@@ -21,15 +21,8 @@ def extract(
     names: Any = "all",
     **more: Any,
 ) -> dict[str, Any]:
-    line = {
-        "dump": dump,
-        "shard": shard,
-        "shards": shards,
-        "buckets": buckets,
-        "scope": scope,
-        "names": names,
-    }
-    return extracting.extract(Extract(**line, output=output, **more))
+    given = {"dump": dump, "scope": scope, "names": names, "output": output, **more}
+    return extracting.extract(Extract(shard=shard, shards=shards, buckets=buckets, **given))
 
 
 def gather_snapshot(
@@ -41,15 +34,8 @@ def gather_snapshot(
     json: Path,
     together: Path | None = None,
 ) -> dict[str, Any]:
-    job = Snapshot(
-        shard_dirs=tuple(shard_dirs),
-        dump=dump,
-        max_bad_lines=max_bad_lines,
-        properties=properties,
-        classes=classes,
-        json=json,
-        together=together,
-    )
+    outputs = {"properties": properties, "classes": classes, "json": json, "together": together}
+    job = Snapshot(shard_dirs=tuple(shard_dirs), dump=dump, max_bad_lines=max_bad_lines, **outputs)
     return gathering.gather_snapshot(job)
 
 

@@ -6,10 +6,11 @@ import contextlib
 import gzip
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import parse_qs
 
 import pyoxigraph
@@ -19,7 +20,7 @@ from factdrift.sparql.client import Client
 from factdrift.sparql.server import load, serving
 from factdrift.tempripple.rdf import write_rdf
 from factdrift.tempripple.sparql_source import SparqlSource
-from support.listening import in_thread
+from support.listening import Handler, in_thread
 from support.ripples import RELATIONS
 
 
@@ -34,10 +35,10 @@ def database_of(statements: Sequence[Path], entities: Sequence[Path], properties
 
 
 @contextlib.contextmanager
-def sparql_source(database: Path, batch: int = 3, monthly: bool = True) -> Iterator[SparqlSource]:
+def sparql_source(database: Path, batch: int = 3) -> Iterator[SparqlSource]:
     """The source over a database, by small batches."""
     with serving(database) as url:
-        yield SparqlSource(Client(url), batch, monthly)
+        yield SparqlSource(Client(url), batch, True)
 
 
 @dataclass
@@ -80,7 +81,18 @@ class QueryService:
     """The headers with which clients logged in."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+JSON = "application/sparql-results+json"
+REFUSALS = {
+    "500": (500, b"java.lang.NullPointerException", 0),
+    "500 timeout": (500, b"java.util.concurrent.TimeoutException at com.bigdata", 60),
+    "403": (403, b"You have been banned until tomorrow, please respect throttling", 0),
+    "400": (400, b"MalformedQueryException", 0),
+    "html": (200, b"<html><body>Query timeout limit reached</body></html>", 60),
+}
+"""Fault -> status, body, and seconds until it comes."""
+
+
+class _Handler(Handler):
     server: _Server
 
     def do_GET(self) -> None:
@@ -106,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
             service.offences.append(f"at {now:.1f}, not to come before {service.not_before:.1f}")
         if "@" not in self.headers["User-Agent"]:
             service.offences.append("no contact")
-        if self.headers["Accept"].split(",")[0] != "application/sparql-results+json":
+        if self.headers["Accept"].split(",")[0] != JSON:
             service.offences.append("asks for another format")
         service.failed = [at for at in service.failed if at > now - 60]
         if len(service.failed) > 20:
@@ -119,38 +131,28 @@ class _Handler(BaseHTTPRequestHandler):
         service.clock.now += 1
         if fault:
             service.failed.append(service.clock.now)
+        if fault in REFUSALS:
+            status, text, seconds = REFUSALS[fault]
+            service.clock.now += seconds
+            self._send(status, text, kind="text/html" if fault == "html" else JSON)
+            return
         match fault:
             case "":
                 self._send(200, found)
             case "429" | "429 bare":
                 wait = service.retry_after if fault == "429" else 60
                 service.not_before = service.clock.now + wait
-                headers = {"Retry-After": str(wait)} if fault == "429" else {}
-                self._send(429, b"slow down", headers)
-            case "500":
-                self._send(500, b"java.lang.NullPointerException")
-            case "500 timeout":
-                service.clock.now += 60
-                self._send(500, b"java.util.concurrent.TimeoutException at com.bigdata")
+                self._send(429, b"slow down", {"Retry-After": str(wait)} if fault == "429" else {})
             case "503":
                 service.not_before = service.clock.now + service.retry_after
                 self._send(503, b"<html>overloaded</html>", {"Retry-After": str(service.retry_after)})
-            case "403":
-                self._send(403, b"You have been banned until tomorrow, please respect throttling")
-            case "400":
-                self._send(400, b"MalformedQueryException")
-            case "html":
-                service.clock.now += 60
-                self._send(200, b"<html><body>Query timeout limit reached</body></html>", kind="text/html")
             case "truncated":
                 service.clock.now += 60
                 self._send(200, found[: len(found) // 2] + b"java.util.concurrent.TimeoutException")
             case "odd":
                 self._send(200, service.raw)
             case "drip":
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(found)))
-                self.end_headers()
+                self.head(200, {"Content-Length": len(found)})
                 service.clock.now += 60
                 self.wfile.write(found[:1])
                 service.busy -= 1
@@ -163,23 +165,12 @@ class _Handler(BaseHTTPRequestHandler):
                 raise AssertionError(fault)
 
     def _send(
-        self,
-        status: int,
-        body: bytes,
-        headers: dict[str, str] | None = None,
-        kind: str = "application/sparql-results+json",
+        self, status: int, body: bytes, headers: Mapping[str, str] = MappingProxyType({}), kind: str = JSON
     ) -> None:
-        self.send_response(status)
-        shown = {"Content-Type": kind, "Content-Length": str(len(body))} | (headers or {})
-        for name, value in shown.items():
-            self.send_header(name, value)
         self.server.service.busy -= 1  # before the last byte that the client looks at
         with contextlib.suppress(ConnectionError):  # the client may have been killed
-            self.end_headers()
+            self.head(status, {"Content-Type": kind, "Content-Length": len(body), **headers})
             self.wfile.write(body)
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
 
 
 class _Server(ThreadingHTTPServer):

@@ -39,8 +39,8 @@ def tiny_hyper(method: str, **changes: Any) -> Hyper:
     return read_hyper(method, "tiny", SETTINGS[method] | changes)
 
 
-def tiny_artefacts(loaded: Loaded, *, prefixes: tuple[str, ...] = PREFIXES, ridge: float = 1e-3) -> Artefacts:
-    return Artefacts(prefixes=prefixes, moments=count_moments(loaded, [0, 1, 2], TEXT, ridge=ridge))
+def tiny_artefacts(loaded: Loaded, *, prefixes: tuple[str, ...] = PREFIXES) -> Artefacts:
+    return Artefacts(prefixes=prefixes, moments=count_moments(loaded, [0, 1, 2], TEXT, ridge=1e-3))
 
 
 FAILING = "Q3-P6"

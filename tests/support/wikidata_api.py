@@ -16,12 +16,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import cache
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from support.listening import in_thread
+from support.listening import Handler, in_thread
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 BEGINNING = "2013-01-01T00:00:00Z"
@@ -32,6 +33,7 @@ Revision = tuple[str, Json | str | None]
 """Time and content: an entity, the target of a redirect, or None if the content is hidden."""
 
 
+@cache
 def excerpt() -> dict[str, Json]:
     """Id -> entity of the real excerpt."""
     text = bz2.decompress((DATA / "real-excerpt.json.bz2").read_bytes()).decode("utf-8")
@@ -40,6 +42,7 @@ def excerpt() -> dict[str, Json]:
     return {entity["id"]: entity for entity in entities}
 
 
+@cache
 def labels() -> dict[str, str]:
     with (DATA / "labels.tsv").open(encoding="utf-8", newline="") as file:
         return {row["id"]: row["label"] for row in csv.DictReader(file, delimiter="\t")}
@@ -115,12 +118,10 @@ class Wiki:
         if len(titles) > 1:
             return _error("invalidparammix", "rvstart may only be used on a single page")
         name = titles[0].removeprefix("Property:")
-        if (name[0] == "P") != titles[0].startswith("Property:"):
-            return {"batchcomplete": True, "query": {"pages": [{"title": titles[0], "missing": True}]}}
         number = 10 * sum(map(ord, name)) + int(name[1:]) * 100
         page: Json = {"pageid": number, "ns": 0 if name[0] == "Q" else 120, "title": titles[0]}
         revisions = self.revisions(name)
-        if not revisions:
+        if not revisions or (name[0] == "P") != titles[0].startswith("Property:"):
             return {"batchcomplete": True, "query": {"pages": [{"title": titles[0], "missing": True}]}}
         known = [(number + k, *each) for k, each in enumerate(revisions) if each[0] <= query["rvstart"]]
         answer: Json = {"batchcomplete": True}
@@ -182,7 +183,7 @@ class Wiki:
             self._busy -= 1
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     protocol_version = "HTTP/1.1"
     wbufsize = 1 << 16  # an answer in one piece, or the client waits for the second one
     wiki: Wiki
@@ -201,11 +202,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(403, b"Please set a user-agent and respect our robot policy")
         elif failure in ("429", "503"):
             self._send(int(failure), b"later", again=True)
-        elif failure == "maxlag":
-            said = _error("maxlag", "Waiting for 10.64.16.7: 6.5 seconds lagged.")
-            self._send(200, json.dumps(said).encode(), again=True)
-        elif failure == "ratelimited":
-            said = _error(failure, "You've exceeded your rate limit.")
+        elif failure in ("maxlag", "ratelimited"):
+            said = _error(failure, "Waiting for 10.64.16.7: 6.5 seconds lagged, or the rate limit.")
             self._send(200, json.dumps(said).encode(), again=True)
         elif failure == "login":
             said = _error("mwoauth-invalid-authorization", f"no: {self.headers['Authorization']}")
@@ -219,20 +217,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, body: bytes, again: bool = False, cut: bool = False) -> None:
         self.wiki.leave()  # before the last byte that the client looks at
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        if again and self.wiki.retry_after is not None:
-            self.send_header("Retry-After", self.wiki.retry_after)
-        self.end_headers()
+        wait = {} if self.wiki.retry_after is None or not again else {"Retry-After": self.wiki.retry_after}
+        self.head(
+            status, {"Content-Type": "application/json; charset=utf-8", "Content-Length": len(body)} | wait
+        )
         if cut:
             self.wfile.write(body[: len(body) // 2])
             self.close_connection = True
         else:
             self.wfile.write(body)
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        """Prints nothing."""
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -120,12 +121,13 @@ class Fact:
                 json_text = json.dumps({"language": language, "text": text})
             case _:
                 datatype, key, json_text = "string", str(self.o), json.dumps(self.o)
-        present = [
-            number
-            for number, value in ((580, self.start), (582, self.end), (585, self.pit))
-            if value is not None
-        ]
-        starts, ends, points = (dates_of(moment) for moment in (self.start, self.end, self.pit))
+        dated: dict[str, Any] = {}
+        qualifiers = {*self.quals}
+        for relation, name in ((580, "start"), (582, "end"), (585, "pit")):
+            moment = getattr(self, name)
+            dates = dates_of(moment)
+            dated |= {name: dates[0] if dates else None, f"{name}s": dates if len(dates) > 1 else None}
+            qualifiers |= {relation} if moment is not None else set()
         return {
             "subject": self.s,
             "property": self.p,
@@ -138,16 +140,11 @@ class Fact:
             "key": self.key or key,
             "json": json_text,
             "time": time,
-            "start": starts[0] if starts else None,
             "start_unknown": self.start == UNKNOWN,
-            "end": ends[0] if ends else None,
             "end_unknown": self.end == UNKNOWN,
-            "pit": points[0] if points else None,
-            "qualifiers": sorted({*self.quals, *present}),
+            "qualifiers": sorted(qualifiers),
             "revision": revision,
-            "starts": starts if len(starts) > 1 else None,
-            "ends": ends if len(ends) > 1 else None,
-            "pits": points if len(points) > 1 else None,
+            **dated,
         }
 
 
@@ -363,6 +360,12 @@ def dump(directory: Path, which: str) -> Dump:
 
 def method(variant: str = "paper", **switches: Any) -> Method:
     """The method with the defaults of `config/config.schema.yaml` for a variant."""
+    return _method(json.dumps({"variant": variant, **switches}))
+
+
+@cache
+def _method(chosen: str) -> Method:
+    switches = json.loads(chosen)
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
-    config = configured(snapshots=days, variant=variant, **switches)
+    config = configured(snapshots=days, **switches)
     return read_settings(settings_of(config, Method, PART), Method, PART)

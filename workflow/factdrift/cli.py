@@ -114,9 +114,6 @@ MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 """What `make models` adds to the environment."""
 
 
-WAITING = {"OMP_WAIT_POLICY": "PASSIVE"}
-"""Read by the OpenMP libraries (GNU, LLVM, Intel) when torch is imported."""
-
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
 
@@ -237,8 +234,7 @@ def wait_asleep() -> None:
     programs run: beside six busy processes on two cores, a training step with two threads took 9.8 s with
     spinning threads and 0.84 s with sleeping ones. Has no effect once torch is imported.
     """
-    for name, value in WAITING.items():
-        os.environ.setdefault(name, value)
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read by the OpenMP libraries
 
 
 def main(arguments: list[str] | None = None) -> int:

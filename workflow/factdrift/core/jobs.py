@@ -71,13 +71,12 @@ class Key(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """How a field is given by hand: the name of its value, a short flag, or without a flag by its place.
+    """How a field is given by hand: the name of its value, or without a flag by its place.
 
     `by_hand`: no rule gives it, so that it has its default there.
     """
 
     metavar: str = ""
-    short: str = ""
     by_place: bool = False
     by_hand: bool = False
 
@@ -183,17 +182,15 @@ def fields(job: Any) -> tuple[Field, ...]:
 
 
 def _field(name: str, hint: Any, default: Any) -> Field:
-    notes: tuple[Any, ...] = ()
-    if get_origin(hint) is Annotated:
-        hint, *rest = get_args(hint)
-        notes = tuple(rest)
+    notes: list[Any] = []
     optional = False
-    if get_origin(hint) in (Union, types.UnionType):
-        (hint,) = (each for each in get_args(hint) if each is not type(None))
-        optional = True
-        if get_origin(hint) is Annotated:
-            hint, *rest = get_args(hint)
-            notes = (*rest, *notes)
+    while (origin := get_origin(hint)) in (Annotated, Union, types.UnionType):
+        if origin is Annotated:
+            hint, *inner = get_args(hint)
+            notes = [*inner, *notes]
+        else:
+            (hint,) = (each for each in get_args(hint) if each is not type(None))
+            optional = True
 
     def note(kind: type[Any], otherwise: Any) -> Any:
         return next((each for each in reversed(notes) if type(each) is kind), otherwise)
@@ -258,8 +255,8 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
 
 
 def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
-    short = field.flag.short or ("-o" if field.name == "output" else "")
-    names = [field.name] if field.flag.by_place else [*filter(None, [short]), field.option]
+    short = ["-o"] if field.name == "output" else []
+    names = [field.name] if field.flag.by_place else [*short, field.option]
     options: dict[str, Any] = {"default": None, "help": _help(field)}
     if field.flag.metavar:
         words = field.flag.metavar.split()

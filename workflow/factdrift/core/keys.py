@@ -100,7 +100,7 @@ def _check_value(path: tuple[str, ...], value: Any) -> None:
     # Only now, because importing it takes longer than many commands.
     from jsonschema import Draft202012Validator
 
-    for fault in Draft202012Validator({**entry, "$defs": _schema().get("$defs", {})}).iter_errors(value):
+    for fault in Draft202012Validator({**entry, "$defs": read_schema().get("$defs", {})}).iter_errors(value):
         raise ValueError(f"{'.'.join(path)}: {fault.message}")
 
 
@@ -227,21 +227,20 @@ def _paths(part: str) -> dict[str, tuple[str, ...]]:
 @cache
 def _entries() -> dict[tuple[str, ...], dict[str, Any]]:
     """Path of each key of the configuration -> its entry of the schema."""
-    return dict(_leaves(_schema(), _schema(), ()))
+    return dict(_leaves(read_schema(), ()))
 
 
 @cache
-def _schema() -> dict[str, Any]:
+def read_schema() -> dict[str, Any]:
+    """The schema of the configuration, which nobody may change."""
     return read_yaml(SCHEMA)
 
 
-def _leaves(
-    schema: dict[str, Any], node: dict[str, Any], path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+def _leaves(node: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
     for key, entry in node.get("properties", {}).items():
         if "$ref" in entry:
-            entry = {**schema["$defs"][entry["$ref"].rpartition("/")[2]], **entry}
+            entry = {**read_schema()["$defs"][entry["$ref"].rpartition("/")[2]], **entry}
         if "properties" in entry:
-            yield from _leaves(schema, entry, (*path, key))
+            yield from _leaves(entry, (*path, key))
         else:
             yield (*path, key), entry

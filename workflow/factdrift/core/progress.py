@@ -18,23 +18,21 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+EVERY = 5.0
+"""Seconds between two lines at least."""
+
+
 class Progress:
-    """Counts the work done and prints a line at most every `every` seconds.
+    """Counts the work done and prints a line from time to time.
 
     `total` (None if unknown) and `before`, the work of an earlier run, are in the unit of `advance`. `beside`
     is the unit of a second count without a known total.
     """
 
     def __init__(
-        self,
-        what: str,
-        total: float | None = None,
-        unit: str = "rows",
-        every: float = 5.0,
-        before: float = 0.0,
-        beside: str = "",
+        self, what: str, total: float | None = None, unit: str = "rows", before: float = 0.0, beside: str = ""
     ):
-        self.what, self.total, self.unit, self.every, self.beside = what, total, unit, every, beside
+        self.what, self.total, self.unit, self.beside = what, total, unit, beside
         self.done = self.before = before
         self.done_beside = 0.0
         self.started = self._said = time.monotonic()
@@ -42,7 +40,7 @@ class Progress:
     def advance(self, amount: float = 1, note: str = "", beside: float = 0) -> None:
         self.done += amount
         self.done_beside += beside
-        if time.monotonic() - self._said >= self.every:
+        if time.monotonic() - self._said >= EVERY:
             self.say(note)
 
     def say(self, note: str = "") -> None:

@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 
 from factdrift.core.addresses import check_addresses, is_url, texts
 from factdrift.core.errors import InputError
-from factdrift.core.files import read_yaml, utf8_lines
-from factdrift.core.paths import SCHEMA
+from factdrift.core.files import utf8_lines
+from factdrift.core.keys import read_schema
 from factdrift.core.switches import switches
 
 _PERIOD = ("window_start", "change_start", "change_end", "immutable_from", "immutable_until")
@@ -36,7 +36,8 @@ def configure(config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
 
     Raises InputError that names each wrong key and what it should be.
     """
-    schema = read_yaml(SCHEMA)
+    shipped = read_schema()
+    schema = {**shipped, "properties": {**shipped["properties"]}}
     _normalise(config)
     # First, because other messages repeat the value that they complain of.
     check_addresses(config)
@@ -68,40 +69,37 @@ def derived_from(config: dict[str, Any], date: str) -> str:
 def check_files(config: dict[str, Any]) -> None:
     """Raises InputError that names the first file or directory of the configuration that is missing, or whose
     path has braces."""
-    named = {f"only.subjects: {config['only']['subjects']}": config["only"]["subjects"]}
-    named |= {f"labels: {path}": path for path in config["labels"]}
+    named = [("only.subjects", config["only"]["subjects"]), *(("labels", path) for path in config["labels"])]
     if config["verbalizer"] == "file":
-        named[f"templates_file: {config['templates_file']}"] = config["templates_file"]
+        named.append(("templates_file", config["templates_file"]))
     if isinstance(config["dumps"], dict):
         for date in dates_of(config):
             path = dump_source(config, date)
             if path == "entities":
                 path = config["dumps"][date]["entities"]
-            made = path in ("derive", "wikidata") or is_url(path)
-            named[f"dumps.{date}: {path}"] = "" if made else path
+            if path not in ("derive", "wikidata") and not is_url(path):
+                named.append((f"dumps.{date}", path))
     klob = config["klob"]
-    named |= {
-        f"klob.{key}: {path}": path
-        for key, path in (
-            ("templates", klob["templates"] if klob["templates"] != "own" else ""),
-            ("r.mquake", klob["r"].get("mquake", "")),
-            ("recall.demos", klob["recall"]["demos"]),
-            ("u.words", klob["u"]["words"] if klob["u"]["words"] not in ("web2", "nltk") else ""),
-        )
-    }
+    named += [
+        ("klob.templates", klob["templates"] if klob["templates"] != "own" else ""),
+        ("klob.r.mquake", klob["r"].get("mquake", "")),
+        ("klob.recall.demos", klob["recall"]["demos"]),
+        ("klob.u.words", klob["u"]["words"] if klob["u"]["words"] not in ("web2", "nltk") else ""),
+    ]
     if config["pageviews"] not in ("none", "wikidata") and not is_url(config["pageviews"]):
-        named[f"pageviews: {config['pageviews']}"] = config["pageviews"]
-    others = {f"edit.dataset: {config['edit']['dataset']}": config["edit"]["dataset"]}
-    for key in ("models", "labels"):
-        others |= {f"{key}: {name}": name for name in config[key]}
-    for key, path in (named | others).items():
+        named.append(("pageviews", config["pageviews"]))
+    models = (("models", name) for name in config["models"])
+    for key, path in (*named, ("edit.dataset", config["edit"]["dataset"]), *models):
         if path.startswith("-"):
             raise InputError(
-                f"configuration: {key} begins with a dash, as options of commands do; write the absolute path"
+                f"configuration: {key}: {path} begins with a dash, as options of commands do; write the "
+                "absolute path"
             )
-    for key, path in named.items():
+    for key, path in named:
         if path and not Path(path).exists():
-            raise InputError(f"configuration: {key} does not exist; correct the path or fetch the file")
+            raise InputError(
+                f"configuration: {key}: {path} does not exist; correct the path or fetch the file"
+            )
     for key, text in texts(config):
         path = text.partition(":")[0] if key == "methods" else text
         if re.search("[{}]", path) and Path(path).exists():

@@ -15,7 +15,7 @@ import psutil
 from factdrift.core.progress import counted, size_text
 from factdrift.core.settings import contact_of, dump_source, scope
 from factdrift.runs.costs import dump_bytes, read_quantities
-from factdrift.runs.estimate import SUFFIXES, Cluster, Dump, Machine, check_disk, estimate, report
+from factdrift.runs.estimate import SUFFIXES, Cluster, Dump, Machine, Parts, check_disk, estimate, report
 from factdrift.runs.stages import Follower, Job
 from factdrift.runs.sweep import sweep
 from factdrift.wikidata.streams import compression
@@ -77,9 +77,7 @@ def begin(
             dumps,
             slots if here else Cluster(slots, lanes),
             scope(dict(config)),
-            config["shards"],
-            config["buckets"],
-            config["neighbors"]["blocks"],
+            Parts(config["shards"], config["buckets"], config["neighbors"]["blocks"]),
             Counter(job.command for job in jobs),
         )
         if found.stages:
@@ -99,18 +97,15 @@ def followed(planned: Iterable[Planned]) -> list[Job]:
 
 
 def known_dumps(sources: Sequence[Source], config: Mapping[str, Any]) -> list[Dump]:
-    """What is known of both dumps; none for the bundled sample and for fetched entities, which are small."""
-    return [_dump(source) for source in _estimated(sources, config)]
+    """What is known of both dumps; none for the bundled sample and for fetched entities, which are small.
 
-
-def _estimated(sources: Sequence[Source], config: Mapping[str, Any]) -> list[Source]:
-    """The dumps whose sizes give the estimate: none for the bundled sample and for fetched entities, which
-    are small; for a dump that is derived from the other one, the other one, which is about as large."""
+    Of a dump that is derived from the other one, what is known of that one, which is about as large.
+    """
     kinds = {source.date: dump_source(dict(config), source.date) for source in sources}
     if {"sample", "entities"} & set(kinds.values()):
         return []
     whole = [source for source in sources if kinds[source.date] != "derive"]
-    return [source if kinds[source.date] != "derive" else whole[0] for source in sources]
+    return [_dump(source if source in whole else whole[0]) for source in sources]
 
 
 def _dump(source: Source) -> Dump:

@@ -62,6 +62,10 @@ class Parts(NamedTuple):
     blocks: int
 
 
+PARTS = Parts(64, 64, 28)
+"""Those of a whole dump, unless others are given."""
+
+
 class JobFigures(NamedTuple):
     """Estimate for one job: CPU seconds, megabytes of memory, megabytes of output."""
 
@@ -115,9 +119,7 @@ def estimate(
     dumps: Sequence[Dump],
     cores: int | Cluster,
     scope: str = "enwiki",
-    shards: int = 64,
-    buckets: int = 64,
-    blocks: int = 28,
+    parts: Parts = PARTS,
     jobs: Mapping[str, int] | None = None,
 ) -> Estimate:
     """The estimate of a whole build from two dumps, or of only `jobs` (command -> number) of it.
@@ -126,7 +128,6 @@ def estimate(
     is in no estimate.
     """
     quantities, archives = read_quantities(), read_archives()
-    parts = Parts(shards, buckets, blocks)
     machines, each = cores if isinstance(cores, Cluster) else Cluster(1, cores)
     stages = {}
     for command, cost in read_costs(scope).items():
@@ -175,20 +176,16 @@ def job_figures(
 ) -> JobFigures:
     """What one job of a command takes."""
     texts = texts_of(dumps, quantities)
-    divided = {
-        "shard": parts.shards,
-        "dump_bucket": parts.buckets,
-        "bucket": parts.buckets,
-        "block": parts.blocks,
-    }
+    shards, buckets, blocks = parts
+    divided = {"shard": shards, "dump_bucket": buckets, "bucket": buckets, "block": blocks}
     share = (sum(texts) / len(texts) if cost.split in _PER_DUMP else max(texts)) / divided.get(cost.split, 1)
     cpu = cost.cpu(share)
     if command == "statements extract":
         unpack = [archives[dump.compression] * text for dump, text in zip(dumps, texts, strict=True)]
-        cpu = max(cpu + sum(unpack) / len(unpack) / parts.shards, 0.0)
+        cpu = max(cpu + sum(unpack) / len(unpack) / shards, 0.0)
     if command == SEARCH:
-        cpu += _pairs(max(texts), scope, quantities) * quantities["search_pairs"] / parts.blocks
-    written = share / parts.buckets if cost.split == "all_buckets" else share
+        cpu += _pairs(max(texts), scope, quantities) * quantities["search_pairs"] / blocks
+    written = share / buckets if cost.split == "all_buckets" else share
     return JobFigures(cpu, cost.memory(share), cost.output_mb_gb * written)
 
 
@@ -301,7 +298,7 @@ def table(dumps: Sequence[Dump], cores: Sequence[int], nodes: Sequence[int], sco
     ]
     for each in cores:
         for number in nodes or [0]:
-            one = estimate(dumps, Cluster(number, each) if number else each, scope, *parts)
+            one = estimate(dumps, Cluster(number, each) if number else each, scope, parts)
             beside = _gb(one.disk - one.download)
             name = f"{number} x {each}, {one.submissions} submissions" if number else each
             rows.append(
@@ -318,7 +315,7 @@ def command_table(dumps: Sequence[Dump], scope: str, parts: Parts) -> str:
         "| command | jobs | CPU minutes | GB of memory, one job | GB of output |",
         "|---|--:|--:|--:|--:|",
     ]
-    for command, stage in estimate(dumps, 1, scope, *parts).stages.items():
+    for command, stage in estimate(dumps, 1, scope, parts).stages.items():
         heads.append(
             f"| {command} | {stage.jobs} | {stage.cpu / 60:,.1f} | {stage.memory / 1e3:,.2f} "
             f"| {stage.output / 1e3:,.2f} |"

@@ -56,21 +56,19 @@ class _Running:
         self.warnings: list[str] = []
 
     def look(self) -> None:
-        if not self.ended:
-            # A job that starts again removes its files.
-            with contextlib.suppress(FileNotFoundError):
-                self._look()
-
-    def _look(self) -> None:
+        if self.ended:
+            return
         log, benchmark = _changed(self.job.log), _changed(self.job.benchmark)
         if log in (0.0, self._before[0]):
             return
-        self._read()
-        self.begun = self.begun or time.time()
-        if benchmark not in (0.0, self._before[1]):
-            row = self.job.benchmark.read_text("utf-8").splitlines()[1:]
-            if row:  # else it is being written
-                self.begun, self.ended, self.share = benchmark - float(row[0].split("\t")[0]), benchmark, 1.0
+        with contextlib.suppress(FileNotFoundError):  # a job that starts again removes its files
+            self._read()
+            self.begun = self.begun or time.time()
+            if benchmark not in (0.0, self._before[1]):
+                row = self.job.benchmark.read_text("utf-8").splitlines()[1:]
+                if row:  # else it is being written
+                    self.begun, self.ended = benchmark - float(row[0].split("\t")[0]), benchmark
+                    self.share = 1.0
 
     def _read(self) -> None:
         """Sums the amounts in the newest progress line of each piece of work in the log."""
