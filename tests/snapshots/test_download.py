@@ -290,12 +290,14 @@ def test_a_server_that_refuses_every_range_ends_the_download(server, client, sta
 
 
 @pytest.mark.parametrize("lengths", [True, False])
-def test_an_empty_file_is_no_dump(server, client, tmp_path, lengths):
-    server.files[PATH] = b""
+@pytest.mark.parametrize("trusted", [True, False])
+def test_an_empty_file_is_no_dump(server, client, tmp_path, lengths, trusted):
     server.lengths = lengths
-    (tmp_path / "dump.json.gz.part").write_bytes(b"z" * 1000)
-    (tmp_path / "dump.json.gz.part.json").write_text("{}")
-    assert "0 bytes came" in refused(tmp_path, dump(server), client)
+    begun(server, tmp_path, b"z" * 1000, 2000)
+    if not trusted:
+        (tmp_path / "dump.json.gz.part.json").write_text("{}")
+    server.files[PATH] = b""
+    assert f"{PATH}: 0 bytes came" in refused(tmp_path, dump(server), client)
 
 
 def test_a_web_page_in_place_of_the_archive_is_refused_and_a_part_kept(server, client, tmp_path):

@@ -154,9 +154,15 @@ class _Part:
             self._hash_what_is_here(start)
         progress: Progress | None = None
 
+        position = start
+
         def begin(head: Head) -> None:
-            nonlocal progress
+            nonlocal progress, position
             self._begin(url, head, known)
+            if head.start < position:  # the server begins again, even if nothing comes then
+                self.hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in digests}
+                progress = progress and Progress(dump.name, progress.total, "MB")
+            position = head.start
             if progress is None:
                 if not digests and self.size is None:
                     say(url, "has no published checksum and no length: it cannot be checked")
@@ -165,13 +171,9 @@ class _Part:
                 total = self.size / _MB if self.size is not None else None
                 progress = Progress(dump.name, total, "MB", before=head.start / _MB)
 
-        position = start
         if self.size is None or start < self.size:
             trust = None if digests else validator
             for offset, data in client.stream(url, start, self.size, trust, begin):
-                if offset < position:
-                    self.hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in digests}
-                    progress = Progress(dump.name, progress.total if progress else None, "MB")
                 self._write(offset, data, url)
                 position = offset + len(data)
                 if progress:
