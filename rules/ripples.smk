@@ -1,7 +1,8 @@
 """Ripples: what follows from an update, what it must leave alone, and what was true before.
 
 Inputs: the datasets, the filtered statements and items of both snapshots, templates and words.
-Outputs: results/{pair}/ripples/: facts, statements of the updated groups and candidates by bucket, dropped.parquet;
+Outputs: results/{pair}/ripples/: facts, statements of the updated groups and candidates by bucket, names.parquet,
+shared.parquet, dropped.parquet;
 results/{pair}/: ripples.parquet.
 """
 
@@ -35,6 +36,30 @@ rule ripple_facts:
         job("ripples facts", without="memory_mb")
 
 
+rule ripple_names:
+    """The names of all that probes can mention: a job that looks at all items, so that none of a bucket does."""
+    input:
+        dataset="results/{pair}/wikifactdiff.parquet",
+        groups="results/{pair}/replacements.parquet",
+        facts=buckets("results/{pair}/ripples/facts/{bucket}.parquet"),
+        old_entities=entities("old"),
+        new_entities=entities("new"),
+        labels=config["labels"],
+    output:
+        output="results/{pair}/ripples/names.parquet",
+        out_shared="results/{pair}/ripples/shared.parquet",
+    log:
+        "logs/{pair}/ripples/names.txt",
+    benchmark:
+        "logs/{pair}/ripples/names.tsv"
+    resources:
+        **request("ripples names"),
+    params:
+        **given("ripples names"),
+    shell:
+        job("ripples names", without="memory_mb")
+
+
 rule ripple_probes:
     """What can be asked about the updates of one bucket."""
     input:
@@ -43,10 +68,9 @@ rule ripple_probes:
         facts=every("results/{pair}/ripples/facts/{bucket}.parquet"),
         stated=every("results/{pair}/ripples/stated/{bucket}.parquet"),
         gone=every("results/{pair}/ripples/gone/{bucket}.parquet"),
-        old_entities=every_entity("old"),
-        new_entities=every_entity("new"),
+        names="results/{pair}/ripples/names.parquet",
+        shared="results/{pair}/ripples/shared.parquet",
         properties=side("properties.parquet", "new"),
-        labels=config["labels"],
         templates="results/{pair}/templates.parquet",
         words=resources("ripples"),
     output:

@@ -37,6 +37,27 @@ class Facts(Job, command="ripples facts"):
         write_facts(self)
 
 
+class Named(Job, command="ripples names"):
+    """The names of all that probes can mention, drawn once from the items of both dumps."""
+
+    dataset: Dataset
+    groups: Annotated[Path, "the groups of WFD_repl"]
+    facts: Annotated[Paths, "what `facts` wrote, all buckets"]
+    old_entities: Buckets
+    new_entities: Buckets
+    labels: Annotated[Paths, "id, label of what the dumps lack"] = ()
+    seed: Annotated[int, Key("seed")]
+    output: Table
+    out_shared: Annotated[Output, "names that several subjects of updates have", Flag("PARQUET")]
+    memory_mb: Memory = 3000
+    threads: int = 1
+
+    def run(self) -> None:
+        from factdrift.ripples.names import write_names
+
+        write_names(self)
+
+
 class Probes(Job, command="ripples probes", beside="words"):
     """What can be asked about the updates of one bucket."""
 
@@ -45,10 +66,9 @@ class Probes(Job, command="ripples probes", beside="words"):
     facts: Annotated[Paths, "what `facts` wrote, all buckets"]
     stated: Annotated[Paths, "its statements, all buckets"]
     gone: Annotated[Paths, "who is gone, all buckets"]
-    old_entities: Buckets
-    new_entities: Buckets
+    names: Annotated[Path, "what `names` wrote"]
+    shared: Annotated[Path, "its names of several subjects"]
     properties: Annotated[Path, "properties of the new dump"]
-    labels: Annotated[Paths, "id, label of what the dumps lack"] = ()
     templates: Annotated[Path, "sentence templates of every relation"]
     bucket: Annotated[str, "such as 0-of-2, by subject"]
     old_date: datetime.date

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from factdrift.core.tables import database, fetched, sql
 from factdrift.ripples.facts import kept_objects
-from factdrift.wikidata.tables import supplied_labels
+from factdrift.ripples.names import create_updates
 from factdrift.words.literals import shown
 from factdrift.words.names import PLAIN, Names, Usage
 
@@ -137,9 +137,11 @@ def worlds(job: Probes, names: Names) -> Iterator[World]:
     """The updates of a bucket in their order, some at a time."""
     bucket, _, buckets = job.bucket.partition("-of-")
     with database(job.memory_mb, job.threads) as db:
-        _create_views(db, job)
+        create_updates(db, job.dataset, job.groups)
+        for name in ("facts", "stated", "gone", "names", "shared"):
+            db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(getattr(job, name))})")
         updated = frozenset(db.sql("SELECT DISTINCT subject_number, property_number FROM updates").fetchall())
-        known = _known_names(db)
+        known = dict(db.sql("SELECT name, subjects FROM shared").fetchall())
         rows = db.sql(
             f"""SELECT subject_number, property_number, scenario, update_prompt, generalization_prompts,
                 subject.label, objects, neighborhood, random_neighborhood
@@ -149,36 +151,6 @@ def worlds(job: Probes, names: Names) -> Iterator[World]:
         for start in range(0, rows.num_rows, _BLOCK):
             block = [Update(*(row.values())) for row in rows.slice(start, _BLOCK).to_pylist()]
             yield _world(db, block, updated, known, (names, job.seed))
-
-
-def _create_views(db: duckdb.DuckDBPyConnection, job: Probes) -> None:
-    db.execute(
-        f"""CREATE TEMP VIEW updates AS
-        SELECT *, scenario <> 'ReplaceObject' OR (subject_number, property_number) IN (
-            SELECT (subject, property) FROM read_parquet({sql(job.groups)})) AS chosen
-        FROM (
-            SELECT *, substr(subject.id, 2)::INTEGER AS subject_number,
-                substr(relation.id, 2)::INTEGER AS property_number
-            FROM read_parquet({sql(job.dataset)})
-        );
-        CREATE TEMP VIEW facts AS SELECT * FROM read_parquet({sql(job.facts)});
-        CREATE TEMP VIEW gone AS SELECT * FROM read_parquet({sql(job.gone)});
-        CREATE TEMP VIEW stated AS SELECT * FROM read_parquet({sql(job.stated)});
-        CREATE TEMP VIEW entities_new AS SELECT * FROM read_parquet({sql(job.new_entities)});
-        CREATE TEMP VIEW entities_old AS SELECT * FROM read_parquet({sql(job.old_entities)})"""
-    )
-    db.register("supplied", supplied_labels(job.labels))
-
-
-def _known_names(db: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    return dict(
-        db.sql(
-            """SELECT name, count(DISTINCT id) FROM (
-                SELECT id, lower(unnest(list_prepend(label, coalesce(aliases, [])))) AS name
-                FROM entities_new WHERE id IN (SELECT subject_number FROM updates WHERE chosen)
-            ) GROUP BY name HAVING count(DISTINCT id) > 1"""
-        ).fetchall()
-    )
 
 
 def _world(
@@ -264,30 +236,19 @@ def _register(db: duckdb.DuckDBPyConnection, name: str, items: Iterable[int]) ->
 
 
 def _names(db: duckdb.DuckDBPyConnection, names: Names) -> dict[int, Name]:
-    """The names of the table `items`: the new dump's, else the old one's, else those that were supplied."""
-    query = """
-        SELECT id, coalesce(n.label, o.label, s.label),
-            coalesce(CASE WHEN n.label IS NOT NULL THEN n.aliases ELSE o.aliases END, []),
-            coalesce(n.classes, o.classes, []), coalesce(n.sitelinks, o.sitelinks, 0)
-        FROM items
-        LEFT JOIN (SELECT * FROM entities_new SEMI JOIN items USING (id)) n USING (id)
-        LEFT JOIN (SELECT * FROM entities_old SEMI JOIN items USING (id)) o USING (id)
-        LEFT JOIN supplied s USING (id) ORDER BY id"""
+    """The names of the table `items`."""
+    query = (
+        """SELECT id, label, aliases, classes, sitelinks FROM names SEMI JOIN items USING (id) ORDER BY id"""
+    )
     return {
         item: Name(label, aliases, names.usage(label, classes), sitelinks)
         for item, label, aliases, classes, sitelinks in fetched(db.execute(query))
-        if label
     }
 
 
 def _ambiguous(db: duckdb.DuckDBPyConnection) -> frozenset[int]:
     """Of the table `items`, those whose label another item has that has as many sitelinks or more."""
-    rows = db.sql(
-        """SELECT DISTINCT i.id FROM (
-            SELECT id, label, sitelinks FROM entities_new SEMI JOIN items USING (id)
-        ) i JOIN entities_new o ON o.label = i.label AND o.id <> i.id
-            AND coalesce(o.sitelinks, 0) >= coalesce(i.sitelinks, 0)"""
-    ).fetchall()
+    rows = db.sql("SELECT id FROM names SEMI JOIN items USING (id) WHERE ambiguous").fetchall()
     return frozenset(item for (item,) in rows)
 
 
@@ -301,11 +262,7 @@ def _former(
             for fact in facts.get(relation, ()):
                 if fact.new_values == 0 and fact.json:
                     found[subject].add(shown(fact.datatype, fact.json, {}).label)
-    for item, label in fetched(
-        db.execute(
-            """SELECT id, o.label FROM entities_old o JOIN entities_new n USING (id)
-            SEMI JOIN items USING (id) WHERE o.label <> n.label ORDER BY id"""
-        )
-    ):
+    query = "SELECT id, former FROM names SEMI JOIN items USING (id) WHERE former IS NOT NULL ORDER BY id"
+    for item, label in fetched(db.execute(query)):
         found[item].add(label)
     return {subject: frozenset(each) for subject, each in found.items()}

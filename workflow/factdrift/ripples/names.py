@@ -1,0 +1,93 @@
+"""The names of all that probes can mention, drawn once from the items of both dumps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from factdrift.core.tables import database, sql, write_query
+from factdrift.ripples.facts import kept_objects
+from factdrift.wikidata.tables import supplied_labels
+
+if TYPE_CHECKING:
+    from factdrift.ripples.jobs import Named
+
+
+def write_names(job: Named) -> None:
+    """Writes the names of items and which names several subjects share (docs/tables/ripple_facts.md).
+
+    A name is the new dump's, else the old one's, else one that was supplied.
+    """
+    with database(job.memory_mb, job.threads) as db:
+        create_updates(db, job.dataset, job.groups)
+        _create_mentioned(db, job)
+        for which, paths in (("new", job.new_entities), ("old", job.old_entities)):
+            db.execute(f"CREATE TEMP VIEW entities_{which} AS SELECT * FROM read_parquet({sql(paths)})")
+        db.register("supplied", supplied_labels(job.labels))
+        write_query(
+            db,
+            """WITH old AS (SELECT * FROM entities_old SEMI JOIN mentioned USING (id)),
+            new AS (SELECT * FROM entities_new SEMI JOIN mentioned USING (id)),
+            shared AS (
+                SELECT DISTINCT new.id FROM new JOIN entities_new AS other
+                    ON other.label = new.label AND other.id <> new.id
+                    AND coalesce(other.sitelinks, 0) >= coalesce(new.sitelinks, 0)
+            )
+            SELECT id, coalesce(new.label, old.label, supplied.label) AS label,
+                coalesce(if(new.label IS NOT NULL, new.aliases, old.aliases), []) AS aliases,
+                coalesce(new.classes, old.classes, []) AS classes,
+                coalesce(new.sitelinks, old.sitelinks, 0) AS sitelinks,
+                CASE WHEN old.label <> new.label THEN old.label END AS former,
+                id IN (FROM shared) AS ambiguous
+            FROM mentioned LEFT JOIN new USING (id) LEFT JOIN old USING (id) LEFT JOIN supplied USING (id)
+            WHERE coalesce(new.label, old.label, supplied.label) <> '' ORDER BY id""",
+            job.output,
+        )
+        write_query(
+            db,
+            """SELECT name, count(DISTINCT id)::INTEGER AS subjects FROM (
+                SELECT id, lower(unnest(list_prepend(label, coalesce(aliases, [])))) AS name
+                FROM entities_new WHERE id IN (SELECT subject_number FROM updates WHERE chosen)
+            ) GROUP BY name HAVING subjects > 1 ORDER BY name""",
+            job.out_shared,
+        )
+
+
+def create_updates(db: duckdb.DuckDBPyConnection, dataset: Path, groups: Path) -> None:
+    """TEMP VIEW updates: the rows of the dataset, and whether probes are made of them (`chosen`)."""
+    db.execute(
+        f"""CREATE TEMP VIEW updates AS
+        SELECT *, scenario <> 'ReplaceObject' OR (subject_number, property_number) IN (
+            SELECT (subject, property) FROM read_parquet({sql(groups)})) AS chosen
+        FROM (
+            SELECT *, substr(subject.id, 2)::INTEGER AS subject_number,
+                substr(relation.id, 2)::INTEGER AS property_number
+            FROM read_parquet({sql(dataset)})
+        )"""
+    )
+
+
+def _create_mentioned(db: duckdb.DuckDBPyConnection, job: Named) -> None:
+    """TEMP TABLE mentioned (id): the items of updates, of facts about them or with them, of neighbours."""
+    db.execute(
+        f"""CREATE TEMP TABLE items AS
+        SELECT subject_number AS id FROM updates WHERE chosen UNION
+        SELECT substr(o.id, 2)::INTEGER FROM (SELECT unnest(objects) AS o FROM updates WHERE chosen)
+        WHERE o.id LIKE 'Q%';
+        CREATE TEMP VIEW facts AS SELECT * FROM read_parquet({sql(job.facts)});
+        CREATE TEMP TABLE neighbors AS
+        SELECT unnest(list_concat(neighborhood, random_neighborhood)) AS n FROM updates WHERE chosen;
+        CREATE TEMP TABLE mentioned AS
+        SELECT id FROM (
+            SELECT id FROM items
+            UNION SELECT object FROM facts SEMI JOIN items ON id = subject WHERE about
+            UNION SELECT subject FROM (
+                SELECT subject FROM facts SEMI JOIN items ON id = object WHERE NOT about
+                QUALIFY {kept_objects(job.seed)})
+            UNION SELECT substr(n.subject.id, 2)::INTEGER FROM neighbors
+            UNION SELECT substr(o.object.id, 2)::INTEGER FROM (SELECT unnest(n.objects) AS o FROM neighbors)
+            WHERE o.object.id LIKE 'Q%'
+        ) WHERE id > 0"""
+    )
