@@ -1,7 +1,5 @@
 """Updates as edits with their probes."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Any
@@ -20,37 +18,27 @@ from factdrift.evaluation.questions.updates import EDITS, Choice, write_edits
 def rows(path: Path) -> list[dict[str, Any]]:
     table = pq.read_table(path)
     assert table.schema == EDITS
-    found: list[dict[str, Any]] = table.to_pylist()
-    return found
+    return table.to_pylist()
 
 
-def test_a_replacement_has_both_objects_after_all_its_clozes_and_its_neighbors_one_each(
-    tmp_path: Path,
-) -> None:
+def test_a_replacement_has_both_objects_after_all_its_clozes_and_its_neighbors_one_each(tmp_path):
     first, *others = rows(edits(tmp_path))
     assert len(others) == len(RULERS) - 1
     assert (first["edit"], first["kind"], first["split"]) == ("Q1-P6", "replace", "test")
     assert (first["prompt"], first["target"]) == ("The head of government of Atlantis is", "Joe Biden")
-    own = [
-        (each["role"], each["place"], each["object"], each["prompt"], each["target"])
-        for each in first["probes"]
-        if each["object"] != "neighbor"
+    names = ("role", "place", "object", "prompt", "target")
+    found = [tuple(each[name] for name in names) for each in first["probes"]]
+    assert found[:7] == [
+        ("update", 0, "new", "The head of government of Atlantis is", "Joe Biden"),
+        ("update", 0, "obsolete", "The head of government of Atlantis is", "Marta Kowalska"),
+        ("generalization", 0, "new", "Atlantis has a government led by", "Joe Biden"),
+        ("generalization", 0, "obsolete", "Atlantis has a government led by", "Marta Kowalska"),
+        ("generalization", 1, "new", "At the head of Atlantis stands", "Joe Biden"),
+        ("generalization", 1, "obsolete", "At the head of Atlantis stands", "Marta Kowalska"),
+        ("nearest", 0, "neighbor", "The head of government of New Orleans is", "Zoë Müller"),
     ]
-    prompts = [("update", 0, "The head of government of Atlantis is")]
-    prompts += [("generalization", 0, "Atlantis has a government led by")]
-    prompts += [("generalization", 1, "At the head of Atlantis stands")]
-    pairs = (("new", "Joe Biden"), ("obsolete", "Marta Kowalska"))
-    assert own == [
-        (role, place, *pair[:1], prompt, pair[1]) for role, place, prompt in prompts for pair in pairs
-    ]
-    others = [each for each in first["probes"] if each["object"] == "neighbor"]
-    assert [(each["role"], each["place"]) for each in others] == [
-        *(("nearest", place) for place in range(2)),
-        *(("random", place) for place in range(2)),
-    ]
-    assert others[0]["prompt"] == "The head of government of New Orleans is"
-    assert others[0]["target"] == "Zoë Müller"
-    assert others[0]["dist"] == pytest.approx(0.1)
+    assert [each[:2] for each in found[7:]] == [("nearest", 1), ("random", 0), ("random", 1)]
+    assert first["probes"][6]["dist"] == pytest.approx(0.1)
 
 
 def one_sided(number: int, scenario: str, **labels: str) -> dict[str, Any]:
@@ -58,7 +46,7 @@ def one_sided(number: int, scenario: str, **labels: str) -> dict[str, Any]:
     return update("Atlantis", number, scenario=scenario, objects=objects)
 
 
-def test_scenarios_become_what_a_method_can_express(tmp_path: Path) -> None:
+def test_scenarios_become_what_a_method_can_express(tmp_path):
     given = [
         one_sided(1, "Archive", obsolete="Joe"),
         one_sided(2, "AddRelation", new="Joe"),
@@ -84,17 +72,11 @@ def test_scenarios_become_what_a_method_can_express(tmp_path: Path) -> None:
     assert [row["edit"] for row in only] == ["Q6-P6"]
 
 
-def test_what_ends_after_its_object_or_has_no_name_is_no_probe(tmp_path: Path) -> None:
-    nameless = {
-        "dist": 0.5,
-        "popularity": 1.0,
-        "objects": [{"prompt": "X is ____", "object": {"label": None}}],
-    }
-    behind = {
-        "dist": 0.5,
-        "popularity": 1.0,
-        "objects": [{"prompt": "____ is X", "object": {"label": "Joe"}}],
-    }
+def test_what_ends_after_its_object_or_has_no_name_is_no_probe(tmp_path):
+    nameless, behind = (
+        {"dist": 0.5, "popularity": 1.0, "objects": [{"prompt": prompt, "object": {"label": label}}]}
+        for prompt, label in (("X is ____", None), ("____ is X", "Joe"))
+    )
     stopped = ["Atlantis is led by ____.", "____ leads Atlantis", "____"]
     changed = update("Atlantis", 1, generalization_prompts=stopped, neighborhood=[nameless, behind])
     (row,) = rows(edits(tmp_path, [changed]))
@@ -103,24 +85,20 @@ def test_what_ends_after_its_object_or_has_no_name_is_no_probe(tmp_path: Path) -
     assert not [each for each in row["probes"] if each["role"] == "nearest"]
 
 
-def test_samples_are_drawn_alike_and_keep_the_order(tmp_path: Path) -> None:
-    every = [row["edit"] for row in rows(edits(tmp_path))]
-    drawn = [row["edit"] for row in rows(edits(tmp_path, limit=3, seed=1))]
+def test_samples_are_drawn_alike_and_keep_the_order(tmp_path):
+    def ids(**choices: Any) -> list[str]:
+        return [row["edit"] for row in rows(edits(tmp_path, **choices))]
+
+    every, drawn = ids(), ids(limit=3, seed=1)
     assert len(drawn) == 3
-    assert (
-        drawn
-        == [edit for edit in every if edit in drawn]
-        == [row["edit"] for row in rows(edits(tmp_path, limit=3, seed=1))]
-    )
-    assert any(
-        [row["edit"] for row in rows(edits(tmp_path, limit=3, seed=seed))] != drawn for seed in range(9)
-    )
+    assert drawn == [edit for edit in every if edit in drawn] == ids(limit=3, seed=1)
+    assert any(ids(limit=3, seed=seed) != drawn for seed in range(9))
     assert {row["split"] for row in rows(edits(tmp_path, split="test"))} == {"test"}
     shares = [sum(row["fluency"] for row in rows(edits(tmp_path, fluency_sample=s))) for s in (0, 0.5, 1)]
     assert shares[0] == 0 < shares[1] < shares[2] == len(every)
 
 
-def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_told(tmp_path):
     path = dataset(tmp_path / "dataset.parquet")
     with pytest.raises(InputError, match="no update of archive"):
         write_edits(path, tmp_path / "edits.parquet", Choice(["archive"]))
@@ -132,23 +110,17 @@ def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "edits.parquet").exists()
 
 
-def test_a_dated_edit_states_the_month_and_is_asked_without_it(tmp_path: Path) -> None:
+def test_a_dated_edit_states_the_month_and_is_asked_without_it(tmp_path, capsys):
     plain = rows(edits(tmp_path))
     dated = rows(edits(tmp_path, dated=True, new_date=datetime.date(2023, 2, 27)))
     assert dated[0]["prompt"] == "As of February 2023, the head of government of Atlantis is"
     assert [row | {"prompt": None} for row in dated] == [row | {"prompt": None} for row in plain]
-
-
-def test_a_dated_edit_needs_a_date(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table, output = dataset(tmp_path / "dataset.parquet"), tmp_path / "edits.parquet"
-    given = ["edit", "dataset", f"--dataset={table}", f"--output={output}", "--dated=True"]
-    assert main(given) == 1
+    line = ["edit", "dataset", f"--dataset={tmp_path / 'dataset.parquet'}", f"--output={tmp_path / 'e'}"]
+    assert main([*line, "--dated=True"]) == 1
     assert "give it with --new-date" in capsys.readouterr().err
-    assert main([*given, "--new-date=2023-02-27"]) == 0
-    assert rows(output)[0]["prompt"].startswith("As of February 2023, ")
 
 
-def test_aliases_in_either_dump_are_accepted(tmp_path: Path) -> None:
+def test_aliases_in_either_dump_are_accepted(tmp_path):
     """The label of the dataset comes first; a neighbour has its own aliases, a literal none."""
     row = update("Atlantis", 1)
     for number, one in enumerate(row["objects"], start=10):
@@ -162,17 +134,15 @@ def test_aliases_in_either_dump_are_accepted(tmp_path: Path) -> None:
         columns = dict(zip(("id", "label", "aliases"), map(list, zip(*items, strict=True)), strict=True))
         pq.write_table(pa.table(columns | {"id": pa.array(columns["id"], pa.int32())}), tables[-1])
     path = edits(tmp_path, [row], entities=tables)
-    neighbor = row["neighborhood"][0]["objects"][0]["object"]["label"]
     assert {each["label"]: each["aliases"] for each in rows(path)[0]["names"]} == {
-        "Marta Kowalska": ["M. Kowalska", "Marta"] if neighbor != "Marta Kowalska" else ["Kowalska"],
+        "Marta Kowalska": ["M. Kowalska", "Marta"],
         "Joe Biden": ["Joe", "Joseph Biden", "Biden"],
-        **({neighbor: ["Kowalska"]} if neighbor != "Marta Kowalska" else {}),
+        "Zoë Müller": ["Kowalska"],
     }
     asked = next(each for each in read_edits(path).questions if each.role == "update" and each.accepted)
     assert asked.accepted == ("Joe Biden", "Joe", "Joseph Biden", "Biden")
     assert asked.stale == ("Marta Kowalska", "M. Kowalska", "Marta")
     near = next(each for each in read_edits(path).questions if each.role == "nearest")
-    assert near.accepted == (neighbor, "Kowalska")
+    assert near.accepted == ("Zoë Müller", "Kowalska")
     assert near.others == asked.accepted
-    plain = rows(edits(tmp_path, [row]))[0]
-    assert plain["names"] == []
+    assert rows(edits(tmp_path, [row]))[0]["names"] == []

@@ -1,22 +1,20 @@
 """Layouts of other projects: ours there and back, theirs read, and what their own loaders ask of a file."""
 
-from __future__ import annotations
-
-import copy
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.rows import Row, rows
+from support.tables import written
 
+from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.evaluation.layouts.beside import Beside
+from factdrift.evaluation.layouts.beside import Beside, read_beside
 from factdrift.evaluation.layouts.files import LAYOUTS, export, load
 from factdrift.evaluation.layouts.rows import SCHEMA
 
-Row = dict[str, Any]
 PROBED = Beside(ripples={})
 """A table without probes, which rippleedits is not written without."""
 
@@ -123,11 +121,8 @@ def fact(subject: str, prompt: str, label: str) -> Row:
 
 
 def object_(label: str, decision: str) -> Row:
-    texts = dict.fromkeys(
-        ("rule", "old_statement", "new_statement", "start", "end", "point_in_time", "datatype", "raw")
-    )
-    numbers = {"old_revision": 3, "new_revision": None, "short": None, "announced": False}
-    return named(f"Q-{label}", label) | texts | numbers | {"decision": decision, "start": "2021-12-08"}
+    values = {"decision": decision, "start": "2021-12-08", "old_revision": 3, "announced": False}
+    return named(f"Q-{label}", label) | values
 
 
 def update() -> Row:
@@ -153,24 +148,20 @@ def update() -> Row:
     }
 
 
+LONELY = update() | {"neighborhood": [], "random_neighborhood": []}
+
+
 @pytest.fixture
 def dataset(tmp_path: Path) -> Path:
     other = update() | {"subject": named("Q1", "Jr"), "update_prompt": "Jr, so Jr plays for ____"}
-    path = tmp_path / "wfd_repl.parquet"
-    pq.write_table(pa.Table.from_pylist([update(), other], SCHEMA), path)
-    return path
-
-
-def read(path: Path) -> list[Row]:
-    found: list[Row] = pq.read_table(path).to_pylist()
-    return found
+    return written(tmp_path / "wfd_repl.parquet", SCHEMA, [update(), other])
 
 
 def imported(tmp_path: Path, layout: str, *records: Row) -> list[Row]:
     source = tmp_path / "theirs.json"
     source.write_text(json.dumps(records), encoding="utf-8")
     load(source, layout, tmp_path / "ours.parquet")
-    return read(tmp_path / "ours.parquet")
+    return rows(tmp_path / "ours.parquet")
 
 
 def objects(row: Row) -> dict[str, str]:
@@ -178,21 +169,20 @@ def objects(row: Row) -> dict[str, str]:
 
 
 def neighbors(row: Row) -> list[tuple[str, str]]:
-    return [
-        (fact["objects"][0]["prompt"], fact["objects"][0]["object"]["label"]) for fact in row["neighborhood"]
-    ]
+    first = [fact["objects"][0] for fact in row["neighborhood"]]
+    return [(each["prompt"], each["object"]["label"]) for each in first]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_there_and_back(layout: str, dataset: Path, tmp_path: Path) -> None:
+def test_there_and_back(layout, dataset, tmp_path):
     assert export(dataset, layout, tmp_path / "theirs.json", PROBED)[:2] == (2, 0)
     assert load(tmp_path / "theirs.json", layout, tmp_path / "back.parquet") == (2, 0)
-    assert read(tmp_path / "back.parquet") == read(dataset)
+    assert rows(tmp_path / "back.parquet") == rows(dataset)
     assert pq.read_schema(tmp_path / "back.parquet").equals(SCHEMA)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_fields_count_more_than_what_stands_beside_them(layout: str, dataset: Path, tmp_path: Path) -> None:
+def test_fields_count_more_than_what_stands_beside_them(layout, dataset, tmp_path):
     export(dataset, layout, tmp_path / "theirs.json", PROBED)
     records = json.loads((tmp_path / "theirs.json").read_text(encoding="utf-8"))
     changed = json.loads(json.dumps(records[0]).replace("Olaf Scholz", "Somebody"))
@@ -202,42 +192,13 @@ def test_fields_count_more_than_what_stands_beside_them(layout: str, dataset: Pa
     assert [value["start"] for value in row["objects"]] == ["2021-12-08", None]
 
 
-def test_counterfact_is_written_as_its_loader_and_metrics_want_it() -> None:
-    record = LAYOUTS["counterfact"].write(update(), 7)
-    rewrite = record["requested_rewrite"]
-    assert record["case_id"] == 7
-    assert rewrite["prompt"].format(rewrite["subject"]) == "The head of government of Germany is"
-    assert (rewrite["target_new"]["str"], rewrite["target_true"]["str"]) == ("Olaf Scholz", "Angela Merkel")
-    # Their metric takes the old object for the neighbours' answer, and the new one for the attribute's.
-    assert record["neighborhood_prompts"] == ["The GDR is led by"]
-    assert record["attribute_prompts"] == ["The owner of Scholz & Co is"]
-    assert set(COUNTERFACT) - set(record) == {"pararel_idx"}
-
-
-def test_counterfact_blanks_one_place_of_the_subject(dataset: Path, tmp_path: Path) -> None:
+def test_counterfact_blanks_one_place_of_the_subject(dataset, tmp_path):
     export(dataset, "counterfact", tmp_path / "theirs.json")
     second = json.loads((tmp_path / "theirs.json").read_text(encoding="utf-8"))[1]["requested_rewrite"]
     assert second["prompt"] == "Jr, so {} plays for"
 
 
-def test_easyedit_is_written_as_its_loader_wants_it() -> None:
-    record = LAYOUTS["easyedit"].write(update(), 0)
-    assert set(KNOWEDIT_ZSRE) <= set(record)
-    assert record["ground_truth"] == "Angela Merkel"
-    first = record["locality"]["Relation_Specificity"][0]
-    assert first == {"prompt": "Belgium is led by", "ground_truth": [["Alexander De Croo"]]}
-    assert record["rephrase_prompt"] == record["rephrase"] == "Germany is led by"
-
-
-def test_zsre_is_written_as_its_loaders_want_it() -> None:
-    record = LAYOUTS["zsre"].write(update(), 0)
-    assert set(record) == {*ZSRE, "factdrift"}
-    assert record["subject"] in record["src"]
-    assert "nq question: " in record["loc"]
-    assert (record["alt"], record["answers"]) == ("Olaf Scholz", ["Angela Merkel"])
-
-
-def test_counterfact_is_read(tmp_path: Path) -> None:
+def test_counterfact_is_read(tmp_path):
     (row,) = imported(tmp_path, "counterfact", COUNTERFACT)
     assert row["subject"] == {"id": "counterfact-4402", "label": "Singled Out", "description": None}
     assert row["relation"]["id"] == "P449"
@@ -249,71 +210,54 @@ def test_counterfact_is_read(tmp_path: Path) -> None:
     assert (row["scenario"], row["is_replace"], row["random_neighborhood"]) == ("ReplaceObject", True, [])
 
 
-def test_all_files_of_knowedit_are_read(tmp_path: Path) -> None:
-    rows = imported(tmp_path, "easyedit", WIKI_COUNTERFACT, KNOWEDIT_ZSRE, WIKI_RECENT, WIKIBIO)
-    assert [row["subject"]["id"] for row in rows] == [f"knowedit-{number}" for number in range(4)]
-    assert [objects(row).get("obsolete") for row in rows] == [
-        "mayor of Vienna",
-        "Aspidoceratidae",
-        None,
-        None,
-    ]
-    assert [row["scenario"] for row in rows] == [
-        "ReplaceObject",
-        "ReplaceObject",
-        "AddRelation",
-        "AddRelation",
-    ]
-    assert neighbors(rows[0]) == [
+def test_all_files_of_knowedit_are_read(tmp_path):
+    found = imported(tmp_path, "easyedit", WIKI_COUNTERFACT, KNOWEDIT_ZSRE, WIKI_RECENT, WIKIBIO)
+    assert [row["subject"]["id"] for row in found] == [f"knowedit-{number}" for number in range(4)]
+    old = [objects(row).get("obsolete") for row in found]
+    assert old == ["mayor of Vienna", "Aspidoceratidae", None, None]
+    assert [row["scenario"] for row in found] == [*["ReplaceObject"] * 2, *["AddRelation"] * 2]
+    assert neighbors(found[0]) == [
         ("The gender of Frederic Piesch is ____", "male"),
         ("The position of Frederic Piesch was ____", "mayor of Vienna"),
     ]
-    assert rows[1]["generalization_prompts"] == ["What family are Epaspidoceras? ____"]
-    assert neighbors(rows[2]) == [("The father of Leo Arons is ____", "Albert Arons")]
-    assert (rows[3]["subject"]["label"], objects(rows[3])["new"]) == ("john reynolds", "He was a physician.")
+    assert found[1]["generalization_prompts"] == ["What family are Epaspidoceras? ____"]
+    assert neighbors(found[2]) == [("The father of Leo Arons is ____", "Albert Arons")]
+    assert (found[3]["subject"]["label"], objects(found[3])["new"]) == ("john reynolds", WIKIBIO["labels"])
 
 
-def test_zsre_is_read(tmp_path: Path) -> None:
+def test_zsre_is_read(tmp_path):
     (row,) = imported(tmp_path, "zsre", ZSRE | {"alt": ""}, ZSRE)
     assert row["subject"]["id"] == "zsre-1"
     assert row["update_prompt"] == "What university did Watts Humphrey attend? ____"
     assert objects(row) == {"obsolete": "Illinois Institute of Technology", "new": "University of Michigan"}
-    assert neighbors(row) == [
-        ("nq question: who played desmond doss father in hacksaw ridge ____", "Hugo Weaving")
-    ]
+    assert neighbors(row) == [(f"{ZSRE['loc']} ____", "Hugo Weaving")]
 
 
-def test_wikibigedit_is_read(tmp_path: Path) -> None:
+def test_wikibigedit_is_read(tmp_path):
     without = {"mhop": None, "mhop_ans": None}
-    rows = imported(tmp_path, "wikibigedit", WIKIBIGEDIT, WIKIBIGEDIT | without | {"ground_truth": "X"})
-    assert rows[0]["subject"]["id"] == "wikibigedit-0"
-    assert rows[0]["update_prompt"] == "Which party does Ada Lovelace belong to? ____"
-    assert rows[0]["generalization_prompts"] == [
-        "What is the party of Ada Lovelace? ____",
-        "Ada Lovelace, me ask party? ____",
+    found = imported(tmp_path, "wikibigedit", WIKIBIGEDIT, WIKIBIGEDIT | without | {"ground_truth": "X"})
+    assert found[0]["subject"]["id"] == "wikibigedit-0"
+    assert found[0]["update_prompt"] == "Which party does Ada Lovelace belong to? ____"
+    assert found[0]["generalization_prompts"] == [
+        f"{WIKIBIGEDIT[name]} ____" for name in ("rephrase", "personas")
     ]
-    assert [objects(row) for row in rows] == [{"new": "Greens"}, {"new": "Greens", "obsolete": "X"}]
-    assert [row["scenario"] for row in rows] == ["AddRelation", "ReplaceObject"]
-    assert neighbors(rows[0]) == [("Which party does Bo Li belong to? ____", "Blues")]
+    assert [objects(row) for row in found] == [{"new": "Greens"}, {"new": "Greens", "obsolete": "X"}]
+    assert [row["scenario"] for row in found] == ["AddRelation", "ReplaceObject"]
+    assert neighbors(found[0]) == [("Which party does Bo Li belong to? ____", "Blues")]
 
 
-def test_what_does_not_fit_is_left_out_and_counted(tmp_path: Path) -> None:
-    static = object_("Annalena", "new")
-    two = update() | {"objects": [*update()["objects"], static]}
-    lonely = update() | {"neighborhood": [], "random_neighborhood": []}
+def test_what_does_not_fit_is_left_out_and_counted(tmp_path):
+    two = update() | {"objects": [*update()["objects"], object_("Annalena", "new")]}
     nameless = update() | {"update_prompt": "The chancellor is ____"}
-    path = tmp_path / "wfd.parquet"
-    pq.write_table(pa.Table.from_pylist([update(), two, lonely, nameless], SCHEMA), path)
+    path = written(tmp_path / "wfd.parquet", SCHEMA, [update(), two, LONELY, nameless])
     counts = {layout: export(path, layout, tmp_path / f"{layout}.json", PROBED)[:2] for layout in LAYOUTS}
     counted = {"counterfact": (2, 2), "easyedit": (3, 1), "wikibigedit": (2, 2), "zsre": (2, 2)}
     assert counts == counted | {"rippleedits": (3, 1)}
 
 
-def test_records_with_an_empty_field_are_left_out_where_it_is_needed(tmp_path: Path) -> None:
+def test_records_with_an_empty_field_are_left_out_where_it_is_needed(tmp_path):
     """The mean over an empty list is nan, and so is then the mean over all records."""
-    lonely = update() | {"neighborhood": [], "random_neighborhood": []}
-    path, output = tmp_path / "wfd.parquet", tmp_path / "cf.json"
-    pq.write_table(pa.Table.from_pylist([update(), lonely], SCHEMA), path)
+    path, output = written(tmp_path / "wfd.parquet", SCHEMA, [update(), LONELY]), tmp_path / "cf.json"
     done = export(path, "counterfact", output, needs=["paraphrase_prompts"])
     assert (done.kept, done.left, done.lacking) == (2, 0, 0)
     done = export(path, "counterfact", output, needs=["neighborhood_prompts"])
@@ -323,52 +267,199 @@ def test_records_with_an_empty_field_are_left_out_where_it_is_needed(tmp_path: P
         export(path, "counterfact", output, needs=["colour"])
 
 
-def _without(record: Row, *path: str) -> Row:
-    changed = copy.deepcopy(record)
-    place = changed
-    for key in path[:-1]:
-        place = place[key]
-    del place[path[-1]]
-    return changed
-
-
 @pytest.mark.parametrize(
     ("layout", "record", "words"),
     [
-        (
-            "counterfact",
-            _without(COUNTERFACT, "requested_rewrite", "subject"),
-            "record 1: no field 'subject'",
-        ),
         ("counterfact", ZSRE, "record 1: no field 'requested_rewrite'"),
         ("counterfact", COUNTERFACT | {"requested_rewrite": "x"}, "record 1: does not have the layout"),
-        ("easyedit", _without(WIKI_RECENT, "target_new"), "record 1: no field 'target_new'"),
-        ("wikibigedit", _without(WIKIBIGEDIT, "ans"), "record 1: no field 'ans'"),
+        ("easyedit", ZSRE, "record 1: no field 'prompt'"),
+        ("wikibigedit", {"subject": "x"}, "record 1: no field"),
         ("zsre", ZSRE | {"answers": []}, "record 1: does not have the layout"),
     ],
 )
-def test_a_record_of_another_layout_is_named(tmp_path: Path, layout: str, record: Row, words: str) -> None:
-    good = {
-        "counterfact": COUNTERFACT,
-        "easyedit": WIKI_RECENT,
-        "wikibigedit": WIKIBIGEDIT,
-        "zsre": ZSRE,
-    }[layout]
+def test_a_record_of_another_layout_is_named(tmp_path, layout, record, words):
+    examples = {"counterfact": COUNTERFACT, "easyedit": WIKI_RECENT, "wikibigedit": WIKIBIGEDIT, "zsre": ZSRE}
     with pytest.raises(InputError, match=words):
-        imported(tmp_path, layout, good, record)
+        imported(tmp_path, layout, examples[layout], record)
     assert not (tmp_path / "ours.parquet").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "words"), [("{", "not JSON"), ("{}", "not a JSON list"), ("[]", "no record")]
-)
-def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
-    (tmp_path / "x.json").write_text(text)
-    with pytest.raises(InputError, match=words):
-        load(tmp_path / "x.json", "zsre", tmp_path / "ours.parquet")
-
-
-def test_a_dataset_with_other_columns_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_such_file_is_refused(tmp_path):
+    for text, words in (("{", "not JSON"), ("{}", "not a JSON list"), ("[]", "no record")):
+        (tmp_path / "x.json").write_text(text)
+        with pytest.raises(InputError, match=words):
+            load(tmp_path / "x.json", "zsre", tmp_path / "ours.parquet")
     pq.write_table(pa.table({"subject": [1]}), tmp_path / "x.parquet")
     with pytest.raises(InputError, match="no column relation, update_prompt"):
         export(tmp_path / "x.parquet", "zsre", tmp_path / "theirs.json")
+
+
+# Our files as the released loaders read them. A docstring names the loader and its commit.
+
+NUMBER = update() | {
+    "subject": named("Q39", "Switzerland"),
+    "relation": named("P1082", "population"),
+    "update_prompt": "The population of Switzerland is ____",
+    "generalization_prompts": ["Switzerland has so many inhabitants: ____"],
+    "objects": [object_("8,419,550", "obsolete") | {"id": None}, object_("8,738,791", "new") | {"id": None}],
+    "neighborhood": [fact("Austria", "The population of Austria is", "8,858,775")],
+    "random_neighborhood": [],
+}
+"""A number, without facts of others that have it."""
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    """A folder with a dataset of two updates and the tables beside it."""
+    new = update() | {"subject": named("Q183", "Germany")}
+    new["objects"][1]["id"] = "Q61053"
+    shared = update() | {
+        "neighborhood": [
+            fact("East Germany", "The GDR was led by", "Angela Merkel"),
+            fact("GDR", "In the GDR governs", "Angela Merkel"),
+            *(fact(f"Land {n}", f"Land {n} is led by", "Angela Merkel") for n in range(12)),
+        ],
+        "random_neighborhood": [fact("Hamburg", "Hamburg is led by", "Olaf Scholz")],
+    }
+    written(tmp_path / "wfd_repl.parquet", SCHEMA, [new, NUMBER])
+    written(tmp_path / "shared.parquet", SCHEMA, [shared])
+    facts = [
+        {"fact_id": "a", "s": "Q183", "p": "P6", "o": "Q61053", "role": "new"},
+        {"fact_id": "b", "s": "Q183", "p": "P6", "o": "Q567", "role": "old"},
+    ]
+    asked = {"question": "Where was the head of Germany born?", "answer_label": "Osnabrück"}
+    row = {"fact_id": "a", "hop": 1, "discriminates": True, "answer_aliases": ["Osnabrueck"]} | asked
+    others = [{"fact_id": "b"}, {"hop": 2}, {"discriminates": False}, {"discriminates": None}]
+    related = [row | each | {"question": "wrong"} for each in others] + [row]
+    pq.write_table(pa.Table.from_pylist(facts), tmp_path / "facts.parquet")
+    pq.write_table(pa.Table.from_pylist(related), tmp_path / "related.parquet")
+    return tmp_path
+
+
+def exported(folder: Path, layout: str) -> list[Row]:
+    beside = read_beside(folder / "shared.parquet", folder / "facts.parquet", folder / "related.parquet")
+    output = folder / f"{layout}.json"
+    assert export(folder / "wfd_repl.parquet", layout, output, beside)[:2] == (2, 0)
+    return json.loads(output.read_text(encoding="utf-8"))
+
+
+def test_counterfact(tables):
+    """kmeng01/rome, 0874014, dsets/counterfact.py and experiments/py/eval_utils_counterfact.py.
+
+    The records are taken as they are. An evaluation fills the subject into the prompt, and asks four lists of
+    prompts for both targets, with a blank before them. It needs a list each, of texts; an empty list gives a
+    mean over nothing. Neighbours are right if the old target is likelier, attributes if the new one is.
+    """
+    germany, number = exported(tables, "counterfact")
+    for record in (germany, number):
+        rewrite = record["requested_rewrite"]
+        subject, new, true = (rewrite[name] for name in ("subject", "target_new", "target_true"))
+        lists = [[rewrite["prompt"].format(subject)]]
+        kinds = ("paraphrase_prompts", "neighborhood_prompts", "attribute_prompts", "generation_prompts")
+        lists += [record[kind] for kind in kinds]
+        texts = [f"{prefix} {end}" for each in lists for prefix in each for end in (new["str"], true["str"])]
+        assert all(text == text.strip() and "  " not in text and "____" not in text for text in texts)
+        assert rewrite["relation_id"].startswith("P")
+    rewrite = germany["requested_rewrite"]
+    assert (rewrite["target_new"]["str"], rewrite["target_true"]["str"]) == ("Olaf Scholz", "Angela Merkel")
+    nearest = germany["neighborhood_prompts"]
+    assert len(nearest) == 10  # as theirs have; one of each subject
+    assert nearest[:3] == ["The GDR was led by", "In the GDR governs", "Land 0 is led by"]
+    assert germany["attribute_prompts"] == ["Hamburg is led by", "The owner of Scholz & Co is"]
+    assert germany["factdrift"]["empty"] == {}
+    assert number["neighborhood_prompts"] == number["attribute_prompts"] == []
+    assert set(number["factdrift"]["empty"]) == {"neighborhood_prompts", "attribute_prompts"}
+
+
+def test_why_a_list_is_empty_is_counted(tables, capsys):
+    source, output = str(tables / "wfd_repl.parquet"), str(tables / "out.json")
+    line = ["edit", "export", source, "--layout", "counterfact", "-o", output]
+    assert main(line) == 0
+    said = capsys.readouterr().out
+    assert said.count("1 without") == 2
+    assert "1 without attribute_prompts: the object is no item" in said
+    written(tables / "wfd_repl.parquet", SCHEMA, [LONELY])
+    assert main(line) == 0
+    assert "1 without neighborhood_prompts: no neighbour fact of the update has" in capsys.readouterr().out
+    assert main([*line, "--shared", str(written(tables / "none.parquet", SCHEMA, []))]) == 0
+    assert "1 without attribute_prompts: no other subject has the object" in capsys.readouterr().out
+
+
+def test_knowedit(tables):
+    """zjunlp/EasyEdit, 14cea82, easyeditor/dataset/{knowedit,wiki_recent}.py and run_knowedit_llama2.py.
+
+    Parts of `portability` and `locality` that are there are read, others are None. The example takes the
+    first spelling of an answer, however deep, and leaves empty ones out. The batches for trained editors take
+    the first fact of the first part that is there, and of its answer the first element, and again the first
+    unless that is a text. The second loader draws a spelling of an answer, which must be a whole answer, and
+    repeats the prompt without a `rephrase`.
+    """
+    for record, portable in zip(exported(tables, "easyedit"), (True, False), strict=True):
+        specific = record["locality"]["Relation_Specificity"]
+        reasoning = record["portability"].get("Reasoning")
+        assert record["locality"].get("Forgetfulness") is None
+        assert (reasoning is not None) == portable
+        for one in (*specific, *(reasoning or [])):
+            answer = one["ground_truth"]
+            while isinstance(answer, list):
+                answer = answer[0]
+            assert isinstance(one["prompt"], str)
+            assert answer.strip()
+        assert all(len(each) == 1 and len(each[0]) == 1 for each in (one["ground_truth"] for one in specific))
+        first = specific[0]["ground_truth"]
+        for_t5 = first[0] if isinstance(first[0], str) else first[0][0]
+        for_gpt = first if isinstance(first[0], str) else first[0]
+        for_gpt = for_gpt if isinstance(for_gpt, str) else for_gpt[0]
+        assert for_t5 == for_gpt in ("Alexander De Croo", "8,858,775")
+        assert isinstance(record["ground_truth"], str)
+        assert record["target_new"]
+        assert record["rephrase"] != record["prompt"]
+        if portable:
+            (one,) = reasoning
+            assert one["prompt"] == "Where was the head of Germany born?"
+            assert one["ground_truth"] == [["Osnabrück", "Osnabrueck"]]
+
+
+def test_zsre(tables):
+    """kmeng01/memit, 80426fd, dsets/zsre.py, and zjunlp/EasyEdit, 14cea82, easyeditor/dataset/zsre.py.
+
+    Both refuse a `loc` without "nq question: ". MEMIT blanks every occurrence of the subject in `src`, edits
+    towards the first of `answers`, and asks `loc` with a question mark for each token of `loc_ans`. EasyEdit
+    leaves records with an empty `alt` out and edits towards `alt`.
+    """
+    for record in exported(tables, "zsre"):
+        assert "nq question: " in record["loc"]
+        blanked = record["src"].replace(record["subject"], "{}")
+        assert blanked.count("{}") == 1
+        assert blanked.format(record["subject"]) == record["src"]
+        assert all(isinstance(record[name], str) and record[name] for name in ("rephrase", "loc_ans", "alt"))
+        assert isinstance(record["answers"][0], str)
+        assert record["answers"][0] != record["alt"]
+        assert record["cond"] == f"{record['answers'][0]} >> {record['alt']} || {record['src']}"
+
+
+def test_wikibigedit(tables):
+    """zjunlp/EasyEdit, 14cea82, easyeditor/dataset/wikibigedit.py and examples/run_WikiBigEdit.py, and
+    ExplainableML/WikiBigEdit, 66b4285, EasyEdit_Experiments/run_lifelong_edit.py.
+
+    Needed are `subject`, `update`, `ans`, `rephrase`, `loc` and `loc_ans`, in the second also `tag`, `mhop`
+    and `mhop_ans`, and with `personas` also `alt` as its answer. A question over several hops or in the voice
+    of a character that is no text is not asked.
+    """
+    germany, number = exported(tables, "wikibigedit")
+    for record in (germany, number):
+        for name in ("tag", "subject", "update", "ans", "rephrase", "loc", "loc_ans", "ground_truth"):
+            assert isinstance(record[name], str)
+            assert record[name]
+        assert record["personas"] is None
+        assert record["alt"] == record["ans"]
+        assert record["tag"] == "update"
+    assert (germany["mhop"], germany["mhop_ans"]) == ("Where was the head of Germany born?", "Osnabrück")
+    assert (number["mhop"], number["mhop_ans"]) == (None, None)
+
+
+def test_a_table_of_something_else_is_named(tables):
+    with pytest.raises(InputError, match=r"facts.parquet: no column subject, relation, neighborhood"):
+        read_beside(tables / "facts.parquet", None, None)
+    with pytest.raises(InputError, match="give both tables of TempRIPPLE"):
+        read_beside(None, tables / "facts.parquet", None)

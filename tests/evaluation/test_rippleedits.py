@@ -1,22 +1,20 @@
 """RippleEdits' layout: records like theirs read and judged as they judge, and ours there and back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.rows import Row, rows
+from support.tables import written
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
 from factdrift.evaluation.layouts.beside import Beside
 from factdrift.evaluation.layouts.counterfact import write as counterfact
 from factdrift.evaluation.layouts.easyedit import write as easyedit
-from factdrift.evaluation.layouts.files import export, load, load_probes
+from factdrift.evaluation.layouts.files import export, load_probes
 from factdrift.evaluation.layouts.rippleedits import NAMES, TESTED, read
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.questions.question import Tables
@@ -27,23 +25,24 @@ from factdrift.evaluation.scores.ripple_tests import contains, judged
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.ripples.tables import PROBES
 
-Row = dict[str, Any]
+from .test_layouts import named
+from .test_layouts import update as germany
+
+
+def update() -> Row:
+    """A row of the dataset."""
+    cloze = "The head of government of Atlantis is ____"
+    return germany() | {"subject": named("Q1", "Atlantis"), "update_prompt": cloze, "neighborhood": []}
 
 
 def query(prompt: str, *answers: str, subject: str = "Q1", relation: str = "MOTHER", **more: Any) -> Row:
     """A query; an answer is its names, between bars."""
-    values = [
-        {"value": names[0], "aliases": names[1:]} for names in (answer.split("|") for answer in answers)
-    ]
+    names = [answer.split("|") for answer in answers]
     return {
-        "prompt": prompt,
-        "answers": values,
-        "query_type": "regular",
-        "subject_id": subject,
-        "relation": relation,
+        **{"prompt": prompt, "query_type": "regular", "subject_id": subject, "relation": relation},
+        "answers": [{"value": first, "aliases": others} for first, *others in names],
         "target_ids": [f"Q{100 + place}" for place, _ in enumerate(answers)],
-        "phrase": None,
-        **more,
+        **{"phrase": None, **more},
     }
 
 
@@ -68,30 +67,21 @@ CAPITAL = query(
     second_hop_target_ids=["Q23661"],
 )
 KNOWN = query("The name of the capital city of New Zealand is", "Wellington", subject="Q664")
+
+
+def case(conditions: list[Row], *queries: Row, joined: str = "OR") -> Row:
+    return {"test_queries": [*queries], "test_condition": joined, "condition_queries": conditions}
+
+
+BOTH = query("First", "one"), query("Second", "two")
 TESTS: dict[str, list[Row]] = {
-    "Relation_Specificity": [
-        {"test_queries": [MOTHER], "test_condition": "OR", "condition_queries": [MOTHER]}
-    ],
-    "Compositionality_I": [
-        {"test_queries": [CAPITAL], "test_condition": "OR", "condition_queries": [KNOWN, MOTHER]}
-    ],
-    "Logical_Generalization": [
-        {
-            "test_queries": [query("First", "one"), query("Second", "two")],
-            "test_condition": joined,
-            "condition_queries": [],
-        }
-        for joined in ("OR", "AND")
-    ],
+    "Relation_Specificity": [case([MOTHER], MOTHER)],
+    "Compositionality_I": [case([KNOWN, MOTHER], CAPITAL)],
+    "Logical_Generalization": [case([], *BOTH), case([], *BOTH, joined="AND")],
 }
 
 
-def written(path: Path, records: list[Row]) -> Path:
-    path.write_text(json.dumps(records), encoding="utf-8")
-    return path
-
-
-def test_subject_and_objects_are_found_in_the_sentence() -> None:
+def test_subject_and_objects_are_found_in_the_sentence():
     def found(given: Row) -> tuple[str, ...]:
         row = read(given, 0)
         return row["subject"]["label"], row["update_prompt"], *(each["label"] for each in row["objects"])
@@ -111,17 +101,10 @@ def test_subject_and_objects_are_found_in_the_sentence() -> None:
 @pytest.fixture
 def probes(tmp_path: Path) -> Path:
     """The probes of a file like theirs, beside the edits of its updates."""
-    path = written(tmp_path / "popular.json", [record(TESTS)])
-    line = [
-        "edit",
-        "import",
-        str(path),
-        "--layout",
-        "rippleedits",
-        "--output",
-        str(tmp_path / "mine.parquet"),
-    ]
-    assert main([*line, "--out-ripples", str(tmp_path / "probes.parquet")]) == 0
+    path = tmp_path / "popular.json"
+    path.write_text(json.dumps([record(TESTS)]), encoding="utf-8")
+    outputs = [f"--output={tmp_path / 'mine.parquet'}", f"--out-ripples={tmp_path / 'probes.parquet'}"]
+    assert main(["edit", "import", str(path), "--layout", "rippleedits", *outputs]) == 0
     write_edits(tmp_path / "mine.parquet", tmp_path / "edits.parquet", Choice())
     return tmp_path / "probes.parquet"
 
@@ -129,28 +112,25 @@ def probes(tmp_path: Path) -> Path:
 def answers(probes: Path, states: dict[str, dict[str, str]]) -> Path:
     """Written answers of each state, by the beginning of what is asked."""
     asked = read_questions(Tables([probes, probes.with_name("edits.parquet")])).questions
-    rows = [
+    answered = [
         {"model": "m", "method": state, "question": each.id, "way": "written", "output": text}
         for state, texts in states.items()
         for each in asked
         if not (each.unedited and state != "none")
         for text in [next((said for begin, said in texts.items() if each.prompt.startswith(begin)), "?")]
     ]
-    write_parquet(pa.Table.from_pylist(rows, schema=ANSWERS), probes.with_name("answers.parquet"))
-    return probes.with_name("answers.parquet")
+    return written(probes.with_name("answers.parquet"), ANSWERS, answered)
 
 
-def test_their_file_is_asked_and_judged_as_they_do(probes: Path) -> None:
+def test_their_file_is_asked_and_judged_as_they_do(probes):
     assert pq.read_schema(probes).equals(TESTED)
-    rows = pq.read_table(probes).to_pylist()
-    assert [row["criterion"] for row in rows] == [*["logical"] * 4, "compose_object", "specific"]
-    assert [row["every"] for row in rows[:4]] == [False, False, True, True]
-    assert (rows[4]["asked_relation"], rows[4]["answers"][0]["id"]) == ("P36", "Q23661")
+    found = rows(probes)
+    assert [row["criterion"] for row in found] == [*["logical"] * 4, "compose_object", "specific"]
+    assert [row["every"] for row in found[:4]] == [False, False, True, True]
+    assert (found[4]["asked_relation"], found[4]["answers"][0]["id"]) == ("P36", "Q23661")
     known = {"The name of the mother": "She is B. Sund.", "The name of the capital": "Wellington"}
-    said = {
-        "none": known,
-        "m1": {"First": "it is one", "The name of the mother": "Berit", "The capital": "?"},
-    }
+    edited = {"First": "it is one", "The name of the mother": "Berit", "The capital": "?"}
+    said = {"none": known, "m1": edited}
     path = answers(probes, said)
     counts = {(each.method, each.criterion): each[3:] for each in judged(probes, [path])}
     # One of two queries right: enough where any is, not where all are asked for.
@@ -164,7 +144,7 @@ def test_their_file_is_asked_and_judged_as_they_do(probes: Path) -> None:
     assert main(["answer", "ripple-tests", str(probes), "--answers", str(path)]) == 0
 
 
-def test_any_name_of_each_answer_is_contained() -> None:
+def test_any_name_of_each_answer_is_contained():
     def values(*answers: str) -> list[Row]:
         return [{"label": names[0], "aliases": names[1:]} for names in (each.split("|") for each in answers)]
 
@@ -188,39 +168,15 @@ def probe(criterion: str, prompt: str, *answers: str, **more: Any) -> Row:
     }
 
 
-def update() -> Row:
-    """A row of the dataset."""
-    objects = pa.array([[]], SCHEMA.field("objects").type).type.value_type
-    empty = dict.fromkeys(field.name for field in objects)
-    named = {"Q42": ("Marta Kowalska", "obsolete"), "Q6279": ("Joe Biden", "new")}
-    return {
-        **dict.fromkeys(SCHEMA.names),
-        "subject": {"id": "Q1", "label": "Atlantis", "description": None},
-        "relation": {"id": "P6", "label": "head of government", "description": None},
-        "update_prompt": "The head of government of Atlantis is ____",
-        "generalization_prompts": ["Atlantis is led by ____"],
-        "is_replace": True,
-        "scenario": "ReplaceObject",
-        "objects": [
-            empty | {"id": item, "label": label, "decision": decision}
-            for item, (label, decision) in named.items()
-        ],
-        "neighborhood": [],
-        "random_neighborhood": [],
-    }
-
-
-def test_ours_there_and_back(tmp_path: Path) -> None:
-    source = tmp_path / "dataset.parquet"
-    write_parquet(pa.Table.from_pylist([update()], schema=SCHEMA), source)
+def test_our_probes_there_and_back(tmp_path):
+    source = written(tmp_path / "dataset.parquet", SCHEMA, [update()])
     given = [
         probe("specific", "The spouse of Atlantis is", "Jill Biden"),
         probe("compose_object", "The spouse of the head of Atlantis is", "Jill Biden"),
         probe("preserve", "Atlantis has", "one", "another"),
         probe("history_old", "In 2019, Atlantis had", "nobody"),
     ]
-    path = tmp_path / "ripples.parquet"
-    write_parquet(pa.Table.from_pylist(given, schema=PROBES), path)
+    path = written(tmp_path / "ripples.parquet", PROBES, given)
     output = tmp_path / "ours.json"
     with pytest.raises(InputError, match="--ripples"):
         export(source, "rippleedits", output)
@@ -234,38 +190,27 @@ def test_ours_there_and_back(tmp_path: Path) -> None:
     (composed,) = first["Compositionality_I"]
     assert composed["test_queries"][0]["query_type"] == "two_hop"
     assert composed["test_queries"][0]["second_relation"] == "SPOUSE"
-    assert load(output, "rippleedits", tmp_path / "back.parquet")[1] == 0
-    back, mine = pq.read_table(tmp_path / "back.parquet").to_pylist(), pq.read_table(source).to_pylist()
-    assert [row["update_prompt"] for row in back] == [row["update_prompt"] for row in mine]
-    assert [row["objects"] for row in back] == [row["objects"] for row in mine]
     assert load_probes(output, "rippleedits", tmp_path / "probes.parquet") == 4
-    rows = pq.read_table(tmp_path / "probes.parquet").to_pylist()
-    assert {row["update"] for row in rows} == {"Q1-P6"}
-    by_prompt = {row["prompt"]: row for row in rows}
+    by_prompt = {row["prompt"]: row for row in rows(tmp_path / "probes.parquet")}
+    assert {row["update"] for row in by_prompt.values()} == {"Q1-P6"}
     again = by_prompt["The spouse of Atlantis is ____"]["conditions"][0]
     assert condition_id(again) == condition_id(given[0]["conditions"][0])
 
 
-def test_other_layouts_are_filled_from_the_probes() -> None:
+def test_other_layouts_are_filled_from_the_probes():
     row = update()
     given = [
         probe("alias", "The head of government of Old Atlantis is", "Joe Biden"),
         probe("logical", "Joe Biden is the head of government of", "Atlantis"),
-        probe("specific", "The head of state of Atlantis is", "Marta Kowalska"),
+        probe("specific", "The head of state of Atlantis is", "Angela Merkel"),
     ]
     beside = Beside(ripples={("Q1", "P6"): given})
     found = easyedit(row | beside.of(row), 0)
-    assert found is not None
+    filled = [each | {"prompt": each["prompt"].removesuffix(" ____")} for each in given]
     assert found["portability"] == {
-        "Subject_Aliasing": [
-            {"prompt": "The head of government of Old Atlantis is", "ground_truth": [["Joe Biden"]]}
-        ],
-        "Logical_Generalization": [
-            {"prompt": "Joe Biden is the head of government of", "ground_truth": [["Atlantis"]]}
-        ],
+        name: [{"prompt": each["prompt"], "ground_truth": [[each["answers"][0]["label"]]]}]
+        for name, each in zip(("Subject_Aliasing", "Logical_Generalization"), filled, strict=False)
     }
     filled, bare = counterfact(row | beside.of(row), 0), counterfact(row | Beside().of(row), 0)
-    assert filled is not None
-    assert bare is not None
     own = set(filled["neighborhood_prompts"]) - set(bare["neighborhood_prompts"])
     assert own == {"The head of state of Atlantis is"}

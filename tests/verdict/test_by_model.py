@@ -1,7 +1,5 @@
 """Verdicts of a chat model: its prompt, its word, the store behind it, and agreement with the rules."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random
@@ -54,13 +52,13 @@ def rows_in(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "out.jsonl").read_text("utf-8").splitlines()]
 
 
-def test_the_prompt_is_pinned() -> None:
+def test_the_prompt_is_pinned():
     """Another prompt is another judge: published agreement holds for this one only."""
     found = hashlib.sha256(JUDGE.read_bytes()).hexdigest()
     assert found == "1448b846f8759e4e7622f0b402981812c96df385ced25138ea285e42a0ca40ce"
 
 
-def test_what_the_judge_reads() -> None:
+def test_what_the_judge_reads():
     read = prompt_of(
         Case("<think>Trump?</think>Biden {x}", ("Joe Biden", "Biden"), ("Trump",), question="Who?")
     )
@@ -87,16 +85,16 @@ def test_what_the_judge_reads() -> None:
         ("", None),
     ],
 )
-def test_the_word_of_the_judge(text: str, word: str | None) -> None:
+def test_the_word_of_the_judge(text, word):
     assert word_of(text) == word
 
 
-def test_which_answers_are_judged() -> None:
+def test_which_answers_are_judged():
     assert [is_asked(verdict, "all") for verdict in ("correct", "unclear", None)] == [True, True, False]
     assert [is_asked(verdict, "unclear") for verdict in ("correct", "unclear", None)] == [False, True, False]
 
 
-def test_kappa_is_that_of_scikit_learn() -> None:
+def test_kappa_is_that_of_scikit_learn():
     draw = random.Random(1)
     for size in (2, 5, 40, 400):
         rule = draw.choices(VERDICTS[:3], k=size)
@@ -106,7 +104,7 @@ def test_kappa_is_that_of_scikit_learn() -> None:
         assert wanted != wanted if found is None else found == pytest.approx(wanted)
 
 
-def test_the_interval_holds_kappa_in_most_draws() -> None:
+def test_the_interval_holds_kappa_in_most_draws():
     """Clusters of four answers with one verdict by rule; kappa of the whole is known from many draws."""
     draw = random.Random(2)
 
@@ -120,22 +118,19 @@ def test_the_interval_holds_kappa_in_most_draws() -> None:
         return found
 
     whole = agreement(rows(5000)).kappa
-    assert whole is not None
     found = [agreement(rows(40)) for _ in range(200)]
     covered = sum(each.low <= whole <= each.high for each in found if each.low is not None and each.high)
     assert 180 <= covered <= 199
 
 
-def test_agreement_without_a_word_or_without_variety() -> None:
+def test_agreement_without_a_word_or_without_variety():
     found = agreement([("correct", None, 1), ("correct", "correct", 2), ("correct", "correct", 3)])
     assert found == (2, 1, 2, None, None, None)
     assert agreement([("correct", None, 1)])[:3] == (0, 1, 0)
     assert list(lines([("mine", [])])) == ["no answer was judged by a model"]
 
 
-def test_a_file_of_answers_is_judged_twice(
-    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_answers_is_judged_twice(tmp_path, server, capsys):
     assert judge(tmp_path, server.url) == 0
     found = rows_in(tmp_path)
     assert [row["verdict"] for row in found] == ["correct", "stale", "refused", "wrong"]
@@ -149,29 +144,21 @@ def test_a_file_of_answers_is_judged_twice(
     assert judge(tmp_path, "http://localhost:9", chat={"mode": "replay"}) == 0
     assert rows_in(tmp_path) == found
     assert sum(server.asked.values()) == asked
-
-
-def test_only_what_the_rules_leave_open_is_asked(
-    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+    # Of these answers the rules leave none open.
     assert judge(tmp_path, server.url, "--which=unclear") == 0
     assert [row["judge"] for row in rows_in(tmp_path)] == [None] * 4
-    assert not server.asked
+    assert sum(server.asked.values()) == asked
     assert "no answer was judged by a model" in capsys.readouterr().out
 
 
-def test_a_judge_without_an_answer(
-    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_judge_without_an_answer(tmp_path, server, capsys):
     server.fault = lambda path, body, attempt: "500" if "Joe Biden." in text_in(body) else None
     assert judge(tmp_path, server.url) == 0
     assert [row["judge"] for row in rows_in(tmp_path)] == [None, "stale", "refused", None]
     assert "1 of 4 requests to tiny failed" in capsys.readouterr().out
 
 
-def test_what_the_judge_may_cost(
-    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_judge_may_cost(tmp_path, server, capsys):
     """A model with a price needs a limit, and stops before it is passed."""
     (tmp_path / "answers.jsonl").write_text(json.dumps(ROWS[0]) + "\n", "utf-8")
     given = [str(tmp_path / "answers.jsonl"), "--judge=gpt-4o-mini", f"--address={server.url}"]
@@ -180,9 +167,5 @@ def test_what_the_judge_may_cost(
     assert "max_usd" in capsys.readouterr().err
     assert not (tmp_path / "out.jsonl").exists()
     assert not server.asked
-
-
-def test_verdicts_need_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "answers.jsonl").write_text(json.dumps(ROWS[0]) + "\n", "utf-8")
-    assert main(["judge", str(tmp_path / "answers.jsonl"), "--judge=tiny"]) == 1
+    assert main(["judge", given[0], "--judge=tiny"]) == 1
     assert "name a file for the rows with --output" in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """`factdrift judge`: anybody's answers, as JSON Lines or Parquet."""
 
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,12 +11,14 @@ from factdrift.cli import main
 ROW = {"text": "It is Joe Biden.", "accepted": ["Joe Biden"], "stale": ["Donald Trump"], "number": 7}
 
 
-def lines(path: Path, *rows: object) -> Path:
-    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
+def lines(path, *rows):
+    """A file of these rows; texts and bytes stand in it as they are."""
+    texts = [row if isinstance(row, str | bytes) else json.dumps(row) for row in rows]
+    path.write_bytes(b"".join((text if isinstance(text, bytes) else text.encode()) + b"\n" for text in texts))
     return path
 
 
-def test_rows_get_their_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_rows_get_their_verdicts(tmp_path, capsys):
     answers = lines(tmp_path / "a.jsonl", ROW, {**ROW, "text": "Donald Trump", "stop": "length"})
     assert main(["judge", str(answers), "--output", str(tmp_path / "b.jsonl")]) == 0
     assert "correct: 1 of 2 (50.0%)" in capsys.readouterr().out
@@ -35,7 +36,7 @@ def test_rows_get_their_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert (second["verdict"], second["stop"]) == ("stale", "length")
 
 
-def test_parquet_gives_the_same_as_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_parquet_gives_the_same_as_lines(tmp_path, capsys):
     answers = lines(tmp_path / "a.jsonl", ROW)
     pq.write_table(pa.Table.from_pylist([ROW]), tmp_path / "a.parquet")
     assert main(["judge", str(tmp_path / "a.parquet"), "--output", str(tmp_path / "b.parquet")]) == 0
@@ -49,26 +50,22 @@ def test_parquet_gives_the_same_as_lines(tmp_path: Path, capsys: pytest.CaptureF
     [
         ("{", "no JSON"),
         ("", "the line is empty"),
+        (b'{"text": "\xff", "accepted": ["x"]}', "byte 0xff is not UTF-8"),
         ("[]", "no JSON object"),
         ({"accepted": ["x"]}, "`text` must be"),
-        ({"text": None, "accepted": ["x"]}, "`text` must be"),
         ({"text": 7, "accepted": ["7"]}, "`text` must be"),
         ({"text": "7", "accepted": [7]}, "`accepted` must be a list"),
         ({"text": "x", "accepted": ["x"], "others": {}}, "`others` must be a list"),
         ('{"text": "x", "text": "y", "accepted": ["x"]}', "a key is there twice: 'text'"),
         ('{"text": "x", "accepted": ["x"], "score": NaN}', "NaN is no number of JSON"),
         ({"text": "\ud800", "accepted": ["x"]}, "half of a surrogate pair"),
-        ({"text": "x"}, "`accepted` must be a list"),
         ({"text": "x", "accepted": []}, "`accepted` is empty"),
-        ({"text": "x", "accepted": "x"}, "`accepted` must be a list"),
         ({"text": "x", "accepted": ["x"], "stale": [1]}, "`stale` must be a list"),
         ({"text": "x", "accepted": ["x"], "several": "yes"}, "`several` must be"),
         ({"text": "x", "accepted": ["x"], "language": 5}, "`language` must be"),
     ],
 )
-def test_a_bad_line_is_refused_and_nothing_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], bad: object, message: str
-):
+def test_a_bad_line_is_refused_and_nothing_is_written(tmp_path, capsys, bad, message):
     answers = lines(tmp_path / "a.jsonl", ROW, bad)
     assert main(["judge", str(answers), "--output", str(tmp_path / "b.jsonl")]) == 1
     error = capsys.readouterr().err
@@ -77,7 +74,7 @@ def test_a_bad_line_is_refused_and_nothing_is_written(
     assert not (tmp_path / "b.jsonl").exists()
 
 
-def test_files_of_other_kinds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_files_of_other_kinds_are_refused(tmp_path, capsys):
     assert main(["judge", str(lines(tmp_path / "a.txt", ROW))]) == 1
     assert "JSON Lines (.jsonl) or Parquet" in capsys.readouterr().err
     answers = lines(tmp_path / "a.jsonl", ROW)
@@ -87,17 +84,8 @@ def test_files_of_other_kinds_are_refused(tmp_path: Path, capsys: pytest.Capture
     assert "no such file" in capsys.readouterr().err
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    answers = tmp_path / "a.jsonl"
-    answers.write_bytes(b'{"text": "\xff", "accepted": ["x"]}\n')
-    assert main(["judge", str(answers)]) == 1
-    assert f"{answers}, line 1: byte 0xff is not UTF-8" in capsys.readouterr().err
-
-
-def test_what_may_be_absent_may_be_null_or_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_what_may_be_absent_may_be_null_or_empty(tmp_path, capsys):
     absent = {"stale": None, "others": [], "question": None, "language": None, "several": None}
-    assert (
-        main(["judge", str(lines(tmp_path / "a.jsonl", {**absent, "text": "Oslo", "accepted": ["Oslo"]}))])
-        == 0
-    )
+    answers = lines(tmp_path / "a.jsonl", {**absent, "text": "Oslo", "accepted": ["Oslo"]})
+    assert main(["judge", str(answers)]) == 0
     assert json.loads(capsys.readouterr().out)["verdict"] == "correct"
