@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -103,7 +103,7 @@ def probes(facts: list[Fact], **changes: object) -> tuple[dict[str, list[dict[st
     return found, Counter({f"{criterion} {reason}": n for (criterion, _, reason), n in dropped.items()})
 
 
-def test_second_hops_ask_for_the_new_object_with_the_fact_as_condition() -> None:
+def test_second_hops_ask_for_the_new_object_with_the_fact_as_condition():
     found, _ = probes([fact(SCHOLZ, 26, ERNST), fact(MERKEL, 26, SAUER)])
     (probe,) = found["compose_object"]
     assert probe["prompt"] == "The spouse of the head of government of Germany is ____"
@@ -125,13 +125,13 @@ def test_second_hops_ask_for_the_new_object_with_the_fact_as_condition() -> None
         ([fact(SCHOLZ, 36, GERMANY)], "names_answer"),
     ],
 )
-def test_second_hops_that_say_nothing(hop: list[Fact], reason: str) -> None:
+def test_second_hops_that_say_nothing(hop, reason):
     found, dropped = probes(hop)
     assert "compose_object" not in found
     assert dropped[f"compose_object {reason}"] == 1
 
 
-def test_subjects_of_a_first_hop_exist_and_have_names_of_their_own() -> None:
+def test_subjects_of_a_first_hop_exist_and_have_names_of_their_own():
     hops = [fact(STUTTGART, 17, GERMANY), fact(BERLIN, 17, GERMANY, gone=True), fact(GERMANY, 17, GERMANY)]
     found, dropped = probes(hops)
     (probe,) = found["compose_subject"]
@@ -140,7 +140,7 @@ def test_subjects_of_a_first_hop_exist_and_have_names_of_their_own() -> None:
     assert "compose_subject" not in probes(hops, ambiguous=frozenset({STUTTGART}))[0]
 
 
-def test_what_stays_is_the_only_value_at_both_dates_and_no_update() -> None:
+def test_what_stays_is_the_only_value_at_both_dates_and_no_update():
     found, _ = probes([fact(GERMANY, 36, BERLIN)])
     (probe,) = found["specific"]
     assert (probe["prompt"], probe["must_change"]) == ("The capital of Germany is ____", False)
@@ -150,7 +150,7 @@ def test_what_stays_is_the_only_value_at_both_dates_and_no_update() -> None:
     assert probes([fact(GERMANY, 36, BERLIN)], updated=groups)[1]["specific is_update"] == 1
 
 
-def test_months_of_both_tenures() -> None:
+def test_months_of_both_tenures():
     found, _ = probes([])
     (old,), (new,) = found["history_old"], found["history_new"]
     assert "2005-12" <= str(old["date"]) <= "2020-12"
@@ -165,7 +165,7 @@ def month(statements: list[Stated]) -> str | None:
     return found and found.date
 
 
-def test_a_month_in_which_another_holder_is_possible_is_not_asked_about() -> None:
+def test_a_month_in_which_another_holder_is_possible_is_not_asked_about():
     tenure = stated(MERKEL, 20200110, 20200331)
     assert month([tenure]) in ("2020-02", "2020-03")
     assert month([tenure, stated(SAUER, 20200315, None)]) == "2020-02"
@@ -179,7 +179,7 @@ def test_a_month_in_which_another_holder_is_possible_is_not_asked_about() -> Non
     assert month([stated(MERKEL, 20201101, None)]) is None
 
 
-def test_conclusions_are_not_contradicted_and_not_known_before() -> None:
+def test_conclusions_are_not_contradicted_and_not_known_before():
     relations = read_relations(RIPPLES)
     chair = update(property=488, subject=1)
     party = fact(1, 31, 7278)
@@ -208,9 +208,7 @@ def test_conclusions_are_not_contradicted_and_not_known_before() -> None:
     assert reverse.problem == "not_unique"
 
 
-def test_inverses_are_those_of_the_dump_and_of_the_table_where_the_dump_lacks_the_properties(
-    tmp_path: Path,
-) -> None:
+def test_inverses_are_those_of_the_dump_and_of_the_table_where_the_dump_lacks_the_properties(tmp_path):
     rows = [
         {"id": 36, "inverses": [1376], "is_symmetric": False},
         {"id": 26, "inverses": [], "is_symmetric": True},
@@ -224,7 +222,7 @@ def test_inverses_are_those_of_the_dump_and_of_the_table_where_the_dump_lacks_th
     assert found == {(36, 1376), (1376, 36), (26, 26), (802, 1066), (1066, 802), (451, 451)}
 
 
-def test_a_player_changes_the_league_with_the_team() -> None:
+def test_a_player_changes_the_league_with_the_team():
     relations, move = read_relations(RIPPLES), update(property=54)
     facts = [fact(SCHOLZ, 118, BERLIN), fact(MERKEL, 118, STUTTGART)]
     (rule,) = conclusions(world(facts), move, SCHOLZ, MERKEL, relations)
@@ -245,11 +243,11 @@ def test_a_player_changes_the_league_with_the_team() -> None:
         ("Amazon.com, Inc.", "Amazon", True),
     ],
 )
-def test_aliases_that_are_names(alias: str, label: str, usable: bool) -> None:
+def test_aliases_that_are_names(alias, label, usable):
     assert usable_alias(alias, label) is usable
 
 
-def test_nicknames_take_an_article_inside_a_sentence() -> None:
+def test_nicknames_take_an_article_inside_a_sentence():
     words = means().words
 
     def said(alias: str) -> str:
@@ -262,7 +260,7 @@ def test_nicknames_take_an_article_inside_a_sentence() -> None:
     ]
 
 
-def test_names_have_their_articles_and_plurals_in_the_past() -> None:
+def test_names_have_their_articles_and_plurals_in_the_past():
     words = means().words._replace(templates={115: ["{subject} plays its home games at {object}"]})
     lakers, arena = Name("Lakers", (), Usage("the", True), 0), Name("Arena", (), Usage("the"), 0)
     made = words.past(115, lakers, arena, "May 2019")
@@ -273,45 +271,37 @@ def test_names_have_their_articles_and_plurals_in_the_past() -> None:
     assert not names_one("The capital of Mexico City is ____", ["Mexico Cit"])
 
 
-def test_no_answer_has_more_than_a_quarter() -> None:
+def test_no_answer_has_more_than_a_quarter():
     for counts in ([100, 1, 1, 1], [5, 5, 5], [7], [34, 20, 20, 20, 6]):
         most = most_of_each(counts)
         kept = [min(count, most) for count in counts]
         assert most == 1 or 4 * max(kept) <= sum(kept)
 
 
-def test_caps_and_counts(tmp_path: Path) -> None:
-    def row(number: int, answer: str, popularity: int) -> dict[str, object]:
-        return {
-            "probe_id": f"{number:016x}",
-            "update": "Q1-P6",
-            "subject": "Q1",
-            "relation": "P6",
-            "criterion": "specific",
-            "prompt": f"{number}",
-            "answers": [{"id": answer, "label": answer, "aliases": []}],
-            "popularity": popularity,
+def test_caps_and_counts(tmp_path):
+    rows = [
+        {
+            **{
+                "probe_id": f"{number:016x}",
+                "prompt": str(number),
+                "popularity": number,
+                "criterion": "specific",
+            },
+            **{"update": "Q1-P6", "subject": "Q1", "relation": "P6"},
+            "answers": [{"id": f"Q{number % 40}", "label": "x", "aliases": []}],
         }
-
-    rows = [row(number, f"Q{number % 40}", number) for number in range(80)]
-    pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), tmp_path / "probes.parquet")
-    pq.write_table(DROPPED.empty_table(), tmp_path / "dropped.parquet")
-    files = [tmp_path / "probes.parquet"], [tmp_path / "dropped.parquet"]
-    outputs = tmp_path / "ripples.parquet", tmp_path / "out.parquet"
-    job = Choose(
-        probes=files[0],
-        dropped=files[1],
-        per_criterion=8,
-        seed=1,
-        output=outputs[0],
-        out_dropped=outputs[1],
-    )
-    choose(job)
-    made = pq.read_table(outputs[0]).to_pylist()
-    assert len(made) == 8
-    assert {79, 78, 77, 76} <= {each["popularity"] for each in made}
-    assert [each["place"] for each in made] == list(range(8))
-    counts = {each["reason"]: each["probes"] for each in pq.read_table(outputs[1]).to_pylist()}
+        for number in range(80)
+    ]
+    probes, dropped, made, counted = (tmp_path / name for name in ("probes", "dropped", "made", "counted"))
+    pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), probes)
+    pq.write_table(DROPPED.empty_table(), dropped)
+    files = {"probes": [probes], "dropped": [dropped], "output": made, "out_dropped": counted}
+    choose(Choose(per_criterion=8, seed=1, **files))
+    kept = pq.read_table(made).to_pylist()
+    assert len(kept) == 8
+    assert {79, 78, 77, 76} <= {each["popularity"] for each in kept}
+    assert [each["place"] for each in kept] == list(range(8))
+    counts = {each["reason"]: each["probes"] for each in pq.read_table(counted).to_pylist()}
     assert counts == {"per_update": 72}
 
 
@@ -324,11 +314,9 @@ def test_caps_and_counts(tmp_path: Path) -> None:
         ("rules.tsv", "x\tP6\t\to P39 z\tsource", "z stands in the conclusion only"),
     ],
 )
-def test_a_wrong_row_is_named(tmp_path: Path, name: str, line: str, said: str) -> None:
-    for each in RIPPLES.glob("*.tsv"):
-        (tmp_path / each.name).write_text(each.read_text())
+def test_a_wrong_row_is_named(tmp_path, name, line, said):
+    shutil.copytree(RIPPLES, tmp_path, dirs_exist_ok=True)
     with (tmp_path / name).open("a") as file:
         file.write(line + "\n")
-    with pytest.raises(InputError, match=said) as refused:
+    with pytest.raises(InputError, match=rf"{name}, line .*({said})"):
         read_relations(tmp_path)
-    assert f"{name}, line " in str(refused.value)

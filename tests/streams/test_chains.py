@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -27,92 +28,107 @@ from support.sequences import (
 )
 from support.worlds import Date, Fact, World, dump
 
-ANCHOR = Fact(1, 999, 5, start="2000-01-01")
-"""A fact that never changes, so that the subject is not a new one."""
+
+def told(subject: int, relation: int, text: str) -> list[Fact]:
+    """`7 2010..2016, 8 2016..` as facts."""
+    found = []
+    for piece in filter(None, text.split(", ")):
+        value, start, end = re.fullmatch(r"(\d+) ?(.*?)(?:\.\.(.*))?", piece).groups()
+        found.append(Fact(subject, relation, int(value), start=start or None, end=end or None))
+    return found
 
 
-def held(object_: int, start: str | None = None, end: str | None = None, relation: int = SINGLE) -> Fact:
-    return Fact(1, relation, object_, start=start, end=end)
+def anchored(subject: int, relation: int, *dumps: str | list[Fact]) -> list[list[Fact]]:
+    """The facts of a subject in each dump, beside one that never changes, so that it is no new subject."""
+    anchor = Fact(subject, 999, 5, start="2000-01-01")
+    return [[anchor, *(told(subject, relation, each) if isinstance(each, str) else each)] for each in dumps]
 
 
-def test_successors_and_a_return(tmp_path):
-    dumps = [
-        [ANCHOR, held(7, "2010-01-01")],
-        [ANCHOR, held(7, "2010-01-01", "2016-03-01"), held(8, "2016-03-01")],
-        [ANCHOR, held(8, "2016-03-01", "2018-05-01"), held(7, "2018-05-01")],
-        [ANCHOR, held(7, "2018-05-01", "2020-07")],
+def sequence() -> list[list[Fact]]:
+    """Four dumps of subjects that are told about one by one."""
+    one, two, three, four = (
+        *("7 2010-01-01..", "7 2010-01-01..2016-03-01, 8 2016-03-01.."),
+        *("8 2016-03-01..2018-05-01, 7 2018-05-01..", "7 2018-05-01..2020-07"),
+    )
+    successors = anchored(1, SINGLE, one, two, three, four)
+    pause = anchored(2, SINGLE, one, two, "8 2016-03-01..", "8 2016-03-01..2020-05-01, 9 2020-05-01..")
+    later = "7 2016-02-01.., 8 2018-02-01..", "7 2016-02-01..2020-02-01, 8 2018-02-01.."
+    together = anchored(3, PLAIN, "", "7 2016-02-01..", *later)
+    # The later dumps keep the coach, with the end, beside a preferred one; the filters drop it there.
+    coach = Fact(4, SINGLE, 7, start="2010-01-01", id="Q4$a")
+    between = Fact(4, SINGLE, 9, start="2016-03-10", end="2016-08-01", id="Q4$b")
+    now = Fact(4, SINGLE, 8, start="2016-08-10", id="Q4$c", rank="preferred")
+    gave_way = anchored(4, SINGLE, [coach], *[[replace(coach, end="2016-03-01"), between, now]] * 3)
+    created = [[], *[[Fact(5, 571, Date("2016-10")), Fact(5, PLAIN, 7)]] * 3]
+    several = anchored(6, PLAIN, "", *["18, 17 2016-05-20.., 19 2016-05.."] * 3)
+    born = [[], *[[Fact(18, 571, Date("2016-11-01"))]] * 3]
+    parts = (successors, pause, together, gave_way, created, several, born)
+    return [[fact for part in parts for fact in part[place]] for place in range(4)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sequence")
+    chains(differences(folder, sequence()), folder / "chains.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def links(folder):
+    """(subject, property) -> its rows."""
+    found: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for row in pq.read_table(folder / "chains.parquet").to_pylist():
+        found.setdefault((row["subject"], row["property"]), []).append(row)
+    return found
+
+
+def test_successors_and_a_return(links):
+    rows = links[1, SINGLE]
+    names = ("interval", "link", "links", "date", "dated_by", "reverts", "superseded_by")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        (1, 1, 3, "2016-03-01", "start", False, 2),
+        (2, 2, 3, "2018-05-01", "start", True, 3),
+        (3, 3, 3, "2020-07", "end", False, None),
     ]
-    rows = chains(differences(tmp_path, dumps), tmp_path / "chains.parquet")
-    told = [
-        (row["interval"], row["link"], row["links"], row["date"], row["dated_by"], row["reverts"])
-        for row in rows
-    ]
-    assert told == [
-        (1, 1, 3, "2016-03-01", "start", False),
-        (2, 2, 3, "2018-05-01", "start", True),
-        (3, 3, 3, "2020-07", "end", False),
-    ]
-    assert [row["superseded_by"] for row in rows] == [2, 3, None]
     # The date is exact and the statement is new, so only when it was added is not known to the day.
     assert (rows[0]["lag_min"], rows[0]["lag_max"]) == (-424, 306)
 
 
-def test_the_end_of_a_statement_that_gave_way_dates_its_end(tmp_path):
-    """The new dump keeps it, with its end, beside a preferred one; the filters drop it there."""
-    coach = Fact(1, SINGLE, 7, start="2010-01-01", id="Q1$a")
-    gone = replace(coach, end="2016-03-01")
-    between = Fact(1, SINGLE, 9, start="2016-03-10", end="2016-08-01", id="Q1$b")
-    now = Fact(1, SINGLE, 8, start="2016-08-10", id="Q1$c", rank="preferred")
-    rows = chains(
-        differences(tmp_path, [[ANCHOR, coach], [ANCHOR, gone, between, now]]), tmp_path / "c.parquet"
-    )
-    (update,) = rows
-    assert [(each["date"], each["dated_by"]) for each in update["changes"]] == [
-        ("2016-03-01", "end"),
-        ("2016-08-10", "start"),
-    ]
-    held = pq.read_table(tmp_path / "timelines.parquet", columns=["value", "certain_first", "certain_last"])
-    assert [tuple(row.values()) for row in held.to_pylist()] == [
+def test_the_end_of_a_statement_that_gave_way_dates_its_end(links, folder):
+    (update,) = links[4, SINGLE]
+    dates = [(each["date"], each["dated_by"]) for each in update["changes"]]
+    assert dates == [("2016-03-01", "end"), ("2016-08-10", "start")]
+    timeline = [row for row in pq.read_table(folder / "timelines.parquet").to_pylist() if row["subject"] == 4]
+    assert [(row["value"], row["certain_first"], row["certain_last"]) for row in timeline] == [
         (7, 20100101, 20160301),
         (9, 20160310, 20160801),
-        (8, 20160810, 20170101),
+        (8, 20160810, 20210104),
     ]
 
 
-def test_a_date_of_creation_keeps_its_precision(tmp_path):
-    born = Fact(2, 571, Date("2016-10"))
-    rows = chains(
-        differences(tmp_path, [[ANCHOR], [ANCHOR, born, Fact(2, PLAIN, 7)]]), tmp_path / "c.parquet"
-    )
-    made = {row["property"]: (row["date"], row["first_day"], row["last_day"], row["lag_min"]) for row in rows}
-    assert made[PLAIN] == ("2016-10", 20161001, 20161031, -668)
+def test_a_date_of_creation_keeps_its_precision(links):
+    (row,) = links[5, PLAIN]
+    found = (row["date"], row["first_day"], row["last_day"], row["lag_min"])
+    assert found == ("2016-10", 20161001, 20161031, -668)
 
 
-def test_an_interval_without_an_update_is_no_link(tmp_path):
-    dumps = [
-        [ANCHOR, held(7, "2010-01-01")],
-        [ANCHOR, held(7, "2010-01-01", "2016-03-01"), held(8, "2016-03-01")],
-        [ANCHOR, held(8, "2016-03-01")],
-        [ANCHOR, held(8, "2016-03-01", "2020-05-01"), held(9, "2020-05-01")],
-    ]
-    rows = chains(differences(tmp_path, dumps), tmp_path / "chains.parquet")
-    assert [(row["interval"], row["link"], row["superseded_by"]) for row in rows] == [(1, 1, 2), (3, 2, None)]
+def test_an_interval_without_an_update_is_no_link(links):
+    found = [(row["interval"], row["link"], row["superseded_by"]) for row in links[2, SINGLE]]
+    assert found == [(1, 1, 2), (3, 2, None)]
 
 
-def test_values_that_hold_together_do_not_supersede_each_other(tmp_path):
-    first, second, third = (
-        held(7, "2016-02-01", relation=PLAIN),
-        held(8, "2018-02-01", relation=PLAIN),
-        held(7, "2016-02-01", "2020-02-01", relation=PLAIN),
-    )
-    dumps = [[ANCHOR], [ANCHOR, first], [ANCHOR, first, second], [ANCHOR, third, second]]
-    rows = chains(differences(tmp_path, dumps), tmp_path / "chains.parquet")
+def test_values_that_hold_together_do_not_supersede_each_other(links):
+    rows = links[3, PLAIN]
     assert [row["superseded_by"] for row in rows] == [3, None, None]
-    assert [[each["dated_by"] for each in row["changes"]] for row in rows] == [
-        ["start"],
-        [None, "start"],
-        ["end", None],
-    ]
+    dated_by = [[each["dated_by"] for each in row["changes"]] for row in rows]
+    assert dated_by == [["start"], [None, "start"], ["end", None]]
+
+
+def test_an_update_is_dated_by_the_first_of_its_dated_new_objects(links):
+    """What is new without a date of its own may be of any day of the interval, also of an earlier one."""
+    (row,) = links[6, PLAIN]
+    assert [each["dated_by"] for each in row["changes"]] == ["interval", "start", "start"]
+    assert (row["date"], row["dated_by"], row["first_day"]) == ("2016-05", "start", 20160501)
 
 
 def appeared(statement: str, triples: list[list[dict[str, Any]]], interval: int) -> int | None:
@@ -239,16 +255,3 @@ def test_the_laws_hold_in_random_worlds(seed):
         assert [[row[name] for name in kept] for row in alone] == [
             [row[name] for name in kept] for row in rows if row["interval"] < len(pairs)
         ]
-
-
-def test_an_update_is_dated_by_the_first_of_its_dated_new_objects(tmp_path):
-    """What is new without a date of its own may be of any day of the interval, also of an earlier one."""
-    born, other = Fact(8, 571, Date("2016-11-01")), held(8, relation=PLAIN)
-    dumps = [
-        [ANCHOR],
-        [ANCHOR, other, held(7, "2016-05-20", relation=PLAIN), held(9, "2016-05", relation=PLAIN), born],
-    ]
-    rows = chains(differences(tmp_path, dumps), tmp_path / "chains.parquet")
-    (row,) = (row for row in rows if row["property"] == PLAIN)
-    assert [each["dated_by"] for each in row["changes"]] == ["interval", "start", "start"]
-    assert (row["date"], row["dated_by"], row["first_day"]) == ("2016-05", "start", 20160501)

@@ -8,16 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.worlds import time_of
 
-from factdrift.streams.changes import Seen, Span, dated, day_number, lag, next_day
+from factdrift.streams.changes import Seen, dated, day_number, lag, next_day
 
-DAYS = [20150101, 20170101, 20190101, 20210104]
-
-
-def span(text: str) -> Span:
-    time = time_of(text)
-    return Span(text, time["precision"], time["first"], time["last"])
+from .conftest import DAYS, span
 
 
 def seen(label: str, interval: int = 2, change: str = "F+", **given_: Any) -> Seen:

@@ -31,16 +31,16 @@ def day(text: str) -> int:
         (20150101, 6, "1016-01-01", "3014-12-31"),
     ],
 )
-def test_days_of_a_date(packed: int, precision: int, first: str, last: str) -> None:
+def test_days_of_a_date(packed, precision, first, last):
     assert covered(Date(packed, precision)) == Span(day(first), day(last))
 
 
 @pytest.mark.parametrize("precision", range(6))
-def test_coarser_than_a_millennium_is_unknown(precision: int) -> None:
+def test_coarser_than_a_millennium_is_unknown(precision):
     assert covered(Date(20150101, precision)) is None
 
 
-def test_there_is_no_year_0() -> None:
+def test_there_is_no_year_0():
     before, after = covered(Date(-1 * 10_000 + 101, 9)), covered(Date(1 * 10_000 + 101, 9))
     assert before is not None
     assert after is not None
@@ -49,7 +49,7 @@ def test_there_is_no_year_0() -> None:
 
 
 @given(st.dates())
-def test_day_numbers_are_those_of_the_calendar(date: datetime.date) -> None:
+def test_day_numbers_are_those_of_the_calendar(date):
     number = day_number(date.year, date.month, date.day)
     assert number == date.toordinal()
     packed = date.year * 10_000 + date.month * 100 + date.day
@@ -57,48 +57,40 @@ def test_day_numbers_are_those_of_the_calendar(date: datetime.date) -> None:
     assert arrow_day(number) == (date - datetime.date(1970, 1, 1)).days
 
 
-def test_what_arrow_cannot_hold() -> None:
+def test_what_arrow_cannot_hold():
     assert arrow_day(NEVER) is None
     assert arrow_day(-5) == arrow_day(1)
 
 
-def rdf(stamp: str, precision: int, calendar: str) -> int | None:
-    """The packed day that the table source takes from a time value of the JSON."""
-    time = parse_time(stamp, precision, calendar)
+STAMPS = [
+    ("+2015-00-00T00:00:00Z", 9, GREGORIAN, 20150101),
+    ("+2015-05-17T00:00:00Z", 9, GREGORIAN, 20150101),
+    ("+2015-05-00T00:00:00Z", 10, GREGORIAN, 20150501),
+    ("+2015-05-17T00:00:00Z", 10, GREGORIAN, 20150501),
+    ("+2015-00-00T00:00:00Z", 11, GREGORIAN, 20150101),
+    ("+2015-13-40T00:00:00Z", 11, GREGORIAN, 20151231),
+    ("+2015-02-30T00:00:00Z", 11, GREGORIAN, 20150228),
+    ("+2016-02-30T00:00:00Z", 11, GREGORIAN, 20160229),
+    ("-0001-02-30T00:00:00Z", 11, GREGORIAN, -10000 + 229),
+    ("-0002-02-30T00:00:00Z", 11, GREGORIAN, -20000 + 228),
+    ("+2015-05-17T00:00:00Z", 14, GREGORIAN, 20150517),
+    ("+1582-10-04T00:00:00Z", 11, JULIAN, 15821014),
+    ("+1582-10-04T00:00:00Z", 12, JULIAN, 15821014),
+    ("+1582-10-00T00:00:00Z", 10, JULIAN, 15821001),
+    ("+1582-10-04T00:00:00Z", 9, JULIAN, 15820101),
+    ("-0044-03-15T00:00:00Z", 11, JULIAN, -44 * 10_000 + 313),
+    ("+0000-00-00T00:00:00Z", 9, GREGORIAN, None),
+]
+
+
+def test_json_dates_as_the_rdf_export_has_them():
+    """The packed days that the table source takes from time values of the JSON."""
     with database() as db:
         create_macros(db)
         db.execute(
             "CREATE TABLE t (time STRUCT(year BIGINT, month TINYINT, day TINYINT, precision TINYINT, "
             "julian BOOLEAN, written BIGINT, first BIGINT, last BIGINT))"
         )
-        db.execute("INSERT INTO t SELECT ?", [time._asdict()])
-        [(found,)] = db.sql("SELECT rdf_day(time) FROM t").fetchall()
-    return None if found is None else int(found)
-
-
-@pytest.mark.parametrize(
-    ("stamp", "precision", "calendar", "expected"),
-    [
-        ("+2015-00-00T00:00:00Z", 9, GREGORIAN, 20150101),
-        ("+2015-05-17T00:00:00Z", 9, GREGORIAN, 20150101),
-        ("+2015-05-00T00:00:00Z", 10, GREGORIAN, 20150501),
-        ("+2015-05-17T00:00:00Z", 10, GREGORIAN, 20150501),
-        ("+2015-00-00T00:00:00Z", 11, GREGORIAN, 20150101),
-        ("+2015-13-40T00:00:00Z", 11, GREGORIAN, 20151231),
-        ("+2015-02-30T00:00:00Z", 11, GREGORIAN, 20150228),
-        ("+2016-02-30T00:00:00Z", 11, GREGORIAN, 20160229),
-        ("-0001-02-30T00:00:00Z", 11, GREGORIAN, -10000 + 229),
-        ("-0002-02-30T00:00:00Z", 11, GREGORIAN, -20000 + 228),
-        ("+2015-05-17T00:00:00Z", 14, GREGORIAN, 20150517),
-        ("+1582-10-04T00:00:00Z", 11, JULIAN, 15821014),
-        ("+1582-10-04T00:00:00Z", 12, JULIAN, 15821014),
-        ("+1582-10-00T00:00:00Z", 10, JULIAN, 15821001),
-        ("+1582-10-04T00:00:00Z", 9, JULIAN, 15820101),
-        ("-0044-03-15T00:00:00Z", 11, JULIAN, -44 * 10_000 + 313),
-        ("+0000-00-00T00:00:00Z", 9, GREGORIAN, None),
-    ],
-)
-def test_json_dates_as_the_rdf_export_has_them(
-    stamp: str, precision: int, calendar: str, expected: int | None
-) -> None:
-    assert rdf(stamp, precision, calendar) == expected
+        db.executemany("INSERT INTO t SELECT ?", [[parse_time(*stamp)._asdict()] for *stamp, _ in STAMPS])
+        found = db.sql("SELECT rdf_day(time) FROM t").fetchall()
+    assert [(*stamp, day) for (*stamp, _), (day,) in zip(STAMPS, found, strict=True)] == STAMPS

@@ -51,11 +51,11 @@ def judged(relation: int, *claims: Claim, human: bool = True, **switches: Any) -
         ("-", "2026/5", False),
     ],
 )
-def test_vectors(start: str, end: str, kept: bool) -> None:
+def test_vectors(start, end, kept):
     assert is_immutable(claim("s", "A", start, end), METHOD) == kept
 
 
-def test_a_start_can_be_required() -> None:
+def test_a_start_can_be_required():
     required = method_with(require_start=True)
     assert not is_immutable(claim("s", "A", "-", "-"), required)
     assert is_immutable(claim("s", "A", "2014", "-"), required)
@@ -91,7 +91,7 @@ def spouse(name: str, value: str, start: str = "-", end: str = "-", **more: Any)
         ([spouse("1", "Q7", "2005"), spouse("2", "?", "2005")], "several_values"),
     ],
 )
-def test_one_competing_value(claims: list[Claim], expected: str) -> None:
+def test_one_competing_value(claims, expected):
     assert judged(SPOUSE, *claims) == expected
 
 
@@ -130,11 +130,11 @@ def mother(name: str = "1") -> Claim:
         (MOTHER, [mother(), dated(BIRTH, "2020")], False, "Q7"),
     ],
 )
-def test_guards(relation: int, claims: list[Claim], human: bool, expected: str) -> None:
+def test_guards(relation, claims, human, expected):
     assert judged(relation, *claims, human=human) == expected
 
 
-def test_of_several_statements_the_one_with_the_smallest_id_is_shown() -> None:
+def test_of_several_statements_the_one_with_the_smallest_id_is_shown():
     claims = {LANGUAGE: [claim(name, "Q7", relation=LANGUAGE) for name in ("b", "a")]}
     result = immutable_value(RELATIONS.immutable[LANGUAGE], claims, True, METHOD)
     assert isinstance(result, Holds)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.ripples import CITY, COUNTRY, HUMAN, RELATIONS, Ripple, kinds, ripple
@@ -31,7 +30,7 @@ def world(*more: Fact) -> World:
         *kinds(Q60=(COUNTRY,), Q61=(COUNTRY,)),
         *more,
     ]
-    return World(new=sorted(facts, key=lambda fact: fact.s), labels=NAMES)
+    return World(new=facts, labels=NAMES)
 
 
 def tables(found: Ripple, folder: Path) -> tuple[Path, Path]:
@@ -48,15 +47,16 @@ LABELS = {
 }
 
 
-def cases(folder: Path, *more: Fact) -> list[dict[str, Any]]:
-    output = folder / "mquake.json"
-    write_mquake(*tables(ripple(world(*more), folder), folder), LABELS, output)
-    found: list[dict[str, Any]] = json.loads(output.read_text(encoding="utf-8"))
-    return found
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """A case of two hops and one of three."""
+    folder = tmp_path_factory.mktemp("cases")
+    write_mquake(*tables(ripple(world(), folder), folder), LABELS, folder / "mquake.json")
+    return folder / "mquake.json"
 
 
-def test_a_case_is_the_new_fact_and_a_chain_from_it(tmp_path: Path) -> None:
-    by_hops = {len(case["single_hops"]): case for case in cases(tmp_path)}
+def test_a_case_is_the_new_fact_and_a_chain_from_it(file):
+    by_hops = {len(case["single_hops"]): case for case in json.loads(file.read_text(encoding="utf-8"))}
     assert set(by_hops) == {2, 3}
     case = by_hops[3]
     (edit,) = case["requested_rewrite"]
@@ -68,12 +68,10 @@ def test_a_case_is_the_new_fact_and_a_chain_from_it(tmp_path: Path) -> None:
     assert question.endswith("of the most recent head of government of United States?")
     assert (case["answer"], case["new_answer"]) == ("Pennsylvania [PA]", "New York")
     assert [hop["answer"] for hop in case["single_hops"]] == ["Joe Biden", "Scranton", "Pennsylvania [PA]"]
-    assert [hop["answer"] for hop in case["new_single_hops"]] == ["Donald Trump", "Queens", "New York"]
-    asked = [hop["question"] for hop in case["new_single_hops"]]
-    assert asked == [
-        edit["question"],
-        "What is the birthplace of Donald Trump?",
-        "What is the country of Queens?",
+    assert [(hop["question"], hop["answer"]) for hop in case["new_single_hops"]] == [
+        (edit["question"], "Donald Trump"),
+        ("What is the birthplace of Donald Trump?", "Queens"),
+        ("What is the country of Queens?", "New York"),
     ]
     assert case["new_single_hops"][2]["cloze"] == "The country of Queens is"
     origin = case["orig"]
@@ -82,51 +80,36 @@ def test_a_case_is_the_new_fact_and_a_chain_from_it(tmp_path: Path) -> None:
     assert origin["new_triples_labeled"][1] == ["Donald Trump", "place of birth", "Queens"]
 
 
-def test_mello_and_easyedit_read_what_they_need(tmp_path: Path) -> None:
-    """What princeton-nlp/MQuAKE (fb43dad, run_mello.ipynb) and zjunlp/EasyEdit (14cea82,
-    easyeditor/dataset/MQuAKE.py) compute from a file.
-
-    The first fills the subject into the prompt of each edit, puts the new object behind it for its memory of
-    facts, and compares an answer to `new_answer` and its aliases. The second joins the edits of a case to
-    one, and asks all `questions` for `new_answer`.
-    """
-    for case in cases(tmp_path):
-        memory = [
-            edit["prompt"].format(edit["subject"]) + " " + edit["target_new"]["str"]
-            for edit in case["requested_rewrite"]
-        ]
-        assert memory == ["The most recent head of government of United States is Donald Trump"]
+def test_mello_and_easyedit_read_what_they_need(file):
+    """MeLLo (princeton-nlp/MQuAKE, fb43dad, run_mello.ipynb) fills the subject into the prompt of each edit,
+    puts the new object behind it for its memory of facts, and compares an answer to `new_answer` and its
+    aliases. zjunlp/EasyEdit (14cea82, easyeditor/dataset/MQuAKE.py) joins the edits of a case to one, and
+    asks all `questions` for `new_answer`."""
+    for case in json.loads(file.read_text(encoding="utf-8")):
+        (edit,) = case["requested_rewrite"]
+        memory = edit["prompt"].format(edit["subject"]) + " " + edit["target_new"]["str"]
+        assert memory == "The most recent head of government of United States is Donald Trump"
+        assert case["answer"] not in {case["new_answer"], *case["new_answer_alias"]}
         assert case["new_answer"] not in case["answer_alias"]
-        accepted = {case["new_answer"], *case["new_answer_alias"]}
-        assert case["answer"] not in accepted
-        joined = "".join(edit["prompt"].format(edit["subject"]) + "?" for edit in case["requested_rewrite"])
-        assert joined.endswith("United States is?")
-        assert ",".join(edit["target_new"]["str"] for edit in case["requested_rewrite"]) == "Donald Trump"
-        assert "".join(edit["question"] for edit in case["requested_rewrite"]).startswith("Who is")
-        assert len([case["new_answer"]] * len(case["questions"])) == 1
-        assert case["single_hops"][-1]["answer"] == case["answer"]
-        assert case["new_single_hops"][-1]["answer"] == case["new_answer"]
+        ends = [case[hops][-1]["answer"] for hops in ("single_hops", "new_single_hops")]
+        assert ends == [case["answer"], case["new_answer"]]
+        assert len(case["questions"]) == 1
 
 
-def test_klob_reads_the_chains(tmp_path: Path) -> None:
-    cases(tmp_path)
-    output = tmp_path / "chains.parquet"
-    assert read_mquake(tmp_path / "mquake.json", [6, 19], [19, 17], "np", 0, output) == 2
+def test_klob_reads_the_chains(file, tmp_path):
+    assert read_mquake(file, [6, 19], [19, 17], "np", 0, tmp_path / "chains.parquet") == 2
 
 
-def test_the_same_answer_a_date_or_a_missing_chain_is_no_case(tmp_path: Path) -> None:
+def test_the_same_answer_a_date_or_a_missing_chain_is_no_case(tmp_path, capsys):
     dates = [Fact(BIDEN, 569, Date("1942-11-20")), Fact(TRUMP, 569, Date("1946-06-14"))]
     alone = [Fact(TRUMP, 26, 70), Fact(BIDEN, 103, 80), Fact(TRUMP, 103, 80)]
-    found = cases(tmp_path, *dates, *alone)
-    assert {case["orig"]["triples"][1][1] for case in found} == {"P19"}
-
-
-def test_the_command_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    dates = [Fact(BIDEN, 569, Date("1942-11-20")), Fact(TRUMP, 569, Date("1946-06-14"))]
-    facts, related = tables(ripple(world(*dates), tmp_path), tmp_path)
-    line = ["tempripple", "mquake", "--facts", str(facts), "--related", str(related)]
-    assert main([*line, "-o", str(tmp_path / "out.json")]) == 0
+    facts, related = tables(ripple(world(*dates, *alone), tmp_path), tmp_path)
+    output = tmp_path / "out.json"
+    line = ["tempripple", "mquake", "--facts", str(facts), "--related", str(related), "-o", str(output)]
+    assert main(line) == 0
     assert "2 cases; 1 chains left out" in capsys.readouterr().out
+    found = json.loads(output.read_text(encoding="utf-8"))
+    assert {case["orig"]["triples"][1][1] for case in found} == {"P19"}
     write_rows([], TR_RELATED, related)
     with pytest.raises(InputError, match="build TempRIPPLE for a longer period"):
         write_mquake(facts, related, {}, tmp_path / "none.json")

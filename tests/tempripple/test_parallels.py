@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,25 +35,25 @@ def marks(*rows: dict[str, Any]) -> list[bool | None]:
     return [row["discriminates"] for row in rows]
 
 
-def test_the_same_answer_from_both_roles_does_not_discriminate() -> None:
+def test_the_same_answer_from_both_roles_does_not_discriminate():
     """The old facts are not compared with each other."""
     rows = [related(OLDEST, "P103", "Q50"), related(OLD, "P103", "Q51"), related(NEW, "P103", "Q50")]
     assert marks(*rows) == [False, True, False]
     assert marks(*rows[1:]) == [True, True]
 
 
-def test_without_a_parallel_nothing_is_claimed() -> None:
+def test_without_a_parallel_nothing_is_claimed():
     rows = [related(OLD, "P103", "Q50"), related(OLDEST, "P103", "Q50"), related(NEW, "P19", "Q50")]
     assert marks(*rows, related(NEW, "P103", "Q50", s="Q2")) == [None] * 4
 
 
-def test_chains_are_compared_along_all_of_their_properties() -> None:
+def test_chains_are_compared_along_all_of_their_properties():
     old = [related(OLD, "P25", "Q60"), related(OLD, "P25 P103", "Q50")]
     new = [related(NEW, "P25", "Q61"), related(NEW, "P25 P103", "Q50")]
     assert marks(*old, *new) == [True, False, True, False]
 
 
-def test_labels_that_read_the_same_are_the_same_answer() -> None:
+def test_labels_that_read_the_same_are_the_same_answer():
     rows = related(OLD, "P25", "Q60", "Anna Berg"), related(NEW, "P25", "Q61", "anna  berg")
     assert marks(*rows) == [False, False]
 
@@ -62,12 +61,12 @@ def test_labels_that_read_the_same_are_the_same_answer() -> None:
 @pytest.mark.parametrize(
     ("new", "discriminates"), [("1950", False), ("1950-07-01", False), ("1951-02-03", True)]
 )
-def test_dates_are_compared_by_year(new: str, discriminates: bool) -> None:
+def test_dates_are_compared_by_year(new, discriminates):
     rows = related(OLD, "P569", "1950-02-03", "3 February 1950"), related(NEW, "P569", new)
     assert marks(*rows) == [discriminates, discriminates]
 
 
-def test_a_returning_holder_does_not_discriminate() -> None:
+def test_a_returning_holder_does_not_discriminate():
     facts = [
         {"s": "Q1", "p": "P6", "o": o, "o_label": o, "role": role}
         for o, role in (("Q10", "new"), ("Q11", "old"), ("Q10", "old"))
@@ -76,7 +75,7 @@ def test_a_returning_holder_does_not_discriminate() -> None:
     assert [fact["discriminates"] for fact in facts] == [False, True, False]
 
 
-def test_items_carry_the_mark_and_a_cap_does_not_change_it(tmp_path: Path) -> None:
+def test_items_carry_the_mark_and_a_cap_does_not_change_it(tmp_path):
     """Two holders with the same native language, different birthplaces, and a mother of the old one only."""
     world = World(
         new=[
@@ -109,6 +108,6 @@ def test_items_carry_the_mark_and_a_cap_does_not_change_it(tmp_path: Path) -> No
     assert all(item["discriminates"] is marked[item["item_id"]][2] for item in cut)
 
 
-def test_tables_without_rows() -> None:
+def test_tables_without_rows():
     assert marks() == []
     mark_facts([])

@@ -18,26 +18,14 @@ from factdrift.tempripple.phrases import (
 )
 
 
-def test_ordinals() -> None:
-    assert [ordinal_text(index) for index in (1, 2, 3, 4, 11, 12, 20, 21, 22, 101)] == [
-        "most recent",
-        "previous",
-        "third most recent",
-        "fourth most recent",
-        "eleventh most recent",
-        "twelfth most recent",
-        "twentieth most recent",
-        "21st most recent",
-        "22nd most recent",
-        "101st most recent",
-    ]
-    assert ordinal_text(8).startswith("eighth ")
-    assert ordinal_text(9).startswith("ninth ")
-    assert ordinal_text(12).startswith("twelfth ")
-    assert ordinal_text(18).startswith("eighteenth ")
+def test_ordinals():
+    assert (ordinal_text(1), ordinal_text(2)) == ("most recent", "previous")
+    numbers = (3, 4, 8, 9, 11, 12, 18, 20, 21, 22, 101)
+    words = "third fourth eighth ninth eleventh twelfth eighteenth twentieth 21st 22nd 101st"
+    assert [ordinal_text(number) for number in numbers] == [f"{word} most recent" for word in words.split()]
 
 
-def test_phrases_nest_without_brackets() -> None:
+def test_phrases_nest_without_brackets():
     phrase = holder_phrase(RELATIONS.mutable[6].phrase, "most recent", "Poland")
     assert statement(phrase, "Donald Tusk") == "The most recent head of government of Poland is Donald Tusk."
     assert question("Who", phrase, "was") == "Who was the most recent head of government of Poland?"
@@ -49,7 +37,7 @@ def test_phrases_nest_without_brackets() -> None:
     )
 
 
-def test_names_may_look_like_blanks_and_bring_a_full_stop() -> None:
+def test_names_may_look_like_blanks_and_bring_a_full_stop():
     phrase = holder_phrase("the {ord} employer of {x}", "previous", "{ord} {x}")
     assert phrase == "the previous employer of {ord} {x}"
     assert related_phrase("the founder of {x}", phrase) == "the founder of the previous employer of {ord} {x}"
@@ -57,19 +45,14 @@ def test_names_may_look_like_blanks_and_bring_a_full_stop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "text", "name"),
-    [
-        ("1776-07-04", "4 July 1776", "1776-07-04"),
-        ("1776-07", "July 1776", "1776-07"),
-        ("1776", "1776", "1776"),
-        ("0079", "79", "0079"),
-    ],
+    ("written", "text"),
+    [("1776-07-04", "4 July 1776"), ("1776-07", "July 1776"), ("1776", "1776"), ("0079", "79")],
 )
-def test_dates_in_words(written: str, text: str, name: str) -> None:
-    assert (date_text(date(written)), date_id(date(written))) == (text, name)
+def test_dates_in_words(written, text):
+    assert (date_text(date(written)), date_id(date(written))) == (text, written)
 
 
-def test_dates_before_christ() -> None:
+def test_dates_before_christ():
     ides = date("0044-03-15")._replace(day=-44 * 10_000 + 315)
     assert (date_text(ides), date_id(ides)) == ("15 March 44 BC", "-0044-03-15")
 
@@ -90,11 +73,11 @@ def test_dates_before_christ() -> None:
         ("", "a", False),
     ],
 )
-def test_contains_compares_whole_words(text: str, part: str, expected: bool) -> None:
+def test_contains_compares_whole_words(text, part, expected):
     assert contains(text, part) == expected
 
 
-def test_labels_that_read_the_same_are_equal() -> None:
+def test_labels_that_read_the_same_are_equal():
     assert normal("St. Louis") == normal("st louis") == normal("ＳＴ Louis")
     assert normal("C++") != normal("C#") or normal("C++") == "c"
     assert normal("!!") == "!!"

@@ -41,20 +41,20 @@ class Known:
         return pa.Table.from_pylist(rows, TERMS)
 
 
-def test_presence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_presence(capsys):
     assert check_presence(Known(), RELATIONS, False) == ([], [])  # type: ignore[arg-type]
     renamed = check_presence(Known(Q5="person"), RELATIONS, False)  # type: ignore[arg-type]
     assert renamed == ([], ["Q5: 'human' is called 'person'"])
     assert "Q5: 'human' is called 'person'" in capsys.readouterr().err
 
 
-def test_missing_properties_and_classes_fail_unless_it_is_a_slice() -> None:
+def test_missing_properties_and_classes_fail_unless_it_is_a_slice():
     lacking = Known({"P498", "Q5"})
     with pytest.raises(InputError, match=r"lacks .*P498 ISO 4217 code, Q5 human; .*tempripple.slice: true"):
         check_presence(lacking, RELATIONS, False)  # type: ignore[arg-type]
     assert check_presence(lacking, RELATIONS, True).missing == ["P498 ISO 4217 code", "Q5 human"]  # type: ignore[arg-type]
 
 
-def test_another_datatype_fails_always() -> None:
+def test_another_datatype_fails_always():
     with pytest.raises(InputError, match=r"P498 .*string, TempRIPPLE as external-id"):
         check_presence(Known(P498="string"), RELATIONS, True)  # type: ignore[arg-type]

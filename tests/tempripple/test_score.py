@@ -1,4 +1,4 @@
-"""Accuracies and tests over the answers of models, against counts made by hand."""
+"""Accuracies, intervals and tests over the answers of models, against counts made by hand."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from factdrift.core.errors import InputError
-from factdrift.tempripple.metrics import wilson
+from factdrift.tempripple.metrics import clustered_interval, mcnemar, point_biserial, wilson
 from factdrift.tempripple.score import Answer, Cutoff, as_markdown, read_predictions, report, within_cutoff
 
 
@@ -50,8 +52,8 @@ def all_of(condition: str, right: str) -> list[tuple[str, str, bool]]:
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> dict[str, list[dict[str, Any]]]:
-    rows = all_of("without", "i00 i01 i10 i11 i12") + all_of("with", "i00 i02 i03 i04 i11 i13")
+def tables(tmp_path):
+    rows = all_of("without", "i00 i01 i10 i11 i12") + all_of("with", "i00 i02 i03 i04 i10 i13")
     return report(read_predictions(answered(tmp_path / "p.parquet", *rows), ITEMS), draws=200)
 
 
@@ -60,39 +62,33 @@ def row(rows: list[dict[str, Any]], **wanted: Any) -> dict[str, Any]:
     return found
 
 
-def test_accuracy_of_all_items_and_of_those_that_discriminate(tables: dict[str, Any]) -> None:
+def test_accuracy_of_all_items_and_of_those_that_discriminate(tables):
     whole = row(tables["accuracy"], items="all", hop=1, condition="without")
     assert (whole["n"], whole["right"], whole["accuracy"]) == (4, 3, 0.75)
     assert whole["wilson"] == wilson(3, 4)
     assert (whole["asked_facts"], whole["accuracy_of_asked_facts"]) == (2, 0.5)
+    # The four ask for two facts, one always answered right and one never: any accuracy may be.
+    assert (whole["by_asked_fact"], whole["by_timeline"]) == ((0, 1), (0.5, 1))
     some = row(tables["accuracy"], items="discriminating", hop=1, condition="without")
     assert (some["n"], some["right"], some["accuracy"]) == (2, 1, 0.5)
     assert row(tables["accuracy"], items="discriminating", hop=0, condition="with")["n"] == 8
 
 
-def test_intervals_are_by_timeline_and_by_asked_fact(tables: dict[str, Any]) -> None:
-    """The four items ask for two facts, one always answered right and one never: any accuracy may be."""
-    whole = row(tables["accuracy"], items="all", hop=1, condition="without")
-    assert whole["by_asked_fact"] == (0, 1)
-    low, high = whole["by_timeline"]
-    assert (low, high) == (0.5, 1)
-
-
-def test_conditions_are_compared_by_item(tables: dict[str, Any]) -> None:
+def test_conditions_are_compared_by_item(tables):
     found = row(tables["mcnemar"], items="all", hop=0)
     assert (found["first"], found["second"]) == ("without", "with")
     assert (found["n"], found["only_first"], found["only_second"], found["p"]) == (8, 1, 3, 0.625)
     assert row(tables["mcnemar"], items="discriminating", hop=1)["n"] == 2
 
 
-def test_hops_are_compared_with_hop_0(tables: dict[str, Any]) -> None:
+def test_hops_are_compared_with_hop_0(tables):
     found = row(tables["fisher"], items="all", hop=1, condition="with")
     assert found["p"] == pytest.approx(stats.fisher_exact([[2, 2], [4, 4]]).pvalue)
     # Of the three items that ask for Q50 the one with the smallest id counts.
-    assert found["p_of_asked_facts"] == pytest.approx(stats.fisher_exact([[1, 1], [4, 4]]).pvalue)
+    assert found["p_of_asked_facts"] == pytest.approx(stats.fisher_exact([[2, 0], [4, 4]]).pvalue)
 
 
-def test_durations_need_the_facts(tmp_path: Path) -> None:
+def test_durations_need_the_facts(tmp_path):
     facts = [{"p": "P0", "duration_days": 10}, {"p": "P0", "duration_days": 30}]
     facts += [{"p": "P1", "duration_days": 400}, {"p": "P1", "duration_days": None}]
     answers = read_predictions(answered(tmp_path / "p.parquet", *all_of("with", "i00 i02 i03")), ITEMS)
@@ -104,11 +100,10 @@ def test_durations_need_the_facts(tmp_path: Path) -> None:
     assert found["interval"][0] <= found["r"] <= found["interval"][1]
 
 
-def test_models_are_kept_apart_and_csv_is_read(tmp_path: Path) -> None:
+def test_models_are_kept_apart_and_csv_is_read(tmp_path):
     path = tmp_path / "p.csv"
-    path.write_text(
-        "model,item_id,condition,correct\na,i10,without,true\nb,i10,without,false\na,i11,without,false\n"
-    )
+    lines = ["model,item_id,condition,correct", "a,i10,without,true", "b,i10,without,false"]
+    path.write_text("\n".join([*lines, "a,i11,without,false\n"]))
     found = report(read_predictions(path, ITEMS), draws=10)
     accuracies = [(each["model"], each["items"], each["n"], each["accuracy"]) for each in found["accuracy"]]
     assert accuracies == [
@@ -132,39 +127,40 @@ def test_models_are_kept_apart_and_csv_is_read(tmp_path: Path) -> None:
         ([("i00", "with", None)], "`correct` true or false"),
     ],
 )
-def test_wrong_predictions_are_named(rows: list[Any], said: str, tmp_path: Path) -> None:
+def test_wrong_predictions_are_named(rows, said, tmp_path):
     path = answered(tmp_path / "p.parquet", *rows)
     with pytest.raises(InputError, match=said):
         read_predictions(path, ITEMS)
 
 
-def test_files_that_are_none_are_named(tmp_path: Path) -> None:
+def test_files_that_are_none_are_named(tmp_path):
     with pytest.raises(InputError, match=r"none\.parquet"):
         read_predictions(tmp_path / "none.parquet", ITEMS)
     wrong = tmp_path / "wrong.csv"
-    wrong.write_text("item_id,correct\ni00,true\n")
-    with pytest.raises(InputError, match="no column condition"):
-        read_predictions(wrong, ITEMS)
-    for nothing in ("", "item_id,condition,correct\n"):
-        wrong.write_text(nothing)
-        with pytest.raises(InputError, match=r"wrong\.csv: "):
+    for text, said in (
+        ("item_id,correct\ni00,true\n", "no column condition"),
+        ("", r"wrong\.csv: "),
+        ("item_id,condition,correct\n", r"wrong\.csv: "),
+    ):
+        wrong.write_text(text)
+        with pytest.raises(InputError, match=said):
             read_predictions(wrong, ITEMS)
     with pytest.raises(InputError, match=r"p\.parquet: no answer"):
         read_predictions(answered(tmp_path / "p.parquet", *all_of("with", ""), rows=0), ITEMS)
 
 
-@pytest.mark.parametrize("correct", ["perhaps", "0.2", "-1", "7", "nan", ""])
-def test_right_is_1_or_true_and_wrong_is_0_or_false(correct: str, tmp_path: Path) -> None:
+def test_right_is_1_or_true_and_wrong_is_0_or_false(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("item_id,condition,correct\ni00,with,1\ni01,with,0\n")
     (group,) = read_predictions(path, ITEMS).values()
     assert [answer.correct for answer in group] == [True, False]
-    path.write_text(f"item_id,condition,correct\ni00,with,1\ni01,with,{correct}\n")
-    with pytest.raises(InputError, match=r"p\.csv, line 3: .*`correct` true or false, or 1 or 0"):
-        read_predictions(path, ITEMS)
+    for correct in ("perhaps", "0.2", "-1", "7", "nan", ""):
+        path.write_text(f"item_id,condition,correct\ni00,with,1\ni01,with,{correct}\n")
+        with pytest.raises(InputError, match=r"p\.csv, line 3: .*`correct` true or false, or 1 or 0"):
+            read_predictions(path, ITEMS)
 
 
-def test_edited_models_are_compared_with_both_conditions(tmp_path: Path) -> None:
+def test_edited_models_are_compared_with_both_conditions(tmp_path):
     rows = all_of("without", "i00") + all_of("with", "i00 i01 i02") + all_of("edited-rome", "i01 i02")
     found = report(read_predictions(answered(tmp_path / "p.parquet", *rows), ITEMS), draws=10)
     pairs = {
@@ -186,22 +182,20 @@ NUMBER = (DAY - datetime.date(1970, 1, 1)).days
 
 
 @pytest.mark.parametrize(
-    ("role", "start_lo", "start_hi", "counts"),
+    ("role", "start", "counts"),
     [
-        ("new", NUMBER + 1, NUMBER + 1, True),
-        ("new", NUMBER, NUMBER, False),
-        ("new", NUMBER - 3, NUMBER + 20, False),  # a month that may begin before the cutoff
-        ("new", None, None, False),
-        ("old", NUMBER, NUMBER, True),
-        ("old", NUMBER + 1, NUMBER + 1, False),
-        ("old", NUMBER - 3, NUMBER + 20, False),
-        ("old", None, None, True),
+        ("new", (NUMBER + 1, NUMBER + 1), True),
+        ("new", (NUMBER, NUMBER), False),
+        ("new", (NUMBER - 3, NUMBER + 20), False),  # a month that may begin before the cutoff
+        ("new", (None, None), False),
+        ("old", (NUMBER, NUMBER), True),
+        ("old", (NUMBER + 1, NUMBER + 1), False),
+        ("old", (NUMBER - 3, NUMBER + 20), False),
+        ("old", (None, None), True),
     ],
 )
-def test_facts_on_the_wrong_side_of_a_models_cutoff_do_not_count(
-    role: str, start_lo: int | None, start_hi: int | None, counts: bool
-) -> None:
-    facts = [{"fact_id": "f", "role": role, "start_lo": start_lo, "start_hi": start_hi}]
+def test_facts_on_the_wrong_side_of_a_models_cutoff_do_not_count(role, start, counts):
+    facts = [{"fact_id": "f", "role": role, "start_lo": start[0], "start_hi": start[1]}]
     group = [Answer({"fact_id": "f", "item_id": "i"}, True)] * 2
     answers = {("a", "with", 1, 0): group, ("b", "with", 1, 0): group}
     kept, left_out = within_cutoff(answers, facts, {"a": Cutoff(DAY, DAY)})
@@ -210,10 +204,49 @@ def test_facts_on_the_wrong_side_of_a_models_cutoff_do_not_count(
     assert left_out == {("a", "with", 1, 0): 0 if counts else 2, ("b", "with", 1, 0): 0}
 
 
-def test_of_the_items_that_ask_for_one_fact_that_with_the_smallest_id_counts(tmp_path: Path) -> None:
-    rows = all_of("with", "i00 i10 i13")
-    found = row(
-        report(read_predictions(answered(tmp_path / "p.parquet", *rows), ITEMS), draws=10)["fisher"],
-        items="all",
-    )
-    assert found["p_of_asked_facts"] == pytest.approx(stats.fisher_exact([[2, 0], [1, 7]]).pvalue)
+@pytest.mark.parametrize(
+    ("b", "c", "p", "statistic"),
+    [
+        (0, 0, 1, None),
+        (1, 8, 0.0390625, None),
+        (5, 5, 1, None),
+        (3, 9, 0.14599609375, None),
+        (8, 16, 0.1515896, None),
+        (10, 15, 0.4237107, 0.64),
+        (12, 13, 1, 0),
+        (10, 30, 0.0026631, 9.025),
+    ],
+)
+def test_mcnemar(b, c, p, statistic):
+    found = mcnemar(b, c)
+    assert found.p == pytest.approx(p, abs=1e-7)
+    assert found.statistic == (None if statistic is None else pytest.approx(statistic))
+    assert mcnemar(c, b) == found
+
+
+def test_point_biserial_of_constants():
+    assert point_biserial([True, True], [1, 2]) is None
+    assert point_biserial([True, False], [3, 3]) is None
+    assert point_biserial([True], [3]) is None
+
+
+def test_wilson():
+    low, high = wilson(8, 10)
+    assert (low, high) == (pytest.approx(0.4901625, abs=1e-6), pytest.approx(0.9433178, abs=1e-6))
+    assert wilson(0, 5).low == 0
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=1, max_size=40))
+def test_clustered_intervals_lie_around_the_shares(answers):
+    correct, clusters = zip(*answers, strict=True)
+    low, high = clustered_interval(correct, clusters, draws=200)
+    assert 0 <= low <= high <= 1
+    if len(set(clusters)) == 1:
+        assert low == high == pytest.approx(sum(correct) / len(correct))
+
+
+def test_clusters_widen_the_interval():
+    correct = [place % 2 == 0 for place in range(10) for _ in range(50)]
+    whole = clustered_interval(correct, [place // 50 for place in range(500)])
+    apart = clustered_interval(correct, list(range(500)))
+    assert whole.high - whole.low > 3 * (apart.high - apart.low)

@@ -1,13 +1,21 @@
-"""The spec's test vectors of timelines (section 16), and the switches that they do not reach."""
+"""The spec's test vectors of timelines (section 16), the switches that they do not reach, and an oracle that
+expands every date to its days and tries every order."""
 
 from __future__ import annotations
 
-from typing import Any
+import calendar
+import datetime
+from itertools import pairwise, permutations
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.examples import examples
 from support.ripples import claims, method_with, name
 
 from factdrift.tempripple.dates import Date, covered
+from factdrift.tempripple.method import Method
 from factdrift.tempripple.timelines import Dropped, Timeline, timeline
 
 C_LAST = "C 2025-03-14..-"
@@ -61,21 +69,21 @@ VECTORS = [
 ]
 
 
+TEXTS = {name: text for name, text, _ in VECTORS}
+
+
 @pytest.mark.parametrize(("text", "expected"), [v[1:] for v in VECTORS], ids=[v[0] for v in VECTORS])
-def test_vectors(text: str, expected: str) -> None:
+def test_vectors(text, expected):
     assert outcome(text) == expected
     backwards = ", ".join(reversed(text.split(", ")))
     assert outcome(backwards) == expected
 
 
-def test_who_returns_is_flagged_whenever_he_holds() -> None:
-    result = judged(dict(v[:2] for v in VECTORS)["13"])
+def test_who_returns_is_flagged_whenever_he_holds_and_all_who_began_in_the_period_count():
+    result = judged(TEXTS["13"])
     assert isinstance(result, Timeline)
     assert [result.returning(holding) for holding in result.holdings] == [True, False, True, False]
-
-
-def test_changes_count_all_who_began_in_the_period() -> None:
-    result = judged(dict(v[:2] for v in VECTORS)["15"])
+    result = judged(TEXTS["15"])
     assert isinstance(result, Timeline)
     assert result.changes == 2
 
@@ -83,14 +91,14 @@ def test_changes_count_all_who_began_in_the_period() -> None:
 @pytest.mark.parametrize(
     ("text", "switches", "expected"),
     [
-        (dict(v[:2] for v in VECTORS)["19"], {"unite_same_object": False}, "overlap"),
-        (dict(v[:2] for v in VECTORS)["10"], {"on_ambiguous": "keep", "coverage": "off"}, "C D B A"),
-        (dict(v[:2] for v in VECTORS)["5"], {"coverage": "off"}, "C B A"),
-        (dict(v[:2] for v in VECTORS)["7b"], {"gap_days": 366}, "C A"),
-        (dict(v[:2] for v in VECTORS)["7c"], {"coverage": "strict"}, "left_gap"),
-        (dict(v[:2] for v in VECTORS)["7a"], {"coverage": "strict"}, "left_gap"),
+        (TEXTS["19"], {"unite_same_object": False}, "overlap"),
+        (TEXTS["10"], {"on_ambiguous": "keep", "coverage": "off"}, "C D B A"),
+        (TEXTS["5"], {"coverage": "off"}, "C B A"),
+        (TEXTS["7b"], {"gap_days": 366}, "C A"),
+        (TEXTS["7c"], {"coverage": "strict"}, "left_gap"),
+        (TEXTS["7a"], {"coverage": "strict"}, "left_gap"),
         ("A 2015-01-01..2025-02-01, C 2025-02-01..-", {"coverage": "strict"}, "C A"),
-        (dict(v[:2] for v in VECTORS)["16"], {"infer_end_from_next": True}, "C A"),
+        (TEXTS["16"], {"infer_end_from_next": True}, "C A"),
         ("A 2010..-, C 2025-01-01..-, D 2025-01-01..-", {"infer_end_from_next": True}, "overlap"),
         ("A 2010..2016, B 2016..2025-05-01", {"new_rule": "any"}, "B A"),
         ("A 2010..2016, B 2016..2025-05-01", {}, "no_change"),
@@ -118,15 +126,147 @@ def test_changes_count_all_who_began_in_the_period() -> None:
         ("A 2010..2025-12-01, C 2020/8..-", {}, "no_change"),
     ],
 )
-def test_switches_and_odd_statements(text: str, switches: dict[str, Any], expected: str) -> None:
+def test_switches_and_odd_statements(text, switches, expected):
     assert outcome(text, **switches) == expected
 
 
-def test_united_duplicates_keep_all_their_statements_and_the_widest_dates() -> None:
-    result = judged(dict(v[:2] for v in VECTORS)["19"])
+def test_united_duplicates_keep_all_their_statements_and_the_widest_dates():
+    result = judged(TEXTS["19"])
     assert isinstance(result, Timeline)
     oldest = result.holdings[-1]
     assert oldest.statements == ("s000", "s001")
     assert oldest.start == covered(Date(20100101, 11))
     assert oldest.end == (covered(Date(20180101, 11)).lo, covered(Date(20180101, 9)).hi)  # type: ignore[union-attr]
     assert (oldest.start_precision, oldest.end_precision) == (11, 9)
+
+
+BEFORE_ALL, AFTER_ALL = -(10**9), 10**9
+
+
+class Plain(NamedTuple):
+    """A statement as text: object, start and end as `2020`, `2020-03`, `2020-03-04` or `-`."""
+
+    object: str
+    start: str
+    end: str
+
+
+def days(text: str, missing: int) -> list[int]:
+    """Every day that a date may be."""
+    if text == "-":
+        return [missing]
+    parts = [int(part) for part in text.split("-")]
+    months = parts[1:2] or range(1, 13)
+    return [
+        datetime.date(parts[0], month, day).toordinal()
+        for month in months
+        for day in (parts[2:] or range(1, calendar.monthrange(parts[0], month)[1] + 1))
+    ]
+
+
+def may_precede(one: Plain, other: Plain) -> bool:
+    starts = days(other.start, BEFORE_ALL)
+    return any(end <= start for end in days(one.end, AFTER_ALL) for start in (starts[-1], *starts))
+
+
+def oracle(statements: list[Plain], method: Method) -> str:
+    """The objects newest first, or the reason; no duplicates are united."""
+    window_start, change_start, change_end = (
+        day.toordinal() for day in (method.window_start, method.change_start, method.change_end)
+    )
+    touching = []
+    for each in statements:
+        starts, ends = days(each.start, BEFORE_ALL), days(each.end, AFTER_ALL)
+        if any(end > window_start for end in ends) and any(start < change_end for start in starts):
+            if all(end < start for end in ends for start in starts):
+                return "bad_date"
+            touching.append(each)
+    orders = [
+        order
+        for order in permutations(range(len(touching)))
+        if all(
+            may_precede(touching[one], touching[other])
+            for place, one in enumerate(order)
+            for other in order[place + 1 :]
+        )
+    ]
+    if not orders:
+        return "overlap"
+    if len(orders) > 1:
+        return "order_ambiguous"
+    ordered = [touching[place] for place in orders[0]]
+    if not ordered:
+        return "no_change"
+    first = days(ordered[0].start, BEFORE_ALL)
+    horizon = range(window_start, change_end + 10_000)
+    if sum(all(day < start for start in first) for day in horizon) >= method.gap_days:
+        return "left_gap"
+    for earlier, later in pairwise(ordered):
+        ends, starts = days(earlier.end, AFTER_ALL), days(later.start, BEFORE_ALL)
+        if sum(all(end <= day for end in ends) for day in range(ends[0], starts[0])) >= method.gap_days:
+            return "gap"
+    merged: list[Plain] = []
+    for each in ordered:
+        if merged and merged[-1].object == each.object:
+            each = Plain(each.object, merged.pop().start, each.end)
+        merged.append(each)
+    if not all(change_start <= start < change_end for start in days(merged[-1].start, BEFORE_ALL)):
+        return "no_change"
+    if len(merged) == 1:
+        return "no_old"
+    return " ".join(each.object for each in reversed(merged))
+
+
+dates = st.one_of(
+    st.just("-"),
+    st.integers(2013, 2026).map(str),
+    st.tuples(st.integers(2013, 2026), st.integers(1, 12)).map(lambda d: f"{d[0]}-{d[1]:02d}"),
+    st.dates(datetime.date(2013, 1, 1), datetime.date(2026, 12, 31)).map(str),
+)
+
+
+@st.composite
+def chains(draw):
+    """Mostly one holder after another, so that not everything is an overlap; then some dates are spoilt."""
+    borders = sorted(
+        draw(
+            st.lists(st.dates(datetime.date(2012, 1, 1), datetime.date(2025, 12, 31)), min_size=2, max_size=5)
+        )
+    )
+    found = []
+    for place, start in enumerate(borders):
+        end = borders[place + 1] if place + 1 < len(borders) else None
+        cut = [draw(st.sampled_from((4, 7, 10, 10, 10))) for _ in range(2)]
+        found.append(
+            Plain(draw(st.sampled_from("ABC")), str(start)[: cut[0]], str(end)[: cut[1]] if end else "-")
+        )
+    for place in draw(st.sets(st.integers(0, len(found) - 1), max_size=2)):
+        found[place] = found[place]._replace(**{draw(st.sampled_from(("start", "end"))): draw(dates)})
+    return draw(st.permutations(found))
+
+
+@given(
+    statements=chains(),
+    switches=st.fixed_dictionaries(
+        {
+            "gap_days": st.sampled_from([1, 30, 365, 800]),
+            "window_start": st.sampled_from(["2013-06-01", "2015-01-01", "2020-01-01"]),
+            "change_start": st.sampled_from(["2020-07-01", "2025-01-01"]),
+        }
+    ),
+    order=st.randoms(use_true_random=False),
+)
+@settings(max_examples=examples(400))
+def test_agrees_with_the_days_whatever_the_order(statements, switches, order):
+    text = ", ".join(f"{each.object} {each.start}..{each.end}" for each in statements)
+    apart, method = {"unite_same_object": False, **switches}, method_with(**switches)
+    found = outcome(text, **apart)
+    undated = found in ("undated", "missing_start")
+    assert ("overlap" if undated else found) == oracle(statements, method)
+    # The ids of statements stay with them.
+    shuffled = claims(text)
+    order.shuffle(shuffled)
+    result = judged(text, **apart)
+    assert timeline(shuffled, method_with(**apart)) == result
+    if isinstance(result, Timeline):
+        assert timeline(shuffled, method) == result
