@@ -88,6 +88,14 @@ def test_flags_have_the_types_of_their_fields():
     assert job.run() == "2 parts"
 
 
+@pytest.mark.parametrize(
+    ("words", "loud"),
+    [("--loud", True), ("--loud=True", True), ("--loud false", False), ("--loud --seed 7", True)],
+)
+def test_a_flag_of_yes_or_no_needs_no_value_and_takes_what_its_help_says(words: str, loud: bool):
+    assert parsed(*REQUIRED, *words.split()).loud is loud
+
+
 def test_fields_of_keys_have_the_defaults_of_the_schema():
     job = parsed(*REQUIRED, "--shape", '{"facts": 3}', "--weights", '{"P1082": 2}')
     assert (job.seed, job.names, job.shape, job.weights) == (0, (), Shape(500, 3), {"P1082": 2})

@@ -247,8 +247,14 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
     parse = verb.parse_known_args
 
     def with_truth(words: Any = None, namespace: Any = None) -> Any:
-        # A rule gives True or False; by hand the flag alone is enough, whatever follows it.
-        return parse([f"{word}=True" if word in switches_ else word for word in words], namespace)
+        # A rule gives True or False; by hand the flag alone is enough, whatever else follows it.
+        given: list[str] = []
+        for word in words:
+            if given and given[-1] in switches_ and word.lower() in ("true", "false"):
+                given[-1] += f"={word}"
+            else:
+                given.append(word)
+        return parse([f"{word}=True" if word in switches_ else word for word in given], namespace)
 
     verb.parse_known_args = with_truth  # type: ignore[method-assign, assignment]
     return verb
