@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.chat_server import ChatServer, chat_serving
+from support.waiting import LONGEST
 
 from factdrift.chat.ask import ask
 from factdrift.chat.exchange import export_store
@@ -63,6 +65,24 @@ class Bench:
         command += ["chat", "ask", "--requests", str(self.requests), "--store", str(self.store)]
         command += ["--settings", self.chat(**options), "-o", str(self.output)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def signalled(self, number: int, when: Callable[[], bool]) -> tuple[int, str]:
+        """Status and output of a run that gets a signal at the first request at which `when()` holds."""
+        process: subprocess.Popen[str] | None = None
+        sent = False
+
+        def fault(path: str, body: Any, attempt: int) -> None:
+            nonlocal sent
+            if process and when() and not sent:
+                sent = True
+                process.send_signal(number)
+                if number == signal.SIGKILL:
+                    process.wait()
+
+        self.server.fault = fault
+        process = self.start()
+        said, _ = process.communicate(timeout=LONGEST)
+        return process.returncode, said
 
     def answers(self) -> list[dict[str, Any]]:
         return list(pq.read_table(self.output).to_pylist())

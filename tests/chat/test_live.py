@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import subprocess
 import time
 from collections import Counter
 from typing import Any
@@ -22,37 +21,19 @@ def first(*names: str | Fault) -> Any:
     return lambda path, body, attempt: names[attempt] if path == CHAT and attempt < len(names) else None
 
 
-def signalled(bench: Any, number: int, answered: int) -> subprocess.Popen[str]:
-    """A run that gets a signal as soon as the server has given that many answers."""
-    sent = False
-
-    def fault(path: str, body: Any, attempt: int) -> None:
-        nonlocal sent
-        if bench.server.answered >= answered and not sent:
-            sent = True
-            process.send_signal(number)
-
-    bench.server.fault = fault
-    process: subprocess.Popen[str] = bench.start()
-    return process
-
-
-COUNT = 700
-
-
 def test_faults_do_not_change_the_answers(benches: Any, server: ChatServer) -> None:
-    faulty, clean = benches("faulty"), benches("clean")
-    server.fault = some(0.1)
-    faulty.write(COUNT)
-    answers = faulty.ask(tries=8, concurrency=64)
-    assert [answer["request"] for answer in answers] == [f"r{number}" for number in range(COUNT)]
+    live, batch, clean = (benches(name) for name in ("live", "batch", "clean"))
+    for bench in (live, batch, clean):
+        bench.write(300)
+    server.fault, server.duplicate = some(0.2), 0.1
+    answers = live.ask(tries=10, concurrency=64)
+    assert [answer["request"] for answer in answers] == [f"r{number}" for number in range(300)]
     assert {answer["status"] for answer in answers} == {"answered"}
-    assert len(server.asked) == COUNT < sum(server.asked.values())
-    # Without faults, and in the other mode.
+    assert len(server.asked) == 300 < server.asked.total()
+    assert batch.ask(mode="batch", tries=10, batch={"poll": 0.01, "requests": 70}) == answers
     server.fault = sound
-    clean.write(COUNT)
-    assert clean.ask(mode="batch") == answers
-    assert clean.exported() == faulty.exported()
+    assert clean.ask() == answers
+    assert clean.exported() == live.exported() == batch.exported()
 
 
 @pytest.mark.parametrize("name", PASSING)
@@ -81,20 +62,21 @@ def test_retry_after_holds_for_all_requests(bench: Any, server: ChatServer) -> N
     assert min(after) - before >= 1
 
 
-def test_one_request_is_given_up_and_the_others_are_answered(bench: Any, server: ChatServer) -> None:
-    server.fault = lambda path, body, attempt: "500" if "r1" in str(body) else None
-    bench.write(3)
+def test_two_requests_are_given_up_and_the_others_are_answered(bench: Any, server: ChatServer) -> None:
+    """One after its last try, and one that is too long at once."""
+    faults = {"r1": "500", "r3": "too-long"}
+    server.fault = lambda path, body, attempt: faults.get(body["messages"][0]["content"])
+    bench.write(4)
     answers = bench.ask(tries=2)
-    assert [answer["status"] for answer in answers] == ["answered", "failed", "answered"]
+    assert [answer["status"] for answer in answers] == ["answered", "failed", "answered", "failed"]
     assert answers[1]["error"] == "status 500: The server had an error"
     assert answers[1]["content"] is answers[1]["model"] is None
-    assert sorted(server.asked.values()) == [1, 1, 2]
-    # The next run asks only the failed request again; a replay takes the failure as it is.
+    assert sorted(server.asked.values()) == [1, 1, 1, 2]
+    # The next run asks only the failed requests again; a replay takes the failures as they are.
     assert bench.ask(mode="replay") == answers
     server.fault = sound
-    answers = bench.ask()
-    assert [answer["status"] for answer in answers] == ["answered"] * 3
-    assert sorted(server.asked.values()) == [1, 1, 3]
+    assert [answer["status"] for answer in bench.ask()] == ["answered"] * 4
+    assert sorted(server.asked.values()) == [1, 1, 2, 3]
 
 
 def test_the_run_stops_when_the_server_has_gone(bench: Any, server: ChatServer) -> None:
@@ -105,14 +87,6 @@ def test_the_run_stops_when_the_server_has_gone(bench: Any, server: ChatServer) 
     assert len(server.asked) <= 20 + 8 + 8
     server.fault = sound
     assert {answer["status"] for answer in bench.ask()} == {"answered"}
-
-
-def test_a_request_that_is_too_long_is_not_repeated(bench: Any, server: ChatServer) -> None:
-    server.fault = lambda path, body, attempt: "too-long" if "r1" in str(body) else None
-    bench.write(3)
-    answers = bench.ask()
-    assert [answer["status"] for answer in answers] == ["answered", "failed", "answered"]
-    assert bench.most() == 1
 
 
 @pytest.mark.parametrize("name", ["quota", "401", "403", "404", "unsupported"])
@@ -190,9 +164,8 @@ def test_the_rate_stays_below_the_limit(bench: Any, server: ChatServer) -> None:
 def test_a_killed_run_is_continued(bench: Any, server: ChatServer) -> None:
     server.delay = 0.02
     bench.write(400)
-    process = signalled(bench, signal.SIGKILL, 120)
-    said, _ = process.communicate(timeout=LONGEST)
-    assert process.returncode == -signal.SIGKILL, said
+    status, said = bench.signalled(signal.SIGKILL, lambda: server.answered >= 120)
+    assert status == -signal.SIGKILL, said
     server.fault = sound
     with Store(bench.store) as store:
         stored = {row["body"] for row in store.exported()}
@@ -212,9 +185,8 @@ def test_after_a_signal_requests_under_way_are_waited_for(
 ) -> None:
     server.delay = 0.1
     bench.write(400)
-    process = signalled(bench, number, 32)
-    said, _ = process.communicate(timeout=LONGEST)
-    assert process.returncode == 1, said
+    status, said = bench.signalled(number, lambda: server.answered >= 32)
+    assert status == 1, said
     assert f"stopped by {signal.Signals(number).name}; all answers so far are kept" in said
     asked = server.asked.total()
     assert 32 <= asked < 400
@@ -307,6 +279,7 @@ def test_nothing_to_ask(bench: Any, server: ChatServer) -> None:
     assert bench.ask() == []
     assert bench.ask(mode="replay") == []
     assert bench.exported()
+    assert import_store(bench.folder / "export.parquet", bench.folder / "other") == (0, 0)
     assert not server.calls
 
 

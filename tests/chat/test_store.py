@@ -233,10 +233,3 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         import_store(tmp_path / "cut.parquet", tmp_path / "two")
     shutil.rmtree(tmp_path / "two")
     assert import_store(tmp_path / "one.parquet", tmp_path / "two") == (3, 3)
-
-
-def test_an_empty_store_is_exported_as_an_empty_table(tmp_path: Path) -> None:
-    with Store(tmp_path / "s"):
-        pass
-    assert export_store(tmp_path / "s", tmp_path / "e.parquet") == 0
-    assert import_store(tmp_path / "e.parquet", tmp_path / "t") == (0, 0)
