@@ -13,7 +13,7 @@ import pytest
 from browsing import Synthetic
 from hypothesis import given
 from hypothesis import strategies as st
-from support.explorer import NAMED, world
+from support.explorer import NAMED, World
 
 from factdrift.cli import main
 from factdrift.core.disk import full
@@ -96,10 +96,9 @@ def test_ids_and_whole_labels_come_first(opened: Index, made: Synthetic) -> None
 
 
 @pytest.fixture(scope="module")
-def sampled(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    """The names of the bundled sample, some of which have classes and relations of nearly the same name."""
-    folder = tmp_path_factory.mktemp("world")
-    return open_index(index_of(Build.of(world(folder / "results").pair), folder / "index.sqlite"))
+def sampled(named: World, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    folder = tmp_path_factory.mktemp("index")
+    return open_index(index_of(Build.of(named.pair), folder / "index.sqlite"))
 
 
 @pytest.mark.parametrize(("text", "first"), NAMED)
@@ -130,13 +129,13 @@ def test_distances_are_those_of_a_plain_count() -> None:
 def test_updates_come_in_the_order_of_the_dataset(opened: Index, build: Build) -> None:
     rows = pq.read_table(build.dataset).to_pylist()
     ids = [(int(row["subject"]["id"][1:]), int(row["relation"]["id"][1:])) for row in rows]
-    assert [(each["subject"], each["relation"]) for each in opened.updates(0, 100)] == ids
+
+    def pairs(**given: int) -> list[tuple[int, int]]:
+        return [(each["subject"], each["relation"]) for each in opened.updates(0, 100, **given)]
+
+    assert pairs() == ids
     assert sum(opened.scenarios().values()) == len(rows)
-    relation = ids[0][1]
-    expected = [pair for pair in ids if pair[1] == relation]
-    assert [
-        (each["subject"], each["relation"]) for each in opened.updates(0, 100, relation=relation)
-    ] == expected
+    assert pairs(relation=ids[0][1]) == [pair for pair in ids if pair[1] == ids[0][1]]
     archived = opened.updates(0, 100, chosen=Chosen("Archive"))
     assert len(archived) == opened.scenarios()["Archive"] == sum(row["scenario"] == "Archive" for row in rows)
     for days, number in ((("2022-01-01", ""), len(rows)), (("2022-01-02", ""), 0), (("", "2021-12-31"), 0)):

@@ -9,14 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import requests
 from browsing import Synthetic
 from starlette.testclient import TestClient
+from support.waiting import wait_until
 
 from factdrift.cli import main
 from factdrift.core.tables import database
@@ -24,13 +23,6 @@ from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
 from factdrift.pages.browse.search import open_index
 from factdrift.pages.browse.server import application
-
-
-def waited_for(happened: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def get(address: str, path: str, status: int = 200) -> str:
@@ -52,9 +44,8 @@ def test_a_subject_has_everything(served: str, made: Synthetic) -> None:
     assert "<td>history old</td>" in text
     assert "0.500" in text  # the similarity of the nearest neighbour, and P(new) after the edit
     assert "How edited models answered" in text
-    assert (
-        text.count("<td>rome</td>") == 1 + 10
-    )  # its score, and the probes of the update and its other clozes
+    # Its score, and the probes of the update and its other clozes.
+    assert text.count("<td>rome</td>") == 1 + 10
     assert f"https://www.wikidata.org/w/index.php?oldid={number * 11}#P" in text
     assert re.search(r'<code title="deprecated statements">rank</code>', text)
 
@@ -114,10 +105,8 @@ def test_a_port_that_is_taken(made: Synthetic, index: Path, capsys: pytest.Captu
         port = str(taken.getsockname()[1])
         line = ["browse", "--pair", str(made.pair), "--index", str(index), "--port", port, "--no-browser"]
         assert main(line) == 1
-    assert (
-        f"port {port} of 127.0.0.1: Address already in use; name another with --port"
-        in capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert f"port {port} of 127.0.0.1: Address already in use; name another with --port" in said
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "99999999999999999999"])
@@ -154,15 +143,13 @@ def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> 
 
 def test_more_connections_than_open_files(made: Synthetic, index: Path, tmp_path: Path) -> None:
     """They wait, the server answers afterwards, and says so in a line."""
-    command = [sys.executable, "-m", "factdrift", "browse", "--pair", str(made.pair), "--index", str(index)]
-    code = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)); "
+    code = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)); "
     code += "from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-    command[1:3] = ["-c", code]
+    command = [sys.executable, "-c", code, "browse", "--pair", str(made.pair), "--index", str(index)]
+    command += ["--port", "0", "--no-browser"]
     with (
         (tmp_path / "said").open("w+") as said,
-        subprocess.Popen(
-            [*command, "--port", "0", "--no-browser"], stdout=subprocess.PIPE, stderr=said, text=True
-        ) as process,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as process,
     ):
         assert process.stdout is not None
         address = process.stdout.readline().split()[0]
@@ -172,7 +159,7 @@ def test_more_connections_than_open_files(made: Synthetic, index: Path, tmp_path
             with contextlib.ExitStack() as stack:
                 for _ in range(100):
                     stack.enter_context(socket.create_connection(("127.0.0.1", port)))
-                waited_for(lambda: "some connections have to wait" in Path(said.name).read_text())
+                wait_until(lambda: "some connections have to wait" in Path(said.name).read_text())
             assert get(address, f"Q{int(made.subjects[0])}")
         finally:
             process.send_signal(signal.SIGINT)
