@@ -97,8 +97,10 @@ def plainly(loaded: Loaded, one: Sentence) -> float:
     return mean
 
 
-@pytest.mark.parametrize("tokens", KINDS)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    ("family", "tokens"),
+    [*((each, KINDS[place % 3]) for place, each in enumerate(FAMILIES)), *(("gptj", kind) for kind in KINDS)],
+)
 def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens) -> None:
     loaded = tiny_model(family)
     book = book_of(loaded, tokens)
@@ -143,7 +145,7 @@ def test_a_text_that_begins_another_one_is_run_apart_if_its_prompt_ends_elsewher
 
 
 @pytest.mark.parametrize("tokens", KINDS)
-@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama", "qwen3_5_text", "llama4_text"])
+@pytest.mark.parametrize("family", ["gptj", "qwen3_5_text", "llama4_text"])
 def test_continuations_are_those_without_cache_and_padding(family: str, tokens: Tokens) -> None:
     loaded = tiny_model(family)
     book = book_of(loaded, tokens)
