@@ -1,7 +1,5 @@
 """Fixtures for the tests of the chat package: tables of requests, settings, and the command line."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

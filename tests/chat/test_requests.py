@@ -144,16 +144,3 @@ def test_a_file_that_is_not_a_table_of_requests_is_named(tmp_path: Path) -> None
     body = json.dumps({"messages": MESSAGES})
     with pytest.raises(InputError, match="'a' occurs more than once"):
         check_names(written(tmp_path / "u.parquet", ("a", body), ("b", body), ("a", body)))
-
-
-def test_requests_come_in_their_order(tmp_path: Path) -> None:
-    body = json.dumps({"messages": MESSAGES})
-    path = written(tmp_path / "r.parquet", *((f"r{number}", body) for number in range(1300)))
-    batches = list(read_requests(path, "m"))
-    assert [request.name for batch in batches for request in batch] == [
-        f"r{number}" for number in range(1300)
-    ]
-    assert {request.key for batch in batches for request in batch} == {
-        key_of("m", canonical(json.loads(body)))
-    }
-    assert len(batches) > 1

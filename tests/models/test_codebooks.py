@@ -1,22 +1,19 @@
 """Codebooks in batches, against the model run text by text with the output replaced by hand."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import pytest
+import torch
+from support.tiny_models import FAMILIES, tiny_model
+from support.writing import continued
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import FAMILIES, tiny_model  # noqa: E402
-from support.writing import continued  # noqa: E402
-
-from factdrift.models.alignment import Sentence, align  # noqa: E402
-from factdrift.models.codebooks import NEVER, Codebook, Tokens, looked_up  # noqa: E402
-from factdrift.models.deltas import applied  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.scoring import next_tokens, score  # noqa: E402
+from factdrift.models.alignment import Sentence, align
+from factdrift.models.codebooks import NEVER, Codebook, Tokens, looked_up
+from factdrift.models.deltas import applied
+from factdrift.models.loaded import Loaded
+from factdrift.models.scoring import next_tokens, score
 
 PROMPTS = [
     "The capital of Atlantis is",

@@ -1,22 +1,19 @@
 """What is found in small random models of every supported family."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
+import torch
+import transformers
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.models.families import read_families
 
 from .tokenizers_of import tokenizer_of
-
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-transformers = pytest.importorskip("transformers")
 
 POST_NORM = {"olmo2", "olmo3", "gemma2", "gemma3_text", "gemma3"}
 PARALLEL = {"gptj", "gpt_neox", "stablelm", "falcon"}

@@ -1,22 +1,19 @@
 """What families.yaml says of each family holds in a model, and its shape says the same."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
 import pytest
+import torch
+from support.tiny_models import LISTED, tiny_model
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import LISTED, tiny_model  # noqa: E402
-
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.paths import FAMILIES  # noqa: E402
-from factdrift.models import families  # noqa: E402
-from factdrift.models.families import read_families  # noqa: E402
-from factdrift.models.hooks import hooked  # noqa: E402
-from factdrift.models.shape import discovered, spec_of  # noqa: E402
-from factdrift.models.tiny import rounding, tiny_config  # noqa: E402
+from factdrift.core.errors import InputError
+from factdrift.core.paths import FAMILIES
+from factdrift.models import families
+from factdrift.models.families import read_families
+from factdrift.models.hooks import hooked
+from factdrift.models.shape import discovered, spec_of
+from factdrift.models.tiny import rounding, tiny_config
 
 IDS = torch.tensor([[5, 6, 7, 8, 9], [9, 3, 2, 4, 1]])
 

@@ -1,7 +1,5 @@
 """The files behind a model's name, and rows of one name from two sets of weights."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

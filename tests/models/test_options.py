@@ -1,7 +1,5 @@
 """Many targets after one prompt: equal to running every text in full, for all supported families."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

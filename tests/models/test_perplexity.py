@@ -1,20 +1,17 @@
 """Perplexity, token by token with plain transformers."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.tiny_models import TEXT, tiny_model
+from support.writing import continued
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import TEXT, tiny_model  # noqa: E402
-from support.writing import continued  # noqa: E402
-
-from factdrift.models.deltas import Dense, LowRank, written  # noqa: E402
-from factdrift.models.perplexity import perplexity, pieces  # noqa: E402
+from factdrift.models.deltas import Dense, LowRank, written
+from factdrift.models.perplexity import perplexity, pieces
 
 
 class Letters:

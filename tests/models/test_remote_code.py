@@ -1,7 +1,5 @@
 """No file that somebody else has made runs code, unless the user allows it."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -10,19 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from support.tiny_models import tiny_model, tiny_tokenizer
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
-
-import factdrift  # noqa: E402
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edited  # noqa: E402
-from factdrift.evaluation.methods.own import Entry  # noqa: E402
-from factdrift.evaluation.methods.rag import dense  # noqa: E402
-from factdrift.evaluation.states.standing import Carried  # noqa: E402
-from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
+import factdrift
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edited
+from factdrift.evaluation.methods.own import Entry
+from factdrift.evaluation.methods.rag import dense
+from factdrift.evaluation.states.standing import Carried
+from factdrift.models.checkpoint import load_checkpoint
 
 CODE = """
 from pathlib import Path

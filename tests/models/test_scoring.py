@@ -1,23 +1,20 @@
 """Scores and continuations of batches, against transformers row by row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import torch
+from support.tiny_models import FAMILIES, tiny_model
+from support.writing import continued
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import FAMILIES, tiny_model  # noqa: E402
-from support.writing import continued  # noqa: E402
+from factdrift.models import scoring
+from factdrift.models.alignment import Sentence, align
+from factdrift.models.deltas import Deltas, Dense, LowRank, written
+from factdrift.models.loaded import Loaded
+from factdrift.models.scoring import BUDGET, batches, budget_of, next_tokens, score
 
-from factdrift.models import scoring  # noqa: E402
-from factdrift.models.alignment import Sentence, align  # noqa: E402
-from factdrift.models.deltas import Deltas, Dense, LowRank, written  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.scoring import BUDGET, batches, budget_of, next_tokens, score  # noqa: E402
-
-from .test_families import UNLISTED  # noqa: E402
+from .test_families import UNLISTED
 
 PROMPTS = [
     "The capital of Atlantis is",

@@ -1,7 +1,5 @@
 """Sizes of a model from its configuration alone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

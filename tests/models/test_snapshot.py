@@ -1,19 +1,16 @@
 """A model is restored bit by bit, whatever was done to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from support.tiny_models import tiny_model, tiny_tokenizer
+from torch import nn
+from torch.nn.utils import parametrize
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
-from torch import nn  # noqa: E402
-from torch.nn.utils import parametrize  # noqa: E402
-
-from factdrift.models import snapshot  # noqa: E402
-from factdrift.models.snapshot import Snapshot  # noqa: E402
+from factdrift.models import snapshot
+from factdrift.models.snapshot import Snapshot
 
 IDS = tiny_tokenizer()("Marta Kowalska lives in New Orleans", return_tensors="pt").input_ids
 DOWN = "model.layers.1.mlp.down_proj"

@@ -1,7 +1,5 @@
 """Prompts in chat templates: tokens as transformers renders a conversation, subject and target in it."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -12,8 +10,6 @@ from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.templated import Templated, template_of, templated, untemplated
 
 from .tokenizers_of import END, KINDS, tokenizer_of
-
-pytest.importorskip("transformers", reason="language models are installed with `make models`")
 
 TURNS = (
     "{% for turn in messages %}<|{{ turn.role }}|>\n{{ turn.content }}" + END + "\n{% endfor %}"

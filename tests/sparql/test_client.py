@@ -1,7 +1,5 @@
 """The client with a server that has all faults of the Query Service."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import urllib.error
