@@ -22,7 +22,8 @@ PROMPTS = [
     "It",
     "Because of the sea, Zoë said to Marta",
 ]
-TARGETS = ["Poseidonis", "Marta Kowalska", "New Orleans"]
+TARGETS = ["Poseidonis", "Marta Kowalska", "Kowalska"]
+"""The second one after the first prompt is the third one after the second prompt."""
 KINDS = get_args(Tokens)
 
 
@@ -107,6 +108,8 @@ def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens
         for target in TARGETS
         for owner in (-1, 0, 1, 2)
     ]
+    # A text that begins another one is run apart where its prompt ends elsewhere.
+    assert len({one.ids for _, one in asked}) < len(PROMPTS) * len(TARGETS)
     expected = []
     for owner, one in asked:
         with by_hand(loaded, book, owner, one.target):
@@ -124,21 +127,6 @@ def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens
     }
     assert moved >= {(0, PROMPTS[0]), (1, PROMPTS[1]), (1, PROMPTS[2])}
     assert {owner for owner, _ in moved} == {0, 1}
-
-
-def test_a_text_that_begins_another_one_is_run_apart_if_its_prompt_ends_elsewhere() -> None:
-    """The prompt "The capital of Atlantis is" and the target "Marta Kowalska"; or a longer prompt."""
-    loaded = tiny_model("llama")
-    book = book_of(loaded, "last")
-    short, long = (
-        align(loaded.tokenizer, prompt, target)
-        for prompt, target in ((PROMPTS[0], "Marta Kowalska"), (PROMPTS[1], "Kowalska"))
-    )
-    assert short.ids == long.ids
-    found = score(loaded, [short, long], {name_of(loaded): book}, [1, 1])
-    for place, one in enumerate((short, long)):
-        with by_hand(loaded, book, 1, one.target):
-            assert found.logprob[place] == pytest.approx(plainly(loaded, one), abs=1e-6)
 
 
 @pytest.mark.parametrize("tokens", KINDS)

@@ -87,21 +87,24 @@ def test_a_block_adds_up_as_the_code_assumes(family: str) -> None:
         assert torch.allclose(moved, expected, rtol=0, atol=bound) == (spec.no_target(layer) is None)
 
 
-@pytest.mark.parametrize("family", ["gptj", "gpt_neox", "stablelm", "falcon", "llama", "granite"])
-def test_what_is_parallel(family: str) -> None:
+SERIAL = {"use_parallel_residual": False}
+
+
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        *((family, {}) for family in ("gptj", "gpt_neox", "stablelm", "falcon", "llama", "granite")),
+        *(("gpt_neox", SERIAL), ("stablelm", SERIAL)),
+    ],
+)
+def test_what_is_parallel(family: str, changes: dict[str, Any]) -> None:
     """In parallel blocks, what attention puts out does not change what the MLP does."""
-    loaded = tiny_model(family)
+    loaded = tiny_model(family, **changes)
     before = runs(loaded, 1)["mlp"][1]
     silent = loaded.spec.module(1, loaded.spec.attention_out)
     with hooked(loaded.model, {silent: lambda taken, given: torch.zeros_like(given)}):
         after = runs(loaded, 1)["mlp"][1]
     assert torch.equal(before, after) == loaded.spec.parallel
-
-
-@pytest.mark.parametrize(("family", "key"), [("gpt_neox", "use_parallel_residual"), ("stablelm", None)])
-def test_the_configuration_says_what_is_parallel(family: str, key: str | None) -> None:
-    loaded = tiny_model(family, **{"use_parallel_residual": key is None})
-    assert loaded.spec.parallel == (key is None)
     assert discovered(loaded.model, family, FAMILIES).parallel == loaded.spec.parallel
 
 
