@@ -36,9 +36,7 @@ def test_batch_results_may_be_in_any_order_and_repeated(bench: Any, server: Chat
     assert (uploads(server), len(server.batches), bench.most()) == (1, 1, 1)
     assert list(bench.store.glob("batches/*")) == []
     batch = server.batches["batch_0001"]
-    assert batch["metadata"]["name"] == server.files[batch["input_file_id"]]["filename"].removesuffix(
-        ".jsonl"
-    )
+    assert f"{batch['metadata']['name']}.jsonl" == server.files[batch["input_file_id"]]["filename"]
     assert bench.ask(mode="live") == answers
     assert len(server.batches) == 1
 
@@ -73,9 +71,7 @@ def test_no_more_prompt_tokens_are_open_than_allowed(bench: Any, server: ChatSer
         bench.ask(mode="batch", model="other", batch={"poll": 0.01, "enqueued_tokens": 10})
 
 
-def test_requests_that_fail_go_into_another_batch_until_they_are_given_up(
-    bench: Any, server: ChatServer
-) -> None:
+def test_requests_that_fail_go_into_another_batch_until_they_are_given_up(bench: Any, server: Any) -> None:
     faults = {"r1": "too-long", "r2": "500", "r3": "refusal", "r4": "length", "r5": "no-choices"}
 
     def fault(path: str, body: Any, attempt: int) -> str | None:
@@ -113,9 +109,7 @@ def test_answers_of_an_expired_batch_are_kept(bench: Any, server: ChatServer) ->
 def test_a_batch_that_the_server_rejects_ends_the_run(bench: Any, server: ChatServer) -> None:
     server.reject = "token_limit_exceeded"
     bench.write(5)
-    with pytest.raises(
-        InputError, match=r"batch_0001 failed .*token_limit_exceeded.*chat\.batch\.enqueued_tokens"
-    ):
+    with pytest.raises(InputError, match=r"batch_0001 failed .*token_limit_exceeded.*chat\.batch\.enqueued"):
         bench.ask(mode="batch")
     server.reject = None
     bench.ask(mode="batch")
@@ -170,9 +164,7 @@ def test_a_run_killed_at_any_step_is_continued_without_repeating_it(
 
 
 @pytest.mark.parametrize("name", ["429", "500", "503-html", "drop", "cut", "garbage", "empty", "html"])
-def test_failed_calls_are_repeated_and_create_nothing_twice(
-    bench: Any, server: ChatServer, name: str
-) -> None:
+def test_failed_calls_are_repeated_and_make_nothing_twice(bench: Any, server: ChatServer, name: str) -> None:
     # With some of these faults the server carries the call out and only its response is spoilt.
     server.fault = lambda path, body, attempt: name if path != CHAT and not attempt else None
     bench.write(10)
@@ -197,7 +189,7 @@ def test_an_uploaded_file_is_found_among_many(bench: Any, server: ChatServer) ->
     assert (uploads(server), len(server.batches)) == (6, 1)
 
 
-def test_a_batch_is_open_after_a_call_that_always_fails_and_no_other_run_touches_it(
+def test_after_a_call_that_always_fails_no_other_run_touches_the_batch(
     bench: Any, server: ChatServer
 ) -> None:
     bench.write(10)

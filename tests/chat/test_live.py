@@ -180,9 +180,7 @@ def test_a_killed_run_is_continued(bench: Any, server: ChatServer) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_after_a_signal_requests_under_way_are_waited_for(
-    bench: Any, server: ChatServer, number: int
-) -> None:
+def test_after_a_signal_those_under_way_are_waited_for(bench: Any, server: ChatServer, number: int) -> None:
     server.delay = 0.1
     bench.write(400)
     status, said = bench.signalled(number, lambda: server.answered >= 32)
@@ -240,9 +238,8 @@ def test_the_key_is_sent_and_never_shown(
     server.key = "sk-very-secret"
     bench.write(2)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-secret")
-    server.fault = lambda path, body, attempt: Fault(
-        401, error={"message": "not sk-wrong-secret", "code": "invalid_api_key"}
-    )
+    error = {"message": "not sk-wrong-secret", "code": "invalid_api_key"}
+    server.fault = lambda path, body, attempt: Fault(401, error=error)
     server.key = "sk-wrong-secret"
     with pytest.raises(InputError, match=r"refuses: .*not \[key\]"):
         bench.ask()

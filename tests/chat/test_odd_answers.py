@@ -19,9 +19,7 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
 
 def odd(raw: bytes) -> Any:
     """The answer to the request r1, whenever it is sent."""
-    return lambda path, body, attempt: (
-        Fault(raw=raw) if path == CHAT and body["messages"][0]["content"] == "r1" else None
-    )
+    return lambda path, body, attempt: Fault(raw=raw) if path == CHAT and "r1" in str(body) else None
 
 
 @pytest.mark.parametrize(
@@ -36,9 +34,7 @@ def odd(raw: bytes) -> Any:
         (b'{"choices": [{"message": {"content": "yes"}}], "usage": [1]}', "answered"),
     ],
 )
-def test_an_odd_answer_does_not_stop_other_requests(
-    bench: Any, server: ChatServer, raw: bytes, status: str
-) -> None:
+def test_an_odd_answer_does_not_stop_other_requests(bench: Any, server: Any, raw: bytes, status: str) -> None:
     server.fault = odd(raw)
     bench.write(4)
     answers = bench.ask(tries=2)
@@ -48,9 +44,7 @@ def test_an_odd_answer_does_not_stop_other_requests(
     assert server.asked.total() == (6 if status == "failed" else 4)
 
 
-def test_a_request_whose_batch_result_is_nested_too_deeply_is_asked_again(
-    bench: Any, server: ChatServer
-) -> None:
+def test_a_batch_result_that_is_nested_too_deeply_is_asked_for_again(bench: Any, server: Any) -> None:
     spoilt = []
     keep = server._keep
 
@@ -190,16 +184,9 @@ def test_missing_fields_of_an_answer_are_null() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"",
-        b"<html>log in</html>",
-        b'{"choices": [{"mess',
-        b"[]",
-        b'"text"',
-        b'{"error": {"message": "overloaded"}}',
-        b'{"choices": []}',
-        b'{"choices": [{"finish_reason": "stop"}]}',
-        b'{"choices": [{"message": {"content": 3}}]}',
-        b'{"choices": [{"message": {"content": "\xff"}}]}',
+        *(b"", b"<html>log in</html>", b"[]", b'"text"', b'{"error": {"message": "overloaded"}}'),
+        *(b'{"choices": [{"mess', b'{"choices": []}', b'{"choices": [{"finish_reason": "stop"}]}'),
+        *(b'{"choices": [{"message": {"content": %s}}]}' % text for text in (b"3", b'"\xff"')),
     ],
 )
 def test_bodies_that_are_not_answers_are_malformed(data: bytes) -> None:
@@ -210,26 +197,14 @@ def test_bodies_that_are_not_answers_are_malformed(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("status", "code", "message", "kind"),
     [
-        (429, "rate_limit_exceeded", "", "again"),
-        (429, "insufficient_quota", "", "stop"),
-        (500, None, "", "again"),
-        (500, ["a"], "", "again"),
-        (503, None, "", "again"),
-        (529, None, "", "again"),
-        (408, None, "", "again"),
-        (0, None, "", "again"),
-        (400, "unsupported_parameter", "", "stop"),
-        (400, "context_length_exceeded", "", "never"),
+        *((status, None, "", "again") for status in (500, 503, 529, 408, 0)),
+        *((status, None, "", "stop") for status in (402, 403, 405, 302)),
+        *((429, "rate_limit_exceeded", "", "again"), (429, "insufficient_quota", "", "stop")),
+        *((401, "invalid_api_key", "", "stop"), (404, "model_not_found", "", "stop")),
+        *((400, "unsupported_parameter", "", "stop"), (500, ["a"], "", "again")),
+        *((400, "context_length_exceeded", "", "never"), (400, "content_filter", "", "never")),
         (400, 400, "This model's maximum context length is 100 tokens.", "never"),
-        (400, "content_filter", "", "never"),
-        (400, None, "Bad Request", "unclear"),
-        (422, None, "Field required", "unclear"),
-        (401, "invalid_api_key", "", "stop"),
-        (402, None, "", "stop"),
-        (403, None, "", "stop"),
-        (404, "model_not_found", "", "stop"),
-        (405, None, "", "stop"),
-        (302, None, "", "stop"),
+        *((400, None, "Bad Request", "unclear"), (422, None, "Field required", "unclear")),
     ],
 )
 def test_failures_by_status_and_code(status: int, code: Any, message: str, kind: str) -> None:

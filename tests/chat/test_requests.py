@@ -86,13 +86,8 @@ def test_bodies_have_the_fields_that_the_server_understands() -> None:
     schema = {"type": "object"}
 
     def body(schema: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
-        return dict(
-            json.loads(
-                build_body(
-                    read_settings(json.dumps({"model": "m"} | options), Chat, "chat"), MESSAGES, schema
-                )
-            )
-        )
+        chat = read_settings(json.dumps({"model": "m"} | options), Chat, "chat")
+        return dict(json.loads(build_body(chat, MESSAGES, schema)))
 
     assert body() == {"messages": MESSAGES, "temperature": 0, "max_completion_tokens": 800}
     assert body(schema)["response_format"] == {
@@ -116,14 +111,10 @@ def written(path: Path, *rows: tuple[str, str]) -> Path:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("{", "Expecting"),
-        ("[]", "messages"),
-        ('{"messages": []}', "messages"),
-        ('{"messages": [{}], "model": "x"}', "`model`"),
-        ('{"messages": [{}], "n": 2}', "`n`"),
+        *(("{", "Expecting"), ("[]", "messages"), ('{"messages": []}', "messages"), ("[" * 100_000, "depth")),
+        *(('{"messages": [{}], "model": "x"}', "`model`"), ('{"messages": [{}], "n": 2}', "`n`")),
         ('{"messages": [{}], "temperature": NaN}', "JSON compliant"),
         ('{"messages": [{"content": "\\ud800"}]}', "surrogates"),
-        ("[" * 100_000, "depth"),
     ],
 )
 def test_an_invalid_body_is_named(tmp_path: Path, body: str, why: str) -> None:

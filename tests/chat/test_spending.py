@@ -34,10 +34,8 @@ def answer(**usage: Any) -> Fault:
 def spent(bench: Any) -> int:
     """Tokens that the store has counted as paid, in dollars of live answers."""
     with sqlite3.connect(bench.store / "answers.sqlite") as connection:
-        return int(
-            connection.execute("SELECT sum(prompt_tokens + completion_tokens) FROM charges").fetchone()[0]
-            or 0
-        )
+        query = "SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM charges"
+        return int(connection.execute(query).fetchone()[0])
 
 
 @pytest.mark.parametrize("mode", ["live", "batch"])
@@ -50,9 +48,7 @@ def test_lost_answers_count_in_the_next_run(bench: Any, server: ChatServer, pric
     assert spent(bench) == 6 * WORST
     server.fault = sound
     share = 0.5 if mode == "batch" else 1
-    with pytest.raises(
-        InputError, match=rf"after {6 * WORST * share:.4f} USD that earlier runs have spent, more than"
-    ):
+    with pytest.raises(InputError, match=rf"after {6 * WORST * share:.4f} USD that earlier runs have spent"):
         bench.ask(prices, max_usd=6 * WORST * share + 1, mode=mode)
     assert bench.ask(prices, max_usd=1000, mode=mode)[0]["status"] == "answered"
 
@@ -86,21 +82,13 @@ def test_an_answer_without_usage_counts_in_the_next_run(
 
 
 @pytest.mark.parametrize(
-    "usage",
-    [
-        {"prompt_tokens": -1_000_000, "completion_tokens": 3},
-        {"prompt_tokens": 3, "completion_tokens": -1_000_000},
-        {"prompt_tokens": 0, "completion_tokens": 0},
-        {"prompt_tokens": 2**70, "completion_tokens": 3},
-        {"prompt_tokens": 10**9, "completion_tokens": 10**9},
-        {"prompt_tokens": "7", "completion_tokens": True},
-        {"prompt_tokens": [7], "completion_tokens": 3.5},
-    ],
+    ("prompt", "completion"),
+    [(-1_000_000, 3), (3, -1_000_000), (0, 0), (2**70, 3), (10**9, 10**9), ("7", True), ([7], 3.5)],
 )
 def test_impossible_token_counts_are_not_believed(
-    bench: Any, server: ChatServer, prices: Path, usage: Any, capsys: pytest.CaptureFixture[str]
+    bench: Any, server: ChatServer, prices: Path, prompt: Any, completion: Any, capsys: Any
 ) -> None:
-    server.fault = lambda path, body, attempt: answer(**usage)
+    server.fault = lambda path, body, attempt: answer(prompt_tokens=prompt, completion_tokens=completion)
     bench.write(2)
     answers = bench.ask(prices, max_usd=500)
     assert [each["status"] for each in answers] == ["answered"] * 2
@@ -173,15 +161,11 @@ def test_the_cost_is_printed_and_refused_if_too_high(
 ) -> None:
     bench.write(10)
     # The answers may have 50 tokens each; a body of some 70 bytes is some 18 tokens.
-    with pytest.raises(
-        InputError, match=r"will cost at most 6\d\d\.\d+ USD; set chat\.max_usd .*Nothing was sent"
-    ):
+    with pytest.raises(InputError, match=r"at most 6\d\d\.\d+ USD; set chat\.max_usd .*Nothing was sent"):
         bench.ask(prices)
     with pytest.raises(InputError, match=r"at most 6\d\d\.\d+ USD, more than chat\.max_usd \(600\.0 USD\)"):
         bench.ask(prices, max_usd=600)
-    with pytest.raises(
-        InputError, match=r"at most 3\d\d\.\d+ USD by the Batch API \(50% of the price\), more"
-    ):
+    with pytest.raises(InputError, match=r"at most 3\d\d\.\d+ USD by the Batch API \(50% of the price"):
         bench.ask(prices, max_usd=300, mode="batch")
     assert not server.calls
     capsys.readouterr()
@@ -204,9 +188,7 @@ def test_the_estimate_uses_stored_answers_of_both_ways(
     capsys.readouterr()
     # 30 more for 8 dollars each; without calibration it would be thousands.
     limit = paid + 210
-    said = (
-        rf"about 24\d\.\d+ USD, after {paid}\.0000 USD that earlier runs have spent, more than .* \({limit}\."
-    )
+    said = rf"about 24\d\.\d+ USD, after {paid}\.0000 USD that earlier runs have spent, .* \({limit}\."
     with pytest.raises(InputError, match=said):
         bench.ask(prices, max_usd=limit)
     assert "30 answered in" in capsys.readouterr().out
@@ -237,9 +219,7 @@ def test_a_run_stops_before_the_limit_and_the_next_continues(
 def test_answers_that_did_not_arrive_count_as_the_worst_case(
     bench: Any, server: ChatServer, prices: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server.fault = lambda path, body, attempt: (
-        ("429", "500", "cut")[attempt] if path == CHAT and attempt < 3 else None
-    )
+    server.fault = lambda path, body, attempt: ("429", "500", "cut", None)[attempt]
     bench.write(1)
     bench.ask(prices, max_usd=500)
     said = capsys.readouterr().out

@@ -88,15 +88,10 @@ def _crossed(tokenizer: Any, before: str, end: int, length: int) -> bool:
     ("prompt", "subject", "place"),
     [
         ("Java, which is older than JavaScript, was made by", "Java", 0),
-        ("Java, unlike Java, was made by", "Java", 13),
-        ("The team of Ana Anaya Ana's is", "Ana", 22),
-        ("The exgovernment is", "government", 6),
-        ("首都北京的市长是", "北京", 2),
-        ("Björk's mother is", "Björk", 0),
-        ("Ko is in Koko", "Ko", 0),
-        ("U.S. is led by", "U.S.", 0),
-        ("nothing", "Java", -1),
-        ("nothing", "", -1),
+        *(("Java, unlike Java, was made by", "Java", 13), ("The team of Ana Anaya Ana's is", "Ana", 22)),
+        *(("The exgovernment is", "government", 6), ("首都北京的市长是", "北京", 2)),
+        *(("Björk's mother is", "Björk", 0), ("Ko is in Koko", "Ko", 0), ("U.S. is led by", "U.S.", 0)),
+        *(("nothing", "Java", -1), ("nothing", "", -1)),
     ],
 )
 def test_the_subject_is_its_last_occurrence_that_is_no_part_of_a_word(prompt: str, subject: str, place: int):

@@ -125,9 +125,7 @@ def test_what_cannot_be_loaded_is_refused_in_short(
     folder = saved("llama", tmp_path / "packed")
     quantized = {"quant_method": "gptq", "bits": 4, "group_size": 128}
     (folder / "config.json").write_text(json.dumps(config | {"quantization_config": quantized}))
-    with pytest.raises(
-        InputError, match=r"packed needs a package that is not installed \(.{1,300}\); install it"
-    ):
+    with pytest.raises(InputError, match=r"packed needs a package .* installed \(.{1,300}\); install it"):
         load(str(folder), device="cpu")
     long = Mock(side_effect=ValueError("many words " * 1000))
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", long)

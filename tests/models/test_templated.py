@@ -122,10 +122,8 @@ def test_a_template_that_changes_a_prompt_is_refused() -> None:
 
 
 def test_templates_that_tell_the_date_are_told_always_the_same_one() -> None:
-    dated = "{% macro told() %}{{ strftime_now('%Y-%m-%d') }}{% endmacro %}"
-    dated += (
-        "Today is {% if strftime_now is defined %}{{ strftime_now('%d %b %Y') }}{% endif %}, {{ told() }}.\n"
-    )
+    dated = "{% macro told() %}{{ strftime_now('%Y-%m-%d') }}{% endmacro %}Today is "
+    dated += "{% if strftime_now is defined %}{{ strftime_now('%d %b %Y') }}{% endif %}, {{ told() }}.\n"
     dated += TURNS
     _, wrapped = with_template("gpt2", dated)
     text, _ = wrapped.turn("Hello")

@@ -38,10 +38,7 @@ PUBLISHED = {
 """Field -> type: what the authors' builder writes (verbalize_wikifactdiff.py), with `dist` in both places in
 which it leaves it (clean_wikifactdiff.py) and their analysis reads it (result_analysis.ipynb)."""
 
-ROWS = [
-    update(1),
-    update(2, "test", objects=[object_("5", "new", None), object_("4", "obsolete", None)]),
-]
+ROWS = [update(1), update(2, "test", objects=[object_("5", "new", None), object_("4", "obsolete", None)])]
 
 Adapt = Callable[[Row], Row]
 

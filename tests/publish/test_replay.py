@@ -51,8 +51,7 @@ def test_answers_of_the_build_and_no_others(bench: Bench, store: Path, tmp_path:
 
 
 def test_a_store_that_lacks_an_answer(bench: Bench, store: Path, tmp_path: Path) -> None:
+    replay = Replay([answers(tmp_path, "ad")], store)
     with pytest.raises(InputError, match="chat: lacks 1 of 2 answers"):
-        write_folders(
-            bench.products, bench.manifest, tmp_path / "out", Replay([answers(tmp_path, "ad")], store)
-        )
+        write_folders(bench.products, bench.manifest, tmp_path / "out", replay)
     assert not (tmp_path / "out").exists()

@@ -88,9 +88,8 @@ def test_numbers_are_those_of_the_tables(page: Page, sample: Build) -> None:
     assert {row[0]: row[2:] for row in page.tables["scenarios-3"][1:]} == expected
     funnel = pd.read_parquet(sample.pair / "funnel.parquet")
     rules = funnel[funnel["stage"] == "rules"].groupby("reason")["triples"].sum()
-    assert {row[0]: row[2] for row in page.tables["funnel-3"][1:]} == {
-        rule: f"{number:,}" for rule, number in rules.items()
-    }
+    shown_rules = {row[0]: row[2] for row in page.tables["funnel-3"][1:]}
+    assert shown_rules == {rule: f"{number:,}" for rule, number in rules.items()}
     assert all(row[1] for row in page.tables["funnel-3"][1:]), "each rule is explained"
     assert "kept" not in [row[0] for row in page.tables["funnel-5"]]
     text = (sample.results / "report.html").read_text("utf-8")
@@ -130,11 +129,8 @@ def test_dates_of_the_time_line_are_all_counted(sample: Build) -> None:
 def test_every_number_names_a_file_that_exists_and_its_command(page: Page, sample: Build) -> None:
     inside = {address[1:] for address in page.addresses if address.startswith("#")}
     assert inside <= page.names
-    files = [
-        address
-        for address in page.addresses
-        if not address.startswith(("#", "data:", "https://www.wikidata.org/wiki/Q"))
-    ]
+    elsewhere = ("#", "data:", "https://www.wikidata.org/wiki/Q")
+    files = [address for address in page.addresses if not address.startswith(elsewhere)]
     assert len(files) >= 6
     for file in files:
         assert (sample.results / file).exists(), file
@@ -235,9 +231,7 @@ def test_what_was_built_besides_is_shown(copy: Build) -> None:
 
 def test_sentences_and_questions_are_shown(copy: Build) -> None:
     said = {"role": "expr", "text_blank": "The capital of Q is _", "target_label": "<b>"}
-    examples = [
-        {"pop_s": number, "sentences": [said | {"target_label": f"<b>{number}"}]} for number in range(8)
-    ]
+    examples = [{"pop_s": each, "sentences": [said | {"target_label": f"<b>{each}"}]} for each in range(8)]
     pq.write_table(pa.Table.from_pylist(examples), copy.pair / "klob_c.parquet")
     item = {"task": 1, "hop": 0, "options": ["a", "b", "c", "d"], "answer_label": "a", "discriminates": True}
     items = [
@@ -265,17 +259,10 @@ def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "kind", "expected"),
     [
-        (None, "number", "–"),
-        (1234, "number", "1,234"),
-        (0.1234, "number", "0.123"),
-        (1234.5, "number", "1,234"),
-        (4_843_070, "bytes", "4.8 MB"),
-        (98e9, "bytes", "98.0 GB"),
-        (1.26, "seconds", "1.3 s"),
-        (0.5, "share", "0.50"),
-        ((0.5, 0.25), "interval", "0.50 ± 0.25"),
-        ((0.5, None), "interval", "0.50"),
-        ("a\nb", "text", "a b"),
+        *((None, "number", "–"), (1234, "number", "1,234"), (0.1234, "number", "0.123")),
+        *((1234.5, "number", "1,234"), (4_843_070, "bytes", "4.8 MB"), (98e9, "bytes", "98.0 GB")),
+        *((1.26, "seconds", "1.3 s"), (0.5, "share", "0.50"), ("a\nb", "text", "a b")),
+        *(((0.5, 0.25), "interval", "0.50 ± 0.25"), ((0.5, None), "interval", "0.50")),
     ],
 )
 def test_cells(value: object, kind: str, expected: str) -> None:
