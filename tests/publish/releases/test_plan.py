@@ -6,7 +6,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.publish.releases.plan import later, newest_two, sequences
+from factdrift.publish.releases.candidates import later, newest_two, sequences
 
 DATES = st.dates(datetime.date(2024, 1, 1), datetime.date(2024, 12, 31)).map(datetime.date.isoformat)
 EVERY = st.integers(1, 60)
