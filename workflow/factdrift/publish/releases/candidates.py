@@ -1,4 +1,4 @@
-"""From which dumps the next releases can be made: those that servers list but for damaged ones, by their dates."""
+"""Which dumps and dates the next releases can have: those that servers list, but for damaged ones."""
 
 import dataclasses
 import datetime
