@@ -57,6 +57,10 @@ class Bench:
         ask(self.requests, self.store, read_settings(self.chat(**options), Chat, "chat"), self.output, prices)
         return self.answers()
 
+    def statuses(self, *prices: Path, **options: Any) -> list[str]:
+        """What became of each request."""
+        return [answer["status"] for answer in self.ask(*prices, **options)]
+
     def start(self, **options: Any) -> subprocess.Popen[str]:
         """`factdrift chat ask` in a process of its own."""
         command = [sys.executable, "-c", "import sys; from factdrift.cli import main; sys.exit(main())"]

@@ -41,8 +41,7 @@ def test_transient_failures_are_repeated(bench: Any, server: ChatServer, name: s
     late = Fault(delay=30)
     server.fault = first(late, late) if name == "late" else first(name, name)
     bench.write(3)
-    answers = bench.ask(tries=3, timeout=2 if name == "late" else 60)
-    assert [answer["status"] for answer in answers] == ["answered"] * 3
+    assert bench.statuses(tries=3, timeout=2 if name == "late" else 60) == ["answered"] * 3
     assert set(server.asked.values()) == {3}
 
 
@@ -75,7 +74,7 @@ def test_two_requests_are_given_up_and_the_others_are_answered(bench: Any, serve
     # The next run asks only the failed requests again; a replay takes the failures as they are.
     assert bench.ask(mode="replay") == answers
     server.fault = sound
-    assert [answer["status"] for answer in bench.ask()] == ["answered"] * 4
+    assert bench.statuses() == ["answered"] * 4
     assert sorted(server.asked.values()) == [1, 1, 2, 3]
 
 
@@ -86,7 +85,7 @@ def test_the_run_stops_when_the_server_has_gone(bench: Any, server: ChatServer) 
         bench.ask(tries=2, concurrency=8)
     assert len(server.asked) <= 20 + 8 + 8
     server.fault = sound
-    assert {answer["status"] for answer in bench.ask()} == {"answered"}
+    assert set(bench.statuses()) == {"answered"}
 
 
 @pytest.mark.parametrize("name", ["quota", "401", "403", "404", "unsupported"])
@@ -99,7 +98,7 @@ def test_an_error_that_concerns_all_requests_ends_the_run(bench: Any, server: Ch
     assert sum(server.asked.values()) <= 4
     assert not bench.output.exists()
     server.fault = sound
-    assert {answer["status"] for answer in bench.ask()} == {"answered"}
+    assert set(bench.statuses()) == {"answered"}
 
 
 def test_ambiguous_refusals_end_the_run_only_if_nothing_was_answered(bench: Any, server: ChatServer) -> None:
@@ -169,8 +168,7 @@ def test_a_killed_run_is_continued(bench: Any, server: ChatServer) -> None:
     server.fault = sound
     with Store(bench.store) as store:
         stored = {row["body"] for row in store.exported()}
-    answers = bench.ask()
-    assert {answer["status"] for answer in answers} == {"answered"}
+    assert set(bench.statuses()) == {"answered"}
     assert len(server.asked) == 400 > len(stored) > 100
     for text, times in server.asked.items():
         body = json.loads(text)
@@ -228,7 +226,7 @@ def test_a_retry_after_beyond_the_patience_ends_the_run_and_keeps_answers_under_
         with Store(bench.store) as store:
             assert len(list(store.exported())) == 4
     server.fault = sound
-    assert {answer["status"] for answer in bench.ask(mode=mode)} == {"answered"}
+    assert set(bench.statuses(mode=mode)) == {"answered"}
     assert bench.most() <= 2
 
 
@@ -247,8 +245,7 @@ def test_the_key_is_sent_and_never_shown(
     with pytest.raises(InputError, match="Incorrect API key"):
         bench.ask()
     (bench.folder / "key").write_text("sk-very-secret\n")
-    answers = bench.ask(api_key_file=str(bench.folder / "key"))
-    assert [answer["status"] for answer in answers] == ["answered"] * 2
+    assert bench.statuses(api_key_file=str(bench.folder / "key")) == ["answered"] * 2
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     bench.write(3)
     bench.ask()

@@ -3,7 +3,7 @@ import torch
 from support.tiny_models import FAMILIES, MIXTURES, tiny_model, tiny_tokenizer
 
 from factdrift.models.deltas import Dense, LowRank, applied, matrix, rounded, written
-from factdrift.models.hooks import hooked, stopping
+from factdrift.models.hooks import hooked
 
 TEXTS = ("The capital of Atlantis is", "Marta Kowalska lives in New", "You said so; I")
 
@@ -122,13 +122,3 @@ def test_small_changes_survive_beside_half_precision_and_not_in_it():
     with written(loaded.model, {name: large}, 0):
         now = matrix(loaded.model, name).float()
     assert torch.allclose(weight.float() + kept.weight[0], now, atol=0.01)
-
-
-def test_a_pass_ends_where_it_is_told_to():
-    loaded = tiny_model("gptj")
-    ran = []
-    names = [loaded.spec.module(layer, "") for layer in range(3)]
-    see = {name: lambda taken, given, name=name: ran.append((name, given.shape)) for name in names}
-    with hooked(loaded.model, see), stopping(loaded.model, names[1]):
-        loaded.model(batch())
-    assert ran == [(name, (3, 8, loaded.spec.hidden)) for name in names[:2]]

@@ -13,7 +13,6 @@ from factdrift.core.jobs import record
 from factdrift.models.hooks import hooked
 from factdrift.models.loading import load
 from factdrift.models.moments import count_moments, read_file, read_moments
-from factdrift.models.padding import padded
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 
@@ -99,10 +98,6 @@ def test_a_file_keeps_all_and_fits_one_model(tmp_path):
         read_moments(tmp_path / "3.safetensors", loaded)
     moments.write(tmp_path / "again.safetensors")
     assert path.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
-
-
-def test_rows_are_continued_by_their_last_token():
-    assert padded([[1, 2, 3], [4]], torch.device("cpu")).tolist() == [[1, 2, 3], [4, 4, 4]]
 
 
 def command(*arguments):

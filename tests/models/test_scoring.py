@@ -126,13 +126,6 @@ def test_continuations_are_those_without_cache_and_padding(family: str) -> None:
             assert found[3] == greedily(loaded, prompts[3], 7)
 
 
-def test_a_continuation_ends_where_the_model_has_no_more_positions() -> None:
-    loaded = tiny_model("gpt2")
-    prompt = align(loaded.tokenizer, PROMPTS[0]).ids
-    (found,) = continued(loaded, [prompt], [1000])
-    assert len(found) == loaded.spec.positions - len(prompt)
-
-
 def test_batches_hold_their_budget() -> None:
     assert list(batches([3, 3, 3, 4, 9], 9)) == [[0, 1, 2], [3], [4]]
     assert list(batches([], 9)) == []
