@@ -1,10 +1,14 @@
+"""Second moments: the texts that they are counted over, their sums, their files and their commands."""
+
 import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from safetensors.torch import save_file
 from support.tiny_models import TEXT, rounding, tiny_model
 
 from factdrift.cli import parser
@@ -13,6 +17,8 @@ from factdrift.core.jobs import record
 from factdrift.models.hooks import hooked
 from factdrift.models.loading import load
 from factdrift.models.moments import count_moments, read_file, read_moments
+from factdrift.models.tensor_files import read_tensors, write_tensors
+from factdrift.models.texts import read_texts, sampled
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 
@@ -163,3 +169,65 @@ def test_facts_of_the_benchmark_are_named_and_warned_of(folder, tmp_path, capsys
     files = [tmp_path / name / "1.safetensors" for name in ("facts", "other")]
     command("add-moments", *files, "-o", tmp_path / "sum.safetensors")
     assert read_file(tmp_path / "sum.safetensors").texts == "the benchmark's facts + other.txt"
+
+
+def test_files_of_three_kinds(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n\ntwo — three\n", encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text('{"text": "four"}\n{"text": ""}\n', encoding="utf-8")
+    pq.write_table(pa.table({"id": [1, 2], "text": ["five", None]}), tmp_path / "c.parquet")
+    pq.write_table(pa.table({"prompt": ["It is"], "object": ["six"]}), tmp_path / "d.parquet")
+    paths = [tmp_path / name for name in ("a.txt", "b.jsonl", "c.parquet", "d.parquet")]
+    assert list(read_texts(paths)) == ["one", "two — three", "four", "five", "It is six"]
+
+
+def test_faults_name_file_and_line(tmp_path):
+    (tmp_path / "b.jsonl").write_text('{"text": "four"}\n{"title": "x"}\n', encoding="utf-8")
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "c.parquet")
+    for name, message in (
+        ("b.jsonl", r"b\.jsonl, line 2"),
+        ("c.parquet", "no column 'text'"),
+        ("d", "no such file"),
+    ):
+        with pytest.raises(InputError, match=message):
+            list(read_texts([tmp_path / name]))
+
+
+def test_a_model_writes_the_same_for_the_same_seed():
+    loaded = tiny_model("llama")
+    one, other, third = (sampled(loaded, "The", 10, 4, seed, top_k=5) for seed in (3, 3, 4))
+    assert one == other != third
+    assert len(set(one)) > 1
+    assert all(text.startswith("The") for text in one)
+
+
+def test_a_text_without_a_start_begins_as_texts_do():
+    loaded = tiny_model("llama")
+    (text,) = sampled(loaded, "", 6, 1, 0)
+    assert "<|endoftext|>" not in text
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    values = {"b": torch.arange(6).reshape(2, 3).T, "a": torch.ones(2, dtype=torch.float64)}
+    write_tensors(tmp_path / "one", values, {"model": "m", "rank": 2})
+    write_tensors(tmp_path / "two", dict(reversed(values.items())), {"rank": 2, "model": "m"})
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    found, about = read_tensors(tmp_path / "one", "make")
+    assert about == {"model": "m", "rank": 2}
+    assert found.keys() == values.keys()
+    assert all(torch.equal(found[name], value) for name, value in values.items())
+
+
+def test_damaged_files_are_named_with_the_command_that_writes_them(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "text").write_text("no tensors")
+    (tmp_path / "folder").mkdir()
+    save_file({"a": torch.ones(2)}, tmp_path / "foreign")
+    save_file({"a": torch.ones(2)}, tmp_path / "odd", metadata={"about": "no JSON"})
+    write_tensors(tmp_path / "cut", {"a": torch.ones(99)}, {})
+    (tmp_path / "cut").write_bytes((tmp_path / "cut").read_bytes()[:-8])
+    for name in ("empty", "text", "foreign", "odd", "cut"):
+        with pytest.raises(InputError, match=f"{name}: damaged, or not written by `factdrift it`"):
+            read_tensors(tmp_path / name, "factdrift it")
+    for name in ("folder", "none"):
+        with pytest.raises(InputError, match=f"{name}: no such file; make it with `factdrift it`"):
+            read_tensors(tmp_path / name, "factdrift it")

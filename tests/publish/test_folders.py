@@ -9,16 +9,23 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from support.digests import Check, Product
 
+from factdrift.chat.exchange import import_store
+from factdrift.chat.replies import read_reply
+from factdrift.chat.requests import Request, canonical, key_of
+from factdrift.chat.store import Store
+from factdrift.chat.tables import ANSWERS
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.publish import folders
 from factdrift.publish.card import cell
 from factdrift.publish.datasets import known
+from factdrift.publish.folders import Replay, write_folders
 from factdrift.publish.shards import write_splits
 
 from .conftest import MANIFEST, Bench, example, item, object_, update
@@ -349,3 +356,44 @@ def test_digests_of_published_folders(name: str, published: Path, digests: Check
     # Of the description of the files only their checksums are left out, which PyArrow's version changes.
     described = Product(f"{name}/croissant.json", without=["distribution"])
     digests(f"published {name}", published, [*(set(chosen) - {described.path}), described])
+
+
+ANSWER = b'{"choices": [{"message": {"content": "Ann leads."}, "finish_reason": "stop"}]}'
+
+
+def request(name: str) -> Request:
+    text = canonical({"messages": [{"role": "user", "content": name}]})
+    return Request(name, key_of("tiny", text), text)
+
+
+def answers(folder: Path, names: str) -> Path:
+    rows = [dict.fromkeys(ANSWERS.names) | {"request": n, "key": request(n).key} for n in names]
+    pq.write_table(pa.Table.from_pylist(rows, schema=ANSWERS), folder / "answers.parquet")
+    return folder / "answers.parquet"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    with Store(tmp_path / "chat") as opened:
+        for name in "abc":
+            opened.put(request(name), "tiny", read_reply(ANSWER), "live", 1)
+    return tmp_path / "chat"
+
+
+def test_answers_of_the_build_and_no_others(bench: Bench, store: Path, tmp_path: Path) -> None:
+    replay = Replay([answers(tmp_path, "aac")], store)
+    write_folders(bench.products, bench.manifest, tmp_path / "out", replay)
+    for name in ("wikifactdiff", "wfd_repl"):
+        exported = tmp_path / "out" / name / "replay" / "answers.parquet"
+        keys = sorted(request(each).key for each in "ac")
+        assert pq.read_table(exported).column("key").to_pylist() == keys
+        assert import_store(exported, tmp_path / f"other-{name}") == (2, 2)
+        assert "replay/answers.parquet" in (tmp_path / "out" / name / "SHA256SUMS").read_text("utf-8")
+    assert not (tmp_path / "out" / "klob" / "replay").exists()
+
+
+def test_a_store_that_lacks_an_answer(bench: Bench, store: Path, tmp_path: Path) -> None:
+    replay = Replay([answers(tmp_path, "ad")], store)
+    with pytest.raises(InputError, match="chat: lacks 1 of 2 answers"):
+        write_folders(bench.products, bench.manifest, tmp_path / "out", replay)
+    assert not (tmp_path / "out").exists()
