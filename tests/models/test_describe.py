@@ -98,7 +98,7 @@ def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded
     from factdrift.models import loading, shape
 
     known = {**read_families(), "granite": read_families()["llama"] | {"title": "Granite"}}
-    monkeypatch.setattr(shape, "read_families", lambda path: known)
+    monkeypatch.setattr(shape, "read_families", lambda: known)
     folder = saved("granite", tmp_path / "granite", logits_scaling=1.1)
     for dtype in ("float32", "float64", "bfloat16"):
         with pytest.raises(InputError, match=r"differ from the model's own by .* family 'granite'"):

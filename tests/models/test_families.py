@@ -8,7 +8,6 @@ import torch
 from support.tiny_models import LISTED, tiny_model
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import FAMILIES
 from factdrift.models import families
 from factdrift.models.families import read_families
 from factdrift.models.hooks import hooked
@@ -23,12 +22,12 @@ def test_the_shape_says_the_same_as_the_table(family: str, capsys: pytest.Captur
     """Of bfloat16 as of float64, in which a model of any size is loaded."""
     loaded = tiny_model(family)
     assert loaded.spec.listed
-    found = discovered(loaded.model, family, FAMILIES)
+    found = discovered(loaded.model, family)
     assert dataclasses.replace(found, listed=True) == loaded.spec
     said = capsys.readouterr().err
     assert f"{family}: the family '{family}' is not in families.yaml; detected by its shape: 3 blocks" in said
     rough = tiny_model(family, dtype=torch.bfloat16)
-    again = discovered(rough.model, family, FAMILIES)
+    again = discovered(rough.model, family)
     factors = {name: getattr(found, name) for name in ("residual_factor", "logit_factor")}
     assert {name: getattr(again, name) for name in factors} == pytest.approx(factors)
     assert dataclasses.replace(again, **factors) == found
@@ -100,7 +99,7 @@ def test_what_is_parallel(family: str, changes: dict[str, Any]) -> None:
     with hooked(loaded.model, {silent: lambda taken, given: torch.zeros_like(given)}):
         after = runs(loaded, 1)["mlp"][1]
     assert torch.equal(before, after) == loaded.spec.parallel
-    assert discovered(loaded.model, family, FAMILIES).parallel == loaded.spec.parallel
+    assert discovered(loaded.model, family).parallel == loaded.spec.parallel
 
 
 def test_blocks_differ() -> None:
@@ -193,5 +192,5 @@ def test_a_configuration_without_a_length_of_texts_is_refused() -> None:
 def test_the_table_comes_before_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     """An entry that names another matrix than the shape would."""
     other = read_families()["llama"] | {"down": "mlp.up_proj", "mlp_matrices": ["mlp.up_proj"]}
-    monkeypatch.setattr("factdrift.models.shape.read_families", lambda path: {"llama": other})
+    monkeypatch.setattr("factdrift.models.shape.read_families", lambda: {"llama": other})
     assert spec_of(tiny_model("llama").model, "mine").down == "mlp.up_proj"
