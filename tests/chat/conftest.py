@@ -32,13 +32,8 @@ class Bench:
         self.folder, self.server = folder, server
         self.requests, self.store = folder / "requests.parquet", folder / "store"
         self.output = folder / "answers.parquet"
-        self.options: dict[str, Any] = {
-            "model": MODEL,
-            "base_url": server.url,
-            "concurrency": 16,
-            "backoff": 0.01,
-            "batch": {"poll": 0.01},
-        }
+        self.options: dict[str, Any] = {"model": MODEL, "base_url": server.url, "concurrency": 16}
+        self.options |= {"backoff": 0.01, "batch": {"poll": 0.01}}
 
     def write(self, count: int, start: int = 0) -> None:
         names = [f"r{number}" for number in range(start, start + count)]

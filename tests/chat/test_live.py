@@ -192,9 +192,8 @@ def test_after_a_signal_those_under_way_are_waited_for(bench: Any, server: ChatS
 
 
 def test_a_long_wait_is_reported_and_can_be_interrupted(bench: Any, server: ChatServer) -> None:
-    server.fault = lambda path, body, attempt: Fault(
-        429, (("retry-after", "600"),), {"message": "slow down", "code": "rate_limit_exceeded"}
-    )
+    slow = {"message": "slow down", "code": "rate_limit_exceeded"}
+    server.fault = lambda path, body, attempt: Fault(429, (("retry-after", "600"),), slow)
     bench.write(50)
     process = bench.start(concurrency=2)
     assert process.stdout is not None

@@ -18,19 +18,11 @@ from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
-SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**60), 2**60)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+NUMBERS = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(
-    SCALARS,
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=4), inner, max_size=4)
-    ),
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=12,
 )
 
@@ -90,10 +82,8 @@ def test_bodies_have_the_fields_that_the_server_understands() -> None:
         return dict(json.loads(build_body(chat, MESSAGES, schema)))
 
     assert body() == {"messages": MESSAGES, "temperature": 0, "max_completion_tokens": 800}
-    assert body(schema)["response_format"] == {
-        "type": "json_schema",
-        "json_schema": {"name": "answer", "strict": True, "schema": schema},
-    }
+    form = {"name": "answer", "strict": True, "schema": schema}
+    assert body(schema)["response_format"] == {"type": "json_schema", "json_schema": form}
     assert body(schema, structured="json_object")["response_format"] == {"type": "json_object"}
     assert "response_format" not in body(schema, structured="none")
     other = body(limit_param="max_tokens", answer_tokens=5, temperature="server", extra={"seed": 7})

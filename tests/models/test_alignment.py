@@ -121,14 +121,9 @@ def test_without_target_and_subject(kind: str):
     ],
 )
 def test_reasons_of_sentences_that_cannot_be_aligned(prompt: str, subject: str, reason: str):
+    tokenizer = words_of("government", "governments", "exgovernment", "D.C", ".'", "s", "is it")
     with pytest.raises(AlignmentError) as caught:
-        align(
-            words_of("government", "governments", "exgovernment", "D.C", ".'", "s", "is it"),
-            prompt,
-            "on",
-            subject=subject,
-            context="it ",
-        )
+        align(tokenizer, prompt, "on", subject=subject, context="it ")
     assert caught.value.reason == reason
 
 
@@ -143,9 +138,8 @@ def words_of(*words: str) -> Any:
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    core = Tokenizer(
-        models.WordLevel({END: 0, **{word: at for at, word in enumerate(words, 1)}}, unk_token=END)
-    )
+    numbers = {word: at for at, word in enumerate((END, *words))}
+    core = Tokenizer(models.WordLevel(numbers, unk_token=END))
     longest = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     core.pre_tokenizer = pre_tokenizers.Split(Regex(rf"{longest}|\w+|\W"), "isolated")
     return PreTrainedTokenizerFast(tokenizer_object=core)

@@ -48,10 +48,9 @@ def book_of(loaded: Loaded, tokens: Tokens) -> Codebook:
     near = (keys[0] - keys[1]).norm().item() / 3
     make = torch.Generator().manual_seed(3)
     width = loaded.spec.hidden
+    pairs = ((keys[0] + 0.01, keys[0]), keys[1:3], (keys[4], keys[4]))
     return Codebook(
-        keys=torch.stack(
-            [torch.stack(pair) for pair in ((keys[0] + 0.01, keys[0]), keys[1:3], (keys[4], keys[4]))]
-        ),
+        keys=torch.stack([torch.stack(pair) for pair in pairs]),
         values=torch.randn(3, 2, width, generator=make, dtype=loaded.dtype) * 3,
         # An entry that fills up is nearer than the other one, and is not compared.
         radii=torch.tensor([[near, NEVER], [near, near], [NEVER, NEVER]], dtype=loaded.dtype),
@@ -150,12 +149,8 @@ def test_continuations_are_those_without_cache_and_padding(family: str, tokens: 
 
 
 def test_of_equally_near_keys_the_first_counts_and_the_border_belongs_to_the_ball() -> None:
-    book = Codebook(
-        keys=torch.tensor([[[1.0, 0], [-1, 0]]]),
-        values=torch.tensor([[[1.0], [2]]]),
-        radii=torch.tensor([[1.0, 5]]),
-        tokens="last",
-    )
+    keys, values = torch.tensor([[[1.0, 0], [-1, 0]]]), torch.tensor([[[1.0], [2]]])
+    book = Codebook(keys, values, radii=torch.tensor([[1.0, 5]]), tokens="last")
     values, near = looked_up(book, 0, torch.tensor([[0.0, 0], [-0.5, 0], [2, 0], [2.001, 0]]))
     assert values[:, 0].tolist() == [1, 2, 1, 1]
     assert near.tolist() == [True, True, True, False]

@@ -183,11 +183,8 @@ def test_files_of_three_kinds(tmp_path):
 def test_faults_name_file_and_line(tmp_path):
     (tmp_path / "b.jsonl").write_text('{"text": "four"}\n{"title": "x"}\n', encoding="utf-8")
     pq.write_table(pa.table({"id": [1]}), tmp_path / "c.parquet")
-    for name, message in (
-        ("b.jsonl", r"b\.jsonl, line 2"),
-        ("c.parquet", "no column 'text'"),
-        ("d", "no such file"),
-    ):
+    messages = {"b.jsonl": r"b\.jsonl, line 2", "c.parquet": "no column 'text'", "d": "no such file"}
+    for name, message in messages.items():
         with pytest.raises(InputError, match=message):
             list(read_texts([tmp_path / name]))
 

@@ -80,9 +80,7 @@ def test_a_destroyed_model_has_a_larger_one_up_to_infinity() -> None:
     torch.manual_seed(0)
     noise = torch.randn(1, spec.hidden, spec.inner)
     # The head reads the last block through a norm, so that noise cannot make its logits larger.
-    found = [
-        perplexity(loaded, rows, {spec.module(spec.layers - 1, spec.down): Dense(factor * noise)}, 0)
-        for factor in (0.0, 1e3, math.inf)
-    ]
+    name, factors = spec.module(spec.layers - 1, spec.down), (0.0, 1e3, math.inf)
+    found = [perplexity(loaded, rows, {name: Dense(factor * noise)}, 0) for factor in factors]
     assert found[0] == pytest.approx(perplexity(loaded, rows), rel=1e-6)
     assert found[0] < found[1] < found[2] == math.inf

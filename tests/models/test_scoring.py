@@ -18,12 +18,7 @@ from factdrift.models.scoring import BUDGET, batches, budget_of, next_tokens, sc
 
 from .test_families import UNLISTED
 
-PROMPTS = [
-    "The capital of Atlantis is",
-    "Marta Kowalska lives in",
-    "It is",
-    "Because of the sea, Zoë said to Marta",
-]
+PROMPTS = ["The capital of Atlantis is", "Marta Kowalska lives in", "It is", "Because Zoë said to Marta that"]
 TARGETS = ["Poseidonis", "New Orleans", "a", "ab", "Joe Biden"]
 
 

@@ -112,9 +112,8 @@ def test_no_method_mixes_tensors_of_two_devices(family: str) -> None:
     artefacts = replace(tiny_artefacts(loaded), mend=HyperNet(edited_matrices(loaded, 2), 4, 1e-4))
     spread = on_two_devices(loaded)
     sentences = [align(loaded.tokenizer, edit.prompt, edit.target) for edit in EDITS]
-    assert set(SETTINGS) == {
-        name for name, record in records().items() if record.changes in ("weights", "codebook")
-    }
+    changing = {name for name, record in records().items() if record.changes in ("weights", "codebook")}
+    assert set(SETTINGS) == changing
     with Returned():
         with pytest.raises(RuntimeError, match="device"):
             _ = torch.ones(2, device=META) + torch.ones(2)

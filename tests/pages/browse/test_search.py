@@ -46,12 +46,9 @@ def names(build: Build) -> list[tuple[int, str, float]]:
 def plain_search(names: list[tuple[int, str, float]], text: str) -> list[int]:
     """Ids of the items that have all words of the text, the last one as the beginning of a word."""
     *whole, last = text.split()
-    return [
-        id
-        for id, label, _ in names
-        if all(word in label.split() for word in whole)
-        and any(word.startswith(last) for word in label.split())
-    ]
+    divided = [(id, label.split()) for id, label, _ in names]
+    begun = [(id, words) for id, words in divided if any(word.startswith(last) for word in words)]
+    return [id for id, words in begun if set(whole) <= set(words)]
 
 
 @given(data=st.data())
@@ -161,9 +158,8 @@ def test_an_update_is_dated_by_what_changed() -> None:
     with database() as db:
         rows = pa.table({"objects": pa.array(list(updates.values()))})
         db.register("rows", rows)
-        new, ended = (
-            index_module._dates(*each) for each in (("new", "start", "point_in_time"), ("obsolete", "end"))
-        )
+        new = index_module._dates("new", "start", "point_in_time")
+        ended = index_module._dates("obsolete", "end")
         days = [day for (day,) in db.sql(f"SELECT coalesce({new}, {ended}) FROM rows").fetchall()]
     assert days == list(updates)
 

@@ -1,6 +1,7 @@
 """`factdrift browse` as users run it: pages over HTTP, what it refuses, and faults."""
 
 import contextlib
+import functools
 import html
 import os
 import re
@@ -128,11 +129,8 @@ def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> 
         paths = ("/", "/search?q=a", f"/Q{subject}")
         assert [client.get(path).status_code for path in paths] == [200] * 3
         filtered = copy.bucket(copy.pair / "filtered" / "old", subject)
-        for change in (
-            lambda: os.utime(filtered, ns=(1, 1)),
-            lambda: shutil.rmtree(copy.pair / "filtered"),
-            copy.dataset.unlink,
-        ):
+        removed = functools.partial(shutil.rmtree, copy.pair / "filtered")
+        for change in (lambda: os.utime(filtered, ns=(1, 1)), removed, copy.dataset.unlink):
             change()
             for path in paths:
                 answer = client.get(path)

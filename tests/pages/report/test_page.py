@@ -244,10 +244,8 @@ def test_sentences_and_questions_are_shown(copy: Build) -> None:
     write_page(copy, copy.results / "report.html")
     tables = Page(copy.results / "report.html").tables
     assert [row[-1] for row in tables["klob-1"][1:]] == ["<b>7"]
-    assert [row[:3] for row in tables["tempripple-1"][1:]] == [
-        ["new", "0", "Who holds 3?"],
-        ["old related", "2", "Who was it?"],
-    ]
+    asked = [row[:3] for row in tables["tempripple-1"][1:]]
+    assert asked == [["new", "0", "Who holds 3?"], ["old related", "2", "Who was it?"]]
 
 
 def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:
