@@ -76,10 +76,9 @@ def differences(value: Any, wanted: Any, path: str = "") -> list[str]:
     """The fields of a JSON value that are missing, too many or of another type; null fits texts."""
     if isinstance(wanted, dict):
         found = [f"{path}.{key}" for key in value.keys() ^ wanted.keys()]
-        both = [key for key in wanted if key in value]
-        return found + [
-            line for key in both for line in differences(value[key], wanted[key], f"{path}.{key}")
-        ]
+        for key in wanted.keys() & value.keys():
+            found += differences(value[key], wanted[key], f"{path}.{key}")
+        return found
     if isinstance(wanted, list):
         return [line for each in value for line in differences(each, wanted[0], f"{path}[]")]
     fits = isinstance(value, wanted) or (value is None and wanted is str)
