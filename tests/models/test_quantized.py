@@ -35,6 +35,7 @@ BITS: dict[str, dict[str, Any]] = {
     },
     "int8": {"load_in_8bit": True},
 }
+DOUBLE = "bitsandbytes, nf4, scales in 8 bits"
 PLACE = "cuda" if torch.cuda.is_available() else "cpu"
 SENTENCES = [(edit.prompt, edit.target) for edit in EDITS]
 
@@ -195,17 +196,12 @@ class Wrapped(nn.Module):
         return self.inside[0](taken) * self.scales
 
 
-def wrapped() -> Loaded:
-    loaded = tiny_model("llama", quantization_config={"quant_method": "gptq", "bits": 4, "group_size": 128})
-    for layer in range(loaded.spec.layers):
-        attention = loaded.model.get_submodule(f"model.layers.{layer}.self_attn")
-        for name, inside in list(attention.named_children()):
-            setattr(attention, name, Wrapped(inside))
-    return loaded
-
-
 def test_matrices_of_other_classes_are_trained_beside() -> None:
-    loaded, plain = wrapped(), tiny_model("llama")
+    how = {"quant_method": "gptq", "bits": 4, "group_size": 128}
+    loaded, plain = tiny_model("llama", quantization_config=how), tiny_model("llama")
+    for block in loaded.model.model.layers:
+        for name, inside in list(block.self_attn.named_children()):
+            setattr(block.self_attn, name, Wrapped(inside))
     check_gradient(loaded, "lora")
     hyper = read_hyper("lora", "tiny", {"steps": 3})
     ids = torch.tensor([align(plain.tokenizer, EDITS[0].prompt).ids])
@@ -221,19 +217,11 @@ def test_matrices_of_other_classes_are_trained_beside() -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        (None, ""),
-        ({"quant_method": "gptq", "bits": 4}, "4 bits (gptq)"),
-        ({"quant_method": "fp8"}, "8 bits (fp8)"),
-        ({"quant_method": "compressed-tensors"}, "(compressed-tensors)"),
-        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "8 bits (bitsandbytes)"),
-        (
-            {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"},
-            "4 bits (bitsandbytes, nf4, computed in float32)",
-        ),
-        (
-            BitsAndBytesConfig(**BITS["double"]),
-            "4 bits (bitsandbytes, nf4, scales in 8 bits, computed in bfloat16)",
-        ),
+        *((None, ""), ({"quant_method": "gptq", "bits": 4}, "4 bits (gptq)")),
+        *(({"quant_method": "fp8"}, "8 bits (fp8)"), ({"quant_method": "other"}, "(other)")),
+        (BitsAndBytesConfig(**BITS["int8"]), "8 bits (bitsandbytes)"),
+        (BitsAndBytesConfig(**BITS["nf4"]), "4 bits (bitsandbytes, nf4, computed in float32)"),
+        (BitsAndBytesConfig(**BITS["double"]), f"4 bits ({DOUBLE}, computed in bfloat16)"),
     ],
 )
 def test_how_weights_are_quantized_is_described(how: Any, said: str) -> None:

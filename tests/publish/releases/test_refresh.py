@@ -51,6 +51,13 @@ def run(server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return made
 
 
+@pytest.fixture
+def series(run: Run) -> Run:
+    """The same, after a release."""
+    released("2026-09-07", "2026-10-07")
+    return run
+
+
 def publish(server: Server, *days: str) -> None:
     """Adds complete dumps to the listing."""
     for day in days:
@@ -72,17 +79,13 @@ def refresh(*arguments: str) -> int:
         return int(str(ended.code))
 
 
-def recorded(**keys: Any) -> dict[str, Any]:
-    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, keys_of_methods)
-    return configuration(config)
-
-
 def released(*dates: str) -> None:
     """A series of releases, as refreshes have left it."""
+    config: dict[str, Any] = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}}
+    configure(config, keys_of_methods)
     for count in range(2, len(dates) + 1):
         dumps = {date: f"https://example.org/{date}.json.gz" for date in dates[:count]}
-        Workflow.make({"stream": dates[:count], "dumps": dumps}, recorded())
+        Workflow.make({"stream": dates[:count], "dumps": dumps}, configuration(config))
     for date in dates:
         (SNAPSHOTS / date / ".refresh.json").write_text(json.dumps({"dump": dumps[date]}))
     for pair in Path("results").glob("*_*"):
@@ -157,8 +160,7 @@ def test_keys_that_a_refresh_would_not_see_are_refused(run: Run) -> None:
     assert "--config: `factdrift refresh` must know the configuration too" in run.said()
 
 
-def test_a_release_keeps_the_newest_snapshots(run: Run) -> None:
-    released("2026-09-07", "2026-10-07")
+def test_a_release_keeps_the_newest_snapshots(series: Run) -> None:
     # Of another build; of a first release that was never complete.
     for folder in ("2020-01-06", "2026-09-14"):
         (SNAPSHOTS / folder).mkdir()
@@ -173,11 +175,11 @@ def test_a_release_keeps_the_newest_snapshots(run: Run) -> None:
     # The stream follows the statements of all dumps, which are in the filters' tables.
     assert len(list(Path("results").glob("*_*/filtered"))) == 2
     assert Path("results/2026-09-07_2026-10-07/wikifactdiff.parquet").is_file()
-    out = run.said()
+    out = series.said()
     assert "new since 2026-10-07: 2 Archive, 1 AddObject" in out
     assert "removed results/snapshots/2026-09-14 (refresh.retention: 2)" in out
     assert "not removed: results/snapshots/2026-09-21: notes.txt in it was not written there" in out
-    (line,) = run.workflow.lines
+    (line,) = series.workflow.lines
     # What is released is no target any more.
     assert 'refresh={"released": ["2026-09-07", "2026-10-07"]}' in line
 
@@ -216,34 +218,31 @@ def test_a_dry_run_removes_nothing_that_an_interrupted_refresh_has_left(run: Run
     ],
 )
 def test_a_release_whose_files_have_changed_is_no_ground_to_build_on(
-    run: Run, changed: str, message: str
+    series: Run, changed: str, message: str
 ) -> None:
     """Nor an interval that was made again."""
-    released("2026-09-07", "2026-10-07")
     Path("results", changed).write_bytes(b"")
     assert refresh() == 1
-    assert message in run.said()
-    assert not run.workflow.lines
+    assert message in series.said()
+    assert not series.workflow.lines
     assert snapshots() == {"2026-09-07", "2026-10-07"}
 
 
-def test_a_changed_configuration_is_refused(run: Run) -> None:
-    released("2026-09-07", "2026-10-07")
-    configured(run.server, variant="revised", seed=7, shards=9)
+def test_a_changed_configuration_is_refused(series: Run) -> None:
+    configured(series.server, variant="revised", seed=7, shards=9)
     assert refresh() == 1
-    said = run.said()
+    said = series.said()
     assert 'variant (was "paper", is "revised")' in said
     assert "seed (was 0, is 7)" in said
     assert "shards" not in said
-    assert not run.workflow.lines
-    assert not run.server.asked
+    assert not series.workflow.lines
+    assert not series.server.asked
 
 
-def test_a_damaged_dump_does_not_hold_up_later_releases(run: Run) -> None:
-    released("2026-09-07", "2026-10-07")
-    run.workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
+def test_a_damaged_dump_does_not_hold_up_later_releases(series: Run) -> None:
+    series.workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
     assert refresh() == 1
-    said = run.said()
+    said = series.said()
     assert "release 2026-11-07 is not made, and its dump is skipped from now on: cut at byte 7" in said
     assert "results/releases/2026-11-14: 6 files" in said
     assert json.loads(SKIPPED.read_text())["2026-11-07"]["reason"] == "cut at byte 7"
@@ -277,30 +276,28 @@ def test_a_skipped_dump_is_named_and_taken_again_when_the_server_has_another(run
     assert json.loads(SKIPPED.read_text()) == {}
 
 
-def test_a_mended_dump_replaces_the_one_here(run: Run) -> None:
+def test_a_mended_dump_replaces_the_one_here(series: Run) -> None:
     """Also before anything was found wrong with it, and whatever triggers Snakemake is given."""
-    released("2026-09-07", "2026-10-07")
-    run.workflow.does = [lambda config: 1]
+    series.workflow.does = [lambda config: 1]
     assert refresh() == 1
     dump = SNAPSHOTS / "2026-11-07/wikidata.json.gz"
     dump.write_bytes(b"20261107")
-    run.workflow.does = [lambda config: 1]
+    series.workflow.does = [lambda config: 1]
     assert refresh() == 1
     assert dump.is_file()
     sums = f"{HOME}20261107/wikidata-20261107-sha1sums.txt"
-    run.server.files[sums] = f"{7:040x}  wikidata-20261107-all.json.gz\n".encode()
+    series.server.files[sums] = f"{7:040x}  wikidata-20261107-all.json.gz\n".encode()
     held: list[bool] = []
-    run.workflow.does = [lambda config: held.append(dump.exists()) or Workflow.make(config)]
+    series.workflow.does = [lambda config: held.append(dump.exists()) or Workflow.make(config)]
     assert refresh("--rerun-triggers", "mtime") == 0
     assert held == [False]
-    assert "2026-11-07: the server has another dump than the one that is here" in run.said()
+    assert "2026-11-07: the server has another dump than the one that is here" in series.said()
 
 
-def test_a_failure_for_another_reason_is_no_damage(run: Run) -> None:
-    released("2026-09-07", "2026-10-07")
+def test_a_failure_for_another_reason_is_no_damage(series: Run) -> None:
     damaged("2026-11-07", "of an earlier run")
-    run.workflow.does = [lambda config: 3]
+    series.workflow.does = [lambda config: 3]
     assert refresh() == 3
-    assert "release 2026-11-07 is not complete; the same command goes on from here" in run.said()
+    assert "release 2026-11-07 is not complete; the same command goes on from here" in series.said()
     assert not SKIPPED.exists()
     assert snapshots() == {"2026-09-07", "2026-10-07"}
