@@ -90,23 +90,16 @@ def test_every_kind_of_change(tmp_path: Path) -> None:
     for row in after:
         row["extra"] = 1
     found = compared(build(tmp_path / "a", before), build(tmp_path / "b", after))
-    counts = Counter((row["change"], row["subject"], row["field"]) for row in found)
-    assert counts == {
-        ("removed", "Q1", "ReplaceObject"): 1,
-        ("added", "Q5", "ReplaceObject"): 1,
-        ("label", "Q2", "decision"): 1,
-        ("object", "Q2", "rule"): 1,
-        ("field", "Q2", "scenario"): 1,
-        ("object removed", "Q3", None): 1,
-        ("sentence", "Q4", "update_prompt"): 1,
-        ("split", "Q4", "split"): 1,
-        ("popularity", "Q4", "subject_popularity"): 1,
-        ("object", "Q4", "label"): 1,
-        ("neighbours", "Q4", "neighborhood"): 1,
-        ("neighbours", "Q4", "random_neighborhood"): 1,
-        ("field", "Q4", "subject"): 1,
-        ("column", None, "extra"): 1,
-    }
+    assert Counter((row["change"], row["subject"], row["field"]) for row in found) == Counter(
+        [
+            *(("removed", "Q1", "ReplaceObject"), ("added", "Q5", "ReplaceObject")),
+            *(("label", "Q2", "decision"), ("object", "Q2", "rule"), ("field", "Q2", "scenario")),
+            *(("object removed", "Q3", None), ("column", None, "extra")),
+            *(("sentence", "Q4", "update_prompt"), ("split", "Q4", "split"), ("object", "Q4", "label")),
+            *(("popularity", "Q4", "subject_popularity"), ("field", "Q4", "subject")),
+            *(("neighbours", "Q4", "neighborhood"), ("neighbours", "Q4", "random_neighborhood")),
+        ]
+    )
     (flip,) = [row for row in found if row["change"] == "label"]
     assert [flip[name] for name in ("object", "before", "after", "rule_before", "rule_after")] == [
         *("Q11", "obsolete", "static", "ended_inside", "still_holds")
@@ -145,10 +138,9 @@ def test_causes(tmp_path: Path) -> None:
     other = copy.deepcopy(MANIFEST)
     other["configuration"] |= {"grammar": "plain", "shards": 64, "method": {"start": "P571"}, "seed": 1}
     other["rows"] = {}
-    paths = []
-    for name, manifest in (("a", MANIFEST), ("b", other)):
-        paths.append(tmp_path / f"{name}.json")
-        paths[-1].write_text(json.dumps(manifest), "utf-8")
+    paths = (tmp_path / "a.json", tmp_path / "b.json")
+    for path, manifest in zip(paths, (MANIFEST, other), strict=True):
+        path.write_text(json.dumps(manifest), "utf-8")
     found = causes(*paths)
     assert found is not None
     assert [(each.key, each.before, each.after) for each in found] == [
