@@ -44,7 +44,7 @@ def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, t
     card = (published / "tempripple/README.md").read_text("utf-8")
     assert "what changed from 2021-01-05 to 2022-12-31" in card
     given = Published("2026-11-23", "https://example.org/wfd")
-    write_folders(bench.products, bench.manifest, tmp_path / "dated", published=given)
+    write_folders([bench.folder / "wfd_repl.parquet"], bench.manifest, tmp_path / "dated", published=given)
     dated = metadata(tmp_path / "dated/wfd_repl")
     assert (dated["datePublished"], dated["url"]) == given
     text = (tmp_path / "dated/wfd_repl/README.md").read_text("utf-8")

@@ -87,7 +87,7 @@ def test_labels_on_a_card_are_text_as_it_is_written(bench: Bench, tmp_path: Path
         for number, label in enumerate(HOSTILE, 1)
     ]
     bench.put("wikifactdiff.parquet", relations)
-    bench.write(tmp_path / "out")
+    bench.write(tmp_path / "out", "wikifactdiff.parquet")
     text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8").split("---\n", 2)[2]
     statistics = text.partition("## Statistics")[2].partition("## Fields")[0]
     assert all(cell(f"{label} (P{number})") in statistics for number, label in enumerate(HOSTILE, 1))
@@ -211,10 +211,9 @@ def test_a_split_without_rows_is_on_the_card_only(published: Path) -> None:
 
 
 def test_a_data_set_without_rows_has_no_folder(bench: Bench, tmp_path: Path) -> None:
-    for name in "cru":
-        schema = pq.read_schema(bench.folder / f"klob_{name}.parquet")
-        bench.put(f"klob_{name}.parquet", [], schema)
-    assert "klob" not in bench.write(tmp_path / "out")
+    for name in ("klob_c.parquet", "klob_r.parquet"):
+        bench.put(name, [], pq.read_schema(bench.folder / name))
+    assert "klob" not in bench.write(tmp_path / "out", "klob_c.parquet", "wfd_repl.parquet")
     with pytest.raises(InputError, match=r"klob_c.parquet, klob_r.parquet: no table has a row"):
         bench.write(tmp_path / "other", "klob_c.parquet", "klob_r.parquet")
 

@@ -198,9 +198,8 @@ def extended(sample: Build, tmp_path_factory: pytest.TempPathFactory) -> Build:
     rows += [{**CUTOFFS, "model": "o", "verdict": verdict} for verdict in ("before", "after")]
     write(build.results / "cutoff.parquet", rows, CUTOFF)
     (build.results / "cutoff.svg").write_text("<?xml ?><svg></svg>")
-    sentences = [
-        {"pop_s": each, "sentences": [SENTENCE | {"target_label": f"<b>{each}"}]} for each in range(8)
-    ]
+    labels = [SENTENCE | {"target_label": f"<b>{number}"} for number in range(8)]
+    sentences = [{"pop_s": number, "sentences": [label]} for number, label in enumerate(labels)]
     write(build.pair / "klob_c.parquet", sentences)
     items = [
         *(ITEM | {"s": f"Q{number}", "question": f"Who holds {number}?"} for number in (100, 20, 3)),
