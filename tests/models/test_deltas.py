@@ -3,7 +3,7 @@ import torch
 from support.tiny_models import FAMILIES, MIXTURES, tiny_model, tiny_tokenizer
 
 from factdrift.models.deltas import Dense, LowRank, applied, matrix, rounded, written
-from factdrift.models.hooks import hooked
+from factdrift.models.hooks import hooked, stopping
 
 TEXTS = ("The capital of Atlantis is", "Marta Kowalska lives in New", "You said so; I")
 
@@ -14,20 +14,19 @@ def batch():
     return torch.tensor(rows)
 
 
-def some_deltas(loaded, *, dense=False):
-    """Two edits of two matrices."""
+def some_deltas(loaded, edits=2, *, dense=False, rank=2):
     torch.manual_seed(0)
     spec, deltas = loaded.spec, {}
     for layer in (0, 2):
         inner = spec.inner_at(layer)
         if dense:
-            weight = torch.randn(2, spec.hidden, inner, dtype=torch.float64)
-            bias = torch.randn(2, spec.hidden, dtype=torch.float64)
+            weight = torch.randn(edits, spec.hidden, inner, dtype=torch.float64)
+            bias = torch.randn(edits, spec.hidden, dtype=torch.float64)
             has = loaded.model.get_submodule(spec.module(layer, spec.down)).bias is not None
             deltas[spec.module(layer, spec.down)] = Dense(weight, bias if has else None)
         else:
-            read = torch.randn(2, inner, 2, dtype=torch.float64)
-            write = torch.randn(2, spec.hidden, 2, dtype=torch.float64)
+            read = torch.randn(edits, inner, rank, dtype=torch.float64)
+            write = torch.randn(edits, spec.hidden, rank, dtype=torch.float64)
             deltas[spec.module(layer, spec.down)] = LowRank(read, write)
     return deltas
 
@@ -36,10 +35,8 @@ def logs(loaded, ids):
     return loaded.model(ids).logits.log_softmax(-1)
 
 
-@pytest.mark.parametrize(
-    ("family", "dense"),
-    [*((family, False) for family in FAMILIES), *((family, True) for family in ("gpt2", "llama", *MIXTURES))],
-)
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_row_with_an_edit_gives_what_the_written_weights_give(family, dense):
     loaded = tiny_model(family, dtype=torch.float32)
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
@@ -62,17 +59,31 @@ def test_a_row_with_an_edit_gives_what_the_written_weights_give(family, dense):
     assert all(torch.equal(after[name], value) for name, value in before.items())
 
 
-@pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
-def test_to_the_last_digits_in_float64(family, dense):
+def test_to_the_last_digits_in_float64(family):
     loaded = tiny_model(family)
     ids = batch()
-    deltas = some_deltas(loaded, dense=dense)
+    deltas = some_deltas(loaded)
     with applied(loaded.model, deltas, torch.tensor([1, -1, 0])):
         found = logs(loaded, ids)
     for row, edit in ((0, 1), (2, 0)):
         with written(loaded.model, deltas, edit):
             assert torch.allclose(logs(loaded, ids)[row], found[row], rtol=0, atol=1e-11)
+
+
+def test_low_rank_is_what_its_dense_form_is():
+    loaded = tiny_model("gpt2")
+    ids = batch()
+    low = some_deltas(loaded)
+    dense = {
+        name: Dense(torch.stack([delta.dense(edit)[0] for edit in range(len(delta))]))
+        for name, delta in low.items()
+    }
+    owner = torch.tensor([0, 0, 1])
+    with applied(loaded.model, low, owner):
+        expected = logs(loaded, ids)
+    with applied(loaded.model, dense, owner):
+        assert torch.allclose(logs(loaded, ids), expected, rtol=0, atol=1e-11)
 
 
 def test_no_hook_stays_after_an_error():
@@ -124,3 +135,13 @@ def test_small_changes_survive_beside_half_precision_and_not_in_it():
     with written(loaded.model, {name: large}, 0):
         now = matrix(loaded.model, name).float()
     assert torch.allclose(weight.float() + kept.weight[0], now, atol=0.01)
+
+
+def test_a_pass_ends_where_it_is_told_to():
+    loaded = tiny_model("gptj")
+    ran = []
+    names = [loaded.spec.module(layer, "") for layer in range(3)]
+    see = {name: lambda taken, given, name=name: ran.append((name, given.shape)) for name in names}
+    with hooked(loaded.model, see), stopping(loaded.model, names[1]):
+        loaded.model(batch())
+    assert ran == [(name, (3, 8, loaded.spec.hidden)) for name in names[:2]]

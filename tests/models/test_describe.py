@@ -1,19 +1,22 @@
 """What is found in small random models of every supported family."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-import torch
-import transformers
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.models.families import read_families
 
 from .tokenizers_of import tokenizer_of
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+transformers = pytest.importorskip("transformers")
 
 POST_NORM = {"olmo2", "olmo3", "gemma2", "gemma3_text", "gemma3"}
 PARALLEL = {"gptj", "gpt_neox", "stablelm", "falcon"}
@@ -39,13 +42,19 @@ def test_each_family(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     said = capsys.readouterr().out
     loaded = load(str(folder))
     spec, model = loaded.spec, loaded.model
-    sizes = (spec.family, spec.layers, spec.hidden, spec.vocabulary, spec.positions)
-    assert sizes == (family, 2, 24, 400, 64)
+    assert (spec.family, spec.layers, spec.hidden, spec.vocabulary, spec.positions) == (
+        family,
+        2,
+        24,
+        400,
+        64,
+    )
     assert spec.parallel == (family in PARALLEL)
     assert spec.post_norm == (family in POST_NORM)
     assert ("what the MLP puts out is normalised" in said) == spec.post_norm
-    mixture = "mend, rome, memit, alphaedit, ultraedit, wise in blocks 0 to 1: mixture" in said
-    assert mixture == (family in ("qwen3_moe", "mixtral", "gpt_oss"))
+    assert ("mend, rome, memit, alphaedit, ultraedit, wise in blocks 0 to 1: mixture" in said) == (
+        family in ("qwen3_moe", "mixtral", "gpt_oss")
+    )
     assert f"{sum(one.numel() for one in model.parameters()):,}" in said
     assert "text begins          with <end>" in said
     assert f"({family})" in said
@@ -70,6 +79,13 @@ def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "not supported" not in llama + gpt2
 
 
+def test_parallel_is_read_from_the_model(tmp_path: Path):
+    from factdrift.models.loading import load
+
+    folder = saved("gpt_neox", tmp_path / "neox", use_parallel_residual=False)
+    assert not load(str(folder)).spec.parallel
+
+
 def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     folder = saved("opt", tmp_path / "opt", word_embed_proj_dim=24, ffn_dim=56)
     assert main(["models", "describe", str(folder)]) == 0
@@ -90,18 +106,58 @@ def test_a_model_that_lacks_a_module(tmp_path: Path):
         spec_of(model, "mine")
 
 
+@pytest.mark.parametrize("scaling", [8.0, 1.1])
 def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scaling: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """An entry that says nothing of the scale, as a user may write one; every loss would be wrong."""
     from factdrift.models import loading, shape
 
     known = {**read_families(), "granite": read_families()["llama"] | {"title": "Granite"}}
-    monkeypatch.setattr(shape, "read_families", lambda: known)
-    folder = saved("granite", tmp_path / "granite", logits_scaling=1.1)
+    monkeypatch.setattr(shape, "read_families", lambda path: known)
+    folder = saved("granite", tmp_path / "granite", logits_scaling=scaling)
     for dtype in ("float32", "float64", "bfloat16"):
         with pytest.raises(InputError, match=r"differ from the model's own by .* family 'granite'"):
             loading.load(str(folder), dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
+@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama", "gemma2"])
+def test_rounding_is_no_difference_of_logits(family: str, dtype: str, tmp_path: Path):
+    from factdrift.models.loading import load
+
+    load(str(saved(family, tmp_path / family)), dtype=dtype)
+
+
+CODE = """
+from pathlib import Path
+from transformers import LlamaConfig, LlamaForCausalLM
+Path("ran").touch()
+class Own(LlamaConfig):
+    model_type = "own"
+"""
+
+
+def test_code_that_comes_with_a_model_runs_only_if_it_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Not even for an answer of yes, of which transformers asks at a terminal."""
+    folder = saved("llama", tmp_path / "own")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "own", "auto_map": {"AutoConfig": "code.Own"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "code.py").write_text(CODE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr("builtins.input", lambda *words: "yes")
+    assert main(["models", "describe", str(folder)]) == 1
+    said = capsys.readouterr().err
+    assert "comes with Python code of its own, which is not run" in said
+    assert "trust_remote_code: true" in said
+    assert not Path("ran").exists()
+    assert main(["models", "describe", str(folder), "--trust-remote-code"]) == 1
+    assert "is of the type 'own', for which transformers has no causal" in capsys.readouterr().err
+    assert Path("ran").exists()
 
 
 def test_what_cannot_be_loaded_is_refused_in_short(
@@ -119,12 +175,16 @@ def test_what_cannot_be_loaded_is_refused_in_short(
     folder = saved("llama", tmp_path / "adapter")
     (folder / "config.json").rename(folder / "adapter_config.json")
     assert main(["models", "describe", str(folder)]) == 1
-    said = capsys.readouterr().err
-    assert "is an adapter, which is no model of its own; score its edits with `factdrift edit probe" in said
+    assert (
+        "is an adapter, which is no model of its own; score its edits with `factdrift edit probe --mod"
+        in (capsys.readouterr().err)
+    )
     folder = saved("llama", tmp_path / "packed")
     quantized = {"quant_method": "gptq", "bits": 4, "group_size": 128}
     (folder / "config.json").write_text(json.dumps(config | {"quantization_config": quantized}))
-    with pytest.raises(InputError, match=r"packed needs a package .* installed \(.{1,300}\); install it"):
+    with pytest.raises(
+        InputError, match=r"packed needs a package that is not installed \(.{1,300}\); install it"
+    ):
         load(str(folder), device="cpu")
     long = Mock(side_effect=ValueError("many words " * 1000))
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", long)

@@ -1,17 +1,20 @@
 """Perplexity, token by token with plain transformers."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support.tiny_models import TEXT, tiny_model
-from support.writing import continued
 
-from factdrift.models.deltas import Dense, LowRank, written
-from factdrift.models.perplexity import perplexity, pieces
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import TEXT, tiny_model  # noqa: E402
+from support.writing import continued  # noqa: E402
+
+from factdrift.models.deltas import Dense, LowRank, written  # noqa: E402
+from factdrift.models.perplexity import perplexity, pieces  # noqa: E402
 
 
 class Letters:
@@ -80,7 +83,9 @@ def test_a_destroyed_model_has_a_larger_one_up_to_infinity() -> None:
     torch.manual_seed(0)
     noise = torch.randn(1, spec.hidden, spec.inner)
     # The head reads the last block through a norm, so that noise cannot make its logits larger.
-    name, factors = spec.module(spec.layers - 1, spec.down), (0.0, 1e3, math.inf)
-    found = [perplexity(loaded, rows, {name: Dense(factor * noise)}, 0) for factor in factors]
+    found = [
+        perplexity(loaded, rows, {spec.module(spec.layers - 1, spec.down): Dense(factor * noise)}, 0)
+        for factor in (0.0, 1e3, math.inf)
+    ]
     assert found[0] == pytest.approx(perplexity(loaded, rows), rel=1e-6)
     assert found[0] < found[1] < found[2] == math.inf

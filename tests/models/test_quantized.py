@@ -1,29 +1,32 @@
 """Quantized models: bitsandbytes' own on the CPU where it is installed, and stand-ins for other forms."""
 
+from __future__ import annotations
+
 import logging
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
-from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
-from support.tiny_models import tiny_model, tiny_tokenizer
-from support.writing import continued
-from torch import Tensor, nn
-from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
-from factdrift.core.errors import CannotEdit
-from factdrift.evaluation.methods.hyperparameters import read_hyper
-from factdrift.evaluation.methods.mend_editor import edited_matrices
-from factdrift.evaluation.states.edited import check_layers, edited
-from factdrift.models import quantized
-from factdrift.models.alignment import align
-from factdrift.models.deltas import LowRank, applied, matrix, written
-from factdrift.models.loaded import Loaded
-from factdrift.models.loading import load, placed, spreading
-from factdrift.models.quantized import check_gradient, described
-from factdrift.models.scoring import score
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
+from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from support.writing import continued  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig  # noqa: E402
+
+from factdrift.core.errors import CannotEdit  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
+from factdrift.evaluation.methods.mend_editor import edited_matrices  # noqa: E402
+from factdrift.evaluation.states.edited import check_layers, edited  # noqa: E402
+from factdrift.models import quantized  # noqa: E402
+from factdrift.models.alignment import align  # noqa: E402
+from factdrift.models.deltas import LowRank, applied, matrix, written  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.loading import load, placed, spreading  # noqa: E402
+from factdrift.models.quantized import check_gradient, described  # noqa: E402
+from factdrift.models.scoring import score  # noqa: E402
 
 SIZES: dict[str, Any] = {"hidden_size": 128, "intermediate_size": 256, "head_dim": 32}
 """Widths that bitsandbytes' kernels for the CPU take."""
@@ -35,7 +38,6 @@ BITS: dict[str, dict[str, Any]] = {
     },
     "int8": {"load_in_8bit": True},
 }
-DOUBLE = "bitsandbytes, nf4, scales in 8 bits"
 PLACE = "cuda" if torch.cuda.is_available() else "cpu"
 SENTENCES = [(edit.prompt, edit.target) for edit in EDITS]
 
@@ -196,12 +198,17 @@ class Wrapped(nn.Module):
         return self.inside[0](taken) * self.scales
 
 
+def wrapped() -> Loaded:
+    loaded = tiny_model("llama", quantization_config={"quant_method": "gptq", "bits": 4, "group_size": 128})
+    for layer in range(loaded.spec.layers):
+        attention = loaded.model.get_submodule(f"model.layers.{layer}.self_attn")
+        for name, inside in list(attention.named_children()):
+            setattr(attention, name, Wrapped(inside))
+    return loaded
+
+
 def test_matrices_of_other_classes_are_trained_beside() -> None:
-    how = {"quant_method": "gptq", "bits": 4, "group_size": 128}
-    loaded, plain = tiny_model("llama", quantization_config=how), tiny_model("llama")
-    for block in loaded.model.model.layers:
-        for name, inside in list(block.self_attn.named_children()):
-            setattr(block.self_attn, name, Wrapped(inside))
+    loaded, plain = wrapped(), tiny_model("llama")
     check_gradient(loaded, "lora")
     hyper = read_hyper("lora", "tiny", {"steps": 3})
     ids = torch.tensor([align(plain.tokenizer, EDITS[0].prompt).ids])
@@ -217,11 +224,19 @@ def test_matrices_of_other_classes_are_trained_beside() -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        *((None, ""), ({"quant_method": "gptq", "bits": 4}, "4 bits (gptq)")),
-        *(({"quant_method": "fp8"}, "8 bits (fp8)"), ({"quant_method": "other"}, "(other)")),
-        (BitsAndBytesConfig(**BITS["int8"]), "8 bits (bitsandbytes)"),
-        (BitsAndBytesConfig(**BITS["nf4"]), "4 bits (bitsandbytes, nf4, computed in float32)"),
-        (BitsAndBytesConfig(**BITS["double"]), f"4 bits ({DOUBLE}, computed in bfloat16)"),
+        (None, ""),
+        ({"quant_method": "gptq", "bits": 4}, "4 bits (gptq)"),
+        ({"quant_method": "fp8"}, "8 bits (fp8)"),
+        ({"quant_method": "compressed-tensors"}, "(compressed-tensors)"),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "8 bits (bitsandbytes)"),
+        (
+            {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"},
+            "4 bits (bitsandbytes, nf4, computed in float32)",
+        ),
+        (
+            BitsAndBytesConfig(**BITS["double"]),
+            "4 bits (bitsandbytes, nf4, scales in 8 bits, computed in bfloat16)",
+        ),
     ],
 )
 def test_how_weights_are_quantized_is_described(how: Any, said: str) -> None:

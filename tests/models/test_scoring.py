@@ -1,31 +1,35 @@
-"""Scores and continuations of batches, against transformers row by row; many targets after one prompt."""
+"""Scores and continuations of batches, against transformers row by row."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
-from support.tiny_models import FAMILIES, LISTED, tiny_model
-from support.writing import continued
 
-from factdrift.models import options, scoring
-from factdrift.models.alignment import Sentence, align
-from factdrift.models.deltas import Deltas, Dense, LowRank, written
-from factdrift.models.loaded import Loaded
-from factdrift.models.options import score_options
-from factdrift.models.scoring import BUDGET, batches, budget_of, next_tokens, score
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import FAMILIES, tiny_model  # noqa: E402
+from support.writing import continued  # noqa: E402
 
-from .test_families import UNLISTED
+from factdrift.models import scoring  # noqa: E402
+from factdrift.models.alignment import Sentence, align  # noqa: E402
+from factdrift.models.deltas import Deltas, Dense, LowRank, written  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.scoring import BUDGET, batches, budget_of, next_tokens, score  # noqa: E402
 
-PROMPTS = ["The capital of Atlantis is", "Marta Kowalska lives in", "It is", "Because Zoë said to Marta that"]
+from .test_families import UNLISTED  # noqa: E402
+
+PROMPTS = [
+    "The capital of Atlantis is",
+    "Marta Kowalska lives in",
+    "It is",
+    "Because of the sea, Zoë said to Marta",
+]
 TARGETS = ["Poseidonis", "New Orleans", "a", "ab", "Joe Biden"]
 
 
-def sentences(
-    loaded: Loaded, prompts: Sequence[str] = PROMPTS, targets: Sequence[str] = TARGETS
-) -> list[Sentence]:
-    return [align(loaded.tokenizer, prompt, target) for prompt in prompts for target in targets]
+def sentences(loaded: Loaded) -> list[Sentence]:
+    return [align(loaded.tokenizer, prompt, target) for prompt in PROMPTS for target in TARGETS]
 
 
 def plainly(loaded: Loaded, one: Sentence) -> tuple[float, bool]:
@@ -96,9 +100,8 @@ def test_the_chances_of_all_tokens_are_one() -> None:
 def test_a_sentence_without_target_is_no_question() -> None:
     loaded = tiny_model("llama")
     for one in (Sentence((1, 2), None, 2), Sentence((1, 2), None, 0)):
-        for scored in (score, score_options):
-            with pytest.raises(ValueError, match="without target"):
-                scored(loaded, [one])
+        with pytest.raises(ValueError, match="without target"):
+            score(loaded, [one])
     assert score(loaded, []).logprob.shape == (0,)
 
 
@@ -110,10 +113,9 @@ def greedily(loaded: Loaded, ids: Sequence[int], steps: int) -> list[int]:
     return text[len(ids) :]
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, "lfm2", "granitemoehybrid"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_continuations_are_those_without_cache_and_padding(family: str) -> None:
-    """Also of hybrids that no file lists, whose convolutions and states left padding would reach."""
-    loaded = tiny_model(family, **UNLISTED.get(family, {}))
+    loaded = tiny_model(family)
     deltas = changes(loaded)
     prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
     owners, counts = [-1, 0, 2, 0], [7, 3, 0, 7]
@@ -124,6 +126,24 @@ def test_continuations_are_those_without_cache_and_padding(family: str) -> None:
         with written(loaded.model, deltas, 0):
             assert found[1] == greedily(loaded, prompts[1], 3)
             assert found[3] == greedily(loaded, prompts[3], 7)
+
+
+@pytest.mark.parametrize("family", ["lfm2", "granitemoehybrid"])
+def test_padding_does_not_reach_recurrent_states(family: str) -> None:
+    """Of hybrids that no file lists; left padding goes through their convolutions and states."""
+    loaded = tiny_model(family, **UNLISTED[family])
+    prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
+    found = continued(loaded, prompts, [4] * len(prompts))
+    assert len({len(ids) for ids in prompts}) > 1
+    for ids, tokens in zip(prompts, found, strict=True):
+        assert tokens == greedily(loaded, ids, 4)
+
+
+def test_a_continuation_ends_where_the_model_has_no_more_positions() -> None:
+    loaded = tiny_model("gpt2")
+    prompt = align(loaded.tokenizer, PROMPTS[0]).ids
+    (found,) = continued(loaded, [prompt], [1000])
+    assert len(found) == loaded.spec.positions - len(prompt)
 
 
 def test_batches_hold_their_budget() -> None:
@@ -158,48 +178,3 @@ def test_batches_grow_with_the_memory_of_a_gpu(monkeypatch: pytest.MonkeyPatch) 
     assert tokens > 100 * BUDGET
     monkeypatch.setattr(scoring, "free_bytes", lambda device, otherwise: 2 * 10**12)
     assert abs(budget_of(loaded) - 2 * tokens) <= 1
-
-
-ALIKE = (
-    ("The capital of France is", "The team of the player", "The mayor of the city of France is"),
-    ("Paris", "the City of Paris", "London", "the team of the capital", "France"),
-)
-"""Prompts and targets that begin alike."""
-
-
-@pytest.mark.parametrize(
-    ("family", "cost"), [*((family, 0) for family in LISTED), ("gpt2", 1000), ("qwen3_moe", 1000)]
-)
-def test_options_have_the_log_probabilities_of_full_texts(
-    family: str, cost: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At no cost of a pass all that texts have in common runs apart."""
-    monkeypatch.setattr(options, "PASS", cost)
-    loaded = tiny_model(family)
-    asked = sentences(loaded, *ALIKE)
-    expected = score(loaded, asked).logprob
-    assert score_options(loaded, asked) == pytest.approx(expected, abs=2e-5)
-    assert score_options(loaded, asked[::-1], budget=20) == pytest.approx(expected[::-1], abs=2e-5)
-
-
-def test_common_beginnings_of_prompts_and_targets_run_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    head, subjects, names = (1, 2, 3), ((4, 5), (6, 7)), ((8, 9, 9), (8, 9, 8), (8, 3, 9), (7, 2), (6,))
-    texts = [(*head, *subject, *name) for subject in subjects for name in names]
-    monkeypatch.setattr(options, "PASS", 1)
-    assert options._ends(texts, 5) == [3, 5, 6, 7]
-    assert options._ends(texts[:5], 5) == [5, 6, 7]
-    assert options._ends([(*head, 8)], 3) == [3]
-    monkeypatch.setattr(options, "PASS", 100)
-    assert options._ends(texts, 5) == [5, 7]
-
-
-def test_a_model_with_modules_of_others_runs_each_text_alone() -> None:
-    loaded = replace(tiny_model("llama"), alone=True)
-    asked = sentences(loaded)
-    assert score_options(loaded, asked) == pytest.approx(score(loaded, asked).logprob)
-
-
-def test_output_that_is_not_finite_is_no_number() -> None:
-    loaded = tiny_model("llama")
-    loaded.model.get_submodule(loaded.spec.final_norm).weight.data[:] = float("nan")
-    assert np.isnan(score_options(loaded, sentences(loaded))).all()

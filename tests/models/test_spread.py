@@ -1,31 +1,34 @@
 """Models that accelerate spreads over devices: its hooks on one CPU, and two GPUs where there are any."""
 
+from __future__ import annotations
+
 import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from accelerate import dispatch_model
-from accelerate.hooks import AlignDevicesHook, add_hook_to_module
-from support import tiny_edits
-from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
-from support.tiny_models import tiny_model, tiny_tokenizer
-from support.writing import continued
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.hyperparameters import read_hyper
-from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices
-from factdrift.evaluation.methods.record import records
-from factdrift.evaluation.states.edited import edited
-from factdrift.models import devices
-from factdrift.models.alignment import align
-from factdrift.models.fork import check_logits
-from factdrift.models.loaded import Loaded
-from factdrift.models.loading import check_spread, load, places_and_type
-from factdrift.models.scoring import score
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from accelerate import dispatch_model  # noqa: E402
+from accelerate.hooks import AlignDevicesHook, add_hook_to_module  # noqa: E402
+from support import tiny_edits  # noqa: E402
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
+from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from support.writing import continued  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
+from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices  # noqa: E402
+from factdrift.evaluation.methods.record import records  # noqa: E402
+from factdrift.evaluation.states.edited import edited  # noqa: E402
+from factdrift.models import devices  # noqa: E402
+from factdrift.models.alignment import align  # noqa: E402
+from factdrift.models.fork import check_logits  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.loading import check_spread, load, places_and_type  # noqa: E402
+from factdrift.models.scoring import score  # noqa: E402
 
 
 def dispatched(loaded: Loaded) -> Loaded:
@@ -112,8 +115,9 @@ def test_no_method_mixes_tensors_of_two_devices(family: str) -> None:
     artefacts = replace(tiny_artefacts(loaded), mend=HyperNet(edited_matrices(loaded, 2), 4, 1e-4))
     spread = on_two_devices(loaded)
     sentences = [align(loaded.tokenizer, edit.prompt, edit.target) for edit in EDITS]
-    changing = {name for name, record in records().items() if record.changes in ("weights", "codebook")}
-    assert set(SETTINGS) == changing
+    assert set(SETTINGS) == {
+        name for name, record in records().items() if record.changes in ("weights", "codebook")
+    }
     with Returned():
         with pytest.raises(RuntimeError, match="device"):
             _ = torch.ones(2, device=META) + torch.ones(2)

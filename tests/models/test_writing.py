@@ -1,12 +1,16 @@
 """What a model writes until it stops by itself, against `generate` of transformers row by row."""
 
-import pytest
-import torch
-from support.tiny_models import tiny_model
-from support.writing import continued
+from __future__ import annotations
 
-from factdrift.models.deltas import LowRank
-from factdrift.models.writing import Begun, write
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from support.tiny_models import tiny_model  # noqa: E402
+from support.writing import continued  # noqa: E402
+
+from factdrift.models.deltas import LowRank  # noqa: E402
+from factdrift.models.writing import Begun, write  # noqa: E402
 
 TEXTS = ("The capital of Atlantis is", "Joe", "It is said that the president of the old republic was")
 

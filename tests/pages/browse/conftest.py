@@ -1,14 +1,12 @@
-"""Small builds as the benchmark makes them, one of them with hostile labels, a server, and pages in files."""
+"""Small builds as the benchmark makes them, one of them with hostile labels, and a server."""
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browsing import Synthetic
-from support.explorer import Hostile, World, serving, world
+from support.explorer import Hostile, serving
 
-from factdrift.cli import main
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
 
@@ -43,22 +41,3 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Synthetic:
     build = Hostile(folder / "results", 24, 14, 4, 2, 4)
     build.make()
     return build
-
-
-@pytest.fixture(scope="session")
-def named(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Names of the world, some of which have classes and relations of nearly the same name."""
-    return world(tmp_path_factory.mktemp("world") / "results")
-
-
-@pytest.fixture(scope="session")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """`exported(pair)`: the explorer of a build as files, which are written once."""
-
-    @cache
-    def export(pair: Path) -> Path:
-        folder = tmp_path_factory.mktemp("files") / "explorer"
-        assert main(["explorer", str(pair), "-o", str(folder)]) == 0
-        return folder
-
-    return export

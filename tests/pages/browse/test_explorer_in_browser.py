@@ -1,15 +1,15 @@
 """The explorer in a headless Chromium, served and from files: search, keys, phones, hostile labels."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from browser import Browser, program
 from browsing import Synthetic
-from support.explorer import NAMED, World, serving
+from support.explorer import NAMED, serving, world
 
+from factdrift.cli import main
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
 
@@ -19,42 +19,31 @@ pytestmark = [
 ]
 
 
-Explored = Callable[[Synthetic], contextlib.AbstractContextManager[tuple[str, str, str]]]
+@pytest.fixture(scope="module")
+def files(made: Synthetic, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("files") / "explorer"
+    assert main(["explorer", str(made.pair), "-o", str(folder)]) == 0
+    return f"{folder.resolve().as_uri()}/"
 
 
 @pytest.fixture(scope="module", params=["served", "files"])
-def explored(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    exported: Callable[[Path], Path],
-) -> Explored:
-    """`explored(build)`: the address of a build's pages, what ends the name of one, and the first one."""
-
-    @contextlib.contextmanager
-    def pages(build: Synthetic) -> Iterator[tuple[str, str, str]]:
-        if request.param == "files":
-            address = f"{exported(build.pair).resolve().as_uri()}/"
-            yield address, ".html", f"{address}index.html"
-        else:
-            index = index_of(Build.of(build.pair), tmp_path_factory.mktemp("index") / "index.sqlite")
-            with serving(build.pair, index) as address:
-                yield address, "", address
-
-    return pages
-
-
-@pytest.fixture(scope="module")
-def where(explored: Explored, made: Synthetic) -> Iterator[tuple[str, str, str]]:
-    with explored(made) as found:
-        yield found
+def where(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """The address of the explorer's pages, and what ends the name of one."""
+    address: str = request.getfixturevalue(request.param)
+    return address, "" if request.param == "served" else ".html"
 
 
 @pytest.fixture
-def page(browser: Browser, quiet: Any, where: tuple[str, str, str]) -> Iterator[Browser]:
-    """The first page."""
-    with quiet(where[0], 1280):
-        browser.visit(where[2])
-        yield browser
+def page(browser: Browser, where: tuple[str, str]) -> Iterator[Browser]:
+    """The first page; afterwards nothing was said, and nothing but the explorer was asked for."""
+    address, ending = where
+    browser.size(1280, 900)
+    browser.said.clear()
+    browser.requests.clear()
+    browser.visit(address + ("index.html" if ending else ""))
+    yield browser
+    assert browser.said == []
+    assert [each for each in browser.requests if not each.startswith(address)] == []
 
 
 def typed(page: Browser, text: str, least: int = 1) -> list[str]:
@@ -81,7 +70,7 @@ def waited(page: Browser, script: str) -> None:
     raise AssertionError(script)
 
 
-def test_search_by_keyboard_alone(page: Browser, where: tuple[str, str, str], made: Synthetic) -> None:
+def test_search_by_keyboard_alone(page: Browser, where: tuple[str, str], made: Synthetic) -> None:
     number = int(made.subjects[7])
     label = made.labels(made.subjects[7:8]).to_pylist()[0]
     page.key("/", 191, "/")
@@ -96,20 +85,27 @@ def test_search_by_keyboard_alone(page: Browser, where: tuple[str, str, str], ma
     assert page.run("document.querySelector('#found').hidden")
     assert typed(page, f"q{number}")[0] == label
     page.key("Enter", 13, "\r")
-    address, ending, _ = where
+    address, ending = where
     waited(page, f"document.readyState === 'complete' && location.href === '{address}Q{number}{ending}'")
     assert page.run("document.querySelector('h1').textContent") == label
 
 
-def test_what_a_visitor_types(
-    browser: Browser, explored: Explored, exported: Callable[[Path], Path], named: World
-) -> None:
-    pages = {path.stem for path in exported(named.pair).glob("*.html")}
-    with explored(named) as (address, ending, home):
-        browser.visit(home)
+@pytest.mark.parametrize("kind", ["served", "files"])
+def test_what_a_visitor_types(browser: Browser, tmp_path: Path, kind: str) -> None:
+    build = world(tmp_path / "results")
+    index = index_of(Build.of(build.pair), tmp_path / "index.sqlite")
+    with contextlib.ExitStack() as stack:
+        ending = ""
+        if kind == "served":
+            address = stack.enter_context(serving(build.pair, index))
+        else:
+            assert main(["explorer", str(build.pair), "-o", str(tmp_path / "x")]) == 0
+            address, ending = f"{(tmp_path / 'x').resolve().as_uri()}/", ".html"
+        browser.visit(address + ("index.html" if ending else ""))
+        pages = {path.stem for path in (tmp_path / "x").glob("*.html")}
         for text, first in NAMED:
             # Files are written for what has updates, and for their relations and classes only.
-            expected = [each for each in first.split() if not ending or each in pages]
+            expected = [each for each in first.split() if kind == "served" or each in pages]
             if expected:
                 typed(browser, text)
                 script = "[...document.querySelectorAll('#found a')].map(e => e.getAttribute('href'))"
@@ -134,9 +130,9 @@ def test_the_first_tab_skips_to_the_content(page: Browser) -> None:
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_nothing_is_wider_than_the_window(
-    page: Browser, where: tuple[str, str, str], made: Synthetic, width: int
+    page: Browser, where: tuple[str, str], made: Synthetic, width: int
 ) -> None:
-    address, ending, _ = where
+    address, ending = where
     for name in (f"Q{made.subjects[0]}", f"P{made.relation[0]}"):
         page.size(width, 800)
         page.visit(f"{address}{name}{ending}")
@@ -144,11 +140,12 @@ def test_nothing_is_wider_than_the_window(
         assert page.run("document.documentElement.scrollWidth") == width
 
 
-def test_statements_load_when_they_are_opened(browser: Browser, quiet: Any, tmp_path: Path) -> None:
+def test_statements_load_when_they_are_opened(browser: Browser, tmp_path: Path) -> None:
     long = Synthetic(tmp_path / "results", 12, 4, 200, 1, 2)
     long.make()
     index = index_of(Build.of(long.pair), tmp_path / "index.sqlite")
-    with serving(long.pair, index) as address, quiet(address, 1280):
+    browser.said.clear()
+    with serving(long.pair, index) as address:
         browser.visit(f"{address}Q{long.subjects[0]}")
         waiting = "document.querySelectorAll('details[data-part]')"
         number = browser.run(f"{waiting}.length")
@@ -159,17 +156,35 @@ def test_statements_load_when_they_are_opened(browser: Browser, quiet: Any, tmp_
         waited(browser, f"document.querySelector('#{relation} table.compared') !== null")
         assert browser.run(f"document.querySelector('#{relation} > p') === null")
         assert browser.run(f"{waiting}.length") == number - 1
+    assert browser.said == []
 
 
+@pytest.mark.parametrize("kind", ["served", "files"])
 def test_hostile_labels_are_shown_as_text(
-    browser: Browser, quiet: Any, explored: Explored, hostile: Synthetic
+    browser: Browser, hostile: Synthetic, tmp_path: Path, kind: str
 ) -> None:
-    with explored(hostile) as (address, ending, home), quiet(address, 390):
-        for page in (f"{address}Q{hostile.subjects[0]}{ending}", f"{address}P1{ending}", home):
-            browser.visit(page)
-            assert browser.run("document.images.length") == 0
-            assert browser.run("document.querySelectorAll('h1').length") == 1
-            assert browser.run("document.documentElement.scrollWidth") == 390
-        assert any("<script>" in name for name in typed(browser, "script"))
-        assert any(name.startswith("xxxx") and len(name) <= 301 for name in typed(browser, "xxxxx"))
-        assert browser.run("typeof window.hacked") == "undefined"
+    number = int(hostile.subjects[0])
+    browser.size(390, 844)
+    browser.said.clear()
+    browser.requests.clear()
+    if kind == "files":
+        assert main(["explorer", str(hostile.pair), "-o", str(tmp_path / "x")]) == 0
+        hostile_pages(browser, f"{(tmp_path / 'x').resolve().as_uri()}/", number, ".html", "index.html")
+    else:
+        index = index_of(Build.of(hostile.pair), tmp_path / "index.sqlite")
+        with serving(hostile.pair, index) as address:
+            hostile_pages(browser, address, number, "", "")
+
+
+def hostile_pages(browser: Browser, address: str, number: int, ending: str, home: str) -> None:
+    for name in (home, f"Q{number}{ending}", f"P{1}{ending}"):
+        browser.visit(address + name)
+        assert browser.run("document.images.length") == 0
+        assert browser.run("document.querySelectorAll('h1').length") == 1
+        assert browser.run("document.documentElement.scrollWidth") == 390
+    browser.visit(address + home)
+    assert any("<script>" in name for name in typed(browser, "script"))
+    assert any(name.startswith("xxxx") and len(name) <= 301 for name in typed(browser, "xxxxx"))
+    assert browser.run("typeof window.hacked") == "undefined"
+    assert browser.said == []
+    assert [each for each in browser.requests if not each.startswith(address)] == []

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -27,9 +26,11 @@ class Links(HTMLParser):
         self.addresses += [(tag, str(value)) for name, value in attributes if name in ("href", "src")]
 
 
-@pytest.fixture
-def files(made: Synthetic, exported: Callable[[Path], Path]) -> Path:
-    return exported(made.pair)
+@pytest.fixture(scope="module")
+def files(made: Synthetic, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("export") / "explorer"
+    assert main(["explorer", str(made.pair), "-o", str(folder)]) == 0
+    return folder
 
 
 def test_every_link_leads_to_a_file_or_to_wikidata(files: Path, made: Synthetic) -> None:
@@ -85,9 +86,9 @@ def test_other_files_are_not_replaced(
     assert (tmp_path / "search.js").read_text() == "mine"
 
 
-def test_hostile_labels_are_text(hostile: Synthetic, exported: Callable[[Path], Path]) -> None:
-    files = exported(hostile.pair)
-    for path in files.iterdir():
+def test_hostile_labels_are_text(hostile: Synthetic, tmp_path: Path) -> None:
+    assert main(["explorer", str(hostile.pair), "-o", str(tmp_path / "x")]) == 0
+    for path in (tmp_path / "x").iterdir():
         text = path.read_text("utf-8")
         assert len(text) < 400_000, path
         assert "x" * 320 not in text
@@ -97,12 +98,13 @@ def test_hostile_labels_are_text(hostile: Synthetic, exported: Callable[[Path], 
             assert page.tags.count("h1") == 1
             assert "img" not in page.tags
             assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202a-\u202e]", text), path
-    assert "<" not in (files / "search.js").read_text("utf-8")
+    assert "<" not in (tmp_path / "x" / "search.js").read_text("utf-8")
 
 
 def test_without_a_script_the_search_leads_to_all_names(files: Path, made: Synthetic) -> None:
-    home = (files / "index.html").read_text("utf-8")
-    assert '<form class="search" role="search" action="names.html"' in home
+    assert '<form class="search" role="search" action="names.html"' in (files / "index.html").read_text(
+        "utf-8"
+    )
     addresses = {address for _, address in Links(files / "names.html").addresses}
     subjects = {f"Q{number}.html" for number in made.subjects}
     assert subjects | {f"P{number}.html" for number in made.relation} <= addresses

@@ -13,7 +13,7 @@ import pytest
 from browsing import Synthetic
 from hypothesis import given
 from hypothesis import strategies as st
-from support.explorer import NAMED, World
+from support.explorer import NAMED, world
 
 from factdrift.cli import main
 from factdrift.core.disk import full
@@ -46,9 +46,12 @@ def names(build: Build) -> list[tuple[int, str, float]]:
 def plain_search(names: list[tuple[int, str, float]], text: str) -> list[int]:
     """Ids of the items that have all words of the text, the last one as the beginning of a word."""
     *whole, last = text.split()
-    divided = [(id, label.split()) for id, label, _ in names]
-    begun = [(id, words) for id, words in divided if any(word.startswith(last) for word in words)]
-    return [id for id, words in begun if set(whole) <= set(words)]
+    return [
+        id
+        for id, label, _ in names
+        if all(word in label.split() for word in whole)
+        and any(word.startswith(last) for word in label.split())
+    ]
 
 
 @given(data=st.data())
@@ -93,9 +96,10 @@ def test_ids_and_whole_labels_come_first(opened: Index, made: Synthetic) -> None
 
 
 @pytest.fixture(scope="module")
-def sampled(named: World, tmp_path_factory: pytest.TempPathFactory) -> Index:
-    folder = tmp_path_factory.mktemp("index")
-    return open_index(index_of(Build.of(named.pair), folder / "index.sqlite"))
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """The names of the bundled sample, some of which have classes and relations of nearly the same name."""
+    folder = tmp_path_factory.mktemp("world")
+    return open_index(index_of(Build.of(world(folder / "results").pair), folder / "index.sqlite"))
 
 
 @pytest.mark.parametrize(("text", "first"), NAMED)
@@ -126,13 +130,13 @@ def test_distances_are_those_of_a_plain_count() -> None:
 def test_updates_come_in_the_order_of_the_dataset(opened: Index, build: Build) -> None:
     rows = pq.read_table(build.dataset).to_pylist()
     ids = [(int(row["subject"]["id"][1:]), int(row["relation"]["id"][1:])) for row in rows]
-
-    def pairs(**given: int) -> list[tuple[int, int]]:
-        return [(each["subject"], each["relation"]) for each in opened.updates(0, 100, **given)]
-
-    assert pairs() == ids
+    assert [(each["subject"], each["relation"]) for each in opened.updates(0, 100)] == ids
     assert sum(opened.scenarios().values()) == len(rows)
-    assert pairs(relation=ids[0][1]) == [pair for pair in ids if pair[1] == ids[0][1]]
+    relation = ids[0][1]
+    expected = [pair for pair in ids if pair[1] == relation]
+    assert [
+        (each["subject"], each["relation"]) for each in opened.updates(0, 100, relation=relation)
+    ] == expected
     archived = opened.updates(0, 100, chosen=Chosen("Archive"))
     assert len(archived) == opened.scenarios()["Archive"] == sum(row["scenario"] == "Archive" for row in rows)
     for days, number in ((("2022-01-01", ""), len(rows)), (("2022-01-02", ""), 0), (("", "2021-12-31"), 0)):
@@ -158,8 +162,9 @@ def test_an_update_is_dated_by_what_changed() -> None:
     with database() as db:
         rows = pa.table({"objects": pa.array(list(updates.values()))})
         db.register("rows", rows)
-        new = index_module._dates("new", "start", "point_in_time")
-        ended = index_module._dates("obsolete", "end")
+        new, ended = (
+            index_module._dates(*each) for each in (("new", "start", "point_in_time"), ("obsolete", "end"))
+        )
         days = [day for (day,) in db.sql(f"SELECT coalesce({new}, {ended}) FROM rows").fetchall()]
     assert days == list(updates)
 

@@ -1,7 +1,6 @@
 """`factdrift browse` as users run it: pages over HTTP, what it refuses, and faults."""
 
 import contextlib
-import functools
 import html
 import os
 import re
@@ -10,13 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import requests
 from browsing import Synthetic
 from starlette.testclient import TestClient
-from support.waiting import wait_until
 
 from factdrift.cli import main
 from factdrift.core.tables import database
@@ -24,6 +24,13 @@ from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
 from factdrift.pages.browse.search import open_index
 from factdrift.pages.browse.server import application
+
+
+def waited_for(happened: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def get(address: str, path: str, status: int = 200) -> str:
@@ -45,8 +52,9 @@ def test_a_subject_has_everything(served: str, made: Synthetic) -> None:
     assert "<td>history old</td>" in text
     assert "0.500" in text  # the similarity of the nearest neighbour, and P(new) after the edit
     assert "How edited models answered" in text
-    # Its score, and the probes of the update and its other clozes.
-    assert text.count("<td>rome</td>") == 1 + 10
+    assert (
+        text.count("<td>rome</td>") == 1 + 10
+    )  # its score, and the probes of the update and its other clozes
     assert f"https://www.wikidata.org/w/index.php?oldid={number * 11}#P" in text
     assert re.search(r'<code title="deprecated statements">rank</code>', text)
 
@@ -106,8 +114,10 @@ def test_a_port_that_is_taken(made: Synthetic, index: Path, capsys: pytest.Captu
         port = str(taken.getsockname()[1])
         line = ["browse", "--pair", str(made.pair), "--index", str(index), "--port", port, "--no-browser"]
         assert main(line) == 1
-    said = capsys.readouterr().err
-    assert f"port {port} of 127.0.0.1: Address already in use; name another with --port" in said
+    assert (
+        f"port {port} of 127.0.0.1: Address already in use; name another with --port"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "99999999999999999999"])
@@ -129,8 +139,11 @@ def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> 
         paths = ("/", "/search?q=a", f"/Q{subject}")
         assert [client.get(path).status_code for path in paths] == [200] * 3
         filtered = copy.bucket(copy.pair / "filtered" / "old", subject)
-        removed = functools.partial(shutil.rmtree, copy.pair / "filtered")
-        for change in (lambda: os.utime(filtered, ns=(1, 1)), removed, copy.dataset.unlink):
+        for change in (
+            lambda: os.utime(filtered, ns=(1, 1)),
+            lambda: shutil.rmtree(copy.pair / "filtered"),
+            copy.dataset.unlink,
+        ):
             change()
             for path in paths:
                 answer = client.get(path)
@@ -141,13 +154,15 @@ def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> 
 
 def test_more_connections_than_open_files(made: Synthetic, index: Path, tmp_path: Path) -> None:
     """They wait, the server answers afterwards, and says so in a line."""
-    code = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)); "
+    command = [sys.executable, "-m", "factdrift", "browse", "--pair", str(made.pair), "--index", str(index)]
+    code = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)); "
     code += "from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "browse", "--pair", str(made.pair), "--index", str(index)]
-    command += ["--port", "0", "--no-browser"]
+    command[1:3] = ["-c", code]
     with (
         (tmp_path / "said").open("w+") as said,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as process,
+        subprocess.Popen(
+            [*command, "--port", "0", "--no-browser"], stdout=subprocess.PIPE, stderr=said, text=True
+        ) as process,
     ):
         assert process.stdout is not None
         address = process.stdout.readline().split()[0]
@@ -157,7 +172,7 @@ def test_more_connections_than_open_files(made: Synthetic, index: Path, tmp_path
             with contextlib.ExitStack() as stack:
                 for _ in range(100):
                     stack.enter_context(socket.create_connection(("127.0.0.1", port)))
-                wait_until(lambda: "some connections have to wait" in Path(said.name).read_text())
+                waited_for(lambda: "some connections have to wait" in Path(said.name).read_text())
             assert get(address, f"Q{int(made.subjects[0])}")
         finally:
             process.send_signal(signal.SIGINT)

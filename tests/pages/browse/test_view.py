@@ -12,7 +12,6 @@ from factdrift.wikidata.time import parse_time
 
 Row = dict[str, Any]
 
-ENTITY = "http://www.wikidata.org/entity/"
 NAMES = {
     -6: {"id": -6, "label": "head of government", "symbol": None},
     1: {"id": 1, "label": "Ann", "symbol": None},
@@ -22,7 +21,7 @@ NAMES = {
 
 
 def day(text: str) -> Row:
-    return parse_time(f"+{text}T00:00:00Z", 11, f"{ENTITY}Q1985727")._asdict()
+    return parse_time(f"+{text}T00:00:00Z", 11, "http://www.wikidata.org/entity/Q1985727")._asdict()
 
 
 def statement(id: str, object: int | None, place: int = 0, **more: Any) -> Row:
@@ -34,8 +33,11 @@ def statement(id: str, object: int | None, place: int = 0, **more: Any) -> Row:
 
 def triple(old: str | None, new: str | None, label: str, **more: Any) -> Row:
     row: Row = {"subject": 30, "property": 6, "old_statement": old, "new_statement": new, "label": label}
-    row |= {"rule": "replaced", "announced": False, "leaks": False, "dropped_by": None, "scenario": None}
-    return row | more
+    return (
+        row
+        | {"rule": "replaced", "announced": False, "leaks": False, "dropped_by": None, "scenario": None}
+        | more
+    )
 
 
 def one(old: list[Row], new: list[Row], triples: list[Row], untouched: list[Row] | None = None) -> Relation:
@@ -56,8 +58,11 @@ def test_partners_and_decisions() -> None:
     assert shown == [("a", "a", "obsolete"), (None, "c", "new"), ("b", None, "dropped")]
     first = relation.pairs[0].old
     assert first is not None
-    assert (first.value.text, first.rank) == ("Ann", "preferred")
-    assert list(first.dates) == [("from", "2017-01-20")]
+    assert (first.value.text, first.rank, list(first.dates)) == (
+        "Ann",
+        "preferred",
+        [("from", "2017-01-20")],
+    )
     assert first.link == "https://www.wikidata.org/w/index.php?oldid=7#P6"
     decided = {each.name: each for pair in relation.pairs for each in pair.decisions}
     assert set(decided) == {"replaced", "rank", "preferred"}
@@ -71,8 +76,9 @@ def test_untouched_groups_have_the_rule_of_their_relation() -> None:
     (pair,) = relation.pairs
     assert pair.old is not None
     assert pair.new is not None
-    (rule,) = pair.decisions
-    assert (rule.name, rule.label, rule.step) == ("undecided", "unknown", "unknown")
+    assert [(each.name, each.label, each.step) for each in pair.decisions] == [
+        ("undecided", "unknown", "unknown")
+    ]
 
 
 ids = st.lists(st.sampled_from("abcdef"), unique=True)
@@ -84,8 +90,9 @@ def test_every_statement_is_in_one_row(old_ids: list[str], new_ids: list[str], d
     old, new = (
         [statement(id, data.draw(values), n) for n, id in enumerate(each)] for each in (old_ids, new_ids)
     )
-    sides = (st.sampled_from([None, *each]) for each in (old_ids, new_ids))
-    both = data.draw(st.lists(st.tuples(*sides)))
+    both = data.draw(
+        st.lists(st.tuples(st.sampled_from([None, *old_ids]), st.sampled_from([None, *new_ids])))
+    )
     triples, used = [], set()
     for before, after in both:
         keys = {("old", before), ("new", after)} - {("old", None), ("new", None)}
@@ -120,16 +127,25 @@ def test_every_statement_is_in_one_row(old_ids: list[str], new_ids: list[str], d
         (statement("a", 99), "Q99"),
         (statement("a", None, snak="somevalue"), "unknown value"),
         (statement("a", None, snak="novalue"), "no value"),
-        *(
-            (statement("a", None, datatype=datatype, json=json), text)
-            for datatype, json, text in (
-                ("monolingualtext", '{"language":"de","text":"Bonn"}', "Bonn (de)"),
-                ("quantity", f'{{"amount":"+12.50","unit":"{ENTITY}Q11573"}}', "12.5 m"),
-                ("quantity", "no json", "no json"),
-                ("globe-coordinate", '{"latitude":56.0,"longitude":-109.5}', "56.0, -109.5"),
-                ("globe-coordinate", '{"odd":1}', '{"odd":1}'),
-            )
+        (
+            statement("a", None, datatype="monolingualtext", json='{"language":"de","text":"Bonn"}'),
+            "Bonn (de)",
         ),
+        (
+            statement(
+                "a",
+                None,
+                datatype="quantity",
+                json='{"amount":"+12.50","unit":"http://www.wikidata.org/entity/Q11573"}',
+            ),
+            "12.5 m",
+        ),
+        (statement("a", None, datatype="quantity", json="no json"), "no json"),
+        (
+            statement("a", None, datatype="globe-coordinate", json='{"latitude":56.0,"longitude":-109.5}'),
+            "56.0, -109.5",
+        ),
+        (statement("a", None, datatype="globe-coordinate", json='{"odd":1}'), '{"odd":1}'),
     ],
 )
 def test_values(row: Row, text: str) -> None:

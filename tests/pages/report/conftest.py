@@ -8,12 +8,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.explorer import HOSTILE
 
 from factdrift.pages.report.blocks import Build
 from factdrift.pages.report.page import write_page
 
 PAIR = "2021-01-04_2023-02-27"
+
+HOSTILE = (
+    "</script><script>window.hacked = 1</script>",
+    '<img src="https://example.org/x.png" onerror="window.hacked = 1">',
+    "\u202egnirts\u202c \u200fright to left\u200f שלום",
+    "{{ 7 * 7 }} {% raw %}",
+    "x" * 1_000_000,
+    "\x1b[2J\x07\u2028a & b \" ' `",
+)
 
 
 @pytest.fixture(scope="session")
@@ -24,9 +32,10 @@ def sample(built: Path) -> Build:
     return build
 
 
-def copied(sample: Build, folder: Path) -> Build:
+@pytest.fixture
+def copy(sample: Build, tmp_path: Path) -> Build:
     """The files of a build that the page needs, to be changed."""
-    build = Build(folder / "results", folder / "results" / PAIR, folder / "logs")
+    build = Build(tmp_path / "results", tmp_path / "results" / PAIR, tmp_path / "logs")
     build.pair.mkdir(parents=True)
     for path in sample.pair.iterdir():
         if path.is_file():
@@ -34,21 +43,23 @@ def copied(sample: Build, folder: Path) -> Build:
     return build
 
 
-@pytest.fixture(scope="session")
-def hostile(sample: Build, tmp_path_factory: pytest.TempPathFactory) -> Build:
+@pytest.fixture
+def hostile(copy: Build) -> Build:
     """A build whose most popular subjects, relations and objects have hostile labels, with its page."""
-    build = copied(sample, tmp_path_factory.mktemp("hostile"))
-    path = build.pair / "wikifactdiff.parquet"
+    path = copy.pair / "wikifactdiff.parquet"
     table = pq.read_table(path)
     rows: list[dict[str, Any]] = table.to_pylist()
-    for row, label in zip(rows, HOSTILE * 10, strict=False):
-        row["subject"]["label"] = row["subject"]["description"] = row["relation"]["label"] = label
-        for value in row["objects"]:
-            value["label"] = label
+    for place, row in enumerate(rows):
+        if place < 60:
+            label = HOSTILE[place % len(HOSTILE)]
+            row["subject"]["label"] = row["subject"]["description"] = label
+            for value in row["objects"]:
+                value["label"] = label
+            row["relation"]["label"] = label
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    manifest = build.pair / "manifest.json"
+    manifest = copy.pair / "manifest.json"
     changed = json.loads(manifest.read_text("utf-8"))
     changed["configuration"]["labels"] = HOSTILE[0]
     manifest.write_text(json.dumps(changed), "utf-8")
-    write_page(build, build.results / "report.html")
-    return build
+    write_page(copy, copy.results / "report.html")
+    return copy

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from browser import Browser, program
@@ -21,12 +20,16 @@ ROWS = "[...document.querySelectorAll('#scenarios-3 tbody tr')].filter(row => !r
 
 
 @pytest.fixture
-def page(browser: Browser, quiet: Any, sample: Build) -> Iterator[Browser]:
-    """The sample's page on a phone."""
+def page(browser: Browser, sample: Build) -> Iterator[Browser]:
+    """The sample's page on a phone; afterwards nothing was said and nothing but the page was asked for."""
     path = sample.results / "report.html"
-    with quiet(path.resolve().as_uri(), 390):
-        browser.visit(path)
-        yield browser
+    browser.size(390, 844)
+    browser.said.clear()
+    browser.requests.clear()
+    browser.visit(path)
+    yield browser
+    assert browser.said == []
+    assert set(browser.requests) == {path.resolve().as_uri()}
 
 
 def cells(browser: Browser, place: int) -> list[str]:
@@ -132,11 +135,15 @@ def test_without_the_script_all_rows_are_there(page: Browser, sample: Build) -> 
         page.send("Emulation.setScriptExecutionDisabled", value=False)
 
 
-def test_hostile_labels_are_shown_as_text(browser: Browser, quiet: Any, hostile: Build) -> None:
-    path = hostile.results / "report.html"
-    with quiet(path.resolve().as_uri(), 390):
-        browser.visit(path)
-        assert browser.run("typeof window.hacked") == "undefined"
-        assert browser.run("document.images.length") == 0
-        assert browser.run("document.documentElement.scrollWidth") == 390
-        assert "<script>window.hacked" in browser.run("document.querySelector('main').innerText")
+def test_hostile_labels_are_shown_as_text(browser: Browser, hostile: Build) -> None:
+    path: Path = hostile.results / "report.html"
+    browser.size(390, 844)
+    browser.said.clear()
+    browser.requests.clear()
+    browser.visit(path)
+    assert browser.run("typeof window.hacked") == "undefined"
+    assert browser.run("document.images.length") == 0
+    assert browser.run("document.documentElement.scrollWidth") == 390
+    assert "<script>window.hacked" in browser.run("document.querySelector('main').innerText")
+    assert browser.said == []
+    assert set(browser.requests) == {path.resolve().as_uri()}

@@ -18,8 +18,6 @@ from factdrift.pages import day, shown
 from factdrift.pages.report.blocks import Build
 from factdrift.pages.report.page import figure, write_page
 
-from .conftest import copied
-
 
 class Page(HTMLParser):
     """Sections, tables as rows of text, addresses and names of a page."""
@@ -90,12 +88,30 @@ def test_numbers_are_those_of_the_tables(page: Page, sample: Build) -> None:
     assert {row[0]: row[2:] for row in page.tables["scenarios-3"][1:]} == expected
     funnel = pd.read_parquet(sample.pair / "funnel.parquet")
     rules = funnel[funnel["stage"] == "rules"].groupby("reason")["triples"].sum()
-    shown_rules = {row[0]: row[2] for row in page.tables["funnel-3"][1:]}
-    assert shown_rules == {rule: f"{number:,}" for rule, number in rules.items()}
+    assert {row[0]: row[2] for row in page.tables["funnel-3"][1:]} == {
+        rule: f"{number:,}" for rule, number in rules.items()
+    }
     assert all(row[1] for row in page.tables["funnel-3"][1:]), "each rule is explained"
     assert "kept" not in [row[0] for row in page.tables["funnel-5"]]
     text = (sample.results / "report.html").read_text("utf-8")
     assert "wfd_repl keeps 502 of the 536 replacements: 34 of relations" in text
+
+
+def test_dates_of_models_have_a_section(copy: Build) -> None:
+    row: dict[str, Any] = dict.fromkeys(CUTOFF.names)
+    row |= {"model": "m", "way": "likelihood", "reading": "plain", "subset": "all", "value": "all"}
+    row |= {"first_date": "2012-01-01", "last_date": "2024-12-31", "informative": 1300, "p": 0.001}
+    found = {"date": "2021-01-05", "low": "2020-12-28", "high": "2021-01-11", "tau": 7.0, "eps": 0.1}
+    rows = [{**row, "verdict": "date", **found}, {**row, "model": "n", "verdict": "none"}]
+    rows += [{**row, "model": "o", "verdict": verdict} for verdict in ("before", "after")]
+    path = copy.results / "cutoff.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, CUTOFF), path)
+    path.with_suffix(".svg").write_text("<?xml ?><svg></svg>")
+    write_page(copy, copy.results / "report.html", dates=path)
+    page = (copy.results / "report.html").read_text("utf-8")
+    section = page.partition('<section id="cutoff"')[2].partition("</section>")[0]
+    for text in ("2021-01-05", "no date can be told", "before 2012-01-01", "after 2024-12-31", "<svg"):
+        assert text in section
 
 
 def test_dates_of_the_time_line_are_all_counted(sample: Build) -> None:
@@ -114,8 +130,11 @@ def test_dates_of_the_time_line_are_all_counted(sample: Build) -> None:
 def test_every_number_names_a_file_that_exists_and_its_command(page: Page, sample: Build) -> None:
     inside = {address[1:] for address in page.addresses if address.startswith("#")}
     assert inside <= page.names
-    elsewhere = ("#", "data:", "https://www.wikidata.org/wiki/Q")
-    files = [address for address in page.addresses if not address.startswith(elsewhere)]
+    files = [
+        address
+        for address in page.addresses
+        if not address.startswith(("#", "data:", "https://www.wikidata.org/wiki/Q"))
+    ]
     assert len(files) >= 6
     for file in files:
         assert (sample.results / file).exists(), file
@@ -149,6 +168,19 @@ def test_hostile_labels_are_text(hostile: Build) -> None:
     assert path.stat().st_size < 1_000_000
 
 
+def test_days_beyond_the_sample_are_told(copy: Build) -> None:
+    path = copy.pair / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    account = manifest["sample"]["2023-02-27"]
+    account["incomplete"], account["complete_until"]["sport"] = ["sport"], "2022-12-31"
+    path.write_text(json.dumps(manifest), "utf-8")
+    write_page(copy, copy.results / "report.html")
+    text = (copy.results / "report.html").read_text("utf-8")
+    said = "The sample is not complete on 2023-02-27 (sport until 2022-12-31): what changed later"
+    assert said in text
+    assert list(warnings({"sample": {}})) == []
+
+
 MORE = {
     "edit_scores.parquet": "",
     "edit/table6.csv": "model,kind,method,edits,failed,efficacy_d,efficacy_d_ci95,source\n"
@@ -172,60 +204,18 @@ MORE = {
 }
 
 
-CUTOFFS: dict[str, Any] = dict.fromkeys(CUTOFF.names) | {
-    **{"model": "m", "way": "likelihood", "reading": "plain", "subset": "all", "value": "all"},
-    **{"first_date": "2012-01-01", "last_date": "2024-12-31", "informative": 1300, "p": 0.001},
-}
-SENTENCE = {"role": "expr", "text_blank": "The capital of Q is _"}
-ITEM = {"task": 1, "hop": 0, "options": ["a", "b", "c", "d"], "answer_label": "a", "discriminates": True}
-
-
-def write(path: Path, rows: list[dict[str, Any]], schema: pa.Schema | None = None) -> None:
-    path.parent.mkdir(exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(rows, schema), path)
-
-
-@pytest.fixture(scope="module")
-def extended(sample: Build, tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """A build of a sample that is not complete, with results of models and benchmarks, and its page."""
-    build = copied(sample, tmp_path_factory.mktemp("extended"))
+def test_what_was_built_besides_is_shown(copy: Build) -> None:
     for name, text in MORE.items():
-        path = build.pair / name
+        path = copy.pair / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, "utf-8")
-    found = {"date": "2021-01-05", "low": "2020-12-28", "high": "2021-01-11", "tau": 7.0, "eps": 0.1}
-    rows = [{**CUTOFFS, "verdict": "date", **found}, {**CUTOFFS, "model": "n", "verdict": "none"}]
-    rows += [{**CUTOFFS, "model": "o", "verdict": verdict} for verdict in ("before", "after")]
-    write(build.results / "cutoff.parquet", rows, CUTOFF)
-    (build.results / "cutoff.svg").write_text("<?xml ?><svg></svg>")
-    labels = [SENTENCE | {"target_label": f"<b>{number}"} for number in range(8)]
-    sentences = [{"pop_s": number, "sentences": [label]} for number, label in enumerate(labels)]
-    write(build.pair / "klob_c.parquet", sentences)
-    items = [
-        *(ITEM | {"s": f"Q{number}", "question": f"Who holds {number}?"} for number in (100, 20, 3)),
-        ITEM | {"s": "Q1", "question": "Who is it?", "discriminates": None},
-        ITEM | {"s": "Q4", "task": 4, "hop": 2, "question": "Who was it?"},
-    ]
-    write(build.pair / "tempripple/tr_items.parquet", items)
-    manifest = build.pair / "manifest.json"
-    changed = json.loads(manifest.read_text("utf-8"))
-    account = changed["sample"]["2023-02-27"]
-    account["incomplete"], account["complete_until"]["sport"] = ["sport"], "2022-12-31"
-    manifest.write_text(json.dumps(changed), "utf-8")
-    write_page(build, build.results / "report.html", dates=build.results / "cutoff.parquet")
-    return build
-
-
-def test_what_was_built_besides_is_shown(extended: Build) -> None:
-    page = Page(extended.results / "report.html")
+    write_page(copy, copy.results / "report.html")
+    page = Page(copy.results / "report.html")
     assert {"editing", "ripples", "klob", "tempripple", "verbalizations"} <= set(page.sections)
     assert page.tables["editing-1"][1][:5] == ["m", "rome", "9", "0", "91.50 ± 2.00"]
     assert page.tables["editing-1"][2][4] == "–"
     assert page.tables["editing-1"][3][:5] == ["m", "ft*", "9", "0", "50.00"]
-    assert [row[-1] for row in page.tables["klob-1"][1:]] == ["<b>7"]
-    asked = [row[:3] for row in page.tables["tempripple-1"][1:]]
-    assert asked == [["new", "0", "Who holds 3?"], ["old related", "2", "Who was it?"]]
-    text = (extended.results / "report.html").read_text("utf-8")
+    text = (copy.results / "report.html").read_text("utf-8")
     for said in (
         "Table 6 &lt;b&gt;",
         '<abbr title="the probability of the new object less that of the old one',
@@ -236,19 +226,34 @@ def test_what_was_built_besides_is_shown(extended: Build) -> None:
         "right of all",
         '<path d="M1 1"/>',
         "ROME makes the model say it",
-        "The sample is not complete on 2023-02-27 (sport until 2022-12-31): what changed later",
     ):
         assert said in text
-    section = text.partition('<section id="cutoff"')[2].partition("</section>")[0]
-    for said in ("2021-01-05", "no date can be told", "before 2012-01-01", "after 2024-12-31", "<svg"):
-        assert said in section
-    assert list(warnings({"sample": {}})) == []
-
-
-def test_a_figure_with_a_script_is_refused(extended: Build, tmp_path: Path) -> None:
-    (extended.pair / "edit/bleedover.svg").write_text("<svg><script>1</script></svg>")
+    (copy.pair / "edit/bleedover.svg").write_text("<svg><script>1</script></svg>")
     with pytest.raises(InputError, match="has a script in it"):
-        write_page(extended, tmp_path / "report.html")
+        write_page(copy, copy.results / "report.html")
+
+
+def test_sentences_and_questions_are_shown(copy: Build) -> None:
+    said = {"role": "expr", "text_blank": "The capital of Q is _", "target_label": "<b>"}
+    examples = [
+        {"pop_s": number, "sentences": [said | {"target_label": f"<b>{number}"}]} for number in range(8)
+    ]
+    pq.write_table(pa.Table.from_pylist(examples), copy.pair / "klob_c.parquet")
+    item = {"task": 1, "hop": 0, "options": ["a", "b", "c", "d"], "answer_label": "a", "discriminates": True}
+    items = [
+        *(item | {"s": f"Q{number}", "question": f"Who holds {number}?"} for number in (100, 20, 3)),
+        item | {"s": "Q1", "question": "Who is it?", "discriminates": None},
+        item | {"s": "Q4", "task": 4, "hop": 2, "question": "Who was it?"},
+    ]
+    (copy.pair / "tempripple").mkdir(exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(items), copy.pair / "tempripple/tr_items.parquet")
+    write_page(copy, copy.results / "report.html")
+    tables = Page(copy.results / "report.html").tables
+    assert [row[-1] for row in tables["klob-1"][1:]] == ["<b>7"]
+    assert [row[:3] for row in tables["tempripple-1"][1:]] == [
+        ["new", "0", "Who holds 3?"],
+        ["old related", "2", "Who was it?"],
+    ]
 
 
 def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:
@@ -260,10 +265,17 @@ def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "kind", "expected"),
     [
-        *((None, "number", "–"), (1234, "number", "1,234"), (0.1234, "number", "0.123")),
-        *((1234.5, "number", "1,234"), (4_843_070, "bytes", "4.8 MB"), (98e9, "bytes", "98.0 GB")),
-        *((1.26, "seconds", "1.3 s"), (0.5, "share", "0.50"), ("a\nb", "text", "a b")),
-        *(((0.5, 0.25), "interval", "0.50 ± 0.25"), ((0.5, None), "interval", "0.50")),
+        (None, "number", "–"),
+        (1234, "number", "1,234"),
+        (0.1234, "number", "0.123"),
+        (1234.5, "number", "1,234"),
+        (4_843_070, "bytes", "4.8 MB"),
+        (98e9, "bytes", "98.0 GB"),
+        (1.26, "seconds", "1.3 s"),
+        (0.5, "share", "0.50"),
+        ((0.5, 0.25), "interval", "0.50 ± 0.25"),
+        ((0.5, None), "interval", "0.50"),
+        ("a\nb", "text", "a b"),
     ],
 )
 def test_cells(value: object, kind: str, expected: str) -> None:

@@ -15,14 +15,12 @@ from factdrift.wikidata.text import folded
 RELATION, CLASS, SUBJECT = range(3)
 """Kinds of names, in the order of their numbers."""
 
+
 GROUPS = ("exact", "relations", "subjects", "classes")
 """The groups of what a search finds, in the order in which they are shown."""
 
 EXACT = 10
 """Names that are exactly what was typed, at most."""
-
-CLASSES = 100
-"""Classes directly above or below one, at most."""
 
 Row = dict[str, Any]
 
@@ -233,15 +231,17 @@ class Index:
         )
         return [dict(row) for row in rows]
 
-    def subclasses(self, of: int) -> list[int]:
+    def subclasses(self, of: int, most: int = 100) -> list[int]:
         """Some classes that are directly below a class, by id."""
-        query = f"SELECT sub FROM subclasses WHERE class = ? ORDER BY sub LIMIT {CLASSES}"
-        return [row["sub"] for row in self._db.execute(query, (of,))]
+        rows = self._db.execute("SELECT sub FROM subclasses WHERE class = ? ORDER BY sub LIMIT ?", (of, most))
+        return [row["sub"] for row in rows]
 
-    def superclasses(self, of: int) -> list[int]:
+    def superclasses(self, of: int, most: int = 100) -> list[int]:
         """Some classes that are directly above a class, by id."""
-        query = f"SELECT class FROM subclasses WHERE sub = ? ORDER BY class LIMIT {CLASSES}"
-        return [row["class"] for row in self._db.execute(query, (of,))]
+        rows = self._db.execute(
+            "SELECT class FROM subclasses WHERE sub = ? ORDER BY class LIMIT ?", (of, most)
+        )
+        return [row["class"] for row in rows]
 
     def with_updates(self, kind: str) -> list[int]:
         """The `subject`s or `relation`s of all updates, or the `class`es of which subjects are instances."""

@@ -274,8 +274,7 @@ def value_of(row: Row, names: Names) -> Value:
     fields = _fields(row)
     if row["datatype"] == "globe-coordinate" and {"latitude", "longitude"} <= fields.keys():
         return Value(f"{fields['latitude']}, {fields['longitude']}")
-    units = {unit: (names[unit]["label"], names[unit]["symbol"]) for unit in units_of([row]) if unit in names}
-    text = shown(row["datatype"], row["json"], units).label
+    text = shown(row["datatype"], row["json"], _Units(names)).label
     if row["datatype"] == "monolingualtext" and "language" in fields:
         text = f"{text} ({fields['language']})"
     return Value(text)
@@ -288,6 +287,23 @@ def _fields(row: Row) -> Row:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+class _Units(Mapping[int, tuple[str | None, str | None]]):
+    """The names of the index as units."""
+
+    def __init__(self, names: Names):
+        self._names = names
+
+    def __getitem__(self, number: int) -> tuple[str | None, str | None]:
+        held = self._names[number]
+        return held["label"], held["symbol"]
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._names)
 
 
 def units_of(rows: Sequence[Row]) -> set[int]:

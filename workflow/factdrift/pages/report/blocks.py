@@ -150,17 +150,6 @@ def table(
     return Table(title, columns, rows, source, note, folded)
 
 
-def picture(title: str, path: Path, source: Source) -> Picture:
-    """What an SVG file holds, without what comes before the figure."""
-    svg = path.read_text(encoding="utf-8")
-    return Picture(title, svg[svg.index("<svg") :], source)
-
-
-def text(title: str, path: Path, source: Source) -> Text:
-    """What a text file holds."""
-    return Text(title, path.read_text(encoding="utf-8").rstrip(), source)
-
-
 def _cell(value: Any) -> Any:
     return None if not isinstance(value, tuple) and pd.isna(value) else value
 

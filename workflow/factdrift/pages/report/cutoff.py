@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 
 from factdrift.core.tables import sql
-from factdrift.pages.report.blocks import Block, Build, Section, picture, table
+from factdrift.pages.report.blocks import Block, Build, Picture, Section, table
 
 COLUMNS = {
     **dict.fromkeys(("model", "way", "reading", "of"), "text"),
@@ -32,9 +32,10 @@ def cutoff(build: Build, db: duckdb.DuckDBPyConnection, path: Path | None) -> Se
     ).df()
     source = build.source(path, "cutoff.parquet")
     blocks: list[Block] = [table("Dates of models", COLUMNS, rows, source, NOTE)]
-    drawn = path.with_suffix(".svg")
-    if drawn.is_file():
+    picture = path.with_suffix(".svg")
+    if picture.is_file():
+        svg = picture.read_text(encoding="utf-8")
         title = "Changes whose later holder a model prefers, by quarter"
-        blocks.insert(0, picture(title, drawn, build.source(drawn, "cutoff.svg")))
+        blocks.insert(0, Picture(title, svg[svg.index("<svg") :], build.source(picture, "cutoff.svg")))
     lead = "As of which date does a model answer, judged by who it says holds what has changed hands?"
     return Section("cutoff", "The dates of models", lead, blocks)

@@ -7,8 +7,23 @@ from typing import Any
 
 import pandas as pd
 
-from factdrift.pages.report.blocks import Block, Build, Section, Source, Table, picture, table, text
+from factdrift.pages.report.blocks import Block, Build, Picture, Section, Source, Table, Text, table
 from factdrift.tempripple.schemas import TASKS
+
+
+def _pictures(build: Build, folder: str, names: Sequence[tuple[str, str]], target: str) -> Iterator[Picture]:
+    for name, title in names:
+        path = build.product(f"{name}.svg", folder)
+        if path is not None:
+            svg = path.read_text(encoding="utf-8")
+            yield Picture(title, svg[svg.index("<svg") :], build.source(path, target))
+
+
+def _texts(build: Build, folder: str, names: Sequence[tuple[str, str]], target: str) -> Iterator[Text]:
+    for name, title in names:
+        path = build.product(f"{name}.txt", folder)
+        if path is not None:
+            yield Text(title, path.read_text(encoding="utf-8").rstrip(), build.source(path, target))
 
 
 def _results(
@@ -19,12 +34,9 @@ def _results(
     texts: Sequence[tuple[str, str]],
 ) -> Iterator[Block]:
     """The pictures and texts in a folder, (name, title) each, if the product of that name is there."""
-    if build.product(target) is None:
-        return
-    for make, ending, names in ((picture, "svg", pictures), (text, "txt", texts)):
-        for name, title in names:
-            if path := build.product(f"{name}.{ending}", folder):
-                yield make(title, path, build.source(path, target))
+    if build.product(target) is not None:
+        yield from _pictures(build, folder, pictures, target)
+        yield from _texts(build, folder, texts, target)
 
 
 def editing(build: Build) -> Section | None:
@@ -49,16 +61,19 @@ def editing(build: Build) -> Section | None:
 
 def _compared(build: Build) -> Iterator[Block]:
     """What `factdrift compare` has written about these scores last."""
-    drawn = build.results / "compare" / "compare.svg"
+    picture = build.results / "compare" / "compare.svg"
     same = [build.results / "edit_scores.parquet", build.pair / "edit_scores.parquet"]
-    if not all(path.is_file() for path in (drawn, *same)):
+    if not all(path.is_file() for path in (picture, *same)):
         return
     if not filecmp.cmp(same[0], same[1], shallow=False):
         return
-    if drawn.stat().st_mtime_ns >= same[0].stat().st_mtime_ns:
+    if picture.stat().st_mtime_ns >= same[0].stat().st_mtime_ns:
         command = "factdrift compare METHOD METHOD"
-        yield picture("Methods compared", drawn, Source("compare/compare.svg", command))
-        yield text("In words", drawn.with_suffix(".txt"), Source("compare/compare.txt", command))
+        svg, text = picture.read_text(encoding="utf-8"), picture.with_suffix(".txt")
+        yield Picture("Methods compared", svg[svg.index("<svg") :], Source("compare/compare.svg", command))
+        yield Text(
+            "In words", text.read_text(encoding="utf-8").rstrip(), Source("compare/compare.txt", command)
+        )
 
 
 WRITTEN = {
@@ -247,9 +262,9 @@ def verbalizations(build: Build) -> Section | None:
     path = build.product("verbalization_report.txt")
     if path is None:
         return None
+    text = Text("By relation", path.read_text(encoding="utf-8").rstrip(), build.source(path, path.name))
     lead = "Each sentence of the chat model is judged; the templates come from those that are left."
-    blocks = [text("By relation", path, build.source(path, path.name))]
-    return Section("verbalizations", "Sentences of a chat model", lead, blocks)
+    return Section("verbalizations", "Sentences of a chat model", lead, [text])
 
 
 def _counts(title: str, value: Any, source: Source) -> Iterator[Table]:
