@@ -1,8 +1,7 @@
 """Fixtures for the tests of the chat package: tables of requests, settings, and the command line."""
 
-from __future__ import annotations
-
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.chat_server import ChatServer, chat_serving
+from support.waiting import LONGEST
 
 from factdrift.chat.ask import ask
 from factdrift.chat.exchange import export_store
@@ -32,13 +32,8 @@ class Bench:
         self.folder, self.server = folder, server
         self.requests, self.store = folder / "requests.parquet", folder / "store"
         self.output = folder / "answers.parquet"
-        self.options: dict[str, Any] = {
-            "model": MODEL,
-            "base_url": server.url,
-            "concurrency": 16,
-            "backoff": 0.01,
-            "batch": {"poll": 0.01},
-        }
+        self.options: dict[str, Any] = {"model": MODEL, "base_url": server.url, "concurrency": 16}
+        self.options |= {"backoff": 0.01, "batch": {"poll": 0.01}}
 
     def write(self, count: int, start: int = 0) -> None:
         names = [f"r{number}" for number in range(start, start + count)]
@@ -57,12 +52,34 @@ class Bench:
         ask(self.requests, self.store, read_settings(self.chat(**options), Chat, "chat"), self.output, prices)
         return self.answers()
 
+    def statuses(self, *prices: Path, **options: Any) -> list[str]:
+        """What became of each request."""
+        return [answer["status"] for answer in self.ask(*prices, **options)]
+
     def start(self, **options: Any) -> subprocess.Popen[str]:
         """`factdrift chat ask` in a process of its own."""
         command = [sys.executable, "-c", "import sys; from factdrift.cli import main; sys.exit(main())"]
         command += ["chat", "ask", "--requests", str(self.requests), "--store", str(self.store)]
         command += ["--settings", self.chat(**options), "-o", str(self.output)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def signalled(self, number: int, when: Callable[[], bool]) -> tuple[int, str]:
+        """Status and output of a run that gets a signal at the first request at which `when()` holds."""
+        process: subprocess.Popen[str] | None = None
+        sent = False
+
+        def fault(path: str, body: Any, attempt: int) -> None:
+            nonlocal sent
+            if process and when() and not sent:
+                sent = True
+                process.send_signal(number)
+                if number == signal.SIGKILL:
+                    process.wait()
+
+        self.server.fault = fault
+        process = self.start()
+        said, _ = process.communicate(timeout=LONGEST)
+        return process.returncode, said
 
     def answers(self) -> list[dict[str, Any]]:
         return list(pq.read_table(self.output).to_pylist())

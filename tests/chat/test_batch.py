@@ -3,11 +3,10 @@
 import os
 import signal
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import CHAT, ChatServer, Fault, some, sound
+from support.chat_server import CHAT, ChatServer, Fault, sound
 
 from factdrift.chat.batch import cancel_batches, open_keys
 from factdrift.chat.batch_files import Folder
@@ -37,9 +36,7 @@ def test_batch_results_may_be_in_any_order_and_repeated(bench: Any, server: Chat
     assert (uploads(server), len(server.batches), bench.most()) == (1, 1, 1)
     assert list(bench.store.glob("batches/*")) == []
     batch = server.batches["batch_0001"]
-    assert batch["metadata"]["name"] == server.files[batch["input_file_id"]]["filename"].removesuffix(
-        ".jsonl"
-    )
+    assert f"{batch['metadata']['name']}.jsonl" == server.files[batch["input_file_id"]]["filename"]
     assert bench.ask(mode="live") == answers
     assert len(server.batches) == 1
 
@@ -74,27 +71,21 @@ def test_no_more_prompt_tokens_are_open_than_allowed(bench: Any, server: ChatSer
         bench.ask(mode="batch", model="other", batch={"poll": 0.01, "enqueued_tokens": 10})
 
 
-def test_requests_that_fail_go_into_another_batch(bench: Any, server: ChatServer) -> None:
-    server.fault = lambda path, body, attempt: (
-        None if path != CHAT or "r1" not in str(body) or attempt > 1 else ("429", "500")[attempt]
-    )
-    bench.write(15)
-    answers = bench.ask(mode="batch")
-    assert {answer["status"] for answer in answers} == {"answered"}
-    assert [batch["request_counts"]["total"] for batch in server.batches.values()] == [15, 6, 6]
-
-
-def test_requests_that_cannot_be_answered_are_given_up(bench: Any, server: ChatServer) -> None:
+def test_requests_that_fail_go_into_another_batch_until_they_are_given_up(bench: Any, server: Any) -> None:
     faults = {"r1": "too-long", "r2": "500", "r3": "refusal", "r4": "length", "r5": "no-choices"}
-    server.fault = lambda path, body, attempt: (
-        faults.get(body["messages"][0]["content"]) if path == CHAT else None
-    )
+
+    def fault(path: str, body: Any, attempt: int) -> str | None:
+        name = body["messages"][0]["content"] if path == CHAT else ""
+        return ("429", "500", None)[attempt] if name == "r6" else faults.get(name)
+
+    server.fault = fault
     bench.write(8)
     answers = {answer["request"]: answer for answer in bench.ask(mode="batch", tries=3)}
     assert {name for name, answer in answers.items() if answer["status"] == "failed"} == {"r1", "r2", "r5"}
     assert "context_length_exceeded" in answers["r1"]["error"]
     assert answers["r4"]["finish_reason"] == "length"
-    assert Counter(server.asked.values()) == {1: 6, 3: 2}
+    assert Counter(server.asked.values()) == {1: 5, 3: 3}
+    assert [batch["request_counts"]["total"] for batch in server.batches.values()] == [8, 3, 3]
 
 
 def test_a_batch_error_that_concerns_all_requests_ends_the_run(bench: Any, server: ChatServer) -> None:
@@ -103,24 +94,13 @@ def test_a_batch_error_that_concerns_all_requests_ends_the_run(bench: Any, serve
     with pytest.raises(InputError, match=r"refuses: status 400 .unsupported_parameter"):
         bench.ask(mode="batch")
     server.fault = sound
-    assert {answer["status"] for answer in bench.ask(mode="batch")} == {"answered"}
-
-
-def test_answers_of_an_expired_batch_are_kept(bench: Any, server: ChatServer) -> None:
-    server.expire_after = 8
-    bench.write(20)
-    answers = bench.ask(mode="batch")
-    assert {answer["status"] for answer in answers} == {"answered"}
-    assert [batch["request_counts"]["completed"] for batch in server.batches.values()] == [8, 8, 4]
-    assert bench.most() == 1
+    assert set(bench.statuses(mode="batch")) == {"answered"}
 
 
 def test_a_batch_that_the_server_rejects_ends_the_run(bench: Any, server: ChatServer) -> None:
     server.reject = "token_limit_exceeded"
     bench.write(5)
-    with pytest.raises(
-        InputError, match=r"batch_0001 failed .*token_limit_exceeded.*chat\.batch\.enqueued_tokens"
-    ):
+    with pytest.raises(InputError, match=r"batch_0001 failed .*token_limit_exceeded.*chat\.batch\.enqueued"):
         bench.ask(mode="batch")
     server.reject = None
     bench.ask(mode="batch")
@@ -167,22 +147,18 @@ def test_a_run_killed_at_any_step_is_continued_without_repeating_it(
     said, _ = process.communicate(timeout=600)
     assert process.returncode == -signal.SIGKILL, said
     process = None
-    answers = bench.ask(mode="batch")
-    assert [answer["status"] for answer in answers] == ["answered"] * 30
+    assert bench.statuses(mode="batch") == ["answered"] * 30
     # The first batch expires, the second has the requests that it did not answer.
     assert (uploads(server), len(server.batches), bench.most()) == (2, 2, 1)
     assert list(bench.store.glob("batches/*")) == []
 
 
 @pytest.mark.parametrize("name", ["429", "500", "503-html", "drop", "cut", "garbage", "empty", "html"])
-def test_failed_calls_are_repeated_and_create_nothing_twice(
-    bench: Any, server: ChatServer, name: str
-) -> None:
+def test_failed_calls_are_repeated_and_make_nothing_twice(bench: Any, server: ChatServer, name: str) -> None:
     # With some of these faults the server carries the call out and only its response is spoilt.
     server.fault = lambda path, body, attempt: name if path != CHAT and not attempt else None
     bench.write(10)
-    answers = bench.ask(mode="batch")
-    assert {answer["status"] for answer in answers} == {"answered"}
+    assert set(bench.statuses(mode="batch")) == {"answered"}
     assert (uploads(server), len(server.batches), bench.most()) == (1, 1, 1)
 
 
@@ -202,21 +178,13 @@ def test_an_uploaded_file_is_found_among_many(bench: Any, server: ChatServer) ->
     assert (uploads(server), len(server.batches)) == (6, 1)
 
 
-def test_a_call_that_always_fails_ends_the_run_and_loses_nothing(bench: Any, server: ChatServer) -> None:
+def test_after_a_call_that_always_fails_no_other_run_touches_the_batch(
+    bench: Any, server: ChatServer
+) -> None:
     bench.write(10)
     server.fault = lambda path, body, attempt: "500" if path.endswith("/content") else None
     with pytest.raises(InputError, match=r"fetching file-0002 .*given up after 2 tries .*is kept"):
         bench.ask(mode="batch", tries=2)
-    server.fault = sound
-    assert {answer["status"] for answer in bench.ask(mode="batch")} == {"answered"}
-    assert (uploads(server), len(server.batches), bench.most()) == (1, 1, 1)
-
-
-def test_other_runs_do_not_touch_open_batches(bench: Any, server: ChatServer) -> None:
-    bench.write(10)
-    server.fault = lambda path, body, attempt: "500" if path == "/v1/batches/batch_0001" else None
-    with pytest.raises(InputError, match="asking for batch batch_0001"):
-        bench.ask(mode="batch", tries=1)
     server.fault = sound
     assert len(open_keys(bench.store)) == 10
     with pytest.raises(InputError, match=r"10 of the requests are in open batches.*factdrift chat cancel"):
@@ -228,8 +196,9 @@ def test_other_runs_do_not_touch_open_batches(bench: Any, server: ChatServer) ->
     bench.ask(mode="live", model="other")
     bench.ask(mode="batch", model="third")
     assert len(open_keys(bench.store)) == 10
-    assert {answer["status"] for answer in bench.ask(mode="batch")} == {"answered"}
+    assert set(bench.statuses(mode="batch")) == {"answered"}
     assert not open_keys(bench.store)
+    assert (uploads(server), len(server.batches), bench.most()) == (2, 2, 1)
 
 
 @pytest.mark.parametrize("stage", ["/v1/files", "/v1/batches", "/v1/batches/batch_0001"])
@@ -243,7 +212,7 @@ def test_open_batches_can_be_cancelled(bench: Any, server: ChatServer, stage: st
     created = len(server.batches)
     assert cancel_batches(bench.store, read_settings(bench.chat(), Chat, "chat")) == (created, 5 * created)
     assert not open_keys(bench.store)
-    assert {answer["status"] for answer in bench.ask(mode="live")} == {"answered"}
+    assert set(bench.statuses(mode="live")) == {"answered"}
     assert bench.most() == 1
 
 
@@ -260,12 +229,3 @@ def test_leftover_files_are_removed_and_damaged_ones_reported(bench: Any) -> Non
     bench.write(1)
     with pytest.raises(InputError, match=r"factdrift-2\.json: cannot be read as an open batch"):
         bench.ask(mode="batch")
-
-
-def test_faults_in_many_requests(bench: Any, server: ChatServer, tmp_path: Path) -> None:
-    server.fault = some(0.2)
-    server.duplicate = 0.1
-    bench.write(300)
-    answers = bench.ask(mode="batch", tries=10, batch={"poll": 0.01, "requests": 70})
-    assert [answer["request"] for answer in answers] == [f"r{number}" for number in range(300)]
-    assert {answer["status"] for answer in answers} == {"answered"}

@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import subprocess
 import time
 from collections import Counter
 from typing import Any
@@ -22,37 +21,19 @@ def first(*names: str | Fault) -> Any:
     return lambda path, body, attempt: names[attempt] if path == CHAT and attempt < len(names) else None
 
 
-def signalled(bench: Any, number: int, answered: int) -> subprocess.Popen[str]:
-    """A run that gets a signal as soon as the server has given that many answers."""
-    sent = False
-
-    def fault(path: str, body: Any, attempt: int) -> None:
-        nonlocal sent
-        if bench.server.answered >= answered and not sent:
-            sent = True
-            process.send_signal(number)
-
-    bench.server.fault = fault
-    process: subprocess.Popen[str] = bench.start()
-    return process
-
-
-COUNT = 700
-
-
 def test_faults_do_not_change_the_answers(benches: Any, server: ChatServer) -> None:
-    faulty, clean = benches("faulty"), benches("clean")
-    server.fault = some(0.1)
-    faulty.write(COUNT)
-    answers = faulty.ask(tries=8, concurrency=64)
-    assert [answer["request"] for answer in answers] == [f"r{number}" for number in range(COUNT)]
+    live, batch, clean = (benches(name) for name in ("live", "batch", "clean"))
+    for bench in (live, batch, clean):
+        bench.write(300)
+    server.fault, server.duplicate = some(0.2), 0.1
+    answers = live.ask(tries=10, concurrency=64)
+    assert [answer["request"] for answer in answers] == [f"r{number}" for number in range(300)]
     assert {answer["status"] for answer in answers} == {"answered"}
-    assert len(server.asked) == COUNT < sum(server.asked.values())
-    # Without faults, and in the other mode.
+    assert len(server.asked) == 300 < server.asked.total()
+    assert batch.ask(mode="batch", tries=10, batch={"poll": 0.01, "requests": 70}) == answers
     server.fault = sound
-    clean.write(COUNT)
-    assert clean.ask(mode="batch") == answers
-    assert clean.exported() == faulty.exported()
+    assert clean.ask() == answers
+    assert clean.exported() == live.exported() == batch.exported()
 
 
 @pytest.mark.parametrize("name", PASSING)
@@ -60,8 +41,7 @@ def test_transient_failures_are_repeated(bench: Any, server: ChatServer, name: s
     late = Fault(delay=30)
     server.fault = first(late, late) if name == "late" else first(name, name)
     bench.write(3)
-    answers = bench.ask(tries=3, timeout=2 if name == "late" else 60)
-    assert [answer["status"] for answer in answers] == ["answered"] * 3
+    assert bench.statuses(tries=3, timeout=2 if name == "late" else 60) == ["answered"] * 3
     assert set(server.asked.values()) == {3}
 
 
@@ -81,20 +61,21 @@ def test_retry_after_holds_for_all_requests(bench: Any, server: ChatServer) -> N
     assert min(after) - before >= 1
 
 
-def test_one_request_is_given_up_and_the_others_are_answered(bench: Any, server: ChatServer) -> None:
-    server.fault = lambda path, body, attempt: "500" if "r1" in str(body) else None
-    bench.write(3)
+def test_two_requests_are_given_up_and_the_others_are_answered(bench: Any, server: ChatServer) -> None:
+    """One after its last try, and one that is too long at once."""
+    faults = {"r1": "500", "r3": "too-long"}
+    server.fault = lambda path, body, attempt: faults.get(body["messages"][0]["content"])
+    bench.write(4)
     answers = bench.ask(tries=2)
-    assert [answer["status"] for answer in answers] == ["answered", "failed", "answered"]
+    assert [answer["status"] for answer in answers] == ["answered", "failed", "answered", "failed"]
     assert answers[1]["error"] == "status 500: The server had an error"
     assert answers[1]["content"] is answers[1]["model"] is None
-    assert sorted(server.asked.values()) == [1, 1, 2]
-    # The next run asks only the failed request again; a replay takes the failure as it is.
+    assert sorted(server.asked.values()) == [1, 1, 1, 2]
+    # The next run asks only the failed requests again; a replay takes the failures as they are.
     assert bench.ask(mode="replay") == answers
     server.fault = sound
-    answers = bench.ask()
-    assert [answer["status"] for answer in answers] == ["answered"] * 3
-    assert sorted(server.asked.values()) == [1, 1, 3]
+    assert bench.statuses() == ["answered"] * 4
+    assert sorted(server.asked.values()) == [1, 1, 2, 3]
 
 
 def test_the_run_stops_when_the_server_has_gone(bench: Any, server: ChatServer) -> None:
@@ -104,15 +85,7 @@ def test_the_run_stops_when_the_server_has_gone(bench: Any, server: ChatServer) 
         bench.ask(tries=2, concurrency=8)
     assert len(server.asked) <= 20 + 8 + 8
     server.fault = sound
-    assert {answer["status"] for answer in bench.ask()} == {"answered"}
-
-
-def test_a_request_that_is_too_long_is_not_repeated(bench: Any, server: ChatServer) -> None:
-    server.fault = lambda path, body, attempt: "too-long" if "r1" in str(body) else None
-    bench.write(3)
-    answers = bench.ask()
-    assert [answer["status"] for answer in answers] == ["answered", "failed", "answered"]
-    assert bench.most() == 1
+    assert set(bench.statuses()) == {"answered"}
 
 
 @pytest.mark.parametrize("name", ["quota", "401", "403", "404", "unsupported"])
@@ -125,7 +98,7 @@ def test_an_error_that_concerns_all_requests_ends_the_run(bench: Any, server: Ch
     assert sum(server.asked.values()) <= 4
     assert not bench.output.exists()
     server.fault = sound
-    assert {answer["status"] for answer in bench.ask()} == {"answered"}
+    assert set(bench.statuses()) == {"answered"}
 
 
 def test_ambiguous_refusals_end_the_run_only_if_nothing_was_answered(bench: Any, server: ChatServer) -> None:
@@ -155,9 +128,9 @@ def test_refusals_and_empty_answers_are_stored_as_answers(bench: Any, server: Ch
 
 def test_equal_bodies_are_asked_once(bench: Any, server: ChatServer) -> None:
     body = {"messages": [{"role": "user", "content": "same"}]}
-    bench.write_bodies({f"r{number}": body for number in range(1200)})
-    answers = bench.ask()
-    assert len(answers) == 1200
+    names = [f"r{number}" for number in range(1200)]
+    bench.write_bodies(dict.fromkeys(names, body))
+    assert [answer["request"] for answer in bench.ask()] == names  # read in more than one batch
     assert server.asked.total() == 1
 
 
@@ -190,14 +163,12 @@ def test_the_rate_stays_below_the_limit(bench: Any, server: ChatServer) -> None:
 def test_a_killed_run_is_continued(bench: Any, server: ChatServer) -> None:
     server.delay = 0.02
     bench.write(400)
-    process = signalled(bench, signal.SIGKILL, 120)
-    said, _ = process.communicate(timeout=LONGEST)
-    assert process.returncode == -signal.SIGKILL, said
+    status, said = bench.signalled(signal.SIGKILL, lambda: server.answered >= 120)
+    assert status == -signal.SIGKILL, said
     server.fault = sound
     with Store(bench.store) as store:
         stored = {row["body"] for row in store.exported()}
-    answers = bench.ask()
-    assert {answer["status"] for answer in answers} == {"answered"}
+    assert set(bench.statuses()) == {"answered"}
     assert len(server.asked) == 400 > len(stored) > 100
     for text, times in server.asked.items():
         body = json.loads(text)
@@ -207,14 +178,11 @@ def test_a_killed_run_is_continued(bench: Any, server: ChatServer) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_after_a_signal_requests_under_way_are_waited_for(
-    bench: Any, server: ChatServer, number: int
-) -> None:
+def test_after_a_signal_those_under_way_are_waited_for(bench: Any, server: ChatServer, number: int) -> None:
     server.delay = 0.1
     bench.write(400)
-    process = signalled(bench, number, 32)
-    said, _ = process.communicate(timeout=LONGEST)
-    assert process.returncode == 1, said
+    status, said = bench.signalled(number, lambda: server.answered >= 32)
+    assert status == 1, said
     assert f"stopped by {signal.Signals(number).name}; all answers so far are kept" in said
     asked = server.asked.total()
     assert 32 <= asked < 400
@@ -224,9 +192,8 @@ def test_after_a_signal_requests_under_way_are_waited_for(
 
 
 def test_a_long_wait_is_reported_and_can_be_interrupted(bench: Any, server: ChatServer) -> None:
-    server.fault = lambda path, body, attempt: Fault(
-        429, (("retry-after", "600"),), {"message": "slow down", "code": "rate_limit_exceeded"}
-    )
+    slow = {"message": "slow down", "code": "rate_limit_exceeded"}
+    server.fault = lambda path, body, attempt: Fault(429, (("retry-after", "600"),), slow)
     bench.write(50)
     process = bench.start(concurrency=2)
     assert process.stdout is not None
@@ -258,7 +225,7 @@ def test_a_retry_after_beyond_the_patience_ends_the_run_and_keeps_answers_under_
         with Store(bench.store) as store:
             assert len(list(store.exported())) == 4
     server.fault = sound
-    assert {answer["status"] for answer in bench.ask(mode=mode)} == {"answered"}
+    assert set(bench.statuses(mode=mode)) == {"answered"}
     assert bench.most() <= 2
 
 
@@ -268,9 +235,8 @@ def test_the_key_is_sent_and_never_shown(
     server.key = "sk-very-secret"
     bench.write(2)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-secret")
-    server.fault = lambda path, body, attempt: Fault(
-        401, error={"message": "not sk-wrong-secret", "code": "invalid_api_key"}
-    )
+    error = {"message": "not sk-wrong-secret", "code": "invalid_api_key"}
+    server.fault = lambda path, body, attempt: Fault(401, error=error)
     server.key = "sk-wrong-secret"
     with pytest.raises(InputError, match=r"refuses: .*not \[key\]"):
         bench.ask()
@@ -278,8 +244,7 @@ def test_the_key_is_sent_and_never_shown(
     with pytest.raises(InputError, match="Incorrect API key"):
         bench.ask()
     (bench.folder / "key").write_text("sk-very-secret\n")
-    answers = bench.ask(api_key_file=str(bench.folder / "key"))
-    assert [answer["status"] for answer in answers] == ["answered"] * 2
+    assert bench.statuses(api_key_file=str(bench.folder / "key")) == ["answered"] * 2
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     bench.write(3)
     bench.ask()
@@ -307,6 +272,7 @@ def test_nothing_to_ask(bench: Any, server: ChatServer) -> None:
     assert bench.ask() == []
     assert bench.ask(mode="replay") == []
     assert bench.exported()
+    assert import_store(bench.folder / "export.parquet", bench.folder / "other") == (0, 0)
     assert not server.calls
 
 

@@ -1,17 +1,18 @@
 """Asks a real server: `transformers serve` with a tiny model that is made here."""
 
+import contextlib
+import copy
 import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from support.byte_tokenizer import tokenizer_of
+from support.waiting import wait_until
 
 # Given a device, the server needs a package that nothing else here needs; without one it uses the CPU. It
 # loads a model at the first request.
@@ -26,26 +27,23 @@ time.sleep(3600)
 pytestmark = pytest.mark.slow
 
 TEMPLATE = (
-    "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
+    "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-MARKS = ["<|end|>", "<|user|>", "<|assistant|>", "<|system|>"]
 TEXT = ["Paris is the capital of France.", "Lyon is a city in France.", "The capital of Italy is Rome."]
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of some thousand random weights, with a tokenizer of its own."""
-    transformers = pytest.importorskip("transformers")
     torch = pytest.importorskip("torch")
-    folder = tmp_path_factory.mktemp("model")
-    tokenizer = tokenizer_of(TEXT, MARKS, pad_token=MARKS[0], chat_template=TEMPLATE)
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
-    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
-    config = transformers.LlamaConfig(vocab_size=len(tokenizer), **sizes, **ends, bos_token_id=None)
-    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    from support.tiny_models import tiny_model
+
+    folder, loaded = tmp_path_factory.mktemp("model"), tiny_model("llama", dtype=torch.float32)
+    tokenizer = copy.deepcopy(loaded.tokenizer)
+    tokenizer.chat_template = TEMPLATE
+    for each in (loaded.model, tokenizer):
+        each.save_pretrained(folder)
     return folder
 
 
@@ -59,18 +57,15 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = tmp_path_factory.mktemp("log") / "serve.txt"
     with log.open("wb") as said:
         process = subprocess.Popen(command, env=env, stdout=said, stderr=subprocess.STDOUT)
+    address = f"http://127.0.0.1:{port}"
+
+    def healthy() -> bool:
+        with contextlib.suppress(httpx2.HTTPError):
+            return bool(httpx2.get(f"{address}/health", timeout=5).status_code == 200)
+        return False
+
     try:
-        address = f"http://127.0.0.1:{port}"
-        for _ in range(1200):
-            if process.poll() is not None:
-                pytest.fail(f"transformers serve ended: {log.read_text()[-2000:]}")
-            try:
-                if httpx2.get(f"{address}/health", timeout=5).status_code == 200:
-                    break
-            except httpx2.HTTPError:
-                time.sleep(0.5)
-        else:
-            pytest.fail(f"transformers serve does not answer: {log.read_text()[-2000:]}")
+        wait_until(healthy, process)
         yield f"{address}/v1"
     finally:
         process.kill()
@@ -78,16 +73,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_a_real_server_is_asked_once_and_replayed(bench: Any, model: Path, url: str) -> None:
-    bench.write_bodies(
-        {
-            f"r{number}": {
-                "messages": [{"role": "user", "content": f"{text} {number}"}],
-                "temperature": 0,
-                "max_completion_tokens": 12,
-            }
-            for number, text in enumerate(TEXT * 3)
-        }
-    )
+    limits = {"temperature": 0, "max_completion_tokens": 12}
+    said = [f"{text} {number}" for number, text in enumerate(TEXT * 3)]
+    bench.write_bodies({text: limits | {"messages": [{"role": "user", "content": text}]} for text in said})
     options = {"model": str(model), "base_url": url, "concurrency": 4, "timeout": 120}
     answers = bench.ask(**options)
     assert [answer["status"] for answer in answers] == ["answered"] * 9

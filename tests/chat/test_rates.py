@@ -1,8 +1,5 @@
 """Rates of requests and tokens, compared with plain counting."""
 
-import asyncio
-import time
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -50,24 +47,3 @@ def test_a_token_limit_too_small_for_one_request_names_the_key() -> None:
 
     with pytest.raises(InputError, match=r"chat\.tokens_per_minute: 1,000 .* up to 900 tokens"):
         Rates(None, 1000, 900, no_sleep)
-
-
-def test_all_requests_wait_during_a_retry_after() -> None:
-    async def run() -> tuple[float, bool]:
-        async def sleep(seconds: float) -> bool:
-            await asyncio.sleep(seconds)
-            return False
-
-        rates = Rates(None, None, 1, sleep)
-        assert await rates.admit(1)
-        assert not rates.pause(0.2)
-        started = time.monotonic()
-        assert all(await asyncio.gather(*(rates.admit(1) for _ in range(20))))
-        waited = time.monotonic() - started
-        assert rates.pause(100)
-        assert not rates.pause(50)
-        return waited, rates.pause(200)
-
-    waited, later = asyncio.run(run())
-    assert waited >= 0.2
-    assert later

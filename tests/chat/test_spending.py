@@ -1,22 +1,24 @@
-"""The store keeps what every try has cost, and later runs count it."""
+"""What requests cost: estimates, refusals before anything is sent, the limit in one run and over several."""
 
 import contextlib
 import json
-import os
 import signal
 import sqlite3
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
+import yaml
 from support.chat_server import CHAT, ChatServer, Fault, sound
 
-from factdrift.chat.prices import believed
+from factdrift.chat.prices import believed, price_of
 from factdrift.chat.replies import Reply
 from factdrift.chat.requests import Request, canonical, key_of
+from factdrift.chat.settings import Chat
 from factdrift.chat.store import Charge, Store
 from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings
+from factdrift.core.paths import PRICES
 
 WORST = len('{"max_completion_tokens":50,"messages":[{"content":"r0","role":"user"}]}') // 2 + 1 + 50
 """The most dollars that a request of these tests can cost: a token for two bytes, a dollar per token."""
@@ -32,10 +34,8 @@ def answer(**usage: Any) -> Fault:
 def spent(bench: Any) -> int:
     """Tokens that the store has counted as paid, in dollars of live answers."""
     with sqlite3.connect(bench.store / "answers.sqlite") as connection:
-        return int(
-            connection.execute("SELECT sum(prompt_tokens + completion_tokens) FROM charges").fetchone()[0]
-            or 0
-        )
+        query = "SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM charges"
+        return int(connection.execute(query).fetchone()[0])
 
 
 @pytest.mark.parametrize("mode", ["live", "batch"])
@@ -48,9 +48,7 @@ def test_lost_answers_count_in_the_next_run(bench: Any, server: ChatServer, pric
     assert spent(bench) == 6 * WORST
     server.fault = sound
     share = 0.5 if mode == "batch" else 1
-    with pytest.raises(
-        InputError, match=rf"after {6 * WORST * share:.4f} USD that earlier runs have spent, more than"
-    ):
+    with pytest.raises(InputError, match=rf"after {6 * WORST * share:.4f} USD that earlier runs have spent"):
         bench.ask(prices, max_usd=6 * WORST * share + 1, mode=mode)
     assert bench.ask(prices, max_usd=1000, mode=mode)[0]["status"] == "answered"
 
@@ -84,21 +82,13 @@ def test_an_answer_without_usage_counts_in_the_next_run(
 
 
 @pytest.mark.parametrize(
-    "usage",
-    [
-        {"prompt_tokens": -1_000_000, "completion_tokens": 3},
-        {"prompt_tokens": 3, "completion_tokens": -1_000_000},
-        {"prompt_tokens": 0, "completion_tokens": 0},
-        {"prompt_tokens": 2**70, "completion_tokens": 3},
-        {"prompt_tokens": 10**9, "completion_tokens": 10**9},
-        {"prompt_tokens": "7", "completion_tokens": True},
-        {"prompt_tokens": [7], "completion_tokens": 3.5},
-    ],
+    ("prompt", "completion"),
+    [(-1_000_000, 3), (3, -1_000_000), (0, 0), (2**70, 3), (10**9, 10**9), ("7", True), ([7], 3.5)],
 )
 def test_impossible_token_counts_are_not_believed(
-    bench: Any, server: ChatServer, prices: Path, usage: Any, capsys: pytest.CaptureFixture[str]
+    bench: Any, server: ChatServer, prices: Path, prompt: Any, completion: Any, capsys: Any
 ) -> None:
-    server.fault = lambda path, body, attempt: answer(**usage)
+    server.fault = lambda path, body, attempt: answer(prompt_tokens=prompt, completion_tokens=completion)
     bench.write(2)
     answers = bench.ask(prices, max_usd=500)
     assert [each["status"] for each in answers] == ["answered"] * 2
@@ -117,28 +107,11 @@ def test_possible_token_counts_are_believed() -> None:
     assert believed(reply._replace(content=None, completion_tokens=0), request).completion_tokens == 0
 
 
-def test_refused_requests_are_not_charged(bench: Any, server: ChatServer, prices: Path) -> None:
-    server.fault = lambda path, body, attempt: ("429", "500", None)[attempt] if path == CHAT else None
-    bench.write(1)
-    bench.ask(prices, max_usd=500)
-    assert spent(bench) == 8
-
-
-def test_requests_under_way_at_a_kill_count_as_the_worst_case(
-    bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_under_way_at_a_kill_count_as_the_worst_case(bench: Any, server: ChatServer) -> None:
     bench.write(5)
-    process: Any = None
-
-    def kill(path: str, body: Any, attempt: int) -> None:
-        if server.asked.total() == 5:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-
-    server.delay, server.fault = 60, kill
-    process = bench.start()
-    process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL
+    server.delay = 60
+    status, _ = bench.signalled(signal.SIGKILL, lambda: server.asked.total() == 5)
+    assert status == -signal.SIGKILL
     assert spent(bench) == 5 * WORST
 
 
@@ -154,8 +127,112 @@ def test_a_charge_replaces_that_of_the_same_try(tmp_path: Path) -> None:
         assert store.charged(["l"]) == store.charged([]) == {}
 
 
-def test_charges_are_not_exported(bench: Any, server: ChatServer) -> None:
-    bench.write(2)
-    bench.ask()
-    bench.exported()
-    assert "attempt" not in pq.read_schema(bench.folder / "export.parquet").names
+def test_the_bundled_prices_are_valid() -> None:
+    models = yaml.safe_load(PRICES.read_text("utf-8"))["models"]
+    assert models
+    for name in models:
+        price = price_of(read_settings(json.dumps({"model": name, "max_usd": 1}), Chat, "chat"), PRICES)
+        assert price is not None
+        assert 0 < price.input < price.output
+        assert 0 < price.batch <= 1
+
+
+def test_a_model_without_a_price(bench: Any, server: ChatServer, prices: Path) -> None:
+    bench.write(1)
+    message = r"prices\.yaml: no price of other; add a line such as `other: \{input"
+    with pytest.raises(InputError, match=message + r".*or leave out chat\.max_usd"):
+        bench.ask(prices, model="other", max_usd=3)
+    with pytest.raises(InputError, match=message):
+        bench.ask(prices, model="other", base_url="")
+    assert not server.calls
+    assert bench.ask(prices, model="other")[0]["status"] == "answered"
+
+
+def test_an_invalid_table_of_prices_is_refused(bench: Any, prices: Path) -> None:
+    bench.write(1)
+    for text in ("models: {tiny: {input: 1}}", "models: [", "prices: {}"):
+        prices.write_text(text)
+        with pytest.raises(InputError, match=r"prices\.yaml: cannot be read as a table of prices"):
+            bench.ask(prices)
+
+
+def test_the_cost_is_printed_and_refused_if_too_high(
+    bench: Any, server: ChatServer, prices: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.write(10)
+    # The answers may have 50 tokens each; a body of some 70 bytes is some 18 tokens.
+    with pytest.raises(InputError, match=r"at most 6\d\d\.\d+ USD; set chat\.max_usd .*Nothing was sent"):
+        bench.ask(prices)
+    with pytest.raises(InputError, match=r"at most 6\d\d\.\d+ USD, more than chat\.max_usd \(600\.0 USD\)"):
+        bench.ask(prices, max_usd=600)
+    with pytest.raises(InputError, match=r"at most 3\d\d\.\d+ USD by the Batch API \(50% of the price"):
+        bench.ask(prices, max_usd=300, mode="batch")
+    assert not server.calls
+    capsys.readouterr()
+    bench.ask(prices, max_usd=2000)
+    said = capsys.readouterr().out
+    assert "10 requests to tiny" in said
+    assert "0 answered in" in said
+    assert "10 to ask" in said
+    # Each answer took 3 + 5 tokens.
+    assert "30 + 50 tokens, 80.0000 USD" in said
+
+
+@pytest.mark.parametrize(("mode", "paid"), [("live", 240), ("batch", 120)])
+def test_the_estimate_uses_stored_answers_of_both_ways(
+    bench: Any, prices: Path, mode: str, paid: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.write(30)
+    bench.ask(prices, max_usd=5000, mode=mode)
+    bench.write(60)
+    capsys.readouterr()
+    # 30 more for 8 dollars each; without calibration it would be thousands.
+    limit = paid + 210
+    said = rf"about 24\d\.\d+ USD, after {paid}\.0000 USD that earlier runs have spent, .* \({limit}\."
+    with pytest.raises(InputError, match=said):
+        bench.ask(prices, max_usd=limit)
+    assert "30 answered in" in capsys.readouterr().out
+    bench.ask(prices, max_usd=paid + 380)
+
+
+@pytest.mark.parametrize("mode", ["live", "batch"])
+def test_a_run_stops_before_the_limit_and_the_next_continues(
+    bench: Any, server: ChatServer, prices: Path, mode: str
+) -> None:
+    bench.write(30)
+    bench.ask(prices, max_usd=5000)
+    bench.write(60)
+    server.answer = lambda body: "x" * 156  # 40 tokens; by the stored answers one expects 5
+    with pytest.raises(InputError, match=r"before chat\.max_usd \(900\.0 USD\) could be exceeded: \d+"):
+        bench.ask(prices, max_usd=900, mode=mode)
+    share = 0.5 if mode == "batch" else 1
+    new = server.asked.total() - 30
+    spent = 30 * 8 + new * 43 * share
+    # Another answer could have had 50 tokens, and its prompt 43.
+    assert 900 - (50 + 43) * share < spent <= 900
+    assert not bench.output.exists() or len(bench.answers()) == 30
+    assert set(bench.statuses(prices, max_usd=5000, mode=mode)) == {"answered"}
+    assert bench.most() == 1
+
+
+def test_answers_that_did_not_arrive_count_as_the_worst_case(
+    bench: Any, server: ChatServer, prices: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.fault = lambda path, body, attempt: ("429", "500", "cut", None)[attempt]
+    bench.write(1)
+    bench.ask(prices, max_usd=500)
+    said = capsys.readouterr().out
+    # The refusals are free.
+    assert f"{WORST + 8:.4f} USD (up to {WORST:.4f} of it for answers that did not arrive)" in said
+    assert spent(bench) == WORST + 8
+
+
+def test_a_request_without_a_token_limit_is_refused_if_it_has_a_price(
+    bench: Any, server: ChatServer, prices: Path
+) -> None:
+    messages = [{"role": "user", "content": "Hi"}]
+    bench.write_bodies({"r0": {"messages": messages, "max_completion_tokens": None}})
+    with pytest.raises(InputError, match=r"'r0' does not limit its answer.*Nothing was sent"):
+        bench.ask(prices, max_usd=5000)
+    server.fault = sound
+    assert bench.ask(prices, model="free")[0]["status"] == "answered"

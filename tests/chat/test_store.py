@@ -204,9 +204,7 @@ def test_another_answer_to_the_same_request_is_refused(tmp_path: Path) -> None:
     with Store(tmp_path / "two") as store:
         store.put(request("b"), MODEL, reply("answer b", tokens=8), "live", 1)
     export_store(tmp_path / "one", tmp_path / "one.parquet")
-    with pytest.raises(
-        InputError, match=rf"{request('b').key} differs .*\(prompt_tokens\); nothing was imported"
-    ):
+    with pytest.raises(InputError, match=rf"{request('b').key} differs .*tokens\); nothing was imported"):
         import_store(tmp_path / "one.parquet", tmp_path / "two")
     with Store(tmp_path / "two") as store:
         assert store.answered(request(name).key for name in "abc") == {request("b").key}
@@ -233,10 +231,3 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         import_store(tmp_path / "cut.parquet", tmp_path / "two")
     shutil.rmtree(tmp_path / "two")
     assert import_store(tmp_path / "one.parquet", tmp_path / "two") == (3, 3)
-
-
-def test_an_empty_store_is_exported_as_an_empty_table(tmp_path: Path) -> None:
-    with Store(tmp_path / "s"):
-        pass
-    assert export_store(tmp_path / "s", tmp_path / "e.parquet") == 0
-    assert import_store(tmp_path / "e.parquet", tmp_path / "t") == (0, 0)

@@ -1,7 +1,5 @@
 """Subject and target are found by offsets, or not at all."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any
@@ -12,11 +10,9 @@ from hypothesis import strategies as st
 from support.examples import examples
 
 from factdrift.core.errors import InputError
-from factdrift.models.alignment import AlignmentError, Sentence, align, check_tokenizer, find_subject
+from factdrift.models.alignment import AlignmentError, align, check_tokenizer, find_subject
 
 from .tokenizers_of import END, KINDS, tokenizer_of
-
-pytest.importorskip("transformers", reason="language models are installed with `make models`")
 
 made = cache(tokenizer_of)
 
@@ -26,14 +22,6 @@ def text(tokenizer: Any, ids: tuple[int, ...]) -> str:
     return decoded
 
 
-def parts(tokenizer: Any, sentence: Sentence) -> tuple[str, str]:
-    """The text up to the subject's last token, and that of the target."""
-    assert sentence.subject_last is not None
-    before = text(tokenizer, sentence.ids[: sentence.subject_last + 1])
-    return before.strip(), text(tokenizer, sentence.ids[sentence.target :]).strip()
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("prompt", "subject", "before"),
     [
@@ -47,14 +35,13 @@ def parts(tokenizer: Any, sentence: Sentence) -> tuple[str, str]:
         ("The country of 中中 is", "中中", "The country of 中中"),
     ],
 )
-def test_subject_and_target(kind: str, prompt: str, subject: str, before: str):
-    tokenizer = made(kind)
-    found = align(tokenizer, prompt, "Åse Øst", subject=subject)
-    if kind == "llama2":  # which has no piece for Å
-        found = align(tokenizer, prompt, "Joe Biden", subject=subject)
-        assert parts(tokenizer, found) == (before, "Joe Biden")
-    else:
-        assert parts(tokenizer, found) == (before, "Åse Øst")
+def test_subject_and_target_where_no_pieces_are_cut_beforehand(prompt: str, subject: str, before: str):
+    """Of the other tokenizers any names are tried below."""
+    tokenizer = made("llama2")
+    found = align(tokenizer, prompt, "Joe Biden", subject=subject)
+    assert found.subject_last is not None
+    assert text(tokenizer, found.ids[: found.subject_last + 1]).strip() == before
+    assert text(tokenizer, found.ids[found.target :]).strip() == "Joe Biden"
 
 
 WORD = st.text("abcdeéößABC'’().-中", min_size=1, max_size=6)
@@ -101,15 +88,10 @@ def _crossed(tokenizer: Any, before: str, end: int, length: int) -> bool:
     ("prompt", "subject", "place"),
     [
         ("Java, which is older than JavaScript, was made by", "Java", 0),
-        ("Java, unlike Java, was made by", "Java", 13),
-        ("The team of Ana Anaya Ana's is", "Ana", 22),
-        ("The exgovernment is", "government", 6),
-        ("首都北京的市长是", "北京", 2),
-        ("Björk's mother is", "Björk", 0),
-        ("Ko is in Koko", "Ko", 0),
-        ("U.S. is led by", "U.S.", 0),
-        ("nothing", "Java", -1),
-        ("nothing", "", -1),
+        *(("Java, unlike Java, was made by", "Java", 13), ("The team of Ana Anaya Ana's is", "Ana", 22)),
+        *(("The exgovernment is", "government", 6), ("首都北京的市长是", "北京", 2)),
+        *(("Björk's mother is", "Björk", 0), ("Ko is in Koko", "Ko", 0), ("U.S. is led by", "U.S.", 0)),
+        *(("nothing", "Java", -1), ("nothing", "", -1)),
     ],
 )
 def test_the_subject_is_its_last_occurrence_that_is_no_part_of_a_word(prompt: str, subject: str, place: int):
@@ -139,14 +121,9 @@ def test_without_target_and_subject(kind: str):
     ],
 )
 def test_reasons_of_sentences_that_cannot_be_aligned(prompt: str, subject: str, reason: str):
+    tokenizer = words_of("government", "governments", "exgovernment", "D.C", ".'", "s", "is it")
     with pytest.raises(AlignmentError) as caught:
-        align(
-            words_of("government", "governments", "exgovernment", "D.C", ".'", "s", "is it"),
-            prompt,
-            "on",
-            subject=subject,
-            context="it ",
-        )
+        align(tokenizer, prompt, "on", subject=subject, context="it ")
     assert caught.value.reason == reason
 
 
@@ -161,9 +138,8 @@ def words_of(*words: str) -> Any:
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    core = Tokenizer(
-        models.WordLevel({END: 0, **{word: at for at, word in enumerate(words, 1)}}, unk_token=END)
-    )
+    numbers = {word: at for at, word in enumerate((END, *words))}
+    core = Tokenizer(models.WordLevel(numbers, unk_token=END))
     longest = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     core.pre_tokenizer = pre_tokenizers.Split(Regex(rf"{longest}|\w+|\W"), "isolated")
     return PreTrainedTokenizerFast(tokenizer_object=core)

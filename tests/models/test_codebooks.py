@@ -1,22 +1,19 @@
 """Codebooks in batches, against the model run text by text with the output replaced by hand."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import pytest
+import torch
+from support.tiny_models import FAMILIES, tiny_model
+from support.writing import continued
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import FAMILIES, tiny_model  # noqa: E402
-from support.writing import continued  # noqa: E402
-
-from factdrift.models.alignment import Sentence, align  # noqa: E402
-from factdrift.models.codebooks import NEVER, Codebook, Tokens, looked_up  # noqa: E402
-from factdrift.models.deltas import applied  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.scoring import next_tokens, score  # noqa: E402
+from factdrift.models.alignment import Sentence, align
+from factdrift.models.codebooks import NEVER, Codebook, Tokens, looked_up
+from factdrift.models.deltas import applied
+from factdrift.models.loaded import Loaded
+from factdrift.models.scoring import next_tokens, score
 
 PROMPTS = [
     "The capital of Atlantis is",
@@ -25,7 +22,8 @@ PROMPTS = [
     "It",
     "Because of the sea, Zoë said to Marta",
 ]
-TARGETS = ["Poseidonis", "Marta Kowalska", "New Orleans"]
+TARGETS = ["Poseidonis", "Marta Kowalska", "Kowalska"]
+"""The second one after the first prompt is the third one after the second prompt."""
 KINDS = get_args(Tokens)
 
 
@@ -50,10 +48,9 @@ def book_of(loaded: Loaded, tokens: Tokens) -> Codebook:
     near = (keys[0] - keys[1]).norm().item() / 3
     make = torch.Generator().manual_seed(3)
     width = loaded.spec.hidden
+    pairs = ((keys[0] + 0.01, keys[0]), keys[1:3], (keys[4], keys[4]))
     return Codebook(
-        keys=torch.stack(
-            [torch.stack(pair) for pair in ((keys[0] + 0.01, keys[0]), keys[1:3], (keys[4], keys[4]))]
-        ),
+        keys=torch.stack([torch.stack(pair) for pair in pairs]),
         values=torch.randn(3, 2, width, generator=make, dtype=loaded.dtype) * 3,
         # An entry that fills up is nearer than the other one, and is not compared.
         radii=torch.tensor([[near, NEVER], [near, near], [NEVER, NEVER]], dtype=loaded.dtype),
@@ -97,8 +94,10 @@ def plainly(loaded: Loaded, one: Sentence) -> float:
     return mean
 
 
-@pytest.mark.parametrize("tokens", KINDS)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    ("family", "tokens"),
+    [*((each, KINDS[place % 3]) for place, each in enumerate(FAMILIES)), *(("gptj", kind) for kind in KINDS)],
+)
 def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens) -> None:
     loaded = tiny_model(family)
     book = book_of(loaded, tokens)
@@ -108,6 +107,8 @@ def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens
         for target in TARGETS
         for owner in (-1, 0, 1, 2)
     ]
+    # A text that begins another one is run apart where its prompt ends elsewhere.
+    assert len({one.ids for _, one in asked}) < len(PROMPTS) * len(TARGETS)
     expected = []
     for owner, one in asked:
         with by_hand(loaded, book, owner, one.target):
@@ -127,23 +128,8 @@ def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens
     assert {owner for owner, _ in moved} == {0, 1}
 
 
-def test_a_text_that_begins_another_one_is_run_apart_if_its_prompt_ends_elsewhere() -> None:
-    """The prompt "The capital of Atlantis is" and the target "Marta Kowalska"; or a longer prompt."""
-    loaded = tiny_model("llama")
-    book = book_of(loaded, "last")
-    short, long = (
-        align(loaded.tokenizer, prompt, target)
-        for prompt, target in ((PROMPTS[0], "Marta Kowalska"), (PROMPTS[1], "Kowalska"))
-    )
-    assert short.ids == long.ids
-    found = score(loaded, [short, long], {name_of(loaded): book}, [1, 1])
-    for place, one in enumerate((short, long)):
-        with by_hand(loaded, book, 1, one.target):
-            assert found.logprob[place] == pytest.approx(plainly(loaded, one), abs=1e-6)
-
-
 @pytest.mark.parametrize("tokens", KINDS)
-@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama", "qwen3_5_text", "llama4_text"])
+@pytest.mark.parametrize("family", ["gptj", "qwen3_5_text", "llama4_text"])
 def test_continuations_are_those_without_cache_and_padding(family: str, tokens: Tokens) -> None:
     loaded = tiny_model(family)
     book = book_of(loaded, tokens)
@@ -163,12 +149,8 @@ def test_continuations_are_those_without_cache_and_padding(family: str, tokens: 
 
 
 def test_of_equally_near_keys_the_first_counts_and_the_border_belongs_to_the_ball() -> None:
-    book = Codebook(
-        keys=torch.tensor([[[1.0, 0], [-1, 0]]]),
-        values=torch.tensor([[[1.0], [2]]]),
-        radii=torch.tensor([[1.0, 5]]),
-        tokens="last",
-    )
+    keys, values = torch.tensor([[[1.0, 0], [-1, 0]]]), torch.tensor([[[1.0], [2]]])
+    book = Codebook(keys, values, radii=torch.tensor([[1.0, 5]]), tokens="last")
     values, near = looked_up(book, 0, torch.tensor([[0.0, 0], [-0.5, 0], [2, 0], [2.001, 0]]))
     assert values[:, 0].tolist() == [1, 2, 1, 1]
     assert near.tolist() == [True, True, True, False]

@@ -1,7 +1,5 @@
 """A GPU for each job."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile
@@ -9,11 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.nodes import node  # noqa: E402
-from factdrift.models import devices  # noqa: E402
+from factdrift.core.errors import InputError
+from factdrift.core.nodes import node
+from factdrift.models import devices
 
 HOLDING = """
 import fcntl, sys, time
@@ -24,6 +22,19 @@ time.sleep(600)
 """
 
 
+@pytest.fixture
+def uuids(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Those of the GPUs of a machine with an empty TMPDIR; to be changed."""
+    found = ["a-0", "a-1", "a-2"]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(found))
+    monkeypatch.setattr(torch.cuda, "set_device", lambda place: None)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda place: SimpleNamespace(uuid=found[place]))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return found
+
+
 def test_named_devices_and_machines_without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for asked, given in (("auto", "cpu"), ("cpu", "cpu"), ("cuda:3", "cuda:3")):
@@ -31,15 +42,12 @@ def test_named_devices_and_machines_without_gpu(monkeypatch: pytest.MonkeyPatch)
             assert device == given
 
 
-def test_jobs_take_gpus_that_are_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_jobs_take_gpus_that_are_free(
+    uuids: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    del uuids[2]
     chosen: list[int] = []
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    uuids = ["a-0", "a-1"]
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda place: SimpleNamespace(uuid=uuids[place]))
     with devices.held("auto") as first, devices.held("auto") as second:
         assert (first, second) == ("cuda:0", "cuda:1")
         (folder,) = tmp_path.iterdir()
@@ -63,7 +71,7 @@ def test_jobs_take_gpus_that_are_free(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert chosen == [0, 1, 1, 0]
     # Two jobs of a scheduler whose control groups show each its own GPU as number 0, on any node.
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    del uuids[1]
     with devices.held("auto"):
         uuids[0] = "b-0"
         with devices.held("auto") as device:
@@ -77,13 +85,8 @@ def test_jobs_take_gpus_that_are_free(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert f"-{node()}-" in folder.name
 
 
-def test_a_job_takes_all_of_its_gpus_or_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
-    monkeypatch.setattr(torch.cuda, "set_device", lambda place: None)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda place: SimpleNamespace(uuid=place))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+@pytest.mark.usefixtures("uuids")
+def test_a_job_takes_all_of_its_gpus_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     with devices.held("auto", 2) as two:
         assert two == "cuda:0,cuda:1"
         taken: list[str] = []

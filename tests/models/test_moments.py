@@ -1,12 +1,24 @@
+"""Second moments: the texts that they are counted over, their sums, their files and their commands."""
+
+import re
+from pathlib import Path
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
+from safetensors.torch import save_file
 from support.tiny_models import TEXT, rounding, tiny_model
 
+from factdrift.cli import parser
 from factdrift.core.errors import InputError
+from factdrift.core.jobs import record
 from factdrift.models.hooks import hooked
-from factdrift.models.moments import count_moments, read_moments
-from factdrift.models.padding import padded
+from factdrift.models.loading import load
+from factdrift.models.moments import count_moments, read_file, read_moments
+from factdrift.models.tensor_files import read_tensors, write_tensors
+from factdrift.models.texts import read_texts, sampled
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 
@@ -32,17 +44,6 @@ def test_sums_are_those_of_the_whole_matrix_however_cut(family):
             bound = max(1e-12, 100 * rounding(family))
             error = np.abs(found[layer].total.numpy() - keys.T @ keys).max()
             assert error < bound * np.abs(keys.T @ keys).max()
-
-
-def test_two_shards_are_the_whole():
-    loaded = tiny_model("llama")
-    whole = count_moments(loaded, [1], TEXT)[1]
-    one, two, three = (count_moments(loaded, [1], part)[1] for part in (TEXT[:1], TEXT[1:2], TEXT[2:]))
-    for both in ((one + two) + three, one + (two + three)):
-        assert torch.allclose(both.total, whole.total, rtol=1e-12, atol=1e-12)
-        assert both.tokens == whole.tokens
-    with pytest.raises(ValueError, match="different models or layers"):
-        one + count_moments(loaded, [0], TEXT)[0]
 
 
 def test_symmetric_positive_and_solved():
@@ -95,12 +96,8 @@ def test_a_file_keeps_all_and_fits_one_model(tmp_path):
     moments.write(path)
     again = read_moments(path, loaded)
     assert torch.equal(again.total, moments.total)
-    assert (again.tokens, again.layer, again.corpus, again.ridge) == (
-        moments.tokens,
-        2,
-        moments.corpus,
-        1e-4,
-    )
+    found = (again.tokens, again.layer, again.corpus, again.ridge)
+    assert found == (moments.tokens, 2, moments.corpus, 1e-4)
     with pytest.raises(InputError, match="another model than tiny-gpt2"):
         read_moments(path, tiny_model("gpt2"))
     with pytest.raises(InputError, match="no such file"):
@@ -109,5 +106,125 @@ def test_a_file_keeps_all_and_fits_one_model(tmp_path):
     assert path.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
 
 
-def test_rows_are_continued_by_their_last_token():
-    assert padded([[1, 2, 3], [4]], torch.device("cpu")).tolist() == [[1, 2, 3], [4, 4, 4]]
+def command(*arguments):
+    options = parser("models").parse_args(["models", *map(str, arguments)])
+    record(options.job, options).run()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    loaded = tiny_model("llama", dtype=torch.float32)
+    loaded.model.save_pretrained(tmp_path / "model")
+    loaded.tokenizer.save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_parts_of_a_corpus_add_up_to_the_whole(folder, tmp_path, capsys):
+    for name, texts in (("one", TEXT[:2]), ("two", TEXT[2:]), ("all", TEXT)):
+        (tmp_path / f"{name}.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+        given = ["--texts", tmp_path / f"{name}.txt", "-o", tmp_path / name]
+        command("moments", "--model", folder, "--layers", 0, 2, *given)
+    said = capsys.readouterr().out
+    assert "0.safetensors" in said
+    assert re.search(r"all: the texts have \d+ tokens, fewer than the 200,000", said)
+    files = [tmp_path / name / "2.safetensors" for name in ("one", "two")]
+    command("add-moments", *files, "-o", tmp_path / "sum.safetensors")
+    loaded = load(str(folder))
+    paths = (tmp_path / "sum.safetensors", tmp_path / "all" / "2.safetensors")
+    total, whole = (read_moments(path, loaded) for path in paths)
+    assert torch.allclose(total.total, whole.total, rtol=1e-12)
+    assert total.tokens == whole.tokens
+    assert torch.allclose(whole.total, count_moments(loaded, [2], TEXT)[2].total, rtol=1e-12)
+    with pytest.raises(InputError, match=r"0\.safetensors: moments of different models or layers"):
+        command("add-moments", files[0], tmp_path / "one" / "0.safetensors", "-o", tmp_path / "x")
+
+
+def test_from_what_the_model_writes(folder, tmp_path, capsys):
+    for name in ("one", "two"):
+        given = ["--sampled", "--tokens", 500, "-o", tmp_path / name]
+        command("moments", "--model", folder, "--layers", 1, *given)
+    said = capsys.readouterr().out
+    assert "500 tokens" in said
+    assert "fewer" not in said
+    one, two = ((tmp_path / name / "1.safetensors").read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+def test_facts_of_the_benchmark_are_named_and_warned_of(folder, tmp_path, capsys):
+    rows = [{"prompt": text, "object": "Biden"} for text in TEXT]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "sentences.parquet")
+    given = ["moments", "--model", folder, "--layers", 1, "--tokens", 20]
+    command(*given, "--facts", tmp_path / "sentences.parquet", "-o", tmp_path / "facts")
+    assert "this flatters ROME and MEMIT" in capsys.readouterr().err
+    (tmp_path / "other.txt").write_text("\n".join(TEXT) + "\n", encoding="utf-8")
+    command(*given, "--texts", tmp_path / "other.txt", "-o", tmp_path / "other")
+    command(*given, "--sampled", "-o", tmp_path / "sampled")
+    assert "flatters" not in capsys.readouterr().err
+    said = {name: read_file(tmp_path / name / "1.safetensors") for name in ("facts", "other", "sampled")}
+    assert {name: moments.texts for name, moments in said.items()} == {
+        "facts": "the benchmark's facts",
+        "other": "other.txt",
+        "sampled": "text that the model wrote",
+    }
+    files = [tmp_path / name / "1.safetensors" for name in ("facts", "other")]
+    command("add-moments", *files, "-o", tmp_path / "sum.safetensors")
+    assert read_file(tmp_path / "sum.safetensors").texts == "the benchmark's facts + other.txt"
+
+
+def test_files_of_three_kinds(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n\ntwo — three\n", encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text('{"text": "four"}\n{"text": ""}\n', encoding="utf-8")
+    pq.write_table(pa.table({"id": [1, 2], "text": ["five", None]}), tmp_path / "c.parquet")
+    pq.write_table(pa.table({"prompt": ["It is"], "object": ["six"]}), tmp_path / "d.parquet")
+    paths = [tmp_path / name for name in ("a.txt", "b.jsonl", "c.parquet", "d.parquet")]
+    assert list(read_texts(paths)) == ["one", "two — three", "four", "five", "It is six"]
+
+
+def test_faults_name_file_and_line(tmp_path):
+    (tmp_path / "b.jsonl").write_text('{"text": "four"}\n{"title": "x"}\n', encoding="utf-8")
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "c.parquet")
+    messages = {"b.jsonl": r"b\.jsonl, line 2", "c.parquet": "no column 'text'", "d": "no such file"}
+    for name, message in messages.items():
+        with pytest.raises(InputError, match=message):
+            list(read_texts([tmp_path / name]))
+
+
+def test_a_model_writes_the_same_for_the_same_seed():
+    loaded = tiny_model("llama")
+    one, other, third = (sampled(loaded, "The", 10, 4, seed, top_k=5) for seed in (3, 3, 4))
+    assert one == other != third
+    assert len(set(one)) > 1
+    assert all(text.startswith("The") for text in one)
+
+
+def test_a_text_without_a_start_begins_as_texts_do():
+    loaded = tiny_model("llama")
+    (text,) = sampled(loaded, "", 6, 1, 0)
+    assert "<|endoftext|>" not in text
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    values = {"b": torch.arange(6).reshape(2, 3).T, "a": torch.ones(2, dtype=torch.float64)}
+    write_tensors(tmp_path / "one", values, {"model": "m", "rank": 2})
+    write_tensors(tmp_path / "two", dict(reversed(values.items())), {"rank": 2, "model": "m"})
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    found, about = read_tensors(tmp_path / "one", "make")
+    assert about == {"model": "m", "rank": 2}
+    assert found.keys() == values.keys()
+    assert all(torch.equal(found[name], value) for name, value in values.items())
+
+
+def test_damaged_files_are_named_with_the_command_that_writes_them(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "text").write_text("no tensors")
+    (tmp_path / "folder").mkdir()
+    save_file({"a": torch.ones(2)}, tmp_path / "foreign")
+    save_file({"a": torch.ones(2)}, tmp_path / "odd", metadata={"about": "no JSON"})
+    write_tensors(tmp_path / "cut", {"a": torch.ones(99)}, {})
+    (tmp_path / "cut").write_bytes((tmp_path / "cut").read_bytes()[:-8])
+    for name in ("empty", "text", "foreign", "odd", "cut"):
+        with pytest.raises(InputError, match=f"{name}: damaged, or not written by `factdrift it`"):
+            read_tensors(tmp_path / name, "factdrift it")
+    for name in ("folder", "none"):
+        with pytest.raises(InputError, match=f"{name}: no such file; make it with `factdrift it`"):
+            read_tensors(tmp_path / name, "factdrift it")

@@ -1,7 +1,5 @@
 """No file that somebody else has made runs code, unless the user allows it."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -10,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from support.tiny_models import tiny_model, tiny_tokenizer
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
-
-import factdrift  # noqa: E402
-from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edited  # noqa: E402
-from factdrift.evaluation.methods.own import Entry  # noqa: E402
-from factdrift.evaluation.methods.rag import dense  # noqa: E402
-from factdrift.evaluation.states.standing import Carried  # noqa: E402
-from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
+import factdrift
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edited
+from factdrift.evaluation.methods.own import Entry
+from factdrift.evaluation.methods.rag import dense
+from factdrift.evaluation.states.standing import Carried
+from factdrift.models.checkpoint import load_checkpoint
 
 CODE = """
 from pathlib import Path
@@ -55,14 +53,31 @@ def change(path: Path, **values: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | values), encoding="utf-8")
 
 
-def test_the_code_of_an_encoder_is_not_run(here: Path) -> None:
-    folder = saved(here / "encoder")
+def own_model(folder: Path) -> Path:
+    """A model of a type of its own, with the code that knows it."""
+    saved(folder)
     (folder / "code.py").write_text(CODE, encoding="utf-8")
-    change(
-        folder / "config.json",
-        model_type="own",
-        auto_map={"AutoConfig": "code.OwnConfig", "AutoModel": "code.OwnModel"},
-    )
+    code = {"AutoConfig": "code.OwnConfig", "AutoModel": "code.OwnModel"}
+    change(folder / "config.json", model_type="own", auto_map=code)
+    return folder
+
+
+def test_the_code_of_a_model_runs_only_if_it_is_allowed(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(own_model(here / "own"))
+    assert main(["models", "describe", folder]) == 1
+    said = capsys.readouterr().err
+    assert "comes with Python code of its own, which is not run" in said
+    assert "trust_remote_code: true" in said
+    assert not Path("ran").exists()
+    assert main(["models", "describe", folder, "--trust-remote-code"]) == 1
+    assert "is of the type 'own', for which transformers has no causal" in capsys.readouterr().err
+    assert Path("ran").exists()
+
+
+def test_the_code_of_an_encoder_is_not_run(here: Path) -> None:
+    folder = own_model(here / "encoder")
     with pytest.raises(InputError, match=r"rag\.encoder: .* comes with Python code of its own, which is not"):
         dense(["a"], str(folder), torch.device("cpu"))
     assert not Path("ran").exists()

@@ -1,19 +1,16 @@
 """A model is restored bit by bit, whatever was done to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from support.tiny_models import tiny_model, tiny_tokenizer
+from torch import nn
+from torch.nn.utils import parametrize
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
-from torch import nn  # noqa: E402
-from torch.nn.utils import parametrize  # noqa: E402
-
-from factdrift.models import snapshot  # noqa: E402
-from factdrift.models.snapshot import Snapshot  # noqa: E402
+from factdrift.models import snapshot
+from factdrift.models.snapshot import Snapshot
 
 IDS = tiny_tokenizer()("Marta Kowalska lives in New Orleans", return_tensors="pt").input_ids
 DOWN = "model.layers.1.mlp.down_proj"
@@ -130,33 +127,32 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("change", [*WEIGHTS, *OTHERS, in_another_type, configured, buffers])
-@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
-def test_everything_is_restored(change: Callable[[Any], None], kind: torch.dtype) -> None:
+@pytest.mark.parametrize(
+    ("kind", "home"),
+    [(torch.float32, "cpu"), (torch.bfloat16, "cpu"), (torch.float32, "elsewhere")],
+)
+def test_everything_is_restored(
+    change: Callable[[Any], None], kind: torch.dtype, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before that it is told whether more than values of weights has changed.
+
+    Elsewhere all tensors have checksums, as those of a GPU have, and only what has changed is copied back.
+    """
+    monkeypatch.setattr(snapshot, "HOME", home)
     model = tiny_model("llama", dtype=kind).model
     before = state(model)
     kept = Snapshot(model)
+    assert kept.only_weights()
+    if home != "cpu" and change is added:
+        kept.tensors = [
+            one if one.name == f"{DOWN}.weight" else one._replace(content=None) for one in kept.tensors
+        ]
     for _ in range(2):
         change(model)
+        assert kept.only_weights() == (change not in (*OTHERS, buffers))
         assert kept.restore() == []
         assert_same(state(model), before)
-
-
-@pytest.mark.parametrize("change", [*WEIGHTS, in_another_type, buffers])
-def test_only_what_has_changed_is_copied_back_to_a_gpu(
-    change: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where all tensors have checksums, as those of a GPU have."""
-    monkeypatch.setattr(snapshot, "HOME", "elsewhere")
-    model = tiny_model("llama", dtype=torch.float32).model
-    before = state(model)
-    kept = Snapshot(model)
-    kept.tensors = [
-        one if one.name == f"{DOWN}.weight" or change is not added else one._replace(content=None)
-        for one in kept.tensors
-    ]
-    change(model)
-    assert kept.restore() == []
-    assert_same(state(model), before)
+    assert kept.only_weights()
 
 
 @pytest.mark.parametrize("change", [added, by_data, new_parameter])
@@ -178,26 +174,6 @@ def test_what_has_not_changed_since_is_not_copied_again(
     assert_same(state(model), after)
 
 
-@pytest.mark.parametrize("change", [*WEIGHTS, configured])
-def test_a_model_whose_weights_alone_have_changed(change: Callable[[Any], None]) -> None:
-    model = tiny_model("llama", dtype=torch.float32).model
-    kept = Snapshot(model)
-    assert kept.only_weights()
-    change(model)
-    assert kept.only_weights()
-    kept.restore()
-
-
-@pytest.mark.parametrize("change", OTHERS)
-def test_a_model_with_hooks_or_other_modules(change: Callable[[Any], None]) -> None:
-    model = tiny_model("llama", dtype=torch.float32).model
-    kept = Snapshot(model)
-    change(model)
-    assert not kept.only_weights()
-    kept.restore()
-    assert kept.only_weights()
-
-
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64])
 def test_parameters_that_were_not_copied_are_reported_if_they_changed(kind: torch.dtype) -> None:
     model = tiny_model("llama", dtype=kind).model
@@ -207,19 +183,13 @@ def test_parameters_that_were_not_copied_are_reported_if_they_changed(kind: torc
     model.model.layers[2].mlp.up_proj.weight.data[0, 0] += 1
     model.model.norm.weight.data += 1
     added(model)
-    assert kept.restore() == ["model.layers.2.mlp.up_proj.weight", "model.norm.weight"]
-
-
-@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64])
-@pytest.mark.parametrize("change", [lambda one: one.flip(0), lambda one: one[:, torch.randperm(56)]])
-def test_rows_and_columns_in_another_order_are_noticed(
-    kind: torch.dtype, change: Callable[[Any], Any]
-) -> None:
-    model = tiny_model("llama", dtype=kind).model
-    kept = Snapshot(model, ["*.up_proj.weight"])
-    weight = model.get_submodule(DOWN).weight
-    weight.data.copy_(change(weight.data))
-    assert kept.restore() == [f"{DOWN}.weight"]
+    # So are rows and columns in another order.
+    weight = model.model.layers[0].mlp.up_proj.weight
+    weight.data.copy_(weight.data.flip(0))
+    weight = model.model.layers[1].mlp.up_proj.weight
+    weight.data.copy_(weight.data[:, torch.randperm(24)])
+    others = [f"model.layers.{layer}.mlp.up_proj.weight" for layer in range(3)]
+    assert kept.restore() == [*others, "model.norm.weight"]
 
 
 def test_the_order_of_the_chunks_of_a_checksum_counts(monkeypatch: pytest.MonkeyPatch) -> None:

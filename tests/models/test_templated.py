@@ -1,7 +1,5 @@
 """Prompts in chat templates: tokens as transformers renders a conversation, subject and target in it."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -12,8 +10,6 @@ from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.templated import Templated, template_of, templated, untemplated
 
 from .tokenizers_of import END, KINDS, tokenizer_of
-
-pytest.importorskip("transformers", reason="language models are installed with `make models`")
 
 TURNS = (
     "{% for turn in messages %}<|{{ turn.role }}|>\n{{ turn.content }}" + END + "\n{% endfor %}"
@@ -55,19 +51,22 @@ def conversation(tokenizer: Any, content: str) -> list[int]:
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-@pytest.mark.parametrize("kind", KINDS[:4])
-def test_the_tokens_are_those_of_the_conversation(kind: str, template: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "context"),
+    [*((kind, "") for kind in KINDS[:4]), ("gpt2", "It rains. "), ("gpt2", "\n It rains.\n")],
+)
+def test_the_tokens_are_those_of_the_conversation(kind: str, context: str, template: str) -> None:
     tokenizer, wrapped = with_template(kind, TEMPLATES[template])
-    asked = align(wrapped, PROMPT, subject=SUBJECT)
-    assert list(asked.ids) == conversation(tokenizer, PROMPT)
+    asked = align(wrapped, PROMPT, subject=SUBJECT, context=context)
+    assert list(asked.ids) == conversation(tokenizer, (context + PROMPT).strip())
     assert asked.target == len(asked.ids)
-    found = align(wrapped, PROMPT, TARGET, subject=SUBJECT)
+    found = align(wrapped, PROMPT, TARGET, subject=SUBJECT, context=context)
     assert found.ids[: found.target] == asked.ids
     said = tokenizer.decode(list(found.ids[found.target :]))
     assert said == (f" {TARGET}" if template == "blank" else TARGET)
     assert found.subject_last == asked.subject_last is not None
     before = tokenizer.decode(list(found.ids[: found.subject_last + 1]))
-    assert before.endswith("The mother of Joe Biden")
+    assert before.endswith(context.lstrip() + "The mother of Joe Biden")
 
 
 @pytest.mark.parametrize("template", ["turns", "blank"])
@@ -78,17 +77,6 @@ def test_an_answer_stands_where_the_template_puts_one(template: str) -> None:
     found = tokenizer.decode(list(align(wrapped, PROMPT, TARGET).ids))
     assert whole.startswith(found)
     assert found.endswith(TARGET)
-
-
-@pytest.mark.parametrize("template", TEMPLATES)
-@pytest.mark.parametrize("context", ["It rains. ", "\n It rains.\n"])
-def test_a_context_is_part_of_the_turn(context: str, template: str) -> None:
-    tokenizer, wrapped = with_template("gpt2", TEMPLATES[template])
-    found = align(wrapped, PROMPT, TARGET, subject=SUBJECT, context=context)
-    assert list(found.ids[: found.target]) == conversation(tokenizer, (context + PROMPT).strip())
-    assert found.subject_last is not None
-    before = tokenizer.decode(list(found.ids[: found.subject_last + 1]))
-    assert before.endswith(context.lstrip() + "The mother of Joe Biden")
 
 
 def test_a_subject_that_the_template_says_too_is_that_of_the_prompt() -> None:
@@ -134,10 +122,8 @@ def test_a_template_that_changes_a_prompt_is_refused() -> None:
 
 
 def test_templates_that_tell_the_date_are_told_always_the_same_one() -> None:
-    dated = "{% macro told() %}{{ strftime_now('%Y-%m-%d') }}{% endmacro %}"
-    dated += (
-        "Today is {% if strftime_now is defined %}{{ strftime_now('%d %b %Y') }}{% endif %}, {{ told() }}.\n"
-    )
+    dated = "{% macro told() %}{{ strftime_now('%Y-%m-%d') }}{% endmacro %}Today is "
+    dated += "{% if strftime_now is defined %}{{ strftime_now('%d %b %Y') }}{% endif %}, {{ told() }}.\n"
     dated += TURNS
     _, wrapped = with_template("gpt2", dated)
     text, _ = wrapped.turn("Hello")

@@ -133,10 +133,7 @@ ROWS: dict[str, tuple[pa.Schema, list[Row]]] = {
     "klob_r.parquet": (KLOB, [example("r", 1)]),
     "klob_u.parquet": (KLOB, [example("u", 1)]),
     "tempripple.parquet": (TR_ITEMS, [item(1), item(2)]),
-    "stream.parquet": (
-        LINKED,
-        [linked(1, 1, 1), linked(1, 2, 2, reverts=True), linked(2, 2, 1)],
-    ),
+    "stream.parquet": (LINKED, [linked(1, 1, 1), linked(1, 2, 2, reverts=True), linked(2, 2, 1)]),
     "asof.parquet": (ASOF, [item(1) | empty(pa.schema(list(ASOF)[len(TR_ITEMS) :]), chain="Q1-P6")]),
 }
 """Product -> its rows; no row of WFD_repl is in the test split."""

@@ -19,6 +19,10 @@ def described(published: Path) -> Any:
     return {path.name: mlcroissant.Dataset(str(path / "croissant.json")) for path in published.iterdir()}
 
 
+def metadata(folder: Path) -> Any:
+    return json.loads((folder / "croissant.json").read_text("utf-8"))
+
+
 def test_no_fault_is_found(described: Any) -> None:
     for name, dataset in described.items():
         issues = dataset.metadata.ctx.issues
@@ -28,9 +32,7 @@ def test_no_fault_is_found(described: Any) -> None:
 
 
 def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, tmp_path: Path) -> None:
-    found = {
-        path.name: json.loads((path / "croissant.json").read_text("utf-8")) for path in published.iterdir()
-    }
+    found = {path.name: metadata(path) for path in published.iterdir()}
     assert {name: each["temporalCoverage"] for name, each in found.items()} == {
         "wikifactdiff": "2021-01-04/2023-02-27",
         "wfd_repl": "2021-01-04/2023-02-27",
@@ -39,12 +41,11 @@ def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, t
         "stream": "2015-01-01/2021-01-04",
     }
     assert found["wfd_repl"]["name"] == "wfd_repl_2021-01-04_2023-02-27"
-    assert "what changed from 2021-01-05 to 2022-12-31" in (published / "tempripple/README.md").read_text(
-        "utf-8"
-    )
+    card = (published / "tempripple/README.md").read_text("utf-8")
+    assert "what changed from 2021-01-05 to 2022-12-31" in card
     given = Published("2026-11-23", "https://example.org/wfd")
-    write_folders(bench.products, bench.manifest, tmp_path / "dated", published=given)
-    dated = json.loads((tmp_path / "dated/wfd_repl/croissant.json").read_text("utf-8"))
+    write_folders([bench.folder / "wfd_repl.parquet"], bench.manifest, tmp_path / "dated", published=given)
+    dated = metadata(tmp_path / "dated/wfd_repl")
     assert (dated["datePublished"], dated["url"]) == given
     text = (tmp_path / "dated/wfd_repl/README.md").read_text("utf-8")
     assert "  year = {2026},\n  date = {2026-11-23},\n  url = {https://example.org/wfd}," in text
@@ -52,7 +53,7 @@ def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, t
     assert dated["version"] == found["wfd_repl"]["version"]
     bench.put("wfd_repl.parquet", [update(2)])
     bench.write(tmp_path / "other", "wfd_repl.parquet")
-    other = json.loads((tmp_path / "other/wfd_repl/croissant.json").read_text("utf-8"))
+    other = metadata(tmp_path / "other/wfd_repl")
     assert other["name"] == dated["name"]
     assert other["version"] != dated["version"]
 
@@ -75,12 +76,12 @@ def test_records_are_read(described: Any) -> None:
 
 @pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple", "stream"])
 def test_every_column_and_field_is_described(name: str, published: Path) -> None:
-    metadata = json.loads((published / name / "croissant.json").read_text("utf-8"))
-    for record_set in metadata["recordSet"]:
+    sets = metadata(published / name)["recordSet"]
+    for record_set in sets:
         for field in record_set["field"]:
             assert field["description"], field["@id"]
             for inner in field.get("subField", ()):
                 assert inner["description"] or field["name"] in ("subject", "relation"), inner["@id"]
-    (first, *_) = metadata["recordSet"]
+    (first, *_) = sets
     shard = next((published / name / "data").iterdir())
     assert [field["name"] for field in first["field"]] == pq.read_schema(shard).names

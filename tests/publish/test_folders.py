@@ -1,5 +1,6 @@
 """What a folder holds besides its tables, that it is whole or absent, and what is refused."""
 
+import errno
 import hashlib
 import json
 import re
@@ -8,16 +9,23 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from support.digests import Check, Product
 
+from factdrift.chat.exchange import import_store
+from factdrift.chat.replies import read_reply
+from factdrift.chat.requests import Request, canonical, key_of
+from factdrift.chat.store import Store
+from factdrift.chat.tables import ANSWERS
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.publish import folders
 from factdrift.publish.card import cell
 from factdrift.publish.datasets import known
+from factdrift.publish.folders import Replay, write_folders
 from factdrift.publish.shards import write_splits
 
 from .conftest import MANIFEST, Bench, example, item, object_, update
@@ -26,9 +34,13 @@ FOLDERS = ("wikifactdiff", "wfd_repl", "klob", "tempripple", "stream")
 
 
 def header(folder: Path) -> dict[str, Any]:
-    _, text, _ = (folder / "README.md").read_text("utf-8").split("---\n", 2)
-    found: dict[str, Any] = yaml.safe_load(text)
+    found: dict[str, Any] = yaml.safe_load((folder / "README.md").read_text("utf-8").split("---\n", 2)[1])
     return found
+
+
+def card(folder: Path) -> str:
+    """The text of the card, with single blanks."""
+    return " ".join((folder / "README.md").read_text("utf-8").split())
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -75,7 +87,7 @@ def test_labels_on_a_card_are_text_as_it_is_written(bench: Bench, tmp_path: Path
         for number, label in enumerate(HOSTILE, 1)
     ]
     bench.put("wikifactdiff.parquet", relations)
-    bench.write(tmp_path / "out")
+    bench.write(tmp_path / "out", "wikifactdiff.parquet")
     text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8").split("---\n", 2)[2]
     statistics = text.partition("## Statistics")[2].partition("## Fields")[0]
     assert all(cell(f"{label} (P{number})") in statistics for number, label in enumerate(HOSTILE, 1))
@@ -98,9 +110,12 @@ def test_numbers_of_a_card_are_those_of_its_rows(bench: Bench, tmp_path: Path) -
             | {"subject_is_ambiguous": True},
         ],
     )
+    account = {"incomplete": [], "complete_until": {}, "facts": 21153, "made_up_ids": 548, "items": 6486}
+    bench.manifest.write_text(json.dumps(MANIFEST | {"sample": {"2023-02-27": account}}), "utf-8")
     bench.write(tmp_path / "out", "wikifactdiff.parquet")
-    text = " ".join((tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8").split())
+    text = card(tmp_path / "out/wikifactdiff")
     for sentence in (
+        "Built from the bundled sample, a table of 21,153 dated facts",
         "4 updates of 3 subjects in 1 relations.",
         "1 updates have prompts from a generic template, 1 from templates of a chat model",
         "The popularity of 3 updates is the number of sitelinks",
@@ -123,44 +138,28 @@ def test_numbers_of_klob_and_tempripple(bench: Bench, tmp_path: Path) -> None:
     items = [item(1), item(2) | asked, item(3) | asked]
     bench.put("tempripple.parquet", items, pq.read_schema(bench.folder / "tempripple.parquet"))
     bench.write(tmp_path / "out", "wikifactdiff.parquet", "klob_c.parquet", "tempripple.parquet")
-    klob = (tmp_path / "out" / "klob" / "README.md").read_text("utf-8")
+    klob = card(tmp_path / "out/klob")
     assert "is right for 66.7 % of" in klob
     assert "Built from Wikidata of 2021-01-04 with factdrift" in klob
     assert "| c | 3 | 6 |" in klob
-    ripple = " ".join((tmp_path / "out" / "tempripple" / "README.md").read_text("utf-8").split())
+    ripple = card(tmp_path / "out/tempripple")
     for sentence in ("3 items.", "2 items have no options", "2 related items have the same answer"):
         assert sentence in ripple
     assert "The 2 related items ask for 1 different facts" in ripple
 
 
-def test_warnings_of_the_sample_are_on_the_card(bench: Bench, tmp_path: Path) -> None:
-    account = {"incomplete": [], "complete_until": {}, "facts": 21153, "made_up_ids": 548, "items": 6486}
-    bench.manifest.write_text(json.dumps(MANIFEST | {"sample": {"2023-02-27": account}}), "utf-8")
+def test_the_size_of_a_data_set_is_named_as_the_hub_does(bench: Bench, tmp_path: Path) -> None:
+    bench.put("wikifactdiff.parquet", [update(1)] * 1000)
     bench.write(tmp_path / "out", "wikifactdiff.parquet")
-    text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8")
-    assert "Built from the bundled sample, a table of 21,153 dated facts" in text
-
-
-@pytest.mark.parametrize(("rows", "size"), [(999, "n<1K"), (1000, "1K<n<10K")])
-def test_the_size_of_a_data_set_is_named_as_the_hub_does(
-    rows: int, size: str, bench: Bench, tmp_path: Path
-) -> None:
-    bench.put("wikifactdiff.parquet", [update(1)] * rows)
-    bench.write(tmp_path / "out", "wikifactdiff.parquet")
-    assert header(tmp_path / "out" / "wikifactdiff")["size_categories"] == [size]
+    assert header(tmp_path / "out" / "wikifactdiff")["size_categories"] == ["1K<n<10K"]
 
 
 def test_values_in_tables_of_a_card() -> None:
-    assert [cell(value) for value in (None, 12345, 0.12345, 12.345, "a\n b")] == [
-        "–",
-        "12,345",
-        "0.123",
-        "12.3",
-        "a b",
-    ]
+    values = (None, 12345, 0.12345, 12.345, "a\n b")
+    assert [cell(value) for value in values] == ["–", "12,345", "0.123", "12.3", "a b"]
 
 
-@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple"])
+@pytest.mark.parametrize("name", FOLDERS)
 def test_checksums(name: str, published: Path) -> None:
     folder = published / name
     lines = (folder / "SHA256SUMS").read_text("utf-8").splitlines()
@@ -194,13 +193,15 @@ def test_equal_products_give_equal_bytes(bench: Bench, published: Path, tmp_path
 
 
 def test_only_what_was_built(bench: Bench, tmp_path: Path) -> None:
-    written = bench.write(tmp_path / "out", "wikifactdiff.parquet", "klob_r.parquet")
+    """Tables, and the account that belongs to one."""
+    (bench.folder / "klob_meta.json").write_text("{}", "utf-8")
+    written = bench.write(tmp_path / "out", "wikifactdiff.parquet", "klob_r.parquet", "klob_meta.json")
     assert written == {"wikifactdiff": 3, "klob": 1}
-    assert [path.name for path in (tmp_path / "out" / "klob" / "data").iterdir()] == [
-        "r-00000-of-00001.parquet"
-    ]
-    (config,) = header(tmp_path / "out" / "klob")["configs"]
+    klob = tmp_path / "out/klob"
+    assert [path.name for path in (klob / "data").iterdir()] == ["r-00000-of-00001.parquet"]
+    (config,) = header(klob)["configs"]
     assert [part["split"] for part in config["data_files"]] == ["r"]
+    assert (klob / "klob_meta.json").read_text("utf-8") == "{}"
 
 
 def test_a_split_without_rows_is_on_the_card_only(published: Path) -> None:
@@ -210,31 +211,16 @@ def test_a_split_without_rows_is_on_the_card_only(published: Path) -> None:
 
 
 def test_a_data_set_without_rows_has_no_folder(bench: Bench, tmp_path: Path) -> None:
-    for name in "cru":
-        schema = pq.read_schema(bench.folder / f"klob_{name}.parquet")
-        bench.put(f"klob_{name}.parquet", [], schema)
-    assert "klob" not in bench.write(tmp_path / "out")
+    for name in ("klob_c.parquet", "klob_r.parquet"):
+        bench.put(name, [], pq.read_schema(bench.folder / name))
+    assert "klob" not in bench.write(tmp_path / "out", "klob_c.parquet", "wfd_repl.parquet")
     with pytest.raises(InputError, match=r"klob_c.parquet, klob_r.parquet: no table has a row"):
         bench.write(tmp_path / "other", "klob_c.parquet", "klob_r.parquet")
 
 
-def test_accounts_are_copied(bench: Bench, tmp_path: Path) -> None:
-    (bench.folder / "klob_meta.json").write_text("{}", "utf-8")
-    bench.write(tmp_path / "out", "klob_c.parquet", "klob_meta.json")
-    assert (tmp_path / "out" / "klob" / "klob_meta.json").read_text("utf-8") == "{}"
-
-
 def test_cards_have_the_results_of_the_audit(bench: Bench, tmp_path: Path) -> None:
-    check = {
-        "kind": "gone",
-        "note": "it is the method's",
-        "rows": 40,
-        "failed": 3,
-        "declared": 1,
-        "rate": 0.075,
-        "low": 0.026,
-        "high": 0.199,
-    }
+    check = {"kind": "gone", "note": "it is the method's", "rows": 40, "failed": 3, "declared": 1}
+    check |= {"rate": 0.075, "low": 0.026, "high": 0.199}
     kinds = [
         check | {"dataset": "wikifactdiff", "description": "what is called obsolete has ended"},
         check | {"dataset": "tempripple", "description": "the order is right", "rate": None, "rows": 0},
@@ -253,6 +239,27 @@ def test_cards_have_the_results_of_the_audit(bench: Bench, tmp_path: Path) -> No
     assert (tmp_path / "out/wfd_repl/audit.json").is_file()
     bench.write(tmp_path / "without", "wfd_repl.parquet")
     assert "None was made with this build" in (tmp_path / "without/wfd_repl/README.md").read_text("utf-8")
+
+
+def test_a_copied_file_is_equal_or_the_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`factdrift publish file`; a full disk is reported as such."""
+    source, output = tmp_path / "a.parquet", tmp_path / "new" / "b.parquet"
+    source.write_bytes(b"rows")
+    assert main(["publish", "file", str(source), str(output)]) == 0
+    assert output.read_bytes() == b"rows"
+
+    def full(source: Path, copy: Path) -> None:
+        Path(copy).write_bytes(b"ot")
+        raise OSError(errno.ENOSPC, "No space left on device", str(copy))
+
+    source.write_bytes(b"other")
+    monkeypatch.setattr(shutil, "copyfile", full)
+    assert main(["publish", "file", str(source), str(output)]) == 1
+    assert "the disk is full" in capsys.readouterr().err
+    assert output.read_bytes() == b"rows"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.parquet", "b.parquet", "new"]
 
 
 def test_what_fails_leaves_nothing(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,19 +297,18 @@ def test_inputs_are_checked(bench: Bench, tmp_path: Path, capsys: pytest.Capture
     assert "--answers and --store belong together" in said(klob, *manifest, "--store", tmp_path)
     bench.manifest.write_text("{", "utf-8")
     assert "is no JSON" in said(klob, *manifest)
+    bench.manifest.write_text(json.dumps(MANIFEST | {"rows": {"results/a_b/klob_c.parquet": 99}}), "utf-8")
+    assert re.search(r"klob_c\.parquet: has 2 rows, .*manifest\.json lists 99", said(klob, *manifest))
     bench.manifest.write_text(json.dumps(MANIFEST), "utf-8")
     bench.put("wikifactdiff.parquet", [update(1, "validation")])
     assert "has splits other than train, test" in said(bench.folder / "wikifactdiff.parquet", *manifest)
     bench.put("klob_r.parquet", [update(1)])
     assert "has other columns than the other splits" in said(klob, bench.folder / "klob_r.parquet", *manifest)
+    items = bench.folder / "tempripple.parquet"
+    table = pq.read_table(items)
+    pq.write_table(table.append_column("extra", table["s"]), items)
+    assert "tr_items.md: has no row for the column extra; describe it there" in said(items, *manifest)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_column_without_a_description_is_refused(bench: Bench, tmp_path: Path) -> None:
-    table = pq.read_table(bench.folder / "tempripple.parquet")
-    pq.write_table(table.append_column("extra", table["s"]), bench.folder / "tempripple.parquet")
-    with pytest.raises(InputError, match=r"tr_items.md: has no row for the column extra; describe it there"):
-        bench.write(tmp_path / "out", "tempripple.parquet")
 
 
 def test_tables_are_cut_into_shards(bench: Bench, tmp_path: Path) -> None:
@@ -320,17 +326,8 @@ def test_tables_are_cut_into_shards(bench: Bench, tmp_path: Path) -> None:
         assert found == [row["subject"]["id"] for row in rows if row["split"] == split]
 
 
-def test_the_manifest_must_be_that_of_the_build(bench: Bench, tmp_path: Path) -> None:
-    manifest = tmp_path / "other.json"
-    manifest.write_text(json.dumps(MANIFEST | {"rows": {"results/a_b/wikifactdiff.parquet": 99}}))
-    source = bench.put("wikifactdiff.parquet", [update(1)])
-    with pytest.raises(InputError, match=r"wikifactdiff\.parquet: has 1 rows, .*other\.json lists 99"):
-        folders.write_folders([source], manifest, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.digests
-@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple", "stream"])
+@pytest.mark.parametrize("name", FOLDERS)
 def test_digests_of_published_folders(name: str, published: Path, digests: Check) -> None:
     """Of invented products: cards, descriptions and tables as others load them."""
     folder = published / name
@@ -340,3 +337,44 @@ def test_digests_of_published_folders(name: str, published: Path, digests: Check
     # Of the description of the files only their checksums are left out, which PyArrow's version changes.
     described = Product(f"{name}/croissant.json", without=["distribution"])
     digests(f"published {name}", published, [*(set(chosen) - {described.path}), described])
+
+
+ANSWER = b'{"choices": [{"message": {"content": "Ann leads."}, "finish_reason": "stop"}]}'
+
+
+def request(name: str) -> Request:
+    text = canonical({"messages": [{"role": "user", "content": name}]})
+    return Request(name, key_of("tiny", text), text)
+
+
+def answers(folder: Path, names: str) -> Path:
+    rows = [dict.fromkeys(ANSWERS.names) | {"request": n, "key": request(n).key} for n in names]
+    pq.write_table(pa.Table.from_pylist(rows, schema=ANSWERS), folder / "answers.parquet")
+    return folder / "answers.parquet"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    with Store(tmp_path / "chat") as opened:
+        for name in "abc":
+            opened.put(request(name), "tiny", read_reply(ANSWER), "live", 1)
+    return tmp_path / "chat"
+
+
+def test_answers_of_the_build_and_no_others(bench: Bench, store: Path, tmp_path: Path) -> None:
+    replay = Replay([answers(tmp_path, "aac")], store)
+    write_folders(bench.products, bench.manifest, tmp_path / "out", replay)
+    for name in ("wikifactdiff", "wfd_repl"):
+        exported = tmp_path / "out" / name / "replay" / "answers.parquet"
+        keys = sorted(request(each).key for each in "ac")
+        assert pq.read_table(exported).column("key").to_pylist() == keys
+        assert import_store(exported, tmp_path / f"other-{name}") == (2, 2)
+        assert "replay/answers.parquet" in (tmp_path / "out" / name / "SHA256SUMS").read_text("utf-8")
+    assert not (tmp_path / "out" / "klob" / "replay").exists()
+
+
+def test_a_store_that_lacks_an_answer(bench: Bench, store: Path, tmp_path: Path) -> None:
+    replay = Replay([answers(tmp_path, "ad")], store)
+    with pytest.raises(InputError, match="chat: lacks 1 of 2 answers"):
+        write_folders(bench.products, bench.manifest, tmp_path / "out", replay)
+    assert not (tmp_path / "out").exists()

@@ -38,42 +38,9 @@ PUBLISHED = {
 """Field -> type: what the authors' builder writes (verbalize_wikifactdiff.py), with `dist` in both places in
 which it leaves it (clean_wikifactdiff.py) and their analysis reads it (result_analysis.ipynb)."""
 
-ROWS = [
-    update(1),
-    update(2, "test", objects=[object_("5", "new", None), object_("4", "obsolete", None)]),
-]
+ROWS = [update(1), update(2, "test", objects=[object_("5", "new", None), object_("4", "obsolete", None)])]
 
 Adapt = Callable[[Row], Row]
-
-
-def described(row: Row) -> Row:
-    """What `adapt_instance` of the authors' evaluation takes from a row with a `case_id`.
-
-    It sorts the two objects by `decision`, so that `new` comes first; takes `id` if there is one and `label`
-    of each; takes the blank and the space before it out of all prompts, and puts `{}` for the subject's label
-    into the update's; and takes prompt and object of the first fact of each neighbour.
-    """
-    new, old = (
-        {"id": value.get("id"), "str": value["label"]}
-        for value in sorted(row["objects"], key=lambda value: value["decision"])
-    )
-    near = [fact["objects"][0] for fact in row["neighborhood"]]
-    prompt = row["update_prompt"].replace(" ____", "").replace(row["subject"]["label"], "{}")
-    return {
-        "requested_rewrite": {
-            "subject": row["subject"]["label"],
-            "relation_id": row["relation"]["id"],
-            "target_true": old,
-            "target_new": new,
-            "prompt": prompt,
-        },
-        "neighborhood_prompts": [
-            {"prompt": fact["prompt"].replace(" ____", ""), "expected_object": fact["object"]["label"]}
-            for fact in near
-        ],
-        "paraphrase_prompts": [text.replace(" ____", "") for text in row["generalization_prompts"]],
-        "case_id": row["case_id"],
-    }
 
 
 def released() -> Adapt | None:
@@ -100,20 +67,18 @@ def check_adapted(rows: list[Row], adapt: Adapt) -> None:
         assert rewrite["target_new"]["str"] == labels["new"]
         assert rewrite["target_true"]["str"] == labels["obsolete"]
         assert "____" not in json.dumps(found)
-        assert len(found["neighborhood_prompts"]) == len(row["neighborhood"])
-        assert found == described(row | {"case_id": place})
+        near = [fact["objects"][0] for fact in row["neighborhood"]]
+        wanted = [(fact["prompt"].replace(" ____", ""), fact["object"]["label"]) for fact in near]
+        assert [(each["prompt"], each["expected_object"]) for each in found["neighborhood_prompts"]] == wanted
 
 
 def differences(value: Any, wanted: Any, path: str = "") -> list[str]:
     """The fields of a JSON value that are missing, too many or of another type; null fits texts."""
     if isinstance(wanted, dict):
         found = [f"{path}.{key}" for key in value.keys() ^ wanted.keys()]
-        return found + [
-            line
-            for key in wanted
-            if key in value
-            for line in differences(value[key], wanted[key], f"{path}.{key}")
-        ]
+        for key in wanted.keys() & value.keys():
+            found += differences(value[key], wanted[key], f"{path}.{key}")
+        return found
     if isinstance(wanted, list):
         return [line for each in value for line in differences(each, wanted[0], f"{path}[]")]
     fits = isinstance(value, wanted) or (value is None and wanted is str)
@@ -130,11 +95,6 @@ def test_the_export_has_the_published_fields_and_no_other(bench: Bench, tmp_path
     assert len(lines) == 2
     for line in lines:
         assert differences(json.loads(line), PUBLISHED) == []
-
-
-def test_code_for_the_published_dataset_reads_the_folder(published: Path) -> None:
-    rows = pq.read_table(published / "wfd_repl" / "data").to_pylist()
-    check_adapted(rows, described)
 
 
 def test_released_code_reads_the_folder(published: Path) -> None:

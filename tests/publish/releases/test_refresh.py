@@ -51,6 +51,13 @@ def run(server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return made
 
 
+@pytest.fixture
+def series(run: Run) -> Run:
+    """The same, after a release."""
+    released("2026-09-07", "2026-10-07")
+    return run
+
+
 def publish(server: Server, *days: str) -> None:
     """Adds complete dumps to the listing."""
     for day in days:
@@ -72,17 +79,13 @@ def refresh(*arguments: str) -> int:
         return int(str(ended.code))
 
 
-def recorded(**keys: Any) -> dict[str, Any]:
-    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, keys_of_methods)
-    return configuration(config)
-
-
 def released(*dates: str) -> None:
     """A series of releases, as refreshes have left it."""
+    config: dict[str, Any] = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}}
+    configure(config, keys_of_methods)
     for count in range(2, len(dates) + 1):
         dumps = {date: f"https://example.org/{date}.json.gz" for date in dates[:count]}
-        Workflow.make({"stream": dates[:count], "dumps": dumps}, recorded())
+        Workflow.make({"stream": dates[:count], "dumps": dumps}, configuration(config))
     for date in dates:
         (SNAPSHOTS / date / ".refresh.json").write_text(json.dumps({"dump": dumps[date]}))
     for pair in Path("results").glob("*_*"):
@@ -107,13 +110,6 @@ def test_nothing_new(run: Run) -> None:
     assert "nothing new: no complete dump 28 days or more after 2026-11-07" in run.said()
     # Folders of days that come too early are not asked for.
     assert {asked.path for asked in run.server.asked} == {HOME}
-
-
-def test_a_contact_is_demanded_before_anything_is_asked(run: Run) -> None:
-    configured(run.server, contact="")
-    assert refresh() == 1
-    assert "contact" in run.said()
-    assert not run.server.asked
 
 
 def test_a_second_refresh_leaves(run: Run) -> None:
@@ -141,16 +137,19 @@ def test_without_two_dumps_far_enough_apart_nothing_is_begun(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("keys", "message"),
     [
-        ({"listings": ["ftp://example.org/"]}, "refresh.listings"),
-        ({"listings": []}, "refresh.listings"),
-        ({"retention": 0}, "refresh.retention"),
-        ({"often": 3}, "often"),
+        ({"contact": ""}, "contact"),
+        ({"refresh": {"listings": ["ftp://example.org/"]}}, "refresh.listings"),
+        ({"refresh": {"listings": []}}, "refresh.listings"),
+        ({"refresh": {"retention": 0}}, "refresh.retention"),
+        ({"refresh": {"often": 3}}, "often"),
     ],
 )
-def test_settings_that_are_wrong(run: Run, settings: dict[str, object], message: str) -> None:
-    configured(run.server, refresh=settings)
+def test_settings_that_are_wrong_are_told_before_anything_is_asked(
+    run: Run, keys: dict[str, object], message: str
+) -> None:
+    configured(run.server, **keys)
     assert refresh() == 1
     assert message in run.said()
     assert not run.server.asked
@@ -161,12 +160,9 @@ def test_keys_that_a_refresh_would_not_see_are_refused(run: Run) -> None:
     assert "--config: `factdrift refresh` must know the configuration too" in run.said()
 
 
-def test_a_release_keeps_the_newest_snapshots(run: Run) -> None:
-    released("2026-09-07", "2026-10-07")
-    for folder in (
-        "2020-01-06",
-        "2026-09-14",
-    ):  # of another build; of a first release that was never complete
+def test_a_release_keeps_the_newest_snapshots(series: Run) -> None:
+    # Of another build; of a first release that was never complete.
+    for folder in ("2020-01-06", "2026-09-14"):
         (SNAPSHOTS / folder).mkdir()
         (SNAPSHOTS / folder / "wikidata.json.gz").touch()
     (SNAPSHOTS / "2026-09-14/.refresh.json").write_text('{"dump": "x"}')
@@ -179,11 +175,11 @@ def test_a_release_keeps_the_newest_snapshots(run: Run) -> None:
     # The stream follows the statements of all dumps, which are in the filters' tables.
     assert len(list(Path("results").glob("*_*/filtered"))) == 2
     assert Path("results/2026-09-07_2026-10-07/wikifactdiff.parquet").is_file()
-    out = run.said()
+    out = series.said()
     assert "new since 2026-10-07: 2 Archive, 1 AddObject" in out
     assert "removed results/snapshots/2026-09-14 (refresh.retention: 2)" in out
     assert "not removed: results/snapshots/2026-09-21: notes.txt in it was not written there" in out
-    (line,) = run.workflow.lines
+    (line,) = series.workflow.lines
     # What is released is no target any more.
     assert 'refresh={"released": ["2026-09-07", "2026-10-07"]}' in line
 
@@ -214,40 +210,39 @@ def test_a_dry_run_removes_nothing_that_an_interrupted_refresh_has_left(run: Run
     assert not run.workflow.lines
 
 
-def test_a_release_whose_files_have_changed_is_no_ground_to_build_on(run: Run) -> None:
-    released("2026-09-07", "2026-10-07")
-    Path("results/releases/2026-10-07/stream.parquet").write_bytes(b"")
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ("releases/2026-10-07/stream.parquet", "results/releases/2026-10-07/stream.parquet: bytes is 0"),
+        ("2026-09-07_2026-10-07/wikifactdiff.parquet", "is not the one in results/releases/2026-10-07"),
+    ],
+)
+def test_a_release_whose_files_have_changed_is_no_ground_to_build_on(
+    series: Run, changed: str, message: str
+) -> None:
+    """Nor an interval that was made again."""
+    Path("results", changed).write_bytes(b"")
     assert refresh() == 1
-    assert "results/releases/2026-10-07/stream.parquet: bytes is 0" in run.said()
-    assert not run.workflow.lines
+    assert message in series.said()
+    assert not series.workflow.lines
     assert snapshots() == {"2026-09-07", "2026-10-07"}
 
 
-def test_an_interval_that_was_made_again_is_refused(run: Run) -> None:
-    released("2026-09-07", "2026-10-07")
-    Path("results/2026-09-07_2026-10-07/wikifactdiff.parquet").write_bytes(b"other")
+def test_a_changed_configuration_is_refused(series: Run) -> None:
+    configured(series.server, variant="revised", seed=7, shards=9)
     assert refresh() == 1
-    assert "is missing, or is not the one in results/releases/2026-10-07" in run.said()
-    assert not run.workflow.lines
-
-
-def test_a_changed_configuration_is_refused(run: Run) -> None:
-    released("2026-09-07", "2026-10-07")
-    configured(run.server, variant="revised", seed=7, shards=9)
-    assert refresh() == 1
-    said = run.said()
+    said = series.said()
     assert 'variant (was "paper", is "revised")' in said
     assert "seed (was 0, is 7)" in said
     assert "shards" not in said
-    assert not run.workflow.lines
-    assert not run.server.asked
+    assert not series.workflow.lines
+    assert not series.server.asked
 
 
-def test_a_damaged_dump_does_not_hold_up_later_releases(run: Run) -> None:
-    released("2026-09-07", "2026-10-07")
-    run.workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
+def test_a_damaged_dump_does_not_hold_up_later_releases(series: Run) -> None:
+    series.workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
     assert refresh() == 1
-    said = run.said()
+    said = series.said()
     assert "release 2026-11-07 is not made, and its dump is skipped from now on: cut at byte 7" in said
     assert "results/releases/2026-11-14: 6 files" in said
     assert json.loads(SKIPPED.read_text())["2026-11-07"]["reason"] == "cut at byte 7"
@@ -255,8 +250,8 @@ def test_a_damaged_dump_does_not_hold_up_later_releases(run: Run) -> None:
 
 
 def test_a_skipped_dump_is_named_and_taken_again_when_the_server_has_another(run: Run) -> None:
-    run.server.files = {path: data for path, data in run.server.files.items() if "/2026111" not in path}
-    run.server.files = {path: data for path, data in run.server.files.items() if "/2026112" not in path}
+    for path in [path for path in run.server.files if "/2026111" in path or "/2026112" in path]:
+        del run.server.files[path]
     publish(run.server)
     released("2026-09-07", "2026-10-07")
     run.workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
@@ -281,30 +276,28 @@ def test_a_skipped_dump_is_named_and_taken_again_when_the_server_has_another(run
     assert json.loads(SKIPPED.read_text()) == {}
 
 
-def test_a_mended_dump_replaces_the_one_here(run: Run) -> None:
+def test_a_mended_dump_replaces_the_one_here(series: Run) -> None:
     """Also before anything was found wrong with it, and whatever triggers Snakemake is given."""
-    released("2026-09-07", "2026-10-07")
-    run.workflow.does = [lambda config: 1]
+    series.workflow.does = [lambda config: 1]
     assert refresh() == 1
     dump = SNAPSHOTS / "2026-11-07/wikidata.json.gz"
     dump.write_bytes(b"20261107")
-    run.workflow.does = [lambda config: 1]
+    series.workflow.does = [lambda config: 1]
     assert refresh() == 1
     assert dump.is_file()
     sums = f"{HOME}20261107/wikidata-20261107-sha1sums.txt"
-    run.server.files[sums] = f"{7:040x}  wikidata-20261107-all.json.gz\n".encode()
+    series.server.files[sums] = f"{7:040x}  wikidata-20261107-all.json.gz\n".encode()
     held: list[bool] = []
-    run.workflow.does = [lambda config: held.append(dump.exists()) or Workflow.make(config)]
+    series.workflow.does = [lambda config: held.append(dump.exists()) or Workflow.make(config)]
     assert refresh("--rerun-triggers", "mtime") == 0
     assert held == [False]
-    assert "2026-11-07: the server has another dump than the one that is here" in run.said()
+    assert "2026-11-07: the server has another dump than the one that is here" in series.said()
 
 
-def test_a_failure_for_another_reason_is_no_damage(run: Run) -> None:
-    released("2026-09-07", "2026-10-07")
+def test_a_failure_for_another_reason_is_no_damage(series: Run) -> None:
     damaged("2026-11-07", "of an earlier run")
-    run.workflow.does = [lambda config: 3]
+    series.workflow.does = [lambda config: 3]
     assert refresh() == 3
-    assert "release 2026-11-07 is not complete; the same command goes on from here" in run.said()
+    assert "release 2026-11-07 is not complete; the same command goes on from here" in series.said()
     assert not SKIPPED.exists()
     assert snapshots() == {"2026-09-07", "2026-10-07"}

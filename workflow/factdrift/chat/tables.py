@@ -8,38 +8,18 @@ REQUESTS = pa.schema([("request", pa.string()), ("body", pa.string())])
 """One row per request, in the order in which they are asked: `request` is the caller's name of the row,
 unique; `body` is JSON: messages, temperature, limits, response format, but not the model."""
 
-ANSWERS = pa.schema(
-    [
-        ("request", pa.string()),
-        ("key", pa.string()),
-        ("status", pa.string()),
-        ("content", pa.string()),
-        ("refusal", pa.string()),
-        ("finish_reason", pa.string()),
-        ("model", pa.string()),
-        ("prompt_tokens", pa.int64()),
-        ("completion_tokens", pa.int64()),
-        ("error", pa.string()),
-    ]
-)
+_SAID = [(name, pa.string()) for name in ("status", "content", "refusal", "finish_reason", "model")]
+_COUNTED = [("prompt_tokens", pa.int64()), ("completion_tokens", pa.int64()), ("error", pa.string())]
+
+ANSWERS = pa.schema([("request", pa.string()), ("key", pa.string()), *_SAID, *_COUNTED])
 """One row per request, in the order of the requests: `key` is the SHA-256 of model and body; `status` is
 `answered` or `failed`; `model` is the version that the server names. A row that failed has the `error` of the
 last try, and null in all columns from `content` to `completion_tokens`."""
 
 STORED = pa.schema(
     [
-        ("key", pa.string()),
-        ("requested_model", pa.string()),
-        ("body", pa.string()),
-        ("status", pa.string()),
-        ("content", pa.string()),
-        ("refusal", pa.string()),
-        ("finish_reason", pa.string()),
-        ("model", pa.string()),
-        ("fingerprint", pa.string()),
-        ("prompt_tokens", pa.int64()),
-        ("completion_tokens", pa.int64()),
-        ("error", pa.string()),
+        *((name, pa.string()) for name in ("key", "requested_model", "body")),
+        *(*_SAID, ("fingerprint", pa.string()), *_COUNTED),
     ]
 )
 """One row per request in the store, in the order of `key`, the SHA-256 of `requested_model` and `body`. Times

@@ -27,11 +27,8 @@ def hooked(model: nn.Module, functions: Mapping[str, After]) -> Iterator[None]:
     """Calls `functions[name]` after each forward pass of that module; removed also after an exception."""
     with contextlib.ExitStack() as stack:
         for name, function in functions.items():
-            module = model.get_submodule(name)
-            rows = _rows_of(model, name, stack)
-            hook = _after(function, rows, device_of(model))
-            handle = module.register_forward_hook(hook, with_kwargs=True)
-            stack.callback(handle.remove)
+            hook = _after(function, _rows_of(model, name, stack), device_of(model))
+            stack.callback(model.get_submodule(name).register_forward_hook(hook, with_kwargs=True).remove)
         yield
 
 
@@ -40,11 +37,8 @@ def hooked_before(model: nn.Module, functions: Mapping[str, Before]) -> Iterator
     """Calls `functions[name]` before each forward pass of that module; removed also after an exception."""
     with contextlib.ExitStack() as stack:
         for name, function in functions.items():
-            module = model.get_submodule(name)
-            rows = _rows_of(model, name, stack)
-            hook = _before(function, rows, device_of(model))
-            handle = module.register_forward_pre_hook(hook, with_kwargs=True)
-            stack.callback(handle.remove)
+            hook = _before(function, _rows_of(model, name, stack), device_of(model))
+            stack.callback(model.get_submodule(name).register_forward_pre_hook(hook, with_kwargs=True).remove)
         yield
 
 

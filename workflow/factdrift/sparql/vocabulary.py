@@ -37,25 +37,14 @@ SCHEMA = "http://schema.org/"
 DATE_TIME = PREFIXES["xsd"] + "dateTime"
 
 DATATYPES = {
-    "commonsMedia": "CommonsMedia",
-    "entity-schema": "EntitySchema",
-    "external-id": "ExternalId",
-    "geo-shape": "GeoShape",
-    "globe-coordinate": "GlobeCoordinate",
-    "math": "Math",
-    "monolingualtext": "Monolingualtext",
-    "musical-notation": "MusicalNotation",
-    "quantity": "Quantity",
-    "string": "String",
-    "tabular-data": "TabularData",
-    "time": "Time",
-    "url": "Url",
-    "wikibase-form": "WikibaseForm",
-    "wikibase-item": "WikibaseItem",
-    "wikibase-lexeme": "WikibaseLexeme",
-    "wikibase-property": "WikibaseProperty",
-    "wikibase-sense": "WikibaseSense",
+    datatype: "".join(part[0].upper() + part[1:] for part in datatype.split("-"))
+    for datatype in (
+        *("commonsMedia", "entity-schema", "external-id", "geo-shape", "globe-coordinate", "math"),
+        *("monolingualtext", "musical-notation", "quantity", "string", "tabular-data", "time", "url"),
+        *("wikibase-form", "wikibase-item", "wikibase-lexeme", "wikibase-property", "wikibase-sense"),
+    )
 }
+"""Datatype -> its name in RDF, such as `wikibase-item` -> `WikibaseItem`."""
 _OF_NAME = {name: datatype for datatype, name in DATATYPES.items()}
 
 

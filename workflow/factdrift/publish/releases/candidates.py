@@ -1,17 +1,51 @@
-"""From which dumps the next releases can be made: those that servers list, but for damaged ones."""
+"""Which dumps and dates the next releases can have: those that servers list, but for damaged ones."""
 
 import dataclasses
+import datetime
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json
-from factdrift.publish.releases.plan import later, newest_two
 from factdrift.snapshots.fetch import Client, Missing
 from factdrift.snapshots.listing import complete_dumps
 from factdrift.snapshots.registry import address_of
+
+
+def later(date: str, days: int) -> str:
+    """The date some days after another one (YYYY-MM-DD)."""
+    return (datetime.date.fromisoformat(date) + datetime.timedelta(days=days)).isoformat()
+
+
+def newest_two(dates: Iterable[str], every: int) -> list[str]:
+    """The newest date and the newest one at least `every` days before it; empty if there are no two."""
+    pair: list[str] = []
+    for date in sorted(set(dates), reverse=True):
+        if not pair or later(date, every) <= pair[0]:
+            pair.insert(0, date)
+        if len(pair) == 2:
+            return pair
+    return []
+
+
+def sequences(dates: Iterable[str], released: list[str], every: int) -> list[list[str]]:
+    """The sequence of dates of each release that is due, in the order in which they are made.
+
+    `dates`: of the dumps that can be had. `released`: the sequence of the last release. A new date comes at
+    least `every` days after the one before, and is the first that does: so a refresh that was late, or died,
+    makes the releases that it would have made in time.
+    """
+    if not released:
+        first = newest_two(dates, every)
+        return [first] if first else []
+    due, sequence = [], list(released)
+    for date in sorted(set(dates)):
+        if date >= later(sequence[-1], every):
+            sequence.append(date)
+            due.append(list(sequence))
+    return due
 
 
 class Candidate(NamedTuple):

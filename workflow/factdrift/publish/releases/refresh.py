@@ -18,9 +18,9 @@ from factdrift.publish.releases.candidates import (
     Skipped,
     candidates,
     read_skipped,
+    sequences,
     write_skipped,
 )
-from factdrift.publish.releases.plan import sequences
 from factdrift.publish.releases.release import Release, last_release, read_release
 from factdrift.publish.releases.series import check_unchanged
 from factdrift.snapshots.fetch import Client
