@@ -1,9 +1,12 @@
-"""The lock files: hashed, without any address, and what pyproject.toml asks for."""
+"""The lock files: hashed, without any address, what pyproject.toml asks for, and there for every platform."""
 
 import importlib.metadata
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -15,16 +18,29 @@ TORCH = ROOT / "envs" / "torch.txt"  # the one file without hashes: the right bu
 LOCKS = sorted(set((ROOT / "envs").glob("*.txt")) - {TORCH})
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
+OPTIONAL = PROJECT["optional-dependencies"]
 
 
 def pinned(lock):
     """Name -> versions of a lock file (several where they depend on the platform)."""
     found: dict[str, set[str]] = {}
-    for name, version in re.findall(
-        r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)", lock.read_text(), re.M
-    ):
-        found.setdefault(name.lower().replace("_", "-"), set()).add(version)
+    line = r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)"
+    for name, version in re.findall(line, lock.read_text(), re.M):
+        found.setdefault(normal(name), set()).add(version)
     return found
+
+
+def normal(name):
+    return name.lower().replace("_", "-")
+
+
+def assert_holds(lock, wanted):
+    """That a lock file has versions which each of these requirements allows."""
+    versions = pinned(ROOT / "envs" / lock)
+    for requirement in wanted:
+        found = versions.get(normal(requirement.name))
+        assert found, f"{requirement.name} is missing in envs/{lock}; run make lock"
+        assert all(map(requirement.specifier.contains, found)), f"{requirement.name}: run make lock"
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
@@ -41,19 +57,15 @@ def test_locks_are_hashed_and_name_no_address(lock):
     [
         ("setup.txt", PYPROJECT["build-system"]["requires"]),
         ("data.txt", PROJECT["dependencies"]),
-        ("cluster.txt", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["cluster"]),
-        ("models.txt", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["models"]),
-        ("docs.txt", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["docs"]),
-        ("dev.txt", [text for part in PROJECT["optional-dependencies"].values() for text in part]),
+        *(
+            (f"{part}.txt", PROJECT["dependencies"] + OPTIONAL[part])
+            for part in ("cluster", "models", "docs")
+        ),
+        ("dev.txt", [text for part in OPTIONAL.values() for text in part]),
     ],
 )
 def test_locks_hold_what_the_project_asks_for(lock, wanted):
-    versions = pinned(ROOT / "envs" / lock)
-    for text in wanted:
-        requirement = Requirement(text)
-        name = requirement.name.lower().replace("_", "-")
-        assert versions.get(name), f"{name} is missing in envs/{lock}; run make lock"
-        assert all(requirement.specifier.contains(v) for v in versions[name]), f"{name}: run make lock"
+    assert_holds(lock, map(Requirement, wanted))
 
 
 def test_torch_is_pinned_apart_and_building_datasets_needs_none():
@@ -77,7 +89,6 @@ def test_planning_needs_no_package_of_models():
 def test_what_pytorch_needs_is_pinned_with_hashes():
     """All but the libraries for one kind of GPU, whose versions its build names exactly."""
     pytest.importorskip("torch", reason="language models are installed with `make models`")
-    versions = pinned(ROOT / "envs" / "models.txt")
     needed = [Requirement(text) for text in importlib.metadata.requires("torch") or []]
     general = [
         each
@@ -86,51 +97,113 @@ def test_what_pytorch_needs_is_pinned_with_hashes():
         and not re.match(r"nvidia-|cuda-|triton|pytorch-triton", each.name)
     ]
     assert len(general) >= 5
-    for each in general:
-        found = versions.get(each.name.lower().replace("_", "-"))
-        assert found, f"{each.name} is missing in envs/models.txt; run make lock"
-        assert all(each.specifier.contains(version) for version in found)
+    assert_holds("models.txt", general)
 
 
 def test_locks_agree_with_each_other():
     first: dict[str, set[str]] = {}
-    for lock in ("setup.txt", "data.txt", "cluster.txt", "models.txt", "docs.txt", "dev.txt"):
-        for name, versions in pinned(ROOT / "envs" / lock).items():
-            assert first.setdefault(name, versions) == versions, f"{name} in {lock}; run make lock"
+    for lock in LOCKS:
+        for name, versions in pinned(lock).items():
+            assert first.setdefault(name, versions) == versions, f"{name} in {lock.name}; run make lock"
 
 
-RECIPES = {
-    "factdrift.def": r"^    (\S+) /opt/factdrift/(\S+)$",
-    "Dockerfile": r"^COPY (\S+) /opt/factdrift/(\S+)$",
-}
-
-
-@pytest.mark.parametrize("name", RECIPES)
-def test_the_container_is_built_from_the_locks_alone(name: str):
-    recipe = (ROOT / "envs" / name).read_text(encoding="utf-8")
-    copied = re.findall(RECIPES[name], recipe, re.M)
-    assert all(source == target and (ROOT / source).exists() for source, target in copied)
-    assert {"envs/setup.txt", "envs/cluster.txt", "resources", "config", "workflow"} <= {
-        one for one, _ in copied
-    }
-    installs = [line.split() for line in recipe.splitlines() if "pip install" in line]
-    assert len(installs) == 3
-    for words in installs:
-        assert ("--require-hashes" in words) or {"--no-deps", "--no-build-isolation"} <= set(words)
-
-
-def test_both_recipes_make_the_same_container():
+def test_both_recipes_make_the_same_container_from_the_locks_alone():
     made = []
-    for name, pattern in RECIPES.items():
+    for name, pattern in (
+        ("factdrift.def", r"^    (\S+) /opt/factdrift/(\S+)$"),
+        ("Dockerfile", r"^COPY (\S+) /opt/factdrift/(\S+)$"),
+    ):
         text = (ROOT / "envs" / name).read_text(encoding="utf-8")
         installs = [line.strip(" \\&") for line in text.splitlines() if "pip install" in line]
-        base = re.findall(r"^(?:FROM |From: )(\S+)$", text, re.M)
-        made.append((base, sorted(re.findall(pattern, text, re.M)), installs))
+        bases = re.findall(r"^(?:FROM |From: )(\S+)$", text, re.M)
+        made.append((bases, sorted(re.findall(pattern, text, re.M)), installs))
     assert made[0] == made[1]
-    assert len(made[0][0]) == 1
+    bases, copied, installs = made[0]
+    assert len(bases) == 1
+    assert all(source == target and (ROOT / source).exists() for source, target in copied)
+    needed = {"envs/setup.txt", "envs/cluster.txt", "resources", "config", "workflow"}
+    assert needed <= {source for source, _ in copied}
+    assert len(installs) == 3
+    for words in map(str.split, installs):
+        assert ("--require-hashes" in words) or {"--no-deps", "--no-build-isolation"} <= set(words)
 
 
 def test_every_dependency_has_its_reason():
     reasons = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["cluster"]:
+    for text in PROJECT["dependencies"] + OPTIONAL["cluster"]:
         assert Requirement(text).name in reasons, f"{text} has no line in docs/design.md"
+    for name in (name for names in COMPILED.values() for name in names):
+        assert f"`{name}`" in reasons, name
+
+
+PLATFORMS = {
+    "Linux on x86-64": "x86_64-manylinux_2_28",
+    "Linux on ARM": "aarch64-manylinux_2_28",
+    "macOS on ARM": "aarch64-apple-darwin",
+    "macOS on x86-64": "x86_64-apple-darwin",
+}
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+BUILT = {"connection-pool", "jsonpath-rw", "qwikidata", "rouge-score", "sqlitedict", "word2number"}
+"""Pure Python packages without wheels, which the setuptools of envs/setup.txt builds anywhere."""
+
+COMPILED = {"3.14": {"immutables"}}
+"""Version of Python -> packages without a wheel for it, which need a C compiler (docs/design.md)."""
+
+
+def resolve(platform: str, version: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Resolves an installation for a platform: wheels only, except for the packages without any."""
+    uv = Path(sys.executable).with_name("uv")
+    built = [f"--no-binary={name}" for name in sorted(BUILT | COMPILED.get(version, set()))]
+    # A lock file is left in the target, though nothing is installed there.
+    target = f"--target={Path(tempfile.gettempdir()) / 'nowhere'}"
+    where = [f"--python-platform={PLATFORMS[platform]}", f"--python-version={version}", target]
+    return subprocess.run(
+        [uv, "pip", "install", "--dry-run", *where, "--only-binary=:all:", *built, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "MACOSX_DEPLOYMENT_TARGET": "14.0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def registry():
+    if not Path(sys.executable).with_name("uv").exists() and shutil.which("uv") is None:
+        pytest.skip("uv is not installed")
+    asked = resolve("Linux on x86-64", "3.11", "--no-deps", "uv")
+    if asked.returncode:
+        pytest.skip(f"no package registry is reachable: {asked.stderr[-300:]}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.usefixtures("registry")
+def test_the_locks_can_be_installed(platform, version):
+    hashed = ("--require-hashes", "--build-constraints=envs/setup.txt")
+    closed, others = (
+        [f"--requirements=envs/{name}.txt" for name in names]
+        for names in (("setup", "data"), ("models", "dev"))
+    )
+    for arguments in (closed, [*closed, *others, "--no-deps"]):
+        done = resolve(platform, version, *hashed, *arguments)
+        assert done.returncode == 0, done.stderr[-3000:]
+    torch = resolve(platform, version, "--no-deps", "--requirements=envs/torch.txt")
+    # PyTorch has no builds for Macs with Intel's processors any more.
+    assert (torch.returncode == 0) == (platform != "macOS on x86-64"), torch.stderr[-3000:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.usefixtures("registry")
+def test_the_locks_name_all_that_is_needed_but_pytorch_and_its_libraries(version):
+    """They are installed without a look at dependencies, because that would ask for PyTorch's hash."""
+    bare = [f"--requirements=envs/{name}.txt" for name in ("models", "dev", "torch")]
+    done = resolve("Linux on x86-64", version, "--no-verify-hashes", *bare)
+    assert done.returncode == 0, done.stderr[-3000:]
+    needed = set(re.findall(r"^ \+ ([a-z0-9-]+)==", done.stderr, re.M))
+    assert {"torch", "peft"} <= needed
+    named = pinned(ROOT / "envs" / "dev.txt").keys()
+    others = {name for name in needed - named if not re.match(r"torch$|triton$|nvidia-|cuda-", name)}
+    assert not others, f"{others} in envs/dev.txt are missing; run make lock"

@@ -7,6 +7,7 @@ The tests check the rows and columns of each report, the comparisons that the co
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import re
 import shutil
@@ -34,7 +35,6 @@ from factdrift.runs.costs import read_costs
 
 BENCHMARKS = ROOT / "benchmarks"
 EXCERPT = ROOT / "tests" / "data" / "real-excerpt.json.bz2"
-BEFORE = "# Mine\n\nWhat was found before.\n"
 
 WRITTEN = ("weights", "codebook")
 """What methods change that need memory."""
@@ -59,11 +59,11 @@ def run(script: str, *options: object) -> str:
 
 def recorded(tmp_path: Path, script: str, *options: object) -> list[Entry]:
     """The entries that a command prints; asserts that `--record` appends the same ones to a file."""
-    path = tmp_path / "findings.md"
-    path.write_text(BEFORE, "utf-8")
+    path, before = tmp_path / "findings.md", "# Mine\n\nWhat was found before.\n"
+    path.write_text(before, "utf-8")
     printed = entries(run(script, *options, "--record", path))
     kept = path.read_text("utf-8")
-    assert kept.startswith(BEFORE)
+    assert kept.startswith(before)
     assert printed
     assert entries(kept) == printed
     return printed
@@ -81,17 +81,11 @@ def entries(text: str) -> list[Entry]:
 def tables(lines: list[str]) -> list[list[Row]]:
     """The tables of an entry: column -> cell of each row; every row must have all columns."""
     found: list[list[Row]] = []
-    header: list[str] = []
-    for line in lines:
-        if line[:1] != "|":
-            header = []
-            continue
-        cells = [cell.strip() for cell in line.strip()[1:-1].split("|")]
-        if not header:
-            header = cells
-            found.append([])
-        elif not set(line) <= set("|-: "):
-            found[-1].append(dict(zip(header, cells, strict=True)))
+    for inside, block in itertools.groupby(lines, key=lambda line: line[:1] == "|"):
+        if inside:
+            header, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in block)
+            cells = (row for row in rows if not set("".join(row)) <= set("-: "))
+            found.append([dict(zip(header, row, strict=True)) for row in cells])
     return found
 
 
@@ -160,7 +154,7 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_replicated_dump_holds_copies_under_other_ids(dump: Path) -> None:
+def test_a_replicated_dump_holds_copies_under_other_ids_in_several_members(dump: Path) -> None:
     entities = json.loads(gzip.decompress(dump.read_bytes()))
     items = [entity for entity in entities if entity["type"] == "item"]
     ids = [entity["id"] for entity in entities]
@@ -173,9 +167,6 @@ def test_replicated_dump_holds_copies_under_other_ids(dump: Path) -> None:
     assert all(statement.upper().startswith(f"{id_}$") for id_, statement in statements)
     assert 0.1 < sum("enwiki" in item["sitelinks"] for item in items) / len(items) < 0.4
     assert 3e6 < sum(len(json.dumps(item, separators=(",", ":"))) for item in items) < 5e6
-
-
-def test_replicated_dump_has_several_members(dump: Path) -> None:
     packed, members = dump.read_bytes(), 0
     while packed:
         reader = zlib.decompressobj(31)
@@ -368,9 +359,10 @@ def test_trainings(tmp_path: Path) -> None:
     assert entry.tables[0][0]["Bleed. nearest"] == "0.0 (0.0 to 0.0)"
 
 
-def test_other_changes_are_an_error() -> None:
+def test_other_changes_and_scores_are_an_error() -> None:
     import torch
     from editing import same
+    from locating import same as same_scores
 
     from factdrift.evaluation.methods.interface import Edited
     from factdrift.models.deltas import Dense
@@ -386,16 +378,9 @@ def test_other_changes_are_an_error() -> None:
         same("ft", both, alone, [{"layer": 1.1 * change}])
     with pytest.raises(AssertionError, match="ft, fact 0: one by one"):
         same("ft", both, [edited(1.1 * change)], [{"layer": change}])
-
-
-def test_other_scores_are_an_error() -> None:
-    import torch
-    from locating import same
-
-    scores = torch.arange(12.0).reshape(3, 4)
-    same("activation", "plain", scores, scores + 1e-4)
+    same_scores("activation", "plain", change, change + 1e-4)
     with pytest.raises(AssertionError, match="activation: plain differs from batched by"):
-        same("activation", "plain", scores, scores + 1)
+        same_scores("activation", "plain", change, change + 1)
 
 
 def test_the_released_program_must_be_there(tmp_path: Path) -> None:

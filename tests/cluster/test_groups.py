@@ -43,16 +43,14 @@ cli.main(sys.argv[1:])
 """Snakemake, which says how many submissions its plan has, and ends."""
 
 
-def groups() -> dict[str, set[str]]:
-    """Group -> its rules."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for path in (ROOT / "rules").glob("*.smk"):
-        for rule, body in rules_of(path.read_text(encoding="utf-8")).items():
-            named = re.search(r'group:\s+together\("([\w{}]+)"\)', body)
-            if named:
-                assert "gpu=" not in body, rule
-                found[named[1]].add(rule)
-    return found
+def groups() -> dict[str, tuple[str, str]]:
+    """Rule -> its group and its command."""
+    pattern = re.compile(r'group:\s+together\("([\w{}]+)"\).*request\("([\w -]+)"\)', re.DOTALL)
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk"))
+    found = {rule: (pattern.search(body), body) for rule, body in rules_of(text).items()}
+    for rule, (group, body) in found.items():
+        assert "together(" not in body or (group and "gpu=" not in body), rule
+    return {rule: (group[1], group[2]) for rule, (group, _) in found.items() if group}
 
 
 @pytest.mark.parametrize("config", CONFIGURATIONS, ids=["plain", "chat"])
@@ -61,7 +59,7 @@ def test_groups_can_be_ordered(tmp_path: Path, config: dict[str, Any]) -> None:
     targets = [f"results/{name}" for name in (*TARGETS, *MODELS)]
     graph = snakemake(tmp_path, *targets, "--rulegraph", "dot", **config)
     names = dict(re.findall(r'(\d+)\s*\[label *= *"(\w+)', graph))
-    group_of = {rule: group for group, rules in groups().items() for rule in rules}
+    group_of = {rule: group for rule, (group, _) in groups().items()}
     after: dict[str, set[str]] = defaultdict(set)
     for first, second in re.findall(r"(\d+) -> (\d+)", graph):
         ends = [group_of.get(names[each], names[each]) for each in (first, second)]
@@ -92,18 +90,12 @@ def test_the_preset_has_few_submissions(tmp_path: Path) -> None:
 
 
 def test_the_estimate_knows_the_groups() -> None:
-    group_of: dict[str, str] = {}
-    for path in (ROOT / "rules").glob("*.smk"):
-        for body in rules_of(path.read_text(encoding="utf-8")).values():
-            found = re.search(r'group:\s+together\("([\w{}]+)"\).*request\("([\w -]+)"\)', body, re.DOTALL)
-            if found:
-                group_of[found[2]] = found[1]
+    group_of = {command: group for group, command in groups().values()}
     known = read_submissions()
     assert {command: each.group for command, each in known.items()}.items() <= group_of.items()
-    components = {}
-    for entry in yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text("utf-8"))["group-components"]:
-        name, _, number = entry.partition("=")
-        components[name] = int(number)
+    profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text("utf-8"))
+    entries = (entry.split("=") for entry in profile["group-components"])
+    components = {name: int(number) for name, number in entries}
     once = {name: each for name, each in known.items() if name != "updates preprocess"}  # both dumps' at once
     numbers = {each.group: int(each.jobs_each) for each in once.values() if each.jobs_each.isdigit()}
     # With the vector space, which is in no bucket.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from types import ModuleType
 
 import pytest
 import yaml
-from support.workflow import ROOT, command, jobs
+from support.workflow import ROOT, jobs, snakemake
 
 PROFILES = ROOT / "profiles"
 SUBMITTING = ("slurm", "cluster-generic")
@@ -54,10 +53,8 @@ def test_the_profiles_agree_in_what_they_share() -> None:
 @pytest.mark.parametrize("profile", SUBMITTING)
 def test_a_plan_of_the_sample(tmp_path: Path, profile: str) -> None:
     """Snakemake takes the profile; dumps that are small are not worth a queue, and the plan is the same."""
-    line = command(tmp_path, "--profile", str(PROFILES / profile), "--dry-run", "results/wfd_repl.parquet")
-    done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert jobs(done.stdout + done.stderr)["extract_shard"] == 4
+    said = snakemake(tmp_path, "--profile", str(PROFILES / profile), "--dry-run", "results/wfd_repl.parquet")
+    assert jobs(said)["extract_shard"] == 4
 
 
 def test_what_each_scheduler_is_told() -> None:
@@ -109,16 +106,7 @@ def test_what_the_answers_mean(
     assert schedulers.state(schedulers.SCHEDULERS[name], "7") == meaning
 
 
-def programs(folder: Path, monkeypatch: pytest.MonkeyPatch, **lines: str) -> None:
-    """PATH with these commands alone, each a shell script, and with what the scripts themselves use."""
-    folder.mkdir()
-    for name, text in lines.items():
-        (folder / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
-        (folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/bin{os.pathsep}/usr/bin")
-
-
-def test_the_scheduler_is_found_by_its_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_scheduler_is_found_by_its_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FACTDRIFT_SCHEDULER", raising=False)
     for name in schedulers.SCHEDULERS:
         found = schedulers.SCHEDULERS[name].finds
@@ -133,15 +121,18 @@ def test_the_scheduler_is_found_by_its_commands(tmp_path: Path, monkeypatch: pyt
 
 
 def test_own_options_and_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs(
-        tmp_path / "bin",
-        monkeypatch,
-        bsub='echo "$@" >> "$(dirname "$0")/told"; echo "Job <12> is submitted"',
-    )
+    for folder, script in (
+        ("bin", 'echo "$@" >> "$(dirname "$0")/told"; echo "Job <12> is submitted"'),
+        ("no", 'echo "queue closed" >&2; exit 255'),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "bsub").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (tmp_path / folder / "bsub").chmod(0o755)
     monkeypatch.setenv("FACTDRIFT_SUBMIT_OPTIONS", "-q long -P 'my project'")
     lsf = schedulers.SCHEDULERS["lsf"]
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
     assert schedulers.submitted(lsf, JOB, "job.sh") == "12"
     assert (tmp_path / "bin/told").read_text().endswith("-q long -P my project job.sh\n")
-    programs(tmp_path / "no", monkeypatch, bsub='echo "queue closed" >&2; exit 255')
+    monkeypatch.setenv("PATH", f"{tmp_path / 'no'}:/bin:/usr/bin")
     with pytest.raises(SystemExit, match="bsub refuses edit_run: queue closed"):
         schedulers.submitted(lsf, JOB, "job.sh")

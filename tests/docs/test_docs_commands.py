@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import snakemake.cli
@@ -20,34 +20,31 @@ from factdrift.evaluation.methods.own import keys_of_methods
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PROGRAMS = ("factdrift", "snakemake", "make")
 
-
-def lines(page: Path) -> Iterator[str]:
-    """The lines of a page's code blocks without prompts; lines that end in a backslash are joined."""
-    blocks = page.read_text(encoding="utf-8").split("\n```")[1::2]
-    for block in blocks:
-        for line in block.replace("\\\n", " ").splitlines()[1:]:
-            yield line.removeprefix("$ ")
-
-
 NEEDS = re.compile(r"#.*\b(network|GPU|cluster|chat model)\b")
 """What a comment beside a command, or above it, names if no test can run it."""
 
 
-def unmarked() -> list[Any]:
-    """Pages and commands without a comment that says what they need."""
-    found = []
-    for page in PAGES:
-        above = ""
-        rest = lines(page)
-        for line in rest:
-            if re.match(rf"(\.venv/bin/)?({'|'.join(PROGRAMS)}) ", line):
-                words = split(line, rest)
-                if "..." not in words and not NEEDS.search(f"{above} {line}"):
-                    found.append(pytest.param(words, id=f"{page.name}: {' '.join(words)[:60]}"))
-                continue
+class Shown(NamedTuple):
+    """A command of a page, and whether no comment says that it needs what tests do not have."""
+
+    page: str
+    words: list[str]
+    runs: bool
+
+
+def shown(page: Path) -> Iterator[Shown]:
+    """The commands of a page's code blocks; DATE is replaced by a date, `[NAME ...]` removed."""
+    blocks = page.read_text(encoding="utf-8").split("\n```")[1::2]
+    rest = (line for block in blocks for line in block.replace("\\\n", " ").splitlines()[1:])
+    above = ""
+    for line in (each.removeprefix("$ ") for each in rest):
+        if re.match(rf"(\.venv/bin/)?({'|'.join(PROGRAMS)}) ", line):
+            text = re.sub(r" \[[A-Z]+ \.\.\.\]", "", line).replace(" DATE ", " 2021-01-04 ")
+            words = split(text, rest)
+            yield Shown(page.name, words, "..." not in words and not NEEDS.search(f"{above} {line}"))
+        else:
             # A comment is about all commands up to an empty line.
             above = line if line.startswith("#") else above if line else ""
-    return found
 
 
 def split(line: str, rest: Iterator[str]) -> list[str]:
@@ -59,18 +56,16 @@ def split(line: str, rest: Iterator[str]) -> list[str]:
             line += f"\n{next(rest)}"
 
 
+SHOWN = [each for page in PAGES for each in shown(page)]
+
+
+def case(page: str, words: list[str]) -> Any:
+    return pytest.param(words, id=f"{page}: {' '.join(words)[:60]}")
+
+
 def commands(program: str) -> list[Any]:
-    """The arguments of every call of the program; DATE is replaced by a date, `[NAME ...]` removed."""
-    found = []
-    for page in PAGES:
-        rest = lines(page)
-        for line in rest:
-            if re.match(rf"(\.venv/bin/)?{program} ", line):
-                text = re.sub(r" \[[A-Z]+ \.\.\.\]", "", line).replace(" DATE ", " 2021-01-04 ")
-                arguments = split(text, rest)[1:]
-                name = f"{page.name}: {' '.join(arguments)[:60]}"
-                found.append(pytest.param(arguments, id=name))
-    return found
+    """The arguments of every call of the program."""
+    return [case(page, words[1:]) for page, words, _ in SHOWN if Path(words[0]).name == program]
 
 
 def test_commands_are_found() -> None:
@@ -131,12 +126,12 @@ BY_RULE = {"answer chains": "cutoff.parquet"}
 """Commands that only a rule calls, and a product that needs it and that a test builds."""
 TESTS = "\n".join(
     path.read_text(encoding="utf-8")
-    for path in sorted((ROOT / "tests").rglob("*.py"))
-    if path.name != Path(__file__).name
+    for path in sorted((ROOT / "tests").rglob("*"))
+    if path.suffix in (".py", ".yaml") and path.name != Path(__file__).name
 )
 
 
-@pytest.mark.parametrize("words", unmarked())
+@pytest.mark.parametrize("words", [case(each.page, each.words) for each in SHOWN if each.runs])
 def test_a_test_runs_it_or_it_says_what_it_needs(words: list[str]) -> None:
     """A test runs the command's verbs, or builds its files; settings are checked above."""
     program = Path(words[0]).name
@@ -171,7 +166,7 @@ def test_commands_run_as_the_pages_show_them(built: Path, monkeypatch: pytest.Mo
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     monkeypatch.chdir(built)
     number = 0
-    for (words,) in (case.values for case in unmarked()):
+    for words in (each.words for each in SHOWN if each.runs):
         # Entities and dumps that other pages make: about real data, and of a full build.
         if not words[0].endswith("factdrift") or "Q48946" in words or "dumps/" in " ".join(words):
             continue

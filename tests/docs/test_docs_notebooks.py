@@ -1,6 +1,5 @@
 """The notebooks run on the built sample, and print what is kept in them."""
 
-import json
 import re
 from pathlib import Path
 
@@ -13,10 +12,10 @@ NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "docs/notebooks").glob
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells_print_what_is_kept(path: Path, built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`python tests/support/notebook.py FILE`, in a checkout after `make run`, writes their output anew."""
+    pytest.importorskip("torch", reason="language models are installed with `make models`")
     monkeypatch.chdir(built)
     monkeypatch.setenv("XDG_CACHE_HOME", str(built / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
-    pytest.importorskip("torch", reason="language models are installed with `make models`")
     for text, kept, printed in ran(path):
         if "--model" in text:  # percentages depend on the processor in their last digits
             (same, shares), (others, found) = apart(kept), apart(printed)
@@ -30,10 +29,3 @@ def test_cells_print_what_is_kept(path: Path, built: Path, monkeypatch: pytest.M
 def apart(text: str) -> tuple[list[str], list[float]]:
     """The lines of a text, and its percentages."""
     return text.splitlines(), [float(share) for share in re.findall(r"([\d.]+)%", text)]
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_links_lead_somewhere(path: Path) -> None:
-    for cell in json.loads(path.read_text("utf-8"))["cells"]:
-        for target in re.findall(r"\]\(([^)#]+)", "".join(cell["source"])):
-            assert cell["cell_type"] == "code" or (path.parent / target).exists(), target

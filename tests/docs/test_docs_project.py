@@ -1,15 +1,10 @@
-"""What people who join meet: the forms, the checks of pull requests, hooks, and the folder of results."""
+"""What people who join meet: forms, checks of pull requests, hooks, and the folder of results."""
 
-import re
 import subprocess
 from pathlib import Path
 
-import pytest
 import yaml
-
-ROOT = Path(__file__).resolve().parents[2]
-FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml"))
-PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "results/README.md")]
+from support.workflow import ROOT
 
 
 def test_pull_requests_are_checked_by_what_the_project_runs() -> None:
@@ -20,16 +15,18 @@ def test_pull_requests_are_checked_by_what_the_project_runs() -> None:
     assert (ROOT / ".ci/run").stat().st_mode & 0o100
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda path: path.stem)
-def test_forms_have_what_github_wants(form: Path) -> None:
-    found = yaml.safe_load(form.read_text("utf-8"))
-    assert {"name", "description", "body"} <= found.keys()
-    named = [field["id"] for field in found["body"]]
-    assert len(named) == len(set(named))
-    for field in found["body"]:
-        assert field["type"] in ("input", "textarea", "dropdown", "checkboxes", "markdown")
-        assert field["attributes"]["label"]
-    assert any(field.get("validations", {}).get("required") for field in found["body"])
+def test_forms_have_what_github_wants() -> None:
+    forms = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml"))
+    assert forms
+    for form in forms:
+        found = yaml.safe_load(form.read_text("utf-8"))
+        assert {"name", "description", "body"} <= found.keys(), form.name
+        named = [field["id"] for field in found["body"]]
+        assert len(named) == len(set(named)), form.name
+        for field in found["body"]:
+            assert field["type"] in ("input", "textarea", "dropdown", "checkboxes", "markdown"), form.name
+            assert field["attributes"]["label"], form.name
+        assert any(field.get("validations", {}).get("required") for field in found["body"]), form.name
 
 
 def test_hooks_have_the_versions_of_the_tests() -> None:
@@ -37,12 +34,6 @@ def test_hooks_have_the_versions_of_the_tests() -> None:
     for repo in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]:
         name = repo["repo"].rpartition("/")[2].removesuffix("-pre-commit")
         assert f"\n{name}=={repo['rev'].removeprefix('v')} " in held
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
-    for address in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
-        assert (page.parent / address).exists(), address
 
 
 def test_clean_leaves_the_page_about_results(tmp_path: Path) -> None:

@@ -55,15 +55,8 @@ def typed(kind: pa.DataType) -> str:
 
 
 OTHERS = {
-    "accounts",
-    "context",
-    "filtered",
-    "klob_measures",
-    "new_entities",
-    "popularity",
-    "preprocess_report",
-    "ripple_facts",
-    "wikifactdiff",
+    *("accounts", "context", "filtered", "klob_measures", "new_entities", "popularity"),
+    *("preprocess_report", "ripple_facts", "wikifactdiff"),
 }
 """Pages about what a query or the dataset's own nesting defines, with tests of their own."""
 
@@ -86,45 +79,46 @@ def test_every_column_with_its_type(page: str) -> None:
         assert list(columns(page).items()) == list(wanted.items())
 
 
-def test_kinds_of_the_audit_and_of_differences_are_explained() -> None:
+def named(page: str) -> list[str]:
+    """The first cell of each row of a page."""
+    return [row[0].strip("`") for row in rows(page)]
+
+
+@pytest.mark.parametrize(
+    ("page", "meanings"), [("../diff-builds", CHANGES), ("ripple_dropped", RIPPLE_REASONS)]
+)
+def test_meanings_are_those_of_the_code(page: str, meanings: dict[str, str]) -> None:
+    assert [name for name, meaning in meanings.items() if [f"`{name}`", meaning] not in rows(page)] == []
+
+
+def test_kinds_of_the_audit_are_explained() -> None:
     explained = rows("../audit")
     for kind, each in AUDIT_KINDS.items():
         mark = "yes" if each.role else ""
         assert [f"`{kind}`", ", ".join(each.datasets), mark, each.description] in explained
-    explained = rows("../diff-builds")
-    assert all([f"`{change}`", meaning] in explained for change, meaning in CHANGES.items())
 
 
-def test_filters_and_steps_are_explained() -> None:
-    assert [row[0].strip("`") for row in rows("filtered") if row[0].strip("`") in FILTERS] == list(FILTERS)
-    assert [row[0].strip("`") for row in rows("updates") if row[0].strip("`") in DROPS] == list(DROPS)
+@pytest.mark.parametrize(("page", "steps"), [("filtered", FILTERS), ("updates", DROPS)])
+def test_filters_and_steps_are_explained_in_their_order(page: str, steps: list[str]) -> None:
+    assert [name for name in named(page) if name in steps] == list(steps)
 
 
-def test_reasons_of_ripples_are_explained() -> None:
-    explained = rows("ripple_dropped")
-    assert all([f"`{reason}`", meaning] in explained for reason, meaning in RIPPLE_REASONS.items())
-
-
-def test_reasons_of_klob_are_explained() -> None:
-    reasons = {row[0].strip("`") for row in rows("klob_candidates")}
-    assert {*FACT_DROPS, *CHAIN_DROPS} <= reasons
+def test_reasons_of_klob_and_tempripple_are_explained() -> None:
+    assert {*FACT_DROPS, *CHAIN_DROPS} <= set(named("klob_candidates"))
     (dropped,) = (row for row in rows("klob_facts") if row[0] == "`dropped_by`")
     assert set(FACT_STATEMENT_DROPS) <= set(re.findall(r"`(\w+)`", " ".join(dropped)))
+    explained = {reason for row in rows("tr_dropped") for reason in re.findall(r"`(\w+)`", row[0])}
+    elsewhere = {"no_type", "no_label", "wrong_type", "leak", "cycle", "cap"}
+    assert {*timelines.REASONS, *immutability.REASONS, *elsewhere} <= explained
 
 
 def test_answers_and_reasons_against_sentences_are_explained() -> None:
-    values = [row[0].strip("`") for row in rows("verbalizations")]
+    values = named("verbalizations")
     start = values.index("value") + 2
     assert values[start : start + len(KINDS)] == list(KINDS)
     assert values[start + len(KINDS) + 2 :] == ["duplicate", *REASONS]
     assert STEPS[1:] == (*UNUSED, "wrong_count", "duplicate", *REASONS)
     assert rows("candidates")[-5][0] == ", ".join(f"`{rule}`" for rule in RULES)
-
-
-def test_reasons_of_tempripple_are_explained() -> None:
-    explained = {reason for row in rows("tr_dropped") for reason in re.findall(r"`(\w+)`", row[0])}
-    elsewhere = {"no_type", "no_label", "wrong_type", "leak", "cycle", "cap"}
-    assert {*timelines.REASONS, *immutability.REASONS, *elsewhere} <= explained
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -13,32 +13,31 @@ def excerpt(once: Once) -> Path:
     return once("excerpt", local_build)
 
 
+def more(name: str, built: Path, once: Once, *targets: str) -> Path:
+    """A directory with the default configuration and these targets."""
+    return once(name, lambda directory: snakemake(copied(built, directory), *targets))
+
+
 @pytest.fixture(scope="session")
 def klob(built: Path, once: Once) -> Path:
     """The `results` folder of the default configuration, with KLoB."""
-
-    def make(directory: Path) -> None:
-        snakemake(copied(built, directory), "klob")
-
-    return once("klob", make) / "results"
+    return more("klob", built, once, "klob") / "results"
 
 
 @pytest.fixture(scope="session")
 def tempripple(built: Path, once: Once) -> Path:
-    """A directory with the default configuration and TempRIPPLE."""
+    """A directory with TempRIPPLE."""
+    return more("tempripple", built, once, "results/tempripple.parquet", "results/tempripple.stats.json")
 
-    def make(directory: Path) -> None:
-        snakemake(copied(built, directory), "results/tempripple.parquet", "results/tempripple.stats.json")
 
-    return once("tempripple", make)
+@pytest.fixture(scope="session")
+def probes(built: Path, once: Once) -> Path:
+    """A directory with the probes of ripples."""
+    return more("ripples", built, once, "results/ripples.parquet")
 
 
 @pytest.fixture(scope="session")
 def trained(built: Path, once: Once) -> Path:
-    """A copy of `built` with both bundled models."""
+    """A directory with both bundled models."""
     pytest.importorskip("torch", reason="language models are installed with `make models`")
-
-    def make(directory: Path) -> None:
-        snakemake(copied(built, directory), "results/models/sample-llama", "results/models/sample-gpt2")
-
-    return once("trained", make)
+    return more("trained", built, once, "results/models/sample-llama", "results/models/sample-gpt2")

@@ -25,22 +25,26 @@ class Place(NamedTuple):
     behind: str = ""
 
 
-PATH = [
+UPDATES, NEIGHBORS = (f"workflow/factdrift/{stage}/jobs.py" for stage in ("updates", "neighbors"))
+EVALUATION = "workflow/factdrift/evaluation"
+TEMPLATE = (ROOT / "docs/adding.md").read_text("utf-8").split("```\n")[1]
+"""The worked example of the page."""
+
+ADDED = [
+    Place("resources/templates/templates.tsv", TEMPLATE),
+    # An input of `factdrift updates report`: keyword, field and use.
     Place(
         "rules/updates.smk",
         '        relations="results/{pair}/context/new/relations.parquet",\n',
         '        new=every("results/{pair}/filtered/new/{bucket}.parquet"),\n',
     ),
-    Place("workflow/factdrift/updates/jobs.py", "    relations: Path\n", "    old: Paths\n    new: Paths\n"),
+    Place(UPDATES, "    relations: Path\n", "    old: Paths\n    new: Paths\n"),
     Place(
-        "workflow/factdrift/updates/jobs.py",
+        UPDATES,
         "        print(self.relations)\n",
         "        from factdrift.updates.filters import report\n",
     ),
-]
-"""An input of `factdrift updates report`: keyword, field and use."""
-
-KEY = [
+    # A setting of `factdrift neighbors search`: key, field and use.
     Place(
         "config/config.schema.yaml",
         "      reach: {description: How far., type: integer, minimum: 1, maximum: 9, default: 3}\n",
@@ -52,27 +56,16 @@ KEY = [
         "    properties:\n",
     ),
     Place(
-        "workflow/factdrift/neighbors/jobs.py",
+        NEIGHBORS,
         '    reach: Annotated[int, Key("neighbors.reach")]\n',
         '    holding: Annotated[Paths, "what `holding` wrote"]\n',
     ),
     Place(
-        "workflow/factdrift/neighbors/jobs.py",
+        NEIGHBORS,
         "        print(self.reach)\n",
         "        from factdrift.neighbors.facts import search\n",
     ),
-]
-"""A setting of `factdrift neighbors search`: key, field and use."""
-
-TEMPLATE = [
-    Place(
-        "resources/templates/templates.tsv",
-        (ROOT / "docs/adding.md").read_text("utf-8").split("```\n")[1],
-    )
-]
-"""The worked example of the page."""
-
-METHOD = [
+    # A method, a locator and a benchmark.
     Place(
         "config/methods/mine.yaml",
         "record: {title: Mine, edit: mine.mine, changes: text}\n"
@@ -80,14 +73,11 @@ METHOD = [
         "  warmth: {description: How warm., type: integer, minimum: 1, default: 7}\n",
     ),
     Place(
-        "workflow/factdrift/evaluation/methods/mine.py",
+        f"{EVALUATION}/methods/mine.py",
         "from factdrift.evaluation.methods.interface import Edited\n\n\n"
         "def mine(loaded, edits, hyper, artefacts):\n"
         '    return Edited(contexts=["True: "] * len(edits))\n',
     ),
-]
-
-LOCATOR = [
     Place(
         "config/locators/warm.yaml",
         "record: {title: warmth of each block, function: warm.warm}\n"
@@ -96,14 +86,11 @@ LOCATOR = [
         "  warmth: {description: How warm., type: integer, minimum: 1, default: 7}\n",
     ),
     Place(
-        "workflow/factdrift/evaluation/locators/warm.py",
+        f"{EVALUATION}/locators/warm.py",
         "import torch\n\n\n"
         "def warm(loaded, sentences, targets, context):\n"
         "    return torch.ones(len(sentences), loaded.spec.layers)\n",
     ),
-]
-
-BENCHMARK = [
     Place(
         "config/benchmarks/capitals.yaml",
         "read: capitals.read\n"
@@ -111,7 +98,7 @@ BENCHMARK = [
         "target: results/capitals.parquet\n",
     ),
     Place(
-        "workflow/factdrift/evaluation/questions/capitals.py",
+        f"{EVALUATION}/questions/capitals.py",
         "import pyarrow.parquet as pq\n\n"
         "from factdrift.evaluation.questions.question import Benchmark, Question\n\n\n"
         "def read(tables):\n"
@@ -119,9 +106,7 @@ BENCHMARK = [
         "    asked = [Question(row['id'], prompt=row['prompt'], targets=(row['city'],)) for row in rows]\n"
         "    return Benchmark('capitals', asked)\n",
     ),
-]
-
-PRODUCT = [
+    # A product.
     Place(
         "rules/neighbors.smk",
         """
@@ -146,17 +131,7 @@ rule far_neighbors:
         "\n- name: far_neighbors.parquet\n  what: The farther facts.\n  category: Dataset\n",
     ),
 ]
-
-ADDED = [
-    (TEMPLATE, 1, 1),
-    (PATH, 3, 2),
-    (KEY, 3, 2),
-    (METHOD, 2, 2),
-    (LOCATOR, 2, 2),
-    (BENCHMARK, 2, 2),
-    (PRODUCT, 2, 2),
-]
-"""What is added, in how many places and files at most."""
+"""What the page's sections add, each in one or two files."""
 
 PAIR = "results/2021-01-04_2023-02-27"
 TARGETS = [
@@ -177,28 +152,20 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("docs", "envs", "CITATION.cff"):
         (copy / name).symlink_to(ROOT / name)
     shutil.copy2(ROOT / "Snakefile", copy)
-    for places, _, _ in ADDED:
-        for place in places:
-            add(copy / place.file, place)
-    inherited = os.environ.get("PYTHONPATH", "")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(copy / "workflow"), inherited])))
+    for place in ADDED:
+        path = copy / place.file
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        assert text.count(place.behind) == 1 or not place.behind, place
+        before, behind, after = text.partition(place.behind) if place.behind else (text, "", "")
+        path.write_text(before + behind + place.text + after, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(copy / "workflow"), prepend=os.pathsep)
     monkeypatch.setattr("support.workflow.ROOT", copy)
     return copy
 
 
-def add(path: Path, place: Place) -> None:
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    assert text.count(place.behind) == 1 or not place.behind, place
-    before, behind, after = text.partition(place.behind) if place.behind else (text, "", "")
-    path.write_text(before + behind + place.text + after, encoding="utf-8")
-
-
 def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
-    for places, most_places, most_files in ADDED:
-        assert len(places) <= most_places
-        assert len({place.file for place in places}) <= most_files
     templates = read_templates(checkout / "resources/templates/templates.tsv")
-    assert templates.of(9999, "")[0] == [line.split("\t")[2] for line in TEMPLATE[0].text.splitlines()]
+    assert templates.of(9999, "")[0] == [line.split("\t")[2] for line in TEMPLATE.splitlines()]
     run = checkout.parent / "run"
     config = {"models": ["sample-llama"], "methods": ["none", "mine"], "mine": {"warmth": 8}}
     config |= {"locators": ["warm"], "locate": {"hyper": {"warm": {"warmth": 9}}}}

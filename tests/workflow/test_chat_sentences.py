@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 from support.chat_server import chat_serving
+from support.rows import rows
 from support.workflow import ROOT, copied, rules_of, snakemake
 
 from factdrift.chat.exchange import export_store, import_store
@@ -25,13 +25,11 @@ PAIR = "results/2021-01-04_2023-02-27"
 ASKED = ("results/templates.parquet", "results/verbalizations.parquet", "results/wikifactdiff.parquet")
 
 
-def names(body: dict[str, Any]) -> tuple[str, str, str]:
-    user = body["messages"][-1]["content"]
-    subject, relation, object = (
-        re.search(rf"^{part}: (.*)$", user, re.MULTILINE)[1]  # type: ignore[index]
-        for part in ("Subject", "Relation", "Object")
-    )
-    return subject, relation, object
+def names(body: dict[str, Any], *parts: str) -> list[str]:
+    """Subject, relation and object of a request, which calls them so in its language."""
+    found = re.findall(r"^(\w+): (.*)$", body["messages"][-1]["content"], re.MULTILINE)
+    lines = dict(reversed(found))
+    return [lines[part] for part in parts or ("Subject", "Relation", "Object")]
 
 
 def ten_sentences(body: dict[str, Any]) -> list[str]:
@@ -99,19 +97,17 @@ def asked(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
 
 
 @pytest.mark.slow
-def test_templates_come_from_the_models_sentences(asked: tuple[Path, Any]) -> None:
-    directory, _ = asked
-    rows = pq.read_table(directory / "results/templates.parquet").to_pylist()
-    sources = {row["source"] for row in rows}
-    assert "chat" in sources
-    assert sources <= {"chat", "bundled", "generic"}
-    of_model = [row for row in rows if row["source"] == "chat"]
+def test_templates_come_from_the_models_sentences_and_the_dataset_uses_them(asked: tuple[Path, Any]) -> None:
+    templates, _, dataset = (rows(asked[0] / name) for name in ASKED)
+    assert {"chat"} <= {row["source"] for row in templates} <= {"chat", "bundled", "generic"}
+    of_model = [row for row in templates if row["source"] == "chat"]
     assert len({row["property"] for row in of_model}) > 80
     for row in of_model:
         assert problem(row["template"]) is None
         assert row["count"] >= 1
         assert row["examples"]
     best = {row["template"] for row in of_model if row["property"] == 6}
+    assert best
     assert best <= {
         "The head of government of {subject} is {object}",
         "The head of government that belongs to {subject} is {object}",
@@ -119,65 +115,38 @@ def test_templates_come_from_the_models_sentences(asked: tuple[Path, Any]) -> No
         "{subject} has as its head of government {object}",
         "{subject}'s head of government is {object}",
     }
-    assert best
-
-
-@pytest.mark.slow
-def test_the_dataset_uses_these_templates(asked: tuple[Path, Any]) -> None:
-    directory, _ = asked
-    rows = pq.read_table(directory / "results/wikifactdiff.parquet").to_pylist()
-    used = {row["relation"]["id"]: row for row in rows if row["template_source"] == "chat"}
+    first = {f"P{row['property']}": row["template"] for row in templates if row["rank"] == 1}
+    used = {row["relation"]["id"]: row for row in dataset if row["template_source"] == "chat"}
     assert len(used) > 50
-    first = {
-        f"P{row['property']}": row["template"]
-        for row in pq.read_table(directory / "results/templates.parquet").to_pylist()
-        if row["rank"] == 1
-    }
-    compared = 0
-    for relation, row in used.items():
-        subject = row["subject"]["label"]
-        sentence = first[relation].replace("{subject}", subject).replace("{object}", "____")
-        # Names get their articles, and a plural subject its verb: tests/words/test_words_grammar.py.
-        if not read_names().usage(subject).plural:
-            compared += 1
-            assert without_articles(row["update_prompt"]) == without_articles(sentence)
-    assert compared > 50
+    # Names get their articles, and a plural subject its verb: tests/words/test_words_grammar.py.
+    one = [row for row in used.values() if not read_names().usage(row["subject"]["label"]).plural]
+    assert len(one) > 50
+    for row in one:
+        template = first[row["relation"]["id"]]
+        sentence = template.replace("{subject}", row["subject"]["label"]).replace("{object}", "____")
+        assert without_articles(row["update_prompt"]) == without_articles(sentence)
 
 
 @pytest.mark.slow
 def test_every_kind_of_answer_is_recognised_and_counted(asked: tuple[Path, Any]) -> None:
     directory, _ = asked
-    with duckdb.connect() as db:
-        sentences = f"'{directory}/results/verbalizations.parquet'"
-        classes = dict(
-            db.sql(f"SELECT answer, count(DISTINCT request) FROM {sentences} GROUP BY 1").fetchall()
-        )
-        assert set(classes) == set(KINDS)
-        reasons = {row[0] for row in db.sql(f"SELECT DISTINCT dropped_by FROM {sentences}").fetchall()}
-        assert {
-            None,
-            "object_not_last",
-            "no_subject",
-            "fragment",
-            "several_sentences",
-            "duplicate",
-        } <= reasons
-        [(left,)] = db.sql(
-            f"""SELECT sum(last) FROM (SELECT min("left") AS last
-            FROM '{directory}/{PAIR}/verbalization_report.parquet' GROUP BY property)"""
-        ).fetchall()
-        assert left == db.sql(f"SELECT count(template) FROM {sentences}").fetchall()[0][0]
-    requests = pq.read_table(directory / PAIR / "verbalize/requests.parquet")
-    assert sum(classes.values()) == requests.num_rows
+    sentences = rows(directory / ASKED[1], "answer", "request", "dropped_by", "template")
+    requests = {(row["answer"], row["request"]) for row in sentences}
+    assert {answer for answer, _ in requests} == set(KINDS)
+    assert len(requests) == pq.read_metadata(directory / PAIR / "verbalize/requests.parquet").num_rows
+    wanted = {"object_not_last", "no_subject", "fragment", "several_sentences", "duplicate"}
+    assert {None, *wanted} <= {row["dropped_by"] for row in sentences}
+    left: dict[int, int] = {}
+    for row in rows(directory / PAIR / "verbalization_report.parquet", "property", "left"):
+        left[row["property"]] = min(row["left"], left.get(row["property"], row["left"]))
+    assert sum(left.values()) == sum(row["template"] is not None for row in sentences)
     assert (directory / PAIR / "verbalization_report.txt").read_text(encoding="utf-8").startswith("Sentences")
 
 
 @pytest.mark.slow
 def test_no_file_holds_the_key(asked: tuple[Path, Any]) -> None:
-    directory, _ = asked
-    files = [
-        path for folder in ("logs", "results") for path in (directory / folder).rglob("*") if path.is_file()
-    ]
+    folders = [asked[0] / name for name in ("logs", "results")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     assert len(files) > 50
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
 
@@ -208,15 +177,13 @@ def test_published_templates_end_to_end(built: Path, tmp_path: Path) -> None:
     listed = {"P6": [["XXXX is run by ____", 12], ["____ runs XXXX", 5]], "P9999": [["XXXX is ____", 1]]}
     (tmp_path / "best_templates.json").write_text(json.dumps(listed))
     file = str(tmp_path / "best_templates.json")
-    targets = (ASKED[0], ASKED[2])
-    snakemake(directory, *targets, verbalizer="file", templates_file=file)
-    rows = pq.read_table(directory / ASKED[0]).to_pylist()
-    assert [(row["template"], row["count"]) for row in rows if row["source"] == "file"] == [
-        ("{subject} is run by {object}", 12)
-    ]
-    assert {row["source"] for row in rows if row["property"] != 6} <= {"bundled", "generic"}
-    assert 9999 not in {row["property"] for row in rows}
-    heads = [r for r in pq.read_table(directory / ASKED[2]).to_pylist() if r["relation"]["id"] == "P6"]
+    snakemake(directory, ASKED[0], ASKED[2], verbalizer="file", templates_file=file)
+    templates = rows(directory / ASKED[0])
+    published = [(row["template"], row["count"]) for row in templates if row["source"] == "file"]
+    assert published == [("{subject} is run by {object}", 12)]
+    assert {row["source"] for row in templates if row["property"] != 6} <= {"bundled", "generic"}
+    assert 9999 not in {row["property"] for row in templates}
+    heads = [row for row in rows(directory / ASKED[2]) if row["relation"]["id"] == "P6"]
     assert {row["template_source"] for row in heads} == {"file"}
     assert all(row["update_prompt"].endswith(" is run by ____") for row in heads)
     log = (directory / "logs/2021-01-04_2023-02-27/verbalize/published.txt").read_text(encoding="utf-8")
@@ -224,13 +191,10 @@ def test_published_templates_end_to_end(built: Path, tmp_path: Path) -> None:
 
 
 def german(body: dict[str, Any]) -> str:
-    user = body["messages"][-1]["content"]
-    parts = (re.search(rf"^{part}: (.*)$", user, re.MULTILINE) for part in ("Subjekt", "Relation", "Objekt"))
-    subject, relation, object = (part[1] if part else "" for part in parts)
+    subject, relation, object = names(body, "Subjekt", "Relation", "Objekt")
     ten = [f"{text} {subject} ist {object}." for text in (f"Der Wert für {relation} von", "Die Antwort zu")]
-    return json.dumps(
-        {"sentences": [*ten, *(f"{subject} hat als {relation} {n} {object}" for n in "abcdefgh")]}
-    )
+    ten += [f"{subject} hat als {relation} {n} {object}" for n in "abcdefgh"]
+    return json.dumps({"sentences": ten})
 
 
 @pytest.mark.slow
@@ -238,20 +202,12 @@ def test_another_language_end_to_end(tmp_path: Path) -> None:
     """German: labels of the sample's countries, a German prompt, German sentences, German templates."""
     target = "results/templates.de.parquet"
     with chat_serving(answer=german) as server:
-        chat = settings(server.url)
-        snakemake(
-            tmp_path,
-            target,
-            verbalizer="chat",
-            languages=["de"],
-            chat=chat,
-            only={"relations": ["P38"]},
-        )
+        config = {"languages": ["de"], "only": {"relations": ["P38"]}, "chat": settings(server.url)}
+        snakemake(tmp_path, target, verbalizer="chat", **config)
         assert 15 < len(server.asked) < 200
-    rows = pq.read_table(tmp_path / target).to_pylist()
-    assert {row["source"] for row in rows} == {"chat"}
-    currency = [row["template"] for row in rows if row["property"] == 38]
-    assert currency[:2] == [
+    templates = rows(tmp_path / target)
+    assert {row["source"] for row in templates} == {"chat"}
+    assert [row["template"] for row in templates if row["property"] == 38][:2] == [
         "Der Wert für Währung von {subject} ist {object}",
         "Die Antwort zu {subject} ist {object}",
     ]
@@ -259,8 +215,6 @@ def test_another_language_end_to_end(tmp_path: Path) -> None:
 
 def test_only_one_rule_sends_requests_to_a_chat_model() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk"))
-    [name] = [name for name, body in rules_of(text).items() if 'job("chat ask"' in body]
-    assert name == "ask_chat_model"
-    assert "chat=1" in rules_of(text)[name]
-    local = [names.split("\n\n")[0] for names in text.split("localrules:")[1:]]
-    assert any("ask_chat_model," in names for names in local)
+    found = {name: body for name, body in rules_of(text).items() if 'job("chat ask"' in body}
+    assert list(found) == ["ask_chat_model"]
+    assert all(part in found["ask_chat_model"] for part in ("chat=1", "localrule: True"))

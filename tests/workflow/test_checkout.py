@@ -1,4 +1,4 @@
-"""Runs in odd checkouts: a space in the path, a container image, hostile contacts, a hidden package."""
+"""Runs in odd checkouts, and the workflow as a module of another one or as deployment tools find it."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from support.workflow import ROOT
 
 SAMPLE = "results/snapshots/2021-01-04/sample.json.gz"
@@ -25,11 +26,11 @@ def checkout(tmp_path):
     return folder
 
 
-def snakemake(checkout: Path, *arguments: str, fails: bool = False, **variables: str) -> str:
-    """What a run says; asserts that it ends as expected."""
+def snakemake(directory: Path, *arguments: str, fails: bool = False, **variables: str) -> str:
+    """What a run in this folder, with its Snakefile, says; asserts that it ends as expected."""
     done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "1", "--nocolor", *arguments],
-        cwd=checkout,
+        [sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments],
+        cwd=directory,
         env={**os.environ, "PYTHONWARNINGS": "ignore", **variables},
         capture_output=True,
         text=True,
@@ -93,14 +94,10 @@ def test_a_contact_is_never_run_as_a_command(checkout, tmp_path):
     )
     (tmp_path / "config.json").write_text(json.dumps({"contact": HOSTILE}))
     before = set(checkout.iterdir())
-    said = snakemake(
-        checkout,
-        SAMPLE,
-        "--configfile",
-        str(tmp_path / "config.json"),
-        PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-        PYTHONPATH=os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]),
-    )
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    packages = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    given = ("--configfile", str(tmp_path / "config.json"))
+    said = snakemake(checkout, SAMPLE, *given, PATH=path, PYTHONPATH=packages)
     assert (checkout / SAMPLE).is_file()
     assert ".sif" not in said
     assert seen.read_text() == HOSTILE
@@ -112,3 +109,48 @@ def test_a_file_that_hides_the_package_is_named(checkout, tmp_path):
     hiding.write_text("")
     said = snakemake(checkout, "--dry-run", fails=True, PYTHONPATH=str(tmp_path))
     assert f"{hiding} hides the package factdrift; rename it" in said
+
+
+IMPORTED = """
+module factdrift:
+    snakefile: "{root}/Snakefile"
+    {more}
+
+use rule * from factdrift as factdrift_*
+"""
+
+
+@pytest.mark.parametrize("prefix", ["", "sub/"])
+def test_another_workflow_imports_all_rules(tmp_path: Path, prefix: str):
+    dates = {"old": "2019-01-01", "new": "2021-01-04"}
+    more = f'prefix: "{prefix.rstrip("/")}"\n    config: {{"snapshots": {dates}}}' if prefix else ""
+    (tmp_path / "Snakefile").write_text(IMPORTED.format(root=ROOT, more=more), encoding="utf-8")
+    names = ("manifest.json", "edit_scores.parquet", "klob_c.parquet", "tempripple.parquet")
+    names += ("layouts/counterfact.json", "layouts/mquake.json", "lm_eval")
+    targets = [f"{prefix}results/{name}" for name in names]
+    plan = snakemake(tmp_path, "--dry-run", "--printshellcmds", *targets)
+    assert "rule factdrift_publish:" in plan
+    pair = "2019-01-01_2021-01-04" if prefix else "2021-01-04_2023-02-27"
+    assert f"output: {prefix}results/{pair}/manifest.json" in plan
+    if prefix:
+        # Whatever a command reads or writes under results/ lies under the prefix.
+        commands = [line for line in plan.splitlines() if line.startswith((" " * 12, "    --"))]
+        assert commands
+        assert not [line for line in commands if "results/" in line.replace("sub/results/", "")]
+
+
+@pytest.mark.slow
+def test_an_imported_workflow_builds_under_its_prefix(tmp_path: Path):
+    text = IMPORTED.format(root=ROOT, more='prefix: "sub"')
+    (tmp_path / "Snakefile").write_text(text, encoding="utf-8")
+    snakemake(tmp_path, "sub/results/manifest.json")
+    assert {path.name for path in tmp_path.iterdir()} == {"Snakefile", ".snakemake", "sub"}
+
+
+def test_the_workflow_is_found_where_deployment_tools_look(tmp_path: Path):
+    plan = snakemake(
+        tmp_path, "--snakefile", str(ROOT / "workflow" / "Snakefile"), "--dry-run", "results/wfd_repl.parquet"
+    )
+    assert "rule publish:" in plan
+    catalog = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))
+    assert catalog["usage"]["software-stack-deployment"]["apptainer"] is True

@@ -12,7 +12,7 @@ import pytest
 from support.excerpt import EXCERPT, MONTHS, NEW, OLD, build, config, file_of
 from support.server import Fault, serving
 from support.waiting import wait_until
-from support.workflow import ROOT, command, copied, snakemake
+from support.workflow import command, copied, snakemake
 
 from factdrift.cli import main
 
@@ -102,24 +102,3 @@ def test_without_a_contact_no_request_is_sent(server, tmp_path, monkeypatch):
     assert "rule download_dump" not in said
     assert not (tmp_path / "logs" / "snapshots").exists()
     assert not server.asked
-
-
-def test_the_preset_of_the_paper_plans_its_downloads(tmp_path):
-    preset = ROOT / "config" / "presets" / "wikidata-2021-2023.yaml"
-    said = snakemake(
-        tmp_path, "-n", "results/wfd_repl.parquet", "--configfile", str(preset), shards=1, buckets=1
-    )
-    for target in (
-        "results/snapshots/2021-01-04/wikidata.json.gz",
-        "results/snapshots/2023-02-27/wikidata.json.gz",
-        "results/fetched/pageviews/2022-02.parquet",
-        "results/fetched/pageviews/2023-01.parquet",
-    ):
-        assert f"output: {target}" in said
-    assert said.count("output: results/fetched/pageviews/") == 12
-    # The popularity of the old date counts the months before it.
-    then = "results/snapshots/2021-01-04/popularity.parquet"
-    said = snakemake(tmp_path, "-n", then, "--configfile", str(preset), shards=1, buckets=1)
-    assert said.count("output: results/fetched/pageviews/") == 12
-    assert "output: results/fetched/pageviews/2020-01.parquet" in said
-    assert "output: results/fetched/pageviews/2020-12.parquet" in said

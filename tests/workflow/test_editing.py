@@ -1,4 +1,4 @@
-"""Editing in the real workflow: the jobs of a plan, and the results on the bundled models."""
+"""Editing in the real workflow: the results on the bundled models, and a model that no entry names."""
 
 from pathlib import Path
 from typing import Any
@@ -32,51 +32,6 @@ EDITED: dict[str, dict[str, Any]] = {
 }
 """Model -> what is asked of it; the last one's results stay. Few long continuations, since they take half of
 the time and no floor is about fluency."""
-
-
-def test_jobs_by_model_method_and_shard(tmp_path: Path) -> None:
-    found = jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules"))
-    wanted = {"edit_dataset": 1, "edit_prefixes": 2, "edit_mend": 1}
-    wanted |= {"evaluate": 7, "edit_scores": 1, "edit_report": 1, "publish": 1, "sample_model": 1}
-    assert {rule: found[rule] for rule in wanted} == wanted
-    many: dict[str, Any] = {"models": ["EleutherAI/gpt-j-6b@float16", "sample-gpt2"], "edit": {"shards": 3}}
-    many |= {"methods": ["none", "rome", "memit"], "rome": {"covariance": False}}
-    found = jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules", **many))
-    # One job counts the moments of all layers of a model.
-    assert found["edit_moments"] == 2
-    assert (found["evaluate"], found["sample_model"]) == (2 * (1 + 2 * 3), 1)
-    assert "edit_mend" not in found
-
-
-def test_hyperparameters_are_checked_before_any_job_is_looked_for(tmp_path: Path) -> None:
-    """Snakemake drops errors of input functions where outputs exist; all checks: edit/methods/test_plan."""
-    said = snakemake(tmp_path, "results/wfd_repl.parquet", "--dry-run", fails=True, ft={"steps": 0})
-    assert "ft.steps: 0 is less than the minimum of 1" in said
-
-
-@pytest.mark.slow
-def test_adapters_are_kept_of_changes_that_they_can_hold(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"methods": ["none", "rome", "prompt"], "edit": {"keep": "adapters"}}
-    said = snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds", **asked)
-    assert said.count("--out-adapters=results/") == 3
-    assert "--out-adapters=results" not in snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds")
-    for change in ({"methods": ["rome", "ft_l"]}, {"rome": {"precision": "weights"}}):
-        said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, **asked | change)
-        assert "changes full matrices, which no adapter of low rank holds" in said
-
-
-@pytest.mark.slow
-def test_general_ability_is_measured_where_edits_meet_or_some_are_drawn(tmp_path: Path) -> None:
-    (tmp_path / "held.txt").write_text("a text\n", encoding="utf-8")
-    given: dict[str, Any] = {"methods": ["none", "rome", "prompt"]}
-    assert "edit_ability" not in jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules", **given))
-    for edit in ({"regime": "sequential"}, {"ability": {"sample": 4, "text": "held.txt"}}):
-        said = snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds", **given, edit=edit)
-        assert jobs(said)["edit_ability"] == 1
-        assert said.count("--ability=results/") == 3
-    corpus = {"moments": {"corpus": ["held.txt"]}}
-    said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, **given, **corpus, edit=edit)
-    assert "edit.ability.text: held.txt is also in moments.corpus" in said
 
 
 @pytest.fixture(scope="session")

@@ -2,17 +2,15 @@
 
 import re
 
-import pyarrow.parquet as pq
 import pytest
+from support.rows import rows
 from support.wikidata_api import Wiki, serving
 from support.workflow import snakemake
 
 pytestmark = pytest.mark.slow
 
 OLD, NEW = "2015-01-01", "2018-06-01"
-DATES = {"old": OLD, "new": NEW}
 PARTY, PRIEBUS, MCDANIEL = "Q29468", "Q1357640", "Q27899325"
-CONTACT = "tests@example.org"
 
 
 def chaired_by_priebus(wiki):
@@ -26,23 +24,13 @@ def chaired_by_priebus(wiki):
     return entity
 
 
-def ids(directory):
-    file = directory / "ids.txt"
-    file.write_text(f"{PARTY}  # Republican Party\nQ278\nP488\n", encoding="utf-8")
-    return file
-
-
-def config(wiki, directory, **keys):
-    """The configuration of a build; a key that is None is left out."""
-    source = {"entities": str(ids(directory))}
-    wanted = {
-        "snapshots": DATES,
-        "dumps": {OLD: source, NEW: source},
-        "contact": CONTACT,
-        "wikidata_api": wiki.url,
-        **keys,
-    }
-    return {key: value for key, value in wanted.items() if value is not None}
+def config(wiki, directory, new=NEW):
+    """The configuration of a build of a list of entities."""
+    (directory / "ids.txt").write_text(f"{PARTY}  # Republican Party\nQ278\nP488\n", encoding="utf-8")
+    source = {"entities": str(directory / "ids.txt")}
+    dates = {"old": OLD, "new": new}
+    dumps = {OLD: source, new: source}
+    return {"snapshots": dates, "dumps": dumps, "contact": "tests@example.org", "wikidata_api": wiki.url}
 
 
 @pytest.fixture(scope="module")
@@ -59,19 +47,15 @@ def build(tmp_path_factory):
 
 def test_the_change_of_the_chair_is_found(build):
     wiki, directory, _ = build
-    rows = pq.read_table(directory / "results/wikifactdiff.parquet").to_pylist()
-    (row,) = [each for each in rows if each["relation"]["id"] == "P488"]
+    found = rows(directory / "results/wikifactdiff.parquet")
+    # Only the listed entities have updates.
+    assert {each["subject"]["id"] for each in found} == {PARTY}
+    (row,) = [each for each in found if each["relation"]["id"] == "P488"]
     name = {item: wiki.entity(item)["labels"]["en"]["value"] for item in (PRIEBUS, MCDANIEL)}
     decisions = {each["label"]: each["decision"] for each in row["objects"]}
     assert decisions == {name[PRIEBUS]: "obsolete", name[MCDANIEL]: "new"}
     assert row["scenario"] == "ReplaceObject"
     assert row["subject"]["label"] == "Republican Party"
-
-
-def test_only_the_listed_entities_have_updates(build):
-    _, directory, _ = build
-    rows = pq.read_table(directory / "results/wikifactdiff.parquet").to_pylist()
-    assert {each["subject"]["id"] for each in rows} == {PARTY}
 
 
 def test_the_two_dates_share_requests_and_never_send_two_at_once(build):
@@ -97,7 +81,5 @@ def test_another_run_requests_only_what_is_new(build):
     assert (directory / dump).read_bytes() == before
     # For another date of the same list, revisions are requested; labels are known.
     later = "2017-01-01"
-    keys = config(wiki, directory, snapshots={"old": OLD, "new": later})
-    keys["dumps"][later] = keys["dumps"][OLD]
-    snakemake(directory, f"results/snapshots/{later}/entities.json.gz", **keys)
+    snakemake(directory, f"results/snapshots/{later}/entities.json.gz", **config(wiki, directory, later))
     assert {each["action"] for each in wiki.requests[asked:]} == {"query"}

@@ -7,8 +7,6 @@ import pytest
 from support.excerpt import EXCERPT, NEW, OLD, build, config
 from support.workflow import copied, snakemake
 
-DUMPS_OF = ("2021-01-04", "2023-02-27")
-
 
 def run(directory, old, new, *options):
     """A run that begins with two dumps and does not get beyond the tables of one of them."""
@@ -17,42 +15,17 @@ def run(directory, old, new, *options):
     return snakemake(directory, *targets, *options, fails=True, **keys)
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"snapshots": dict(zip(("new", "old"), DUMPS_OF, strict=True))}, "(2023-02-27) is not before"),
-        ({"dumps": dict(zip(DUMPS_OF, ("a.json.gz", "b.json.gz"), strict=True))}, "a.json.gz does not exist"),
-        (
-            {"dumps": dict(zip(DUMPS_OF, ("derive", "https://a/b.nt.gz"), strict=True))},
-            "the name of a dump must end in",
-        ),
-        ({"tempripple": {"source": "sparql", "endpoint": "wikidata"}}, "'' is no mail or web address"),
-        ({"pageviews": "wikidata"}, "'' is no mail or web address"),
-        ({"dumps": "wikidata"}, "'' is no mail or web address"),
-        (
-            {
-                "dumps": dict(
-                    zip(DUMPS_OF, ("derive", "HTTPS://a/b.json.gz?X-Amz-Signature=5ec2e7"), strict=True)
-                )
-            },
-            "dumps.2023-02-27: the address must not contain a user name, a password, a key or a signature",
-        ),
-    ],
-    ids=[
-        *("configuration", "files", "addresses", "contact", "contact for page views", "contact for dumps"),
-        "signature",
-    ],
-)
-def test_each_check_of_the_configuration_comes_before_any_job(tmp_path, monkeypatch, keys, message):
-    """One fault for each check that the Snakefile calls; test_settings.py tests all their messages."""
-    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
-    said = snakemake(tmp_path, fails=True, **keys)
-    assert message in said
+def test_a_signed_address_is_refused_and_written_nowhere(tmp_path):
+    """Other checks of the configuration: plans.yaml."""
+    dumps = {"2021-01-04": "derive", "2023-02-27": "HTTPS://a/b.json.gz?X-Amz-Signature=5ec2e7"}
+    said = snakemake(tmp_path, fails=True, dumps=dumps)
+    assert (
+        "dumps.2023-02-27: the address must not contain a user name, a password, a key or a signature" in said
+    )
     assert "Traceback" not in said
     assert not (tmp_path / "results").exists()
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert "5ec2e7" not in said
-    assert not any(b"5ec2e7" in path.read_bytes() for path in written)
+    assert not any(b"5ec2e7" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
 def test_a_truncated_archive_is_named_and_other_results_are_kept(tmp_path):

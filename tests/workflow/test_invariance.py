@@ -1,24 +1,24 @@
 """Results are the same to the byte for any cores, shards, buckets, blocks and compressions."""
 
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 from support.workflow import snakemake
 
-pytestmark = pytest.mark.slow
+from factdrift.cli import main
 
 OLD, NEW = "2021-01-04", "2023-02-27"
-PAIR = f"{OLD}_{NEW}"
+PAIR = f"results/{OLD}_{NEW}"
 TABLES = (
-    *("preprocess_report.parquet", "neighbors.parquet", "random_neighbors.parquet", "templates.parquet"),
-    *("literals.parquet", "popularity.parquet", "funnel.parquet", "wikifactdiff.parquet", "wfd_repl.parquet"),
+    *("preprocess_report", "neighbors", "random_neighbors", "templates"),
+    *("literals", "popularity", "funnel", "wikifactdiff", "wfd_repl"),
 )
-
-RIPPLES = ("tr_facts", "tr_related", "tr_items", "tr_dropped")
+RIPPLES = ("ripples.parquet", "ripples/dropped.parquet")
+QUESTIONS = ("tr_facts", "tr_related", "tr_items", "tr_dropped")
 KLOB = tuple(name for part in "cru" for name in (f"klob_{part}.parquet", f"KLoB-{part}.jsonl"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffixes", "blocks", "options"),
     [
@@ -27,19 +27,29 @@ KLOB = tuple(name for part in "cru" for name in (f"klob_{part}.parquet", f"KLoB-
     ],
     ids=["undivided", "divided"],
 )
-def test_cores_shards_buckets_blocks_and_compressions(klob, tempripple, tmp_path, suffixes, blocks, options):
+def test_cores_shards_buckets_blocks_and_compressions(
+    klob: Path,
+    tempripple: Path,
+    probes: Path,
+    tmp_path: Path,
+    suffixes: tuple[str, str],
+    blocks: int,
+    options: dict,
+) -> None:
     """The sample's dumps as files, each in another compression, give the tables of the default build."""
     dumps = {date: f"{date}.{suffix}" for date, suffix in zip((OLD, NEW), suffixes, strict=True)}
-    program = "import sys; from factdrift.cli import main; sys.exit(main())"
     for date, file in dumps.items():
-        render = ["sample", "render", "--date", date, "--output", str(tmp_path / file)]
-        subprocess.run([sys.executable, "-c", program, *render], check=True)
+        assert main(["sample", "render", "--date", date, "--output", str(tmp_path / file)]) == 0
     (tmp_path / "settings.yaml").write_text(f"neighbors: {{blocks: {blocks}}}\n")
-    targets = ("all", "klob", "results/tempripple.parquet", "--configfile", "settings.yaml")
-    snakemake(tmp_path, *targets, dumps=dumps, **options)
-    made = tmp_path / "results"
-    for name in (*(f"{PAIR}/{table}" for table in TABLES), *KLOB):
-        assert (made / name).read_bytes() == (klob / name).read_bytes(), name
-    for name in RIPPLES:
-        path = f"{PAIR}/tempripple/{name}.parquet"
-        assert (made / path).read_bytes() == (tempripple / "results" / path).read_bytes(), name
+    targets = ("all", "klob", "results/tempripple.parquet", "results/ripples.parquet")
+    snakemake(tmp_path, *targets, "--configfile", "settings.yaml", dumps=dumps, **options)
+    for build, names in (
+        (
+            klob.parent,
+            [*(f"{PAIR}/{table}.parquet" for table in TABLES), *(f"results/{name}" for name in KLOB)],
+        ),
+        (tempripple, [f"{PAIR}/tempripple/{name}.parquet" for name in QUESTIONS]),
+        (probes, [f"{PAIR}/{name}" for name in RIPPLES]),
+    ):
+        for name in names:
+            assert (tmp_path / name).read_bytes() == (build / name).read_bytes(), name

@@ -1,0 +1,33 @@
+"""The jobs of plans by model, method, locator and shard, and what is refused (plans.yaml)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support.workflow import jobs, joined, snakemake
+
+from factdrift.core.paths import CONFIG
+
+PLANS = yaml.safe_load(Path(__file__).with_name("plans.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "plan", [pytest.param(each, marks=[pytest.mark.slow] if each.get("slow") else []) for each in PLANS]
+)
+def test_what_is_planned_or_refused(
+    plan: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
+    (tmp_path / "held.txt").write_text("a text\n", encoding="utf-8")
+    (tmp_path / "mine.py").write_text("def locate(model, sentences, targets):\n    return {}\n")
+    refused, config = plan.get("refused"), plan.get("config", {})
+    line = [*plan["target"].split(), "--dry-run"]
+    if "preset" in plan:
+        line += ["--configfile", str(CONFIG / "presets" / plan["preset"])]
+    said = joined(snakemake(tmp_path, *line, fails=bool(refused), **config))
+    found, wanted, texts = jobs(said), plan.get("jobs", {}), plan.get("said", {})
+    assert {rule: found.get(rule, 0) for rule in wanted} == wanted
+    assert {text: said.count(text) for text in texts} == texts
+    assert not refused or (refused in said and not (tmp_path / "results").exists())
+    assert "Traceback" not in said
