@@ -66,7 +66,8 @@ class Bench:
 
 def test_letters_are_read_from_the_answers(tmp_path: Path, server: ChatServer) -> None:
     bench = Bench(tmp_path, server.url)
-    rows = {(row["method"], row["question"]): row for row in bench.ask()}
+    first = bench.ask()
+    rows = {(row["method"], row["question"]): row for row in first}
     chosen = read_items(bench.items)
     assert len(rows) == 2 * len(chosen) == 20
     for item in chosen:
@@ -80,6 +81,10 @@ def test_letters_are_read_from_the_answers(tmp_path: Path, server: ChatServer) -
     assert about["served"] == ["tiny-2026-01-01"]
     assert about["answer_prompts_letter"] == PROMPT
     assert len(about["run_id"]) == 16
+    # Stored answers are read again without a server.
+    asked = sum(server.asked.values())
+    assert bench.ask(mode="replay") == first
+    assert sum(server.asked.values()) == asked
 
 
 def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, server: ChatServer) -> None:
@@ -88,22 +93,13 @@ def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, se
     kinds = Counter((item["task"], item["hop"]) for item in everything)
     assert max(kinds.values()) > 2
     some = read_items(bench.items, 2)
-    assert Counter((item["task"], item["hop"]) for item in some) == {
-        kind: min(number, 2) for kind, number in kinds.items()
-    }
+    chosen = Counter((item["task"], item["hop"]) for item in some)
+    assert chosen == {kind: min(number, 2) for kind, number in kinds.items()}
     assert [item for item in everything if item in some] == some == read_items(bench.items, 2)
     assert [item for item in read_items(bench.items, 1) if item in some] == read_items(bench.items, 1)
     assert any(read_items(bench.items, 2, seed) != some for seed in range(1, 9))
     asked = bench.ask(named=("--limit", "2", "--seed", "0"))
     assert {row["question"] for row in asked} == {item["item_id"] for item in some}
-
-
-def test_stored_answers_are_read_again_without_a_server(tmp_path: Path, server: ChatServer) -> None:
-    bench = Bench(tmp_path, server.url)
-    first = bench.ask()
-    asked = sum(server.asked.values())
-    assert bench.ask(mode="replay") == first
-    assert sum(server.asked.values()) == asked
 
 
 def test_refusals_are_wrong_and_failures_do_not_count(
@@ -138,16 +134,7 @@ def test_answers_to_other_questions_are_refused(
     bench.ask()
     answers = tmp_path / "answers.parquet"
     pq.write_table(pq.read_table(answers).slice(1), answers)
-    named = [
-        "--benchmark",
-        "tempripple",
-        "--questions",
-        str(bench.items),
-        "--prompt",
-        PROMPT,
-        "--answers",
-        str(answers),
-    ]
+    named = [*OF_ITEMS, str(bench.items), "--prompt", PROMPT, "--answers", str(answers)]
     out = ["--out-run", str(tmp_path / "r.json"), "-o", str(tmp_path / "o.parquet")]
     assert bench.run("answer", "read", *named, *out) == 1
     assert "no answers to the questions about these items" in capsys.readouterr().err
@@ -177,9 +164,8 @@ def test_what_has_no_options_is_written(tmp_path: Path, server: ChatServer) -> N
     others = [each for each in benchmark.questions if each.role in ("nearest", "random")]
     asked = Counter((row["method"], row["question"]) for row in rows)
     assert asked == Counter((state, each.id) for state in ("none", "context") for each in (*own, *others))
-    assert {(row["way"], row["correct"], row["output"]) for row in rows} == {
-        ("written", False, "I do not know.")
-    }
+    said = {(row["way"], row["correct"], row["output"]) for row in rows}
+    assert said == {("written", False, "I do not know.")}
     sent = pq.read_table(tmp_path / "requests.parquet").to_pylist()
     (told,) = [json.loads(row["body"]) for row in sent if row["request"] == f"context {own[0].id}"]
     text = told["messages"][0]["content"]

@@ -23,17 +23,18 @@ def probe(role: str, kind: str, prompt: str, target: str) -> dict[str, Any]:
     return {"role": role, "object": kind, "prompt": prompt, "target": target}
 
 
-def tables(folder: Path) -> tuple[list[Path], Path]:
+def example(folder: Path, subtask: str, said: list[tuple[str, str, str]]) -> Path:
+    """A table of KLoB with one example of these (role, text, answer)."""
+    sentences = [dict(zip(("role", "text", "target_label"), one, strict=True)) for one in said]
+    row = {"example_id": f"{subtask}1", "subtask": subtask, "sentences": sentences}
+    pq.write_table(pa.Table.from_pylist([row]), folder / f"klob_{subtask}.parquet")
+    return folder / f"klob_{subtask}.parquet"
+
+
+def tables(folder: Path) -> tuple[Path, Path]:
     """A KLoB-r example with a chain, and two updates, one of which has no obsolete object."""
-    sentences = [
-        {"role": role, "text": text, "target_label": "Joe Biden"}
-        for role, text in (
-            ("single", "Marta Kowalska lives in"),
-            ("chain", "The mother of Marta Kowalska is"),
-        )
-    ]
-    example = {"example_id": "r1", "subtask": "r", "sentences": sentences}
-    pq.write_table(pa.Table.from_pylist([example]), folder / "klob_r.parquet")
+    texts = {"single": "Marta Kowalska lives in", "chain": "The mother of Marta Kowalska is"}
+    klob = example(folder, "r", [(role, text, "Joe Biden") for role, text in texts.items()])
     prompt = "The capital of Atlantis is"
     rows = []
     for name, old in (("one", "Poseidonis"), ("two", None)):
@@ -43,27 +44,20 @@ def tables(folder: Path) -> tuple[list[Path], Path]:
         row |= {"obsolete": old, "subject_label": "Atlantis", "probes": probes, "fluency": False}
         rows.append(dict.fromkeys(EDITS.names) | row)
     pq.write_table(pa.Table.from_pylist(rows, schema=EDITS), folder / "edits.parquet")
-    return [folder / "klob_r.parquet"], folder / "edits.parquet"
+    return klob, folder / "edits.parquet"
 
 
 def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
-    klob, edits = tables(tmp_path)
+    chains, edits = tables(tmp_path)
     loaded = tiny_model("llama", dtype=torch.float32)
     # What the model itself would write is completed; a text of more tokens than positions cannot be asked.
     ids = loaded.tokenizer("It is", return_tensors="pt").input_ids
     likeliest = loaded.tokenizer.decode(loaded.model(ids).logits[0, -1].argmax()).strip()
-    own = [
-        {"role": "expr", "text": text, "target_label": label}
-        for text, label in (("It is", likeliest), ("It is " * 500, "a"))
-    ]
-    example = {"example_id": "c1", "subtask": "c", "sentences": own}
-    pq.write_table(pa.Table.from_pylist([example]), tmp_path / "klob_c.parquet")
-    klob = [tmp_path / "klob_c.parquet", *klob]
-    asked = [
-        ask(loaded, read_sentences(klob), tmp_path / "k"),
-        ask(loaded, read_edits(edits), tmp_path / "u"),
-    ]
-    table = table_of([each.files.answers for each in asked], klob, edits)
+    own = [("expr", "It is", likeliest), ("expr", "It is " * 500, "a")]
+    klob = [example(tmp_path, "c", own), chains]
+    benchmarks = {"k": read_sentences(klob), "u": read_edits(edits)}
+    asked = [ask(loaded, each, tmp_path / name).files.answers for name, each in benchmarks.items()]
+    table = table_of(asked, klob, edits)
     assert table.schema.equals(CLOZES)
     found = table.to_pylist()
     assert [(row["benchmark"], row["role"], row["object"]) for row in found] == [

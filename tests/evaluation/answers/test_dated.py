@@ -12,7 +12,6 @@ from support.questions import write_asof
 
 from factdrift.cli import main
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.questions.prompts import cloze_of
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
 
@@ -20,6 +19,17 @@ from factdrift.evaluation.tables import ANSWERS
 @pytest.fixture
 def items(tmp_path: Path) -> Path:
     return write_asof(tmp_path / "asof.parquet")
+
+
+def written_scores(items: Path, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the command makes of rows of ANSWERS, of one model."""
+    path, output = items.with_name("answers.parquet"), items.with_name("scores.parquet")
+    write_parquet(pa.Table.from_pylist([{"model": "m", **row} for row in answers], ANSWERS), path)
+    line = ["answer", "dated-scores", "--items", str(items), "--answers", str(path), "-o", str(output)]
+    assert main(line) == 0
+    table = pq.read_table(output)
+    assert table.schema.equals(DATED_SCORES)
+    return list(table.to_pylist())
 
 
 def scores(
@@ -33,20 +43,11 @@ def scores(
     for item in pq.read_table(items).to_pylist():
         logprobs = [likely.get((item["date"], label), -9.0) for label in item["options"]]
         best = logprobs.index(max(logprobs))
-        correct = best == item["answer_index"]
-        named = {"model": "m", "way": "loglik", "method": "none", "question": item["item_id"]}
-        own = {"parsed": best, "correct": correct, "logprobs": logprobs}
+        own = {"parsed": best, "correct": best == item["answer_index"], "logprobs": logprobs}
         if reason := (without or {}).get(item["date"]):
-            right = False if reason == "not_finite" else None
-            own = {"reason": reason, "correct": right}
-        answers.append(named | own)
-    path, output = items.with_name("answers.parquet"), items.with_name("scores.parquet")
-    write_parquet(pa.Table.from_pylist(answers, ANSWERS), path)
-    line = ["answer", "dated-scores", "--items", str(items), "--answers", str(path), "-o", str(output)]
-    assert main(line) == 0
-    table = pq.read_table(output)
-    assert table.schema.equals(DATED_SCORES)
-    return {(row["precision"], row["holds"]): row for row in table.to_pylist()}
+            own = {"reason": reason, "correct": False if reason == "not_finite" else None}
+        answers.append({"way": "loglik", "method": "none", "question": item["item_id"]} | own)
+    return {(row["precision"], row["holds"]): row for row in written_scores(items, answers)}
 
 
 def test_accuracy_wins_and_robustness(items: Path):
@@ -77,10 +78,6 @@ def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(it
     assert {(row["n"], row["accuracy"], row["win_rate"]) for row in rows.values()} == {(0, None, None)}
 
 
-def test_a_dated_sentence_with_a_blank_is_a_cloze():
-    assert cloze_of("As of 2018, the mayor of Town is ____") == "As of 2018, the mayor of Town is"
-
-
 def test_a_model_is_asked_as_it_is_asked_tempripple(items: Path):
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     from support.asking import command, saved
@@ -101,18 +98,14 @@ def test_states_are_compared_on_what_all_are_asked(items: Path):
         "rome": {"2017": False, "2020": True},
     }
     answers = [
-        {"model": "m", "way": "letter", "method": method, "question": asked[date]["item_id"], "correct": said}
+        {"way": "letter", "method": method, "question": asked[date]["item_id"], "correct": said}
         for method, by_date in right.items()
         for date, said in by_date.items()
     ]
-    path, output = items.with_name("answers.parquet"), items.with_name("scores.parquet")
-    write_parquet(pa.Table.from_pylist(answers, ANSWERS), path)
-    line = ["answer", "dated-scores", "--items", str(items), "--answers", str(path), "-o", str(output)]
-    assert main(line) == 0
     counts = ("n", "right", "kept", "lost", "gained")
     found = {
         (row["condition"], row["questions"]): tuple(row[name] for name in counts)
-        for row in pq.read_table(output).to_pylist()
+        for row in written_scores(items, answers)
         if row["holds"] == "all"
     }
     assert found == {

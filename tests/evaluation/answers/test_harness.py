@@ -27,7 +27,9 @@ from factdrift.evaluation.tools.harness import (
     cloze_tasks,
     question_tasks,
     write_tasks,
+    written_tasks,
 )
+from factdrift.evaluation.tools.written_questions import written_items
 
 PROMPT = "{context} {cloze}"
 CLOZES = [
@@ -55,9 +57,8 @@ def test_every_question_with_options_is_in_one_task_of_each_condition(tasks: Pat
     assert len(wanted) < len(items())
     for condition in ("without", "with"):
         group = yaml.safe_load((tasks / f"tempripple_{condition}.yaml").read_text())
-        assert set(group["task"]) == {
-            f"tempripple_{condition}_{kind}" for kind in ("new", "old", "new_related", "old_related")
-        }
+        kinds = ("new", "old", "new_related", "old_related")
+        assert set(group["task"]) == {f"tempripple_{condition}_{kind}" for kind in kinds}
         rows = [row for name in group["task"] for row in read(tasks, name)]
         assert sorted(row["id"] for row in rows) == sorted(wanted)
         for row in rows:
@@ -103,20 +104,15 @@ def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
         {"id": "a", "prompt": "As of 1 May 2021, the mayor of X was", "choices": ["A", "B"], "answer": 1}
     ]
     write_tasks([task], tmp_path / "out")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        LIST,
-        "asof.parquet",
-        "asof.yaml",
-        "tables.py",
-    ]
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [LIST, "asof.parquet", "asof.yaml", "tables.py"]
 
 
 def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path, tmp_path: Path) -> None:
     before = {path.name: path.read_bytes() for path in tasks.iterdir()}
     assert not any(str(tmp_path).encode() in data for data in before.values())
-    task = Task(
-        "other", "other", pa.Table.from_pylist([], schema=QUESTIONS), {"output_type": "loglikelihood"}
-    )
+    table = pa.Table.from_pylist([], schema=QUESTIONS)
+    task = Task("other", "other", table, {"output_type": "loglikelihood"})
     write_tasks([task], tasks)
     names = sorted(path.name for path in tasks.iterdir())
     assert names == [LIST, "other.parquet", "other.yaml", "tables.py"]
@@ -170,6 +166,7 @@ def completed(loaded: Any) -> dict[str, Any]:
 def test_the_harness_gets_our_answers_on_an_untrained_model(
     tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Likelihoods of options and clozes, and what is written with its verdict."""
     torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
     pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -185,36 +182,48 @@ def test_the_harness_gets_our_answers_on_an_untrained_model(
     from factdrift.evaluation.scores.answers import predictions
 
     loaded = tiny_model("llama", dtype=torch.float32, positions=192)
-    rows = [dict(row) for row in CLOZES] + [completed(loaded)]
-    write_tasks(
-        [*question_tasks("tempripple", tmp_path / "tr_items.parquet", PROMPT), *cloze_tasks(rows)], tasks
-    )
+    questions, rows = tmp_path / "tr_items.parquet", [dict(row) for row in CLOZES] + [completed(loaded)]
+    in_writing = written_tasks(written_items("tempripple", questions, PROMPT, ""), 12)
+    write_tasks([*question_tasks("tempripple", questions, PROMPT), *cloze_tasks(rows), *in_writing], tasks)
+    plain = (tasks / "tempripple_with_written_old.yaml").read_text().replace("!function", "")
+    how = {"until": ["\n"], "max_gen_toks": 12, "do_sample": False}
+    assert yaml.safe_load(plain)["generation_kwargs"] == how
+    groups = [f"tempripple_{told}{way}" for told in ("without", "with") for way in ("", "_written")]
     done = simple_evaluate(
         HFLM(pretrained=loaded.model, tokenizer=copy.deepcopy(loaded.tokenizer), batch_size=4),
-        tasks=["tempripple_without", "tempripple_with", "wikifactdiff"],
+        tasks=[*groups, "wikifactdiff"],
         task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
         bootstrap_iters=0,
     )
     found = {name: {row["doc"]["id"]: row for row in rows} for name, rows in done["samples"].items()}
-    ripple, given = of_statements(read_items(tmp_path / "tr_items.parquet")), {"answer_normalise": "sum"}
+    chosen = {name: rows for name, rows in found.items() if "_written" not in name}
+    ripple, given = of_statements(read_items(questions, open_=True)), {"answer_normalise": "sum"}
+    ways = {"answer_scoring": ["loglik", "written"], "written_tokens": 12, **given}
     for condition, state in (("without", "none"), ("with", "context")):
-        told = ask(loaded, ripple, tmp_path / state, state, answer_scoring=["loglik"], **given)
+        told = ask(loaded, ripple, tmp_path / state, state, **ways)
         asked = predictions([told.files.answers], [given]).to_pylist()
-        assert same_answers(asked, found, condition) == len(ripple.questions)
+        options = [row for row in asked if row["scoring"] == "loglik"]
+        assert same_answers(options, chosen, condition) == len(options) == 10
+        ours = {row["question"]: row for row in told.of_way("written")}
+        theirs: dict[str, Any] = {}
+        for name, rows_ in found.items():
+            theirs |= rows_ if name.startswith(f"tempripple_{condition}_written") else {}
+        assert theirs.keys() == ours.keys() == {item["item_id"] for item in items()}
+        for id, row in theirs.items():
+            assert row["resps"][0][0] == ours[id]["output"]
+            assert row["filtered_resps"][0] == ours[id]["verdict"]
+            assert bool(row["acc"]) == ours[id]["correct"]
     clozes = [
         Question(str(place), prompt=row["prompt"], targets=(row["object"],)) for place, row in enumerate(rows)
     ]
     answers = ask(loaded, Benchmark("klob", clozes), tmp_path / "clozes").answers
-    of_place = {row["question"]: row for row in answers}
-    ours = [
-        row | {"logprob": of_place[str(place)]["logprobs"][0], "exact": of_place[str(place)]["exact"][0]}
-        for place, row in enumerate(rows)
-    ]
-    assert {row["exact"] for row in ours} == {True, False}
-    for row in ours:
-        theirs = found["wikifactdiff_" + row["role"].replace(", ", "_")][row["fact"]]
-        ((logprob, exact),) = theirs["filtered_resps"]
+    of_place = {row["question"]: (row["logprobs"][0], row["exact"][0]) for row in answers}
+    assert {exact for _, exact in of_place.values()} == {True, False}
+    for place, row in enumerate(rows):
+        ((logprob, exact),) = found["wikifactdiff_" + row["role"].replace(", ", "_")][row["fact"]][
+            "filtered_resps"
+        ]
         tokens = len(loaded.tokenizer(f"{row['prompt']} {row['object']}")["input_ids"])
         tokens -= len(loaded.tokenizer(row["prompt"])["input_ids"])
-        assert float(logprob) == pytest.approx(row["logprob"] * tokens, abs=1e-3)
-        assert exact == row["exact"]
+        mean, own = of_place[str(place)]
+        assert (float(logprob), exact) == (pytest.approx(mean * tokens, abs=1e-3), own)

@@ -29,21 +29,11 @@ def test_the_default_prompts() -> None:
     assert filled(settings.answer_prompts_loglik, ITEM) == "The previous mayor of {options} was"
 
 
-@pytest.mark.parametrize(
-    ("question", "cloze"),
-    [
-        ("Who is the most recent mayor of Is It?", "The most recent mayor of Is It is"),
-        (
-            "As of 31 December 2022, what was the third most recent sports team of Who, Me?",
-            "As of 31 December 2022, the third most recent sports team of Who, Me was",
-        ),
-    ],
-)
-def test_questions_become_clozes(question: str, cloze: str) -> None:
-    assert cloze_of(question) == cloze
-
-
-def test_other_questions_have_no_cloze() -> None:
+def test_questions_become_clozes_and_nothing_else_does() -> None:
+    assert cloze_of("Who is the most recent mayor of Is It?") == "The most recent mayor of Is It is"
+    day, asked = "As of 31 December 2022", "the third most recent sports team of Who, Me"
+    assert cloze_of(f"{day}, what was {asked}?") == f"{day}, {asked} was"
+    assert cloze_of("As of 2018, the mayor of Town is ____") == "As of 2018, the mayor of Town is"
     with pytest.raises(InputError, match="no question such as"):
         cloze_of("Name the mayor.")
 
@@ -96,9 +86,6 @@ def test_letters_of_the_options_own_texts_are_no_answer(output: str, option: int
     for letter, text in zip("ABCD", options, strict=True):
         assert parsed(text, options) is None
         assert parsed(f"{letter}. {text}", options) == "ABCD".index(letter)
-
-
-def test_options_of_one_letter_are_letters() -> None:
     assert parsed("C", ["B", "C", "D", "A"]) == 2
 
 

@@ -59,12 +59,9 @@ def of_id(ripple: Benchmark) -> dict[str, Question]:
     return {each.id: each for each in ripple.questions}
 
 
-def context_of(question: Question, state: str) -> str:
-    return question.context if state == "context" else ""
-
-
-@pytest.mark.parametrize("state", ["none", "context"])
-@pytest.mark.parametrize(("family", "normalise"), [("llama", "mean"), ("gptj", "sum")])
+@pytest.mark.parametrize(
+    ("family", "normalise", "state"), [("llama", "mean", "none"), ("gptj", "sum", "context")]
+)
 def test_likelihoods_are_those_of_transformers_one_by_one(
     family: str, normalise: str, state: str, ripple: Benchmark, tmp_path: Path
 ) -> None:
@@ -73,7 +70,8 @@ def test_likelihoods_are_those_of_transformers_one_by_one(
     assert len(found.answers) == 10
     for row in found.answers:
         question = of_id(ripple)[row["question"]]
-        prompt = f"{context_of(question, state)} {cloze_of(question.words)}".strip()
+        context = question.context if state == "context" else ""
+        prompt = f"{context} {cloze_of(question.words)}".strip()
         plain = [chance(tiny(family), prompt, option) for option in question.targets]
         assert row["logprobs"] == pytest.approx(plain, abs=1e-5)
         whole = [chance(tiny(family), prompt, option, normalise == "sum") for option in question.targets]
@@ -81,15 +79,12 @@ def test_likelihoods_are_those_of_transformers_one_by_one(
         assert row["correct"] == (row["parsed"] == question.answer)
 
 
-@pytest.mark.parametrize("state", ["none", "context"])
-def test_letters_are_what_transformers_writes_one_by_one(
-    state: str, ripple: Benchmark, tmp_path: Path
-) -> None:
+def test_letters_are_what_transformers_writes_one_by_one(ripple: Benchmark, tmp_path: Path) -> None:
     prompt, loaded = "{context} {options} {question}", tiny("gptj")
     given = {"answer_scoring": ["letter"], "answer_tokens": 5, "answer_prompts_letter": prompt}
-    for row in told(ripple, tmp_path, state, "gptj", **given).answers:
+    for row in told(ripple, tmp_path, "context", "gptj", **given).answers:
         question = of_id(ripple)[row["question"]]
-        text = filled(prompt, question, context_of(question, state))
+        text = filled(prompt, question, question.context)
         ids = torch.tensor([align(loaded.tokenizer, text).ids])
         said = loaded.model.generate(ids, max_new_tokens=5, do_sample=False)[0, ids.shape[1] :]
         assert row["output"] == loaded.tokenizer.decode(said, skip_special_tokens=True)
@@ -143,10 +138,10 @@ def test_batches_change_nothing(ripple: Benchmark, tmp_path: Path) -> None:
         assert one == other
 
 
-@pytest.mark.parametrize("batch", [1, 64])
-def test_each_item_is_asked_under_its_own_edit(ripple: Benchmark, tmp_path: Path, batch: int) -> None:
+def test_each_item_is_asked_under_its_own_edit(ripple: Benchmark, tmp_path: Path) -> None:
     loaded = tiny()
-    found = told(ripple, tmp_path, SHIFTED, answer_scoring=["loglik"], batch=batch).answers
+    # Batches of four are of several edits.
+    found = told(ripple, tmp_path, SHIFTED, answer_scoring=["loglik"], batch=4).answers
     assert {row["question"] for row in found} == set(of_id(ripple))
     made = shifted(loaded, ripple.edits, SHIFTED.hyper, Artefacts())
     for row in found:
@@ -176,11 +171,8 @@ def test_edits_in_sequence_are_asked_when_all_of_a_group_are_made(ripple: Benchm
 def test_an_edit_states_what_the_context_states(tables: tuple[Path, Path]) -> None:
     edits = edits_of(read_items(tables[0]), tables[1])
     assert [edit.id for edit in edits] == ["Q1-P6", "Q2-P6", "Q3-P6"]
-    assert (edits[0].prompt, edits[0].subject, edits[0].target) == (
-        "The most recent head of government of Atlantis is",
-        "Atlantis",
-        "Joe Biden",
-    )
+    stated = "The most recent head of government of Atlantis is", "Atlantis", "Joe Biden"
+    assert (edits[0].prompt, edits[0].subject, edits[0].target) == stated
     others = [{**item, "context": item["context"].replace("Joe", "Jo")} for item in items()]
     with pytest.raises(InputError, match="not what its context says"):
         edits_of(others, tables[1])

@@ -67,13 +67,14 @@ def test_an_answer_ends_with_its_line_and_is_judged(
 
 
 def test_a_base_model_reads_the_cloze_or_examples_and_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    session, seen = session_that_writes(monkeypatch, " Joe")
-    list(written.ask(session, [Asked(QUESTION)], {}))
-    session, shots = session_that_writes(monkeypatch, " Joe", written_shots=True)
-    list(written.ask(session, [Asked(QUESTION)], {}))
-    assert [text.strip() for text in seen] == ["The spouse of Ada is"]
-    assert shots[0].count("Question:") == 4
-    assert shots[0].endswith("Question: Who is the spouse of Ada?\nAnswer:")
+    read = []
+    for shots in (False, True):
+        session, seen = session_that_writes(monkeypatch, " Joe", written_shots=shots)
+        list(written.ask(session, [Asked(QUESTION)], {}))
+        read += seen
+    assert read[0].strip() == "The spouse of Ada is"
+    assert read[1].count("Question:") == 4
+    assert read[1].endswith("Question: Who is the spouse of Ada?\nAnswer:")
 
 
 def test_a_chat_model_reads_the_question_and_the_instruction(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,8 @@
-"""Questions answered in writing, as tasks for the harnesses of others: documents, texts and verdicts."""
+"""Questions answered in writing, as tasks for the harnesses of others: documents and texts."""
 
 from __future__ import annotations
 
 import ast
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from support.questions import items, write_tables
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.prompts import cloze_of
 from factdrift.evaluation.questions.updates import EDITS
-from factdrift.evaluation.tools.harness import write_tasks, written_tasks
 from factdrift.evaluation.tools.inspect_tasks import TASKS, write_inspect
 from factdrift.evaluation.tools.written_questions import Written, written_items, written_updates
 
@@ -81,60 +78,10 @@ def test_updates_have_their_old_object_and_other_tables_their_options(tmp_path: 
         list(written_items("mine", mine, PROMPT, ""))
 
 
-def test_the_harness_writes_what_we_write_and_gives_our_verdicts(
-    written: list[Written], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-    pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    from lm_eval import simple_evaluate
-    from lm_eval.models.huggingface import HFLM
-    from lm_eval.tasks import TaskManager
-    from support.asking import ask
-    from support.tiny_models import tiny_model
-
-    from factdrift.evaluation.questions.items import of_statements, read_items
-
-    loaded = tiny_model("llama", dtype=torch.float32, positions=192)
-    tasks = tmp_path / "tasks"
-    write_tasks(written_tasks(written, 12), tasks)
-    described = yaml.safe_load(
-        (tasks / "tempripple_with_written_old.yaml").read_text().replace("!function", "")
-    )
-    assert described["generation_kwargs"] == {"until": ["\n"], "max_gen_toks": 12, "do_sample": False}
-    done = simple_evaluate(
-        HFLM(pretrained=loaded.model, tokenizer=copy.deepcopy(loaded.tokenizer), batch_size=4),
-        tasks=["tempripple_without_written", "tempripple_with_written"],
-        task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
-        bootstrap_iters=0,
-    )
-    found: dict[str, dict[str, Any]] = {"none": {}, "context": {}}
-    for name, rows in done["samples"].items():
-        found["none" if "without" in name else "context"] |= {row["doc"]["id"]: row for row in rows}
-    ripple = of_statements(read_items(tmp_path / "tr_items.parquet", open_=True))
-    for state, theirs in found.items():
-        told = ask(loaded, ripple, tmp_path / state, state, answer_scoring=["written"], written_tokens=12)
-        ours = {row["question"]: row for row in told.answers if row["way"] == "written"}
-        assert theirs.keys() == ours.keys() == {item["item_id"] for item in items()}
-        for id, row in theirs.items():
-            assert row["resps"][0][0] == ours[id]["output"]
-            assert row["filtered_resps"][0] == ours[id]["verdict"]
-            assert bool(row["acc"]) == ours[id]["correct"]
-
-
 def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: Any) -> None:
     folder = tmp_path / "inspect"
-    line = [
-        "answer",
-        "inspect",
-        "--questions",
-        f"tempripple={tmp_path / 'tr_items.parquet'}",
-        "-o",
-        str(folder),
-    ]
-    line += ["--prompt", PROMPT, "--tokens", "16", "--instruction", INSTRUCTION]
-    assert not main(line)
+    line = ["answer", "inspect", f"--questions=tempripple={tmp_path / 'tr_items.parquet'}", f"-o={folder}"]
+    assert not main([*line, "--prompt", PROMPT, "--tokens", "16", "--instruction", INSTRUCTION])
     assert "tempripple_with_new: 3" in capsys.readouterr().out
     code = ast.parse((folder / TASKS).read_text())
     named = {each.name for each in code.body if isinstance(each, ast.FunctionDef) and each.decorator_list}
@@ -144,8 +91,8 @@ def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: An
         json.loads(text) for name in tasks for text in (folder / f"{name}.jsonl").read_text().splitlines()
     ]
     assert len(rows) == 2 * len(items())
-    by_input = by_id(written, "tempripple_with", turns=True) | {}
-    assert {row["input"] for row in rows} >= {row["prompt"] for row in by_input.values()}
+    told = by_id(written, "tempripple_with", turns=True).values()
+    assert {row["input"] for row in rows} >= {row["prompt"] for row in told}
     with pytest.raises(InputError, match="no question to write"):
         write_inspect([], 16, folder)
 
@@ -153,9 +100,7 @@ def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: An
 def test_inspect_runs_the_tasks(
     written: list[Written], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inspect_ai = pytest.importorskip(
-        "inspect_ai", reason="Inspect is installed with `pip install inspect_ai`"
-    )
+    inspect_ai = pytest.importorskip("inspect_ai", reason="it is installed with `pip install inspect_ai`")
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     monkeypatch.setenv("INSPECT_LOG_DIR", str(tmp_path / "logs"))
@@ -175,15 +120,8 @@ def test_inspect_runs_the_tasks(
         display="none",
     )
     assert log.status == "success", log.error
-    assert [sample.scores["verdict"].explanation.partition(":")[0] for sample in log.samples] == [
-        "correct",
-        "refused",
-        "wrong",
-    ]
-    metrics = {
-        (score.name, name): value.value
-        for score in log.results.scores
-        for name, value in score.metrics.items()
-    }
-    assert metrics["right", "mean"] == pytest.approx(1 / 3)
+    verdicts = [sample.scores["verdict"].explanation.partition(":")[0] for sample in log.samples]
+    assert verdicts == ["correct", "refused", "wrong"]
+    (right,) = (score for score in log.results.scores if score.name == "right")
+    assert right.metrics["mean"].value == pytest.approx(1 / 3)
     assert any((tmp_path / "logs").iterdir())

@@ -67,17 +67,14 @@ def test_the_letter_of_a_holder_in_both_orders_is_the_choice(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("said", "reason"), [("A", "order"), ("I cannot say", "no_letter"), ("Z", "no_letter")]
 )
-def test_a_letter_that_depends_on_the_order_is_no_answer(tmp_path: Path, said: str, reason: str) -> None:
-    rows = answered(some(80), LETTER, tmp_path, lambda _: said)
-    assert {(row["choice"], row["reason"]) for row in rows} == {(None, reason)}
-
-
-def test_a_chain_with_more_holders_than_letters_is_counted(tmp_path: Path) -> None:
-    (chain, *_) = some(80)
-    holder = chain["holders"][0]
-    many = {**chain, "holders": [{**holder, "label": f"{holder['label']} {number}"} for number in range(27)]}
-    rows = answered([many, some(80)[1]], LETTER, tmp_path, lambda _: "A")
-    assert [row["reason"] for row in rows] == ["too_many", "order"]
+def test_what_names_no_holder_is_counted_by_reason(tmp_path: Path, said: str, reason: str) -> None:
+    (chain, *others) = some(80)
+    label = chain["holders"][0]["label"]
+    many = {**chain, "holders": [{**chain["holders"][0], "label": f"{label} {n}"} for n in range(27)]}
+    rows = answered([many, *others], LETTER, tmp_path, lambda _: said)
+    # There are more holders than letters.
+    assert (rows[0]["choice"], rows[0]["reason"]) == (None, "too_many")
+    assert {(row["choice"], row["reason"]) for row in rows[1:]} == {(None, reason)}
 
 
 def test_the_holder_that_a_chat_model_writes_is_the_choice(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cutoff_logistic import crossing, preferences
-from scipy.special import expit
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import CUTOFF_CHAINS
@@ -133,19 +132,6 @@ def test_a_model_that_prefers_some_names_has_no_date() -> None:
     assert p_of(Choices(tenures(), likely, likely, clusters())) == 1
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_model_that_guesses_has_no_date(seed: int) -> None:
-    own, rng = tenures(), np.random.default_rng(seed)
-    choices = Choices(own, own.start + rng.integers(0, own.size), own.start, clusters())
-    assert p_of(choices) > 0.01
-
-
-def test_a_model_whose_holders_are_shuffled_has_no_date() -> None:
-    choices, rng = simulated("2018-06-15", 30, 0.1, seed=2), np.random.default_rng(8)
-    shuffled = tenures().start + rng.integers(0, tenures().size)
-    assert p_of(Choices(choices.tenures, shuffled, choices.neutral, choices.cluster)) > 0.01
-
-
 def answers(choices: Choices) -> list[Row]:
     """Rows of ANSWERS with scores by which the choices are the best."""
     rows = []
@@ -173,10 +159,11 @@ def test_a_model_that_always_names_the_newest_holder_is_after_the_stream() -> No
     assert rows[0].get("date") is None
 
 
-def test_a_model_without_a_date_has_neither_subsets_nor_latest_knowledge() -> None:
-    own, rng = tenures(), np.random.default_rng(0)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_model_that_guesses_has_neither_date_nor_subsets_nor_latest_knowledge(seed: int) -> None:
+    own, rng = tenures(), np.random.default_rng(seed)
     guess = Choices(own, own.start + rng.integers(0, own.size), own.start, clusters())
-    (row,), _ = tables(answers(guess), method(1000))
+    (row,), _ = tables(answers(guess), method(400))
     assert (row["verdict"], row["latest"]) == ("none", None)
 
 
@@ -188,9 +175,8 @@ def test_half_of_the_relations_three_years_later_are_found_by_relation() -> None
     rows, _ = tables(answers(mixed), method())
     assert rows[0]["tau"] >= 200
     found = {row["value"]: row["date"] for row in rows if row["subset"] == "relation"}
-    assert {name for name, date in found.items() if date > "2018"} == {"P6", "P286", "P169", "P35"} & set(
-        found
-    )
+    later = {name for name, date in found.items() if date > "2018"}
+    assert later == {"P6", "P286", "P169", "P35"} & found.keys()
     assert abs(np.datetime64(found["P1308"]) - np.datetime64("2016-03-01")) < np.timedelta64(60, "D")
 
 
@@ -201,20 +187,6 @@ def test_a_logistic_curve_with_free_asymptotes_agrees() -> None:
     assert low <= found.date <= high
     assert found.low <= curve.date <= found.high
     assert 0.1 < curve.lower < 0.4 < 0.6 < curve.upper < 0.9
-
-
-def test_masses_are_computed_in_logarithms_where_they_underflow() -> None:
-    own = Tenures.of([[[Part(0, 100, 1.0)], [Part(5000, 5100, 1.0)]]])
-    found = own.chances(np.array([2000.0, 3000.0, 50.0]), np.array([1.0, 1.0, 1.0]))
-    assert found.sum(0) == pytest.approx([1, 1, 1])
-    assert found[0] == pytest.approx([1, 0, 1])
-
-
-def test_chances_are_differences_of_logistic_functions() -> None:
-    own = Tenures.of([[[Part(-np.inf, 100, 1.0)], [Part(100, 200, 0.5)], [Part(200, np.inf, 1.0)]]])
-    found = own.chances(np.array([150.0]), np.array([20.0]))[:, 0]
-    mass = np.array([expit(-2.5), 0.5 * (expit(2.5) - expit(-2.5)), 1 - expit(2.5)])
-    assert found == pytest.approx(mass / mass.sum())
 
 
 def test_some_chains_alone_are_the_same_as_among_others() -> None:
@@ -232,24 +204,21 @@ def test_holm_refuses_step_by_step() -> None:
     assert holm([]) == []
 
 
+def holders_of(*tenures: tuple[int | None, int | None]) -> list[Row]:
+    return [{"tenures": [{"first": first, "last": last, "share": 1.0}]} for first, last in tenures]
+
+
 def change_row(day: int, later: bool) -> Row:
-    tenure = {"share": 1.0}
-    before, after = {"first": None, "last": day - 1, **tenure}, {"first": day, "last": None, **tenure}
     scores = [-2.0, -1.0] if later else [-1.0, -2.0]
-    return {
-        "holders": [{"tenures": [before]}, {"tenures": [after]}],
-        **{"scores": scores, "neutral": None, "relation": "P6"},
-    }
+    holders = holders_of((None, day - 1), (day, None))
+    return {"holders": holders, "scores": scores, "neutral": None, "relation": "P6"}
 
 
 def test_the_calibrated_reading_tests_changes_in_which_the_neutral_prompts_prefer_the_other_holder() -> None:
     liked = [{**change_row(20200115, True), "neutral": [-2.0, -1.0]}] * 20
     known = [{**change_row(20210415, True), "neutral": [-1.0, -2.0]}] * 20
-    found = list(quarters(liked + known, "calibrated"))
-    assert [(row["period"], row["expected"], row["above"]) for row in found] == [
-        ("2020-Q1", 1.0, False),
-        ("2021-Q2", 0.0, True),
-    ]
+    found = [(row["period"], row["expected"], row["above"]) for row in quarters(liked + known, "calibrated")]
+    assert found == [("2020-Q1", 1.0, False), ("2021-Q2", 0.0, True)]
 
 
 def test_quarters_are_tested_against_one_half_and_months_where_they_have_enough_changes() -> None:
@@ -295,11 +264,8 @@ def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_l
 ) -> None:
     other = {**dated(), "model": "n", "verdict": "none"}
     calibrated = {**dated(**more), "reading": "calibrated", "latest": None}
-    unsure = [
-        {**dated(), "model": "d"},
-        {**calibrated, "model": "d", "low": "2021-02-04", "high": "2021-05-01"},
-    ]
-    unsure[1]["verdict"] = "date"
+    apart = {"verdict": "date", "low": "2021-02-04", "high": "2021-05-01"}
+    unsure = [{**dated(), "model": "d"}, {**calibrated, "model": "d", **apart}]
     path = tmp_path / "cutoff.parquet"
     write_parquet(pa.Table.from_pylist([dated(**more), calibrated, other, *unsure], TABLE), path)
     days = [datetime.date.fromisoformat(day) for day in (known, unknown)]
@@ -354,21 +320,17 @@ def test_the_screen_says_what_each_row_tells() -> None:
         "  latest knowledge: 2021-Q1",
         "  its maker says: 2020-12",
     ]
-    assert said[3] == (
-        "  9 chains asked, 6 answered; 2 changed with the order of the options; 1 had no letter"
-    )
+    why = "2 changed with the order of the options; 1 had no letter"
+    assert said[3] == f"  9 chains asked, 6 answered; {why}"
     assert said[-1].split() == ["relation", "head", "of", "government", "3", "none"]
     after = dated(verdict="after", low=None, high=None)
-    assert (verdict(after), message(after)) == (
-        "after 2024-12-31",
-        "m answers as of a day after 2024-12-31",
-    )
+    told = "m answers as of a day after 2024-12-31"
+    assert (verdict(after), message(after)) == ("after 2024-12-31", told)
     assert message({**whole, "verdict": "none"}) == "m: no date can be told"
 
 
 def test_of_a_choice_alone_only_changes_between_the_chosen_and_another_holder_count() -> None:
-    tenures = [(None, 20191231), (20200101, 20201231), (20210101, None)]
-    holders = [{"tenures": [{"first": first, "last": last, "share": 1.0}]} for first, last in tenures]
+    holders = holders_of((None, 20191231), (20200101, 20201231), (20210101, None))
     row = {"holders": holders, "scores": None, "neutral": None, "choice": 2}
     found = [(each["period"], each["changes"], each["later"]) for each in quarters([row], "plain")]
     assert found == [("2021-Q1", 1, 1)]

@@ -86,9 +86,8 @@ class Answers:
         mass = np.bincount(self.holder, mass)
         otherwise = (1 - lam) / self.size[self.chain]
         otherwise[self.neutral] += lam
-        found: NDArray[np.float64] = (1 - eps) * mass / np.bincount(self.chain, mass)[
-            self.chain
-        ] + eps * otherwise
+        known = mass / np.bincount(self.chain, mass)[self.chain]
+        found: NDArray[np.float64] = (1 - eps) * known + eps * otherwise
         return found
 
     def fit(self, values: Sequence[float], weights: NDArray[np.float32]) -> float:

@@ -60,9 +60,7 @@ def test_a_panel_without_values_says_so(
     ]
     pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), tmp_path / "probes.parquet")
     figure = tmp_path / "figure.svg"
-    assert (
-        main(["edit", "figures", "--probes", str(tmp_path / "probes.parquet"), "--output", str(figure)]) == 0
-    )
+    assert main(["edit", "figures", f"--probes={tmp_path / 'probes.parquet'}", f"--output={figure}"]) == 0
     said = capsys.readouterr().err
     assert all((f"has a value of `{name}`" in said) == (name in missing) for name in ("dist", "popularity"))
     drawn = figure.read_text()

@@ -77,15 +77,11 @@ def test_both_verdicts_are_kept(
     assert "unclear by rule, correct by the model: 1" in text
 
 
-def test_only_unclear_answers(tmp_path: Path, answers: tuple[Path, Path]) -> None:
-    found = judged(tmp_path, *answers, "unclear")
-    assert [(row["verdict"], row["judge"]) for row in found] == [("unclear", "correct")]
-
-
-def test_answers_that_were_not_judged_are_named(
+def test_only_unclear_answers_and_those_that_were_not_judged_are_named(
     tmp_path: Path, answers: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    judged(tmp_path, *answers, "unclear")
+    found = judged(tmp_path, *answers, "unclear")
+    assert [(row["verdict"], row["judge"]) for row in found] == [("unclear", "correct")]
     words = [f"--answers={answers[1]}", f"--verdicts={tmp_path / 'replies.parquet'}", "--which=all"]
     output = [f"-o={tmp_path / 'more.parquet'}", f"--out-text={tmp_path / 'more.txt'}"]
     assert main(["answer", "judged", *words, *output]) == 1
