@@ -31,10 +31,8 @@ def test_all_sentences_with_their_subjects(klob: Path, tmp_path: Path) -> None:
     random = rows["uc0.2"]
     assert random["answer"] is None
     assert random["text"][random["start"] : random["end"]] == "government lives"
-    for name in "cru":
-        assert pq.read_table(tmp_path / f"klob_{name}.parquet").equals(
-            pq.read_table(klob / f"klob_{name}.parquet")
-        )
+    for name in ("klob_c.parquet", "klob_r.parquet", "klob_u.parquet"):
+        assert pq.read_table(tmp_path / name).equals(pq.read_table(klob / name))
 
 
 def test_a_limit_draws_examples_and_their_random_sentences(klob: Path, tmp_path: Path) -> None:
@@ -70,9 +68,8 @@ def test_edits_ask_for_what_is_replaced(tmp_path: Path) -> None:
         for n in range(4)
     ]
     pq.write_table(pa.Table.from_pylist(rows, schema=EDITS), tmp_path / "edits.parquet")
-    number = write_edit_facts(
-        tmp_path / "edits.parquet", 2, 0, tmp_path / "chosen.parquet", tmp_path / "s.parquet"
-    )
+    files = tmp_path / "chosen.parquet", tmp_path / "s.parquet"
+    number = write_edit_facts(tmp_path / "edits.parquet", 2, 0, *files)
     sentences = read_sentences(tmp_path / "s.parquet")
     assert number == len(sentences) == 2
     for row in sentences:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
@@ -42,6 +40,12 @@ def chance(loaded: Loaded, one: Sentence) -> float:
     return float(logits.softmax(0)[one.answer[0]])
 
 
+def parts_of(loaded: Loaded) -> dict[str, str]:
+    """Granularity -> the part of a block whose values its units are."""
+    spec = loaded.spec
+    return {"neuron": spec.down, "head": spec.attention_out, "module": spec.mlp, "layer": ""}
+
+
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 @pytest.mark.parametrize("family", EXACT)
 def test_gradients_are_finite_differences(family: str, granularity: str) -> None:
@@ -49,10 +53,8 @@ def test_gradients_are_finite_differences(family: str, granularity: str) -> None
     loaded = tiny_model(family)
     of = sentences()[2:]
     values, slopes, chances = gradients(loaded, of, targets(of), granularity)
-    spec, step = loaded.spec, 1e-6
-    part = {"neuron": spec.down, "head": spec.attention_out, "module": spec.mlp, "layer": ""}[granularity]
+    spec, step, part = loaded.spec, 1e-6, parts_of(loaded)[granularity]
     index = 3 if granularity == "module" else 1
-    before = granularity in ("neuron", "head")
     for row, one in enumerate(of):
         assert chances[row].item() == pytest.approx(chance(loaded, one), rel=1e-12)
         length = len(one.ids)
@@ -60,64 +62,54 @@ def test_gradients_are_finite_differences(family: str, granularity: str) -> None
 
         def moved(sign: int, one: Sentence = one, direction: Tensor = direction) -> float:
             name, change = spec.module(1, part), sign * step * direction
-            hook = (
-                hooked_before(loaded.model, {name: lambda taken: taken + change})
-                if before
-                else hooked(loaded.model, {name: lambda taken, given: given + change})
-            )
+            if granularity in ("neuron", "head"):
+                hook = hooked_before(loaded.model, {name: lambda taken: taken + change})
+            else:
+                hook = hooked(loaded.model, {name: lambda taken, given: given + change})
             with hook:
                 return chance(loaded, one)
 
         slope = (moved(1) - moved(-1)) / (2 * step)
-        assert (slopes[index][row, :length] * direction).sum().item() == pytest.approx(
-            slope, rel=1e-5, abs=1e-12
-        )
+        found = (slopes[index][row, :length] * direction).sum().item()
+        assert found == pytest.approx(slope, rel=1e-5, abs=1e-12)
         assert not slopes[index][row, length:].any()
 
 
 WITHOUT = {("deepseek_v2", "neuron"), ("llama4_text", "neuron"), ("qwen3_5_text", "head")}
-WITH = [pair for pair in itertools.product(FAMILIES, GRANULARITIES) if pair not in WITHOUT]
 
 
-@pytest.mark.parametrize(("family", "granularity"), sorted(WITHOUT))
-def test_units_that_not_all_blocks_have_are_refused(family: str, granularity: str) -> None:
-    loaded = tiny_model(family)
-    with pytest.raises(InputError, match=rf"tiny-{family}: .*use a locator of modules or layers"):
-        gradients(loaded, sentences(), targets(sentences()), granularity)
-    if granularity == "neuron":
+@pytest.mark.parametrize("family", FAMILIES)
+def test_units_are_numbered_block_by_block_and_refused_where_not_all_blocks_have_them(family: str) -> None:
+    loaded, of, layer = tiny_model(family), sentences(), 2
+    spec, ids = loaded.spec, torch.tensor([of[0].ids])
+    for granularity, part in parts_of(loaded).items():
+        if (family, granularity) in WITHOUT:
+            with pytest.raises(InputError, match=rf"tiny-{family}: .*use a locator of modules or layers"):
+                gradients(loaded, of, targets(of), granularity)
+            continue
+        kept: dict[str, Tensor] = {}
+        look = lambda taken, given, kept=kept: kept.update(taken=taken[0, -1], given=given[0, -1].clone())  # noqa: E731
+        with hooked(loaded.model, {spec.module(layer, part): look}):
+            loaded.model(ids)
+        with seen(loaded, granularity) as values:
+            loaded.model(ids)
+        flat = summed(loaded, granularity, [value[:, -1] for value in values])
+        each = per_layer(loaded, granularity)
+        assert flat.shape == (1, spec.layers * each)
+        mine = flat[0, layer * each : (layer + 1) * each]
+        match granularity:
+            case "neuron":
+                expected = kept["taken"]
+            case "head":
+                expected = kept["taken"].unflatten(0, (4, -1)).sum(1)
+            case "module":
+                expected = torch.stack([mine[0], kept["given"].sum()])
+            case _:
+                expected = kept["given"].sum()[None]
+        assert torch.allclose(mine, expected, rtol=1e-6, atol=1e-9)
+    if (family, "neuron") in WITHOUT:
         with pytest.raises(InputError, match="mixture of experts"):
-            integrated_gradients(loaded, sentences(), targets(sentences()), 3)
-
-
-@pytest.mark.parametrize(("family", "granularity"), WITH)
-def test_units_are_numbered_block_by_block(family: str, granularity: str) -> None:
-    loaded = tiny_model(family)
-    of = sentences()[:2]
-    with seen(loaded, granularity) as values:
-        loaded.model(torch.tensor([of[0].ids]))
-    flat = summed(loaded, granularity, [value[:, -1] for value in values])
-    assert flat.shape == (1, loaded.spec.layers * per_layer(loaded, granularity))
-    each = flat.shape[1] // loaded.spec.layers
-    spec, layer = loaded.spec, 2
-    wanted: dict[str, Tensor] = {}
-    names = {"neuron": spec.down, "head": spec.attention_out, "module": spec.mlp, "layer": ""}
-    with hooked(
-        loaded.model,
-        {
-            spec.module(layer, names[granularity]): lambda a, b: wanted.update(
-                taken=a[0, -1], given=b[0, -1].clone()
-            )
-        },
-    ):
-        loaded.model(torch.tensor([of[0].ids]))
-    mine = flat[0, layer * each : (layer + 1) * each]
-    expected = {
-        "neuron": wanted["taken"],
-        "head": wanted["taken"].unflatten(0, (4, -1)).sum(1),
-        "module": torch.stack([mine[0], wanted["given"].sum()]),
-        "layer": wanted["given"].sum()[None],
-    }[granularity]
-    assert torch.allclose(mine, expected, rtol=1e-6, atol=1e-9)
+            integrated_gradients(loaded, of, targets(of), 3)
 
 
 @pytest.mark.parametrize("granularity", GRANULARITIES)
@@ -189,9 +181,8 @@ def test_integrated_gradients_are_those_of_full_passes(family: str) -> None:
                     (slope,) = torch.autograd.grad(logits.softmax(0)[one.answer[0]], leaf)
                 total += slope / 3
             bound = 1e-4 if rounding(family) > 1e-9 else 1e-9
-            assert torch.allclose(
-                found[row, layer], total * kept[0], rtol=bound, atol=bound * found.abs().max()
-            )
+            atol = bound * found.abs().max()
+            assert torch.allclose(found[row, layer], total * kept[0], rtol=bound, atol=atol)
 
 
 def test_refinement_keeps_what_wordings_have_in_common() -> None:

@@ -38,6 +38,7 @@ NOT_FINDING: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture(scope="module")
 def planted() -> tuple[Loaded, list[Sentence]]:
     """GPT-2 in which neuron NEURON of block LAYER alone knows what follows "Atlantis"."""
     tokenizer = tiny_tokenizer()
@@ -73,8 +74,8 @@ def unit(spec: ModelSpec, count: int) -> int:
 
 
 @pytest.mark.parametrize("name", FINDING)
-def test_the_planted_neuron_is_found(name: str) -> None:
-    loaded, of = planted()
+def test_the_planted_neuron_is_found(planted: tuple[Loaded, list[Sentence]], name: str) -> None:
+    loaded, of = planted
     logits = loaded.model(torch.tensor([of[0].ids])).logits[0, -1]
     assert logits.argmax() == of[0].answer[0]
     assert logits.softmax(0).max() > 0.9
@@ -86,8 +87,10 @@ def test_the_planted_neuron_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NOT_FINDING)
-def test_methods_that_look_elsewhere_do_not_find_it(name: str) -> None:
-    loaded, of = planted()
+def test_methods_that_look_elsewhere_do_not_find_it(
+    planted: tuple[Loaded, list[Sentence]], name: str
+) -> None:
+    loaded, of = planted
     (scores,) = locator_of(name)(loaded, of, targets(of), context(name, **NOT_FINDING[name]))
     if name == "activation":
         assert scores.argmax() == LAYER * loaded.spec.inner + DECOY

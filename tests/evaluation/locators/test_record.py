@@ -48,11 +48,8 @@ def test_one_that_is_like_another_depends_on_both_files() -> None:
     assert [path.stem for path in found.files()] == ["causal_tracing_mlp", "causal_tracing"]
     assert found.modules() == ["factdrift.evaluation.locators.causal_tracing"]
     base = read_hyper("causal_tracing", "gpt2", None, LOCATORS)
-    assert dict(read_hyper("causal_tracing_mlp", "gpt2", None, LOCATORS)) == {
-        **base,
-        "kind": "mlp",
-        "window": 10,
-    }
+    own = {"kind": "mlp", "window": 10}
+    assert dict(read_hyper("causal_tracing_mlp", "gpt2", None, LOCATORS)) == {**base, **own}
 
 
 @pytest.mark.parametrize(
@@ -67,11 +64,6 @@ def test_one_that_is_like_another_depends_on_both_files() -> None:
 def test_a_locator_follows_the_layer_of_the_editing_method(
     keys: dict[str, Any], values: dict[str, Any]
 ) -> None:
-    config = {
-        "locators": ["rome_layer", "activation"],
-        "models": ["sample-llama"],
-        "locate": {"hyper": {}},
-        **keys,
-    }
-    plan = Plan(config)
+    config = {"locators": ["rome_layer", "activation"], "models": ["sample-llama"], "locate": {"hyper": {}}}
+    plan = Plan(config | keys)
     assert (plan.values("rome_layer"), plan.values("activation")) == (values, {})

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import command, scoring  # noqa: E402
-from support.tiny_models import tiny_model  # noqa: E402
+from support.asking import chance, command, scoring, settings_with  # noqa: E402
+from support.tiny_edits import EDITS, SETTINGS, tiny_artefacts  # noqa: E402
+from support.tiny_models import TEXT, tiny_model  # noqa: E402
 from support.workflow import ROOT  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
@@ -21,11 +23,7 @@ from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.evaluation.locators import run as running  # noqa: E402
 from factdrift.evaluation.locators.choose import write_examples  # noqa: E402
-from factdrift.evaluation.locators.gather import (  # noqa: E402
-    LOCATED,
-    gather,
-    skipped,
-)
+from factdrift.evaluation.locators.gather import LOCATED, gather, skipped  # noqa: E402
 from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
 from factdrift.evaluation.locators.own import found_of  # noqa: E402
 from factdrift.evaluation.locators.plan import Entry, entry  # noqa: E402
@@ -33,10 +31,19 @@ from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # n
 from factdrift.evaluation.locators.report import draw, lines  # noqa: E402
 from factdrift.evaluation.locators.run import make_job, write_located  # noqa: E402
 from factdrift.evaluation.locators.table import SCORES, compare, groups_of, write_table  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import at_block, hyper_at  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
+from factdrift.evaluation.methods.registry import method_of  # noqa: E402
+from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
+from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
+from factdrift.evaluation.session import Session  # noqa: E402
+from factdrift.evaluation.states.telling import Telling  # noqa: E402
 from factdrift.klob.scoring.examples import read_examples  # noqa: E402
 from factdrift.klob.scoring.locator import read_scores  # noqa: E402
+from factdrift.models.deltas import applied  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.moments import count_moments  # noqa: E402
 
 OWN = '''
 import torch
@@ -65,9 +72,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 def settings(**given: Any) -> Settings:
-    return read_settings(
-        json.dumps({"edit_device": "cpu", "k": [1, 20], "seed": 1} | given), Settings, "locate"
-    )
+    keys = {"edit_device": "cpu", "k": [1, 20], "seed": 1} | given
+    return read_settings(json.dumps(keys), Settings, "locate")
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +91,10 @@ def sentences(klob: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(loaded: Loaded, sentences: Path, folder: Path, name: str, shards: int = 1, **given: Any) -> Path:
     """A folder of scores from jobs in `shards`."""
     job = make_job(loaded, entry(name), CHANGES.get(name, {}), settings(**given))
-    tables, about = [], []
-    for place in range(shards):
-        tables.append(folder / f"{place}.parquet")
-        about.append(folder / f"{place}.json")
+    tables, about = ([folder / f"{place}.{form}" for place in range(shards)] for form in ("parquet", "json"))
+    for place, files in enumerate(zip(tables, about, strict=True)):
         parts = folder / f"{place}"
-        write_located(job, read_sentences(sentences), (place, shards), parts, tables[-1], about[-1])
+        write_located(job, read_sentences(sentences), (place, shards), parts, *files)
         assert not parts.exists()
     gather(sentences, tables, about, folder / "scores")
     return folder / "scores"
@@ -179,8 +183,6 @@ def test_a_killed_job_goes_on_where_it_was(
 def test_unaligned_sentences_are_excluded_with_a_reason(
     loaded: Loaded, sentences: Path, tmp_path: Path
 ) -> None:
-    import pyarrow as pa
-
     rows = read_sentences(sentences)
     rows[0] = rows[0] | {"text": "word " * 120, "start": None, "end": None}
     pq.write_table(pa.Table.from_pylist(rows, schema=SENTENCES), tmp_path / "s.parquet")
@@ -209,6 +211,53 @@ def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
     assert pq.read_table(found[1] / "known.parquet")["layers"].null_count == len(known)
     with pytest.raises(InputError, match="no function none"):
         made(loaded, sentences, tmp_path / "none", f"{own}:none")
+
+
+def at_every_block(loaded: Loaded, artefacts: Artefacts, out: Path) -> Files:
+    """What two edits of ROME at every block give."""
+    questions = [
+        Question(f"{edit.id}#0", edit.id, "update", prompt=edit.prompt, targets=(edit.target,))
+        for edit in EDITS[:2]
+    ]
+    hypers = [hyper_at("rome", "tiny", SETTINGS["rome"], layer) for layer in range(3)]
+    tellings = [
+        Telling(Prepared(hyper, artefacts), "independent", at_block("rome", layer))
+        for layer, hyper in enumerate(hypers)
+    ]
+    files = Files.under(out, "run")
+    session = Session(loaded, settings_with(batch=1))
+    evaluate(Run.of(session, Benchmark("updates", questions, EDITS[:2]), tellings, 0), files)
+    assert not files.parts.exists()
+    return files
+
+
+def test_edits_at_every_block(tmp_path: Path) -> None:
+    loaded = tiny_model("gpt2")
+    artefacts, edit = tiny_artefacts(loaded), EDITS[1]
+    files = at_every_block(loaded, artefacts, tmp_path)
+    rows = pq.read_table(files.answers).to_pylist()
+    assert [row["method"] for row in rows] == [at_block("rome", layer) for layer in range(3) for _ in "ab"]
+    assert len(pq.read_table(files.edits)) == 6
+    for layer in range(3):
+        hyper = hyper_at("rome", "tiny", SETTINGS["rome"], layer)
+        made = method_of(hyper)(loaded, [edit], hyper, artefacts)
+        with applied(loaded.model, made.deltas, 0), torch.no_grad():
+            alone = chance(loaded, edit.prompt, edit.target)
+        (row,) = [row for row in rows if (row["method"], row["edit"]) == (at_block("rome", layer), edit.id)]
+        assert row["logprobs"] == pytest.approx([alone], rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:second moments")
+def test_a_block_that_the_method_cannot_edit_is_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded = tiny_model("qwen3_moe", mlp_only_layers=[1])
+    artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [1], TEXT, ridge=1e-3))
+    files = at_every_block(loaded, artefacts, tmp_path)
+    assert pq.read_table(files.answers)["method"].to_pylist() == ["rome@1", "rome@1"]
+    said = capsys.readouterr().out
+    assert said.count("tiny-qwen3_moe: mixture of experts") == 2
+    assert said.count("rome@0 on tiny-qwen3_moe: skipped") == 1
 
 
 LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1.0], "sd": [0.0, 0.5]}
