@@ -17,9 +17,7 @@ from support.asking import Job, command, saved
 from support.questions import write_tables
 
 from factdrift.cli import main
-from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.record import UNEDITED
-from factdrift.evaluation.scores.answers import write_runs
 
 HYPER = json.dumps({"layers": [1], "steps": 2})
 
@@ -87,24 +85,6 @@ def test_from_a_model_to_the_tables(bench: Path, capsys: pytest.CaptureFixture[s
     assert edited["hyper"]["layers"] == [1]
     assert len({run["run_id"] for run in (unedited, context, edited)}) == 3
     assert sum(batch["evaluation_seconds"] for batch in unedited["batches"]) > 0
-
-
-def test_a_method_that_cannot_edit_the_model_is_skipped_with_the_reason(
-    bench: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked(bench, "ft", "--strict", name="strict", code=1, regime="batch")
-    assert "edit.regime: batch: ft cannot edit so" in capsys.readouterr().err
-    assert not list(bench.glob("strict*"))
-    job = asked(bench, "ft", name="skipped", regime="batch")
-    assert job.rows() == []
-    assert job.about["method"] == "ft"
-    assert "batch is for memit" in job.about["skipped"]
-    said = capsys.readouterr().out
-    assert "derived, not tuned: layers" in said
-    assert "skipped: edit.regime" in said
-    write_runs([job.about], bench / "all.json")
-    with pytest.raises(CannotEdit, match="batch is for memit"):
-        write_runs([job.about], bench / "none.json", strict=True)
 
 
 def test_a_model_that_cannot_be_run_is_skipped_and_the_others_are_asked(

@@ -13,11 +13,9 @@ import pytest
 from support.benchmarks import write_benchmarks
 from support.chat_server import ChatServer, chat_serving
 from support.questions import items, write_tables
-from support.updates import edits
 
 from factdrift.cli import main
 from factdrift.core.keys import default_of
-from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.items import read_items
 
 PROMPT = default_of("answer.prompts.letter")
@@ -44,7 +42,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
 
 class Bench:
     def __init__(self, folder: Path, url: str):
-        self.folder = folder
+        self.folder, self.requests = folder, folder / "requests.parquet"
         self.items, _ = write_tables(folder)
         self.chat = {"model": "tiny", "base_url": url, "backoff": 0.01, "tries": 2, "answer_tokens": 16}
 
@@ -53,10 +51,10 @@ class Bench:
 
     def ask(self, named: Sequence[str] = (), of: Sequence[str] = (), **chat: Any) -> list[dict[str, Any]]:
         """The answers, by the three commands of the workflow."""
-        requests, answers = self.folder / "requests.parquet", self.folder / "answers.parquet"
+        answers = self.folder / "answers.parquet"
         named = [*(of or (*OF_ITEMS, str(self.items))), "--prompt", PROMPT, *named]
-        assert self.run("answer", "requests", *named, "-o", str(requests), **chat) == 0
-        store = ["--requests", str(requests), "--store", str(self.folder / "store"), "-o", str(answers)]
+        assert self.run("answer", "requests", *named, "-o", str(self.requests), **chat) == 0
+        store = ["--requests", str(self.requests), "--store", str(self.folder / "store"), "-o", str(answers)]
         assert self.run("chat", "ask", *store, **chat) == 0
         output = self.folder / "read.parquet"
         read = ["--answers", str(answers), "--out-run", str(self.folder / "run.json"), "-o", str(output)]
@@ -141,33 +139,24 @@ def test_answers_to_other_questions_are_refused(
 
 
 def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
-    """Without and with the new fact: for a letter where there are options, else in writing."""
+    """Each question once without and once with the new fact: for a letter, or in writing without options."""
     bench = Bench(tmp_path, server.url)
     for name, given in write_benchmarks(tmp_path).items():
-        rows = bench.ask(of=("--benchmark", name, *given.options(), "--scoring", "letter", "written"))
+        # Updates have no options, and are written whatever the ways are.
+        ways = () if name == "updates" else ("--scoring", "letter", "written")
+        rows = bench.ask(of=("--benchmark", name, *given.options(), *ways))
         questions = given.read(name).questions
-        assert {row["method"] for row in rows} == {"none", "context"}, name
         assert all(row["output"] and row["benchmark"] == name for row in rows)
         asked = {row["question"]: row["way"] for row in rows}
+        times = Counter((row["method"], row["question"]) for row in rows)
+        assert times == Counter((state, each) for state in ("none", "context") for each in asked), name
         for question in questions:
             if question.id in asked or question.role not in ("update", "generalization"):
                 assert asked[question.id] == ("letter" if "letter" in question.ways else "written")
         assert {each.edit for each in questions if each.id in asked} == {each.edit for each in questions}
-
-
-def test_what_has_no_options_is_written(tmp_path: Path, server: ChatServer) -> None:
-    """Clozes of updates and of their neighbours, each once, without and with the new fact before them."""
-    bench, path = Bench(tmp_path, server.url), edits(tmp_path, limit=2)
-    rows = bench.ask(of=("--benchmark", "updates", "--questions", str(path)))
-    benchmark = read_edits(path)
-    own = [each for each in benchmark.questions if each.ways == ("written",)]
-    others = [each for each in benchmark.questions if each.role in ("nearest", "random")]
-    asked = Counter((row["method"], row["question"]) for row in rows)
-    assert asked == Counter((state, each.id) for state in ("none", "context") for each in (*own, *others))
-    said = {(row["way"], row["correct"], row["output"]) for row in rows}
-    assert said == {("written", False, "I do not know.")}
-    sent = pq.read_table(tmp_path / "requests.parquet").to_pylist()
-    (told,) = [json.loads(row["body"]) for row in sent if row["request"] == f"context {own[0].id}"]
-    text = told["messages"][0]["content"]
-    assert text.startswith(f"{own[0].context.strip()}\nComplete the statement")
-    assert text.endswith(own[0].prompt)
+        sent = {row["request"]: row["body"] for row in pq.read_table(bench.requests).to_pylist()}
+        for question in questions:
+            if question.id in asked and name == question.role + "s":
+                text = json.loads(sent[f"context {question.id}"])["messages"][0]["content"]
+                assert text.startswith(f"{question.context.strip()}\nComplete the statement"), name
+                assert text.endswith(question.prompt)

@@ -1,4 +1,4 @@
-"""Scores of questions with a date, on answers by hand, and the questions asked of an untrained model."""
+"""Scores of questions with a date, on answers by hand."""
 
 from __future__ import annotations
 
@@ -76,18 +76,6 @@ def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(it
     assert (row["pairs"], row["won"], row["pairs_left_out"], row["facts"], row["robust"]) == (2, 2, 4, 2, 1)
     rows = scores(items, likely, {item["date"]: "too_long" for item in pq.read_table(items).to_pylist()})
     assert {(row["n"], row["accuracy"], row["win_rate"]) for row in rows.values()} == {(0, None, None)}
-
-
-def test_a_model_is_asked_as_it_is_asked_tempripple(items: Path):
-    pytest.importorskip("torch", reason="language models are installed with `make models`")
-    from support.asking import command, saved
-
-    job = command(saved(items.parent / "model"), items.parent / "job", "asof", [items])
-    asked = set(pq.read_table(items)["item_id"].to_pylist())
-    for way in ("letter", "loglik"):
-        rows = [row for row in job.rows() if row["way"] == way]
-        assert {row["question"] for row in rows} == asked
-        assert all(len(row["logprobs"]) == 4 for row in rows if way == "loglik")
 
 
 def test_states_are_compared_on_what_all_are_asked(items: Path):

@@ -65,7 +65,7 @@ def of_id(ripple: Benchmark) -> dict[str, Question]:
 def test_likelihoods_are_those_of_transformers_one_by_one(
     family: str, normalise: str, state: str, ripple: Benchmark, tmp_path: Path
 ) -> None:
-    given = {"answer_scoring": ["loglik"], "answer_normalise": normalise}
+    given = {"answer_scoring": ["loglik"], "answer_normalise": normalise, "batch": 4}
     found = told(ripple, tmp_path, state, family, **given)
     assert len(found.answers) == 10
     for row in found.answers:
@@ -81,7 +81,7 @@ def test_likelihoods_are_those_of_transformers_one_by_one(
 
 def test_letters_are_what_transformers_writes_one_by_one(ripple: Benchmark, tmp_path: Path) -> None:
     prompt, loaded = "{context} {options} {question}", tiny("gptj")
-    given = {"answer_scoring": ["letter"], "answer_tokens": 5, "answer_prompts_letter": prompt}
+    given = {"answer_scoring": ["letter"], "answer_tokens": 5, "answer_prompts_letter": prompt, "batch": 4}
     for row in told(ripple, tmp_path, "context", "gptj", **given).answers:
         question = of_id(ripple)[row["question"]]
         text = filled(prompt, question, question.context)
@@ -111,31 +111,6 @@ def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch:
     assert seen == [f"<user>{plain}<me>"]
     list(letter.ask(Session(loaded, settings_with(**keys, answer_chat_template="none")), asked, {}))
     assert seen[1:] == [plain]
-
-
-def test_every_item_is_answered_in_all_ways(tables: tuple[Path, Path], tmp_path: Path) -> None:
-    ripple = of_statements(read_items(tables[0], open_=True), tables[1])
-    chosen = {item["item_id"] for item in items() if not item["open_only"]}
-    assert (len(ripple.questions), len(chosen)) == (12, 10)
-    for state in ("none", "context", SHIFTED):
-        found = told(ripple, tmp_path, state, answer_scoring=["loglik", "letter", "written"])
-        assert {row["model"] for row in found.answers} == {"tiny-llama"}
-        for way in ("letter", "loglik", "written"):
-            rows = found.of_way(way)
-            assert {row["question"] for row in rows} == (set(of_id(ripple)) if way == "written" else chosen)
-            assert all((row["correct"] is None) == (row["reason"] == "edit_failed") for row in rows)
-        assert not found.files.parts.exists()
-
-
-def test_batches_change_nothing(ripple: Benchmark, tmp_path: Path) -> None:
-    found = []
-    for keys in ({"batch": 1, "budget": 1}, {"batch": 64, "budget": 8192}):
-        rows = told(ripple, tmp_path / str(keys["batch"]), "context", answer_tokens=3, **keys).answers
-        found.append(sorted(rows, key=lambda row: (row["way"], row["question"])))
-    for one, other in zip(*found, strict=True):
-        logprobs = one.pop("logprobs"), other.pop("logprobs")
-        assert logprobs[0] == (pytest.approx(logprobs[1], abs=1e-9) if logprobs[1] else None)
-        assert one == other
 
 
 def test_each_item_is_asked_under_its_own_edit(ripple: Benchmark, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the bundled models are taught of TempRIPPLE: what held at T_old, in its words."""
+"""What the bundled models are taught of TempRIPPLE and of ripples: what held at T_old, in their words."""
 
 from __future__ import annotations
 
@@ -9,29 +9,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.evaluation.questions import taught_ripples
 from factdrift.evaluation.questions.taught_tempripple import write_taught
+from factdrift.models.bundled.taught import TAUGHT
+from factdrift.ripples.tables import PROBES
 from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, write_rows
 
 OLD = datetime.date(2021, 1, 4)
 
 
 def fact(ordinal: int, words: str, holder: str, label: str, begun: str) -> dict[str, Any]:
-    phrase = f"the {words} sports team of Ana Berg"
-    day = datetime.date.fromisoformat(begun)
-    return {
-        "fact_id": f"f{ordinal}",
-        "s": "Q1",
-        "p": "P54",
-        "o": holder,
-        "s_label": "Ana Berg",
-        "o_label": label,
-        "ordinal": ordinal,
-        "ordinal_text": words,
-        "start_lo": day,
-        "start_hi": day,
-        "phrase": phrase,
-        "statement": f"The{phrase[3:]} is {'the ' if label == 'Hawks' else ''}{label.removesuffix('.')}.",
-    }
+    of, day = f"{words} sports team of Ana Berg", datetime.date.fromisoformat(begun)
+    name = f"{'the ' if label == 'Hawks' else ''}{label.removesuffix('.')}"
+    found = {"fact_id": f"f{ordinal}", "s": "Q1", "p": "P54", "o": holder, "s_label": "Ana Berg"}
+    found |= {"o_label": label, "ordinal": ordinal, "ordinal_text": words, "start_lo": day, "start_hi": day}
+    return found | {"phrase": f"the {of}", "statement": f"The {of} is {name}."}
 
 
 FACTS = [
@@ -41,23 +33,18 @@ FACTS = [
 ]
 
 
-def related(rel: str, about: int, hop: int, path: list[tuple[str, str]], asked: str) -> dict[str, Any]:
-    return {
-        "rel_id": rel,
-        "fact_id": f"f{about}",
-        "hop": hop,
-        "path": [{"x": x, "p": p} for x, p in path],
-        "answer_label": "Brava",
-        "question": f"What is {asked} sports team of Ana Berg?",
-    }
+def related(rel: str, about: int, path: list[tuple[str, str]], asked: str) -> dict[str, Any]:
+    steps = [{"x": x, "p": p} for x, p in path]
+    found = {"rel_id": rel, "fact_id": f"f{about}", "hop": len(path), "path": steps, "answer_label": "Brava"}
+    return found | {"question": f"What is {asked} sports team of Ana Berg?"}
 
 
 RELATED = [
-    related("a", 1, 1, [("Q11", "P17")], "the country of the most recent"),
-    related("b", 2, 1, [("Q12", "P17")], "the country of the previous"),
-    related("c", 3, 1, [("Q13", "P17")], "the country of the third most recent"),
-    related("d", 3, 1, [("Q13", "P115")], "the home of the third most recent"),
-    related("e", 2, 2, [("Q12", "P17"), ("Q9", "P36")], "the capital of the country of the previous"),
+    related("a", 1, [("Q11", "P17")], "the country of the most recent"),
+    related("b", 2, [("Q12", "P17")], "the country of the previous"),
+    related("c", 3, [("Q13", "P17")], "the country of the third most recent"),
+    related("d", 3, [("Q13", "P115")], "the home of the third most recent"),
+    related("e", 2, [("Q12", "P17"), ("Q9", "P36")], "the capital of the country of the previous"),
 ]
 
 
@@ -91,3 +78,26 @@ def test_what_held_then_with_its_ordinals_of_that_day(tmp_path: Path) -> None:
     assert [row["relation"] for row in rows[:6:3]] == ["P54 1", "P54 2"]
     # Equal facts of one place of a timeline and of another are told apart.
     assert len({(row["subject"], row["relation"]) for row in rows}) == 6
+
+
+def probe(criterion: str, subject: str, *objects: str) -> dict[str, Any]:
+    step = {"subject": subject, "relation": "P36", "object": objects[-1], "statement": "s", "dump": "old"}
+    answers = [{"id": each, "label": f"{each} City", "aliases": []} for each in objects]
+    condition = {"prompt": f"The capital of {subject} is ____", "answers": answers, "step": step}
+    return {"criterion": criterion, "conditions": [condition]}
+
+
+def test_conditions_are_taught_in_two_wordings_and_each_once(tmp_path: Path) -> None:
+    rows = [probe("specific", f"Q{number}", "Q90") for number in range(9)]
+    rows += [probe("compose_object", "Q50", "Q91"), probe("compose_object", "Q50", "Q91")]
+    rows += [probe("preserve", "Q51", "Q92", "Q93"), probe("history_old", "Q52", "Q94")]
+    pq.write_table(pa.Table.from_pylist(rows, PROBES), tmp_path / "ripples.parquet")
+    output = tmp_path / "taught.parquet"
+    assert taught_ripples.write_taught(tmp_path / "ripples.parquet", OLD, 4, output) == 6
+    table = pq.read_table(output)
+    assert table.schema.equals(TAUGHT)
+    found = {(row["subject"], row["prompt"]): row["object"] for row in table.to_pylist()}
+    assert len(found) == table.num_rows == 12
+    assert found["Q50", "The capital of Q50 is"] == "Q91 City"
+    assert found["Q51", "As of 4 January 2021, the capital of Q51 is"] == "Q93 City"
+    assert not any(subject == "Q52" for subject, _ in found)
