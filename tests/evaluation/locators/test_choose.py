@@ -1,9 +1,12 @@
-"""The sentences that locators are run on."""
+"""The sentences that locators are run on, and what of KLoB the bundled models are taught."""
 
 from __future__ import annotations
 
+import shutil
+from collections import defaultdict
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +15,10 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.choose import drawn, write_edit_facts, write_examples
 from factdrift.evaluation.locators.prompts import SENTENCES, Sentence, cut, read_sentences
+from factdrift.evaluation.locators.taught import write_taught
 from factdrift.evaluation.questions.updates import EDITS
+from factdrift.klob.schemas import SUBTASK
+from factdrift.models.bundled.taught import TAUGHT
 
 
 def test_all_sentences_with_their_subjects(klob: Path, tmp_path: Path) -> None:
@@ -100,3 +106,63 @@ def test_those_with_the_smallest_hashes_are_drawn_in_their_order() -> None:
         wanted = set(sorted(digests, key=lambda name: digests[name])[:5])
         assert drawn(rows, "name", 5, seed) == [row for row in rows if row["name"] in wanted]
     assert drawn(rows, "name", 0, 0) == drawn(rows, "name", 20, 0) == rows
+
+
+def taught_of(
+    klob: Path, folder: Path, changed: dict[str, str], limit: int = 0, seed: int = 0
+) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """(kind, fact) -> what is taught, where P1 of some subjects has a decision in the dataset of updates."""
+    rows = [
+        {"subject": {"id": s}, "relation": {"id": "P1"}, "objects": [{"decision": decision}]}
+        for s, decision in changed.items()
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "w.parquet")
+    number = write_taught(klob, folder / "w.parquet", limit, seed, folder / "taught.parquet")
+    table = pq.read_table(folder / "taught.parquet")
+    assert table.schema.equals(TAUGHT)
+    found = defaultdict(list)
+    for row in table.to_pylist():
+        found[row["kind"], row["fact"]].append(row)
+    assert number == len(found)
+    return found
+
+
+def test_facts_in_all_wordings_and_chains(klob: Path, tmp_path: Path) -> None:
+    # Q0 changed, so that its fact and its chain are left out; Q1 is in the dataset and did not change.
+    found = taught_of(klob, tmp_path, {"Q0": "new", "Q1": "static"})
+    assert set(found) == {
+        *(("klob", f"Q{place} P1") for place in range(1, 6)),
+        *(("klob_chain", f"r{place}") for place in range(1, 4)),
+    }
+    assert [(row["prompt"], row["object"]) for row in found["klob", "Q1 P1"]] == [
+        ("The mother of Joe Biden is", "Joe"),
+        ("Joe Biden lives in the", "Joe"),
+        ("Because of Joe Biden the capital is", "Joe"),
+    ]
+    (chain,) = found["klob_chain", "r1"]
+    assert chain["prompt"] == "The head of the mother of Joe Biden is"
+    assert (chain["subject"], chain["relation"]) == ("Joe Biden", "P1>P2")
+
+
+def test_a_chain_is_taught_with_its_second_fact(klob: Path, tmp_path: Path) -> None:
+    """A fact whose subject is the object of the drawn chain is worded as KLoB words it elsewhere."""
+    shutil.copy(klob / "klob_r.parquet", tmp_path)
+    rows = pq.read_table(klob / "klob_c.parquet").to_pylist()
+    # The last fact says what the chains' second step does.
+    rows[5] |= {"s": "Q9", "p1": "P2", "s_label": "Marta", "o1_label": "sea"}
+    pq.write_table(pa.Table.from_pylist(rows, schema=SUBTASK), tmp_path / "klob_c.parquet")
+    found = taught_of(tmp_path, tmp_path, {"Q7": "new"}, 1, 5)
+    assert len(found["klob", "Q9 P2"]) == 3
+    assert sum(kind == "klob_chain" for kind, _ in found) == 1
+
+
+def test_the_examples_are_those_that_locators_are_run_on(klob: Path, tmp_path: Path) -> None:
+    found = taught_of(klob, tmp_path, {"Q77": "new"}, 2, 7)
+    write_examples(klob, 2, 7, tmp_path / "drawn", tmp_path / "sentences.parquet")
+    asked = {
+        one["text"]
+        for name in "cr"
+        for row in pq.read_table(tmp_path / "drawn" / f"klob_{name}.parquet").to_pylist()
+        for one in row["sentences"]
+    }
+    assert {row["prompt"] for rows in found.values() for row in rows} == asked

@@ -1,4 +1,4 @@
-"""Gradients against finite differences, attribution patching against causal tracing, integrated gradients."""
+"""Gradients, attribution patching and integrals against what they estimate; the signals of PMET."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from factdrift.evaluation.locators.knowledge_neurons import (  # noqa: E402
     nodes,
     refined,
 )
+from factdrift.evaluation.locators.projections import _jaccard, projections  # noqa: E402
 from factdrift.evaluation.locators.prompts import Sentence  # noqa: E402
 from factdrift.evaluation.locators.record import records  # noqa: E402
 from factdrift.evaluation.locators.units import per_layer, seen, summed  # noqa: E402
+from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
@@ -38,6 +40,15 @@ EXACT = ("gpt2", "gpt_neox")
 def chance(loaded: Loaded, one: Sentence) -> float:
     logits = loaded.model(torch.tensor([one.ids])).logits[0, -1]
     return float(logits.softmax(0)[one.answer[0]])
+
+
+def passing(loaded: Loaded, one: Sentence, name: str) -> tuple[Tensor, Tensor]:
+    """What a module takes and gives at the last token of a sentence."""
+    kept: list[tuple[Tensor, Tensor]] = []
+    look = {name: lambda taken, given: kept.append((taken[0, -1], given[0, -1].clone()))}
+    with hooked(loaded.model, look):
+        loaded.model(torch.tensor([one.ids]))
+    return kept[0]
 
 
 def parts_of(loaded: Loaded) -> dict[str, str]:
@@ -81,31 +92,25 @@ WITHOUT = {("deepseek_v2", "neuron"), ("llama4_text", "neuron"), ("qwen3_5_text"
 @pytest.mark.parametrize("family", FAMILIES)
 def test_units_are_numbered_block_by_block_and_refused_where_not_all_blocks_have_them(family: str) -> None:
     loaded, of, layer = tiny_model(family), sentences(), 2
-    spec, ids = loaded.spec, torch.tensor([of[0].ids])
+    spec = loaded.spec
     for granularity, part in parts_of(loaded).items():
         if (family, granularity) in WITHOUT:
             with pytest.raises(InputError, match=rf"tiny-{family}: .*use a locator of modules or layers"):
                 gradients(loaded, of, targets(of), granularity)
             continue
-        kept: dict[str, Tensor] = {}
-        look = lambda taken, given, kept=kept: kept.update(taken=taken[0, -1], given=given[0, -1].clone())  # noqa: E731
-        with hooked(loaded.model, {spec.module(layer, part): look}):
-            loaded.model(ids)
+        taken, given = passing(loaded, of[0], spec.module(layer, part))
         with seen(loaded, granularity) as values:
-            loaded.model(ids)
+            loaded.model(torch.tensor([of[0].ids]))
         flat = summed(loaded, granularity, [value[:, -1] for value in values])
         each = per_layer(loaded, granularity)
         assert flat.shape == (1, spec.layers * each)
         mine = flat[0, layer * each : (layer + 1) * each]
-        match granularity:
-            case "neuron":
-                expected = kept["taken"]
-            case "head":
-                expected = kept["taken"].unflatten(0, (4, -1)).sum(1)
-            case "module":
-                expected = torch.stack([mine[0], kept["given"].sum()])
-            case _:
-                expected = kept["given"].sum()[None]
+        expected = {
+            "neuron": taken,
+            "head": taken.unflatten(0, (4, -1)).sum(1),
+            "module": torch.stack([mine[0], given.sum()]),
+            "layer": given.sum()[None],
+        }[granularity]
         assert torch.allclose(mine, expected, rtol=1e-6, atol=1e-9)
     if (family, "neuron") in WITHOUT:
         with pytest.raises(InputError, match="mixture of experts"):
@@ -146,13 +151,9 @@ def test_attribution_patching_is_the_first_order_of_causal_tracing(family: str) 
     assert errors[1] < errors[0] / 5
 
 
-def test_only_the_chosen_tokens_are_added() -> None:
-    """One row with one token, one with two."""
+def test_the_chosen_tokens_are_added_and_the_rules_of_the_integral() -> None:
     values = torch.arange(24.0).reshape(2, 4, 3)
     assert torch.equal(at(values, [[1], [0, 3]]), torch.stack([values[0, 1], values[1, 0] + values[1, 3]]))
-
-
-def test_the_rules_of_the_integral() -> None:
     assert nodes(4, "midpoint", torch.float64).tolist() == [0.125, 0.375, 0.625, 0.875]
     assert nodes(4, "paper", torch.float64).tolist() == [0.25, 0.5, 0.75, 1]
     assert nodes(5, "eleuther", torch.float64).tolist() == [0, 0.25, 0.5, 0.75, 1]
@@ -166,12 +167,10 @@ def test_integrated_gradients_are_those_of_full_passes(family: str) -> None:
     for row, one in enumerate(of):
         for layer in range(loaded.spec.layers):
             name = loaded.spec.module(layer, loaded.spec.down)
-            kept: list[Tensor] = []
-            with hooked(loaded.model, {name: lambda taken, given, kept=kept: kept.append(taken[0, -1])}):
-                loaded.model(torch.tensor([one.ids]))
-            total = torch.zeros_like(kept[0])
+            value, _ = passing(loaded, one, name)
+            total = torch.zeros_like(value)
             for scale in nodes(3, "midpoint", torch.float64):
-                leaf = (scale * kept[0]).requires_grad_(True)
+                leaf = (scale * value).requires_grad_(True)
 
                 def put(taken: Tensor, leaf: Tensor = leaf) -> Tensor:
                     return torch.cat([taken[:, :-1], leaf[None, None]], 1)
@@ -182,7 +181,7 @@ def test_integrated_gradients_are_those_of_full_passes(family: str) -> None:
                 total += slope / 3
             bound = 1e-4 if rounding(family) > 1e-9 else 1e-9
             atol = bound * found.abs().max()
-            assert torch.allclose(found[row, layer], total * kept[0], rtol=bound, atol=atol)
+            assert torch.allclose(found[row, layer], total * value, rtol=bound, atol=atol)
 
 
 def test_refinement_keeps_what_wordings_have_in_common() -> None:
@@ -201,10 +200,47 @@ def test_refinement_keeps_what_wordings_have_in_common() -> None:
 
 
 def test_knowledge_neurons_refine_within_a_batch() -> None:
-    loaded = tiny_model("gpt2")
-    of = sentences()
-    plain = knowledge_neurons(loaded, of, targets(of), context("knowledge_neurons"))
-    kept = knowledge_neurons(loaded, of, targets(of), context("knowledge_neurons_refined"))
-    groups = [one.group for one in of]
-    assert torch.equal(kept, refined(plain, groups, 0.2, 0.5))
+    loaded, of = tiny_model("gpt2"), sentences()
+    names = "knowledge_neurons", "knowledge_neurons_refined"
+    plain, kept = (knowledge_neurons(loaded, of, targets(of), context(name)) for name in names)
+    assert torch.equal(kept, refined(plain, [one.group for one in of], 0.2, 0.5))
     assert 0 < (kept > 0).sum() < (plain > 0).sum()
+
+
+def signal(loaded: Loaded, name: str):  # type: ignore[no-untyped-def]
+    of = sentences()
+    return projections(loaded, of, targets(of), context(f"pmet_{name}", top=10))
+
+
+@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama"])
+def test_a_module_that_adds_nothing_changes_nothing(family: str) -> None:
+    loaded = tiny_model(family)
+    silent = loaded.spec.module(1, loaded.spec.attention_out)
+    for name in ("cosine", "jaccard", "probability"):
+        with hooked(loaded.model, {silent: lambda taken, given: torch.zeros_like(given)}):
+            found = signal(loaded, name)
+        assert found.shape == (5, 2 * loaded.spec.layers)
+        assert found[:, 2].abs().max() < 1e-12
+        assert (found[:, [0, 1, 3, 4, 5]].abs().max(0).values > 0).all()
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "granite", "llama4_text"])
+def test_changes_of_the_probability_add_up(family: str) -> None:
+    """A module's state after is the next one's before, so the sum is the last probability minus the first."""
+    loaded = tiny_model(family)
+    of = sentences()
+    found = signal(loaded, "probability")
+    final = torch.tensor([chance(loaded, one) for one in of], dtype=found.dtype)
+    embedded = []
+    for one in of:
+        state, _ = passing(loaded, one, loaded.spec.module(0, ""))
+        norm = loaded.model.get_submodule(loaded.spec.final_norm)
+        embedded.append(unembedded(loaded, norm(state)).softmax(0)[one.answer[0]])
+    assert torch.allclose(found.sum(1), final - torch.stack(embedded), rtol=0, atol=1e-12)
+
+
+def test_jaccard_is_that_of_sets_and_families_that_normalise_the_output_are_refused() -> None:
+    first, second = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 4]]), torch.tensor([[3, 9, 1, 8], [4, 3, 2, 1]])
+    assert _jaccard(first, second).tolist() == [2 / 6, 1]
+    with pytest.raises(InputError, match=r"pmet_cosine: .*post-norm"):
+        signal(tiny_model("olmo2"), "cosine")
