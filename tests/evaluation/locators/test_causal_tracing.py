@@ -141,3 +141,7 @@ def test_the_locator_takes_the_largest_effect_of_its_tokens() -> None:
     ):
         scores = causal_tracing(loaded, of, targets(of), context("causal_tracing", token=token, **settings))
         assert torch.allclose(scores, torch.stack(picked), rtol=0, atol=1e-14)
+    settings |= {"kind": "mlp", "window": 2}
+    scores = causal_tracing(loaded, of, targets(of), context("causal_tracing", token="last", **settings))
+    picked = [effects[-1] for effects in traced(loaded, of, mine, "mlp", 2).effects]
+    assert torch.allclose(scores, torch.stack(picked), rtol=0, atol=1e-14)

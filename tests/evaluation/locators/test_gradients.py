@@ -10,7 +10,8 @@ from support.tiny_sentences import context, sentences, targets  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.locators.causal_tracing import noise_of, trace  # noqa: E402
+from factdrift.core.paths import LOCATORS  # noqa: E402
+from factdrift.evaluation.locators.causal_tracing import Restored, noise_of, trace  # noqa: E402
 from factdrift.evaluation.locators.gradients import (  # noqa: E402
     activation,
     attribution_patching,
@@ -26,7 +27,7 @@ from factdrift.evaluation.locators.knowledge_neurons import (  # noqa: E402
 )
 from factdrift.evaluation.locators.projections import _jaccard, projections  # noqa: E402
 from factdrift.evaluation.locators.prompts import Sentence  # noqa: E402
-from factdrift.evaluation.locators.record import records  # noqa: E402
+from factdrift.evaluation.locators.record import locator_of, records  # noqa: E402
 from factdrift.evaluation.locators.units import per_layer, seen, summed  # noqa: E402
 from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
@@ -120,8 +121,13 @@ def test_units_are_numbered_block_by_block_and_refused_where_not_all_blocks_have
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 @pytest.mark.parametrize("method", [gradient_x_input, attribution_patching, activation])
 def test_one_by_one_is_as_batched(method, granularity: str) -> None:  # type: ignore[no-untyped-def]
-    loaded = tiny_model("llama")
-    of = sentences()
+    loaded, of = tiny_model("llama"), sentences()
+    values, slopes, _ = gradients(loaded, of[:1], targets(of[:1]), granularity)
+    products = [value[:, -1] * slope[:, -1] for value, slope in zip(values, slopes, strict=True)]
+    plain = {
+        gradient_x_input: summed(loaded, granularity, products),
+        activation: summed(loaded, granularity, [value[:, -1].square() for value in values]).sqrt(),
+    }
     name = "attribution_patching" if method is attribution_patching else method.__name__
     for token in ("last", "subject_last", "all"):
         changes = {"granularity": granularity, "token": token}
@@ -132,19 +138,26 @@ def test_one_by_one_is_as_batched(method, granularity: str) -> None:  # type: ig
         assert together.shape == (len(of), loaded.spec.layers * per_layer(loaded, granularity))
         assert torch.allclose(together, torch.stack(alone), rtol=1e-9, atol=1e-15)
         assert together.abs().sum() > 0
+        if token == "last" and method in plain:
+            assert torch.allclose(together[:1], plain[method], rtol=1e-9, atol=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [("attribution_patching_layers", ["state"]), ("attribution_patching_modules", ["attention", "mlp"])],
+)
 @pytest.mark.parametrize("family", EXACT)
-def test_attribution_patching_is_the_first_order_of_causal_tracing(family: str) -> None:
-    loaded = tiny_model(family)
-    of = sentences()
-    errors = []
+def test_attribution_patching_is_the_first_order_of_causal_tracing(
+    family: str, name: str, kinds: list[str]
+) -> None:
+    loaded, of = tiny_model(family), sentences()
+    places, errors = positions(of, "subject_last"), []
     for scale in (1e-4, 1e-5):
-        given = context("attribution_patching_layers", noise=scale, samples=2, token="subject_last")
-        estimate = attribution_patching(loaded, of, targets(of), given)
-        places = positions(of, "subject_last")
-        found = trace(loaded, of, targets(of), noise_of(loaded, of, given), places)
-        effects = torch.stack([each[0] for each in found.effects])
+        given = context(name, noise=scale, samples=2, token="subject_last")
+        estimate, noise = attribution_patching(loaded, of, targets(of), given), noise_of(loaded, of, given)
+        found = [trace(loaded, of, targets(of), noise, places, Restored(kind)).effects for kind in kinds]
+        # [sentences, blocks, kinds]
+        effects = torch.stack([torch.stack([each[0] for each in one]) for one in found], 2).flatten(1)
         errors.append((estimate - effects).abs().max() / effects.abs().max())
     assert errors[0] < 0.02
     # The relative error is of the order of the perturbation.
@@ -244,3 +257,27 @@ def test_jaccard_is_that_of_sets_and_families_that_normalise_the_output_are_refu
     assert _jaccard(first, second).tolist() == [2 / 6, 1]
     with pytest.raises(InputError, match=r"pmet_cosine: .*post-norm"):
         signal(tiny_model("olmo2"), "cosine")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in LOCATORS.glob("*.yaml")))
+def test_no_locator_sees_the_answer(name: str) -> None:
+    """The model is given the text's tokens alone, and another answer with the same target changes nothing."""
+    loaded = tiny_model("llama")
+    of = sentences()
+    given = context(name, **({"layer": 1} if name == "rome_layer" else {}))
+    rows: set[tuple[int, ...]] = set()
+
+    def look(ids: Tensor, out: Tensor) -> None:
+        rows.update(tuple(each) for each in ids.tolist())
+
+    with hooked(loaded.model, {loaded.spec.embedding: look}):
+        first = locator_of(name)(loaded, of, targets(of), given)
+    texts = {one.ids for one in of}
+    for each in rows:
+        # Padding repeats the last token.
+        ends = [end for end in range(1, len(each) + 1) if set(each[end:]) <= {each[end - 1]}]
+        assert texts & {each[:end] for end in ends}
+    others = [Sentence(one.id, one.text, one.ids, one.subject, (9, 9), one.group, one.fact) for one in of]
+    assert torch.equal(first, locator_of(name)(loaded, others, targets(of), given))
+    if name == "rome_layer":
+        assert first.tolist() == [[0, 1, 0]] * len(of)
