@@ -7,7 +7,6 @@ import copy
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,46 +68,52 @@ def test_every_question_with_options_is_in_one_task_of_each_condition(tasks: Pat
             context = item["context"] + " " if condition == "with" else ""
             assert row["prompt"] == context + cloze_of(item["question"])
             assert row["choices"][row["answer"]] == item["answer_label"]
-    assert {row["id"] for row in read(tasks, "tempripple_with_old")} == {
-        item["item_id"] for item in wanted.values() if item["task"] == 2
-    }
+    old = {item["item_id"] for item in wanted.values() if item["task"] == 2}
+    assert {row["id"] for row in read(tasks, "tempripple_with_old")} == old
+
+
+def asked_edits(folder: Path) -> Path:
+    """A table of one edit, with its own prompt and another one."""
+    probes = [
+        {"role": role, "place": 0, "object": name, "prompt": prompt, "target": target}
+        for role, prompt in (("update", "X is led by"), ("generalization", "The head of X is"))
+        for name, target in (("new", "Y"), ("obsolete", "Z"))
+    ]
+    row = {"edit": "Q1-P6", "prompt": "X is led by", "target": "Y", "new": "Y", "obsolete": "Z"}
+    row |= {"relation": "P6", "subject_label": "X", "probes": probes, "fluency": False, "kind": "replace"}
+    table = pa.Table.from_pylist([dict.fromkeys(EDITS.names) | row], schema=EDITS)
+    pq.write_table(table, folder / "edits.parquet")
+    return folder / "edits.parquet"
 
 
 def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
-    questions = write_tables(tmp_path)[0]
-    probe = {"role": "update", "object": "new", "prompt": "The capital of X is", "target": "Y"}
-    row = {"edit": "Q1-P36", "prompt": probe["prompt"], "target": "Y", "new": "Y", "obsolete": "Z"}
-    old = probe | {"object": "obsolete", "target": "Z"}
-    row |= {"subject_label": "X", "probes": [probe, old], "fluency": False}
-    edits = pa.Table.from_pylist([dict.fromkeys(EDITS.names) | row], schema=EDITS)
-    pq.write_table(edits, tmp_path / "edits.parquet")
+    questions, edits, out = write_tables(tmp_path)[0], asked_edits(tmp_path), tmp_path / "out"
     code = (
         "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]) or 'torch' in sys.modules)"
     )
-    line = [sys.executable, "-c", code, "answer", "lm-eval", "--questions", f"asked={questions}"]
-    line += ["--edits", str(tmp_path / "edits.parquet"), "--prompt", PROMPT, "-o", str(tmp_path / "out")]
-    line += ["--tokens", "16", "--instruction", INSTRUCTION]
+    line = [sys.executable, "-c", code, "answer", "lm-eval", f"--questions=asked={questions}", f"-o={out}"]
+    line += [f"--edits={edits}", "--prompt", PROMPT, "--tokens", "16", "--instruction", INSTRUCTION]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "asked_with_new: 3" in done.stdout
     # The harness puts no blank before what is continued.
-    assert read(tmp_path / "out", "wikifactdiff_update_old") == [
-        {"id": "Q1-P36", "prompt": "The capital of X is", "target": " Z"}
-    ]
+    (doc,) = read(out, "wikifactdiff_update_old")
+    assert doc == {"id": "Q1-P6", "prompt": "X is led by", "target": " Z"}
 
 
 def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
     row = {"item_id": "a", "question": "As of 1 May 2021, who was the mayor of X?", "options": ["A", "B"]}
-    path = tmp_path / "asof.parquet"
+    prompt, path = "As of 1 May 2021, the mayor of X was", tmp_path / "asof.parquet"
     pq.write_table(pa.Table.from_pylist([row | {"answer_index": 1}]), path)
-    (task,) = question_tasks("asof", path, PROMPT)
+    (task,), (in_writing,) = question_tasks("asof", path, PROMPT), written_items("asof", path, PROMPT, "")
     assert (task.name, task.group) == ("asof", "asof")
-    assert task.table.to_pylist() == [
-        {"id": "a", "prompt": "As of 1 May 2021, the mayor of X was", "choices": ["A", "B"], "answer": 1}
-    ]
-    write_tasks([task], tmp_path / "out")
-    names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == [LIST, "asof.parquet", "asof.yaml", "tables.py"]
+    assert task.table.to_pylist() == [{"id": "a", "prompt": prompt, "choices": ["A", "B"], "answer": 1}]
+    assert (in_writing.group, in_writing.kind) == ("asof", "")
+    (doc,) = in_writing.continued.to_pylist()
+    assert (doc["prompt"], doc["accepted"], doc["others"]) == (prompt, ["B"], ["A"])
+    pq.write_table(pa.Table.from_pylist([row | {"options": [], "answer_index": None}]), path)
+    with pytest.raises(InputError, match="'a' has no options"):
+        list(written_items("asof", path, PROMPT, ""))
 
 
 def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path, tmp_path: Path) -> None:
@@ -129,32 +134,23 @@ def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path
 def test_what_cannot_be_a_task_is_named(tasks: Path, tmp_path: Path, capsys: Any) -> None:
     questions = tmp_path / "tr_items.parquet"
     same = list(question_tasks("x", questions, PROMPT)) * 2
-    with pytest.raises(InputError, match="two tasks are called x_with_new"):
-        write_tasks(same, tasks)
-    with pytest.raises(InputError, match="no task to write"):
-        write_tasks([], tasks)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("x")
-    with pytest.raises(InputError, match=r"thesis\.tex in it was not written"):
-        write_tasks(cloze_tasks(CLOZES), tmp_path / "mine")
-    assert (tmp_path / "mine" / "thesis.tex").exists()
-    with pytest.raises(InputError, match="no column question, options, answer_index"):
-        list(question_tasks("x", _table(tmp_path, {"item_id": ["a"]}), PROMPT))
+    for given, said in ((same, "two tasks are called x_with_new"), ([], "no task to write")):
+        with pytest.raises(InputError, match=said):
+            write_tasks(given, tasks)
     none = {"item_id": ["a"], "question": ["?"], "options": pa.array([None], pa.list_(pa.string()))}
-    with pytest.raises(InputError, match="no question has options"):
-        list(question_tasks("x", _table(tmp_path, none | {"answer_index": [0]}), PROMPT))
+    for columns, said in (
+        ({"item_id": ["a"]}, "no column question, options, answer_index"),
+        (none | {"answer_index": [0]}, "no question has options"),
+    ):
+        pq.write_table(pa.table(columns), tmp_path / "some.parquet")
+        with pytest.raises(InputError, match=said):
+            list(question_tasks("x", tmp_path / "some.parquet", PROMPT))
     line = ["answer", "lm-eval", "-o", str(tmp_path / "out"), "--questions"]
     assert main([*line, "tempripple", "--prompt", PROMPT]) == 1
     assert "is not of the form tempripple=FILE.parquet" in capsys.readouterr().err
     assert main([*line, f"tempripple={questions}", "--prompt", "{cloze}"]) == 1
     assert "it must have {context}" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def _table(folder: Path, columns: Mapping[str, Any]) -> Path:
-    path = folder / "some.parquet"
-    pq.write_table(pa.table(dict(columns)), path)
-    return path
 
 
 def completed(loaded: Any) -> dict[str, Any]:
@@ -220,16 +216,13 @@ def test_the_harness_gets_our_answers_on_an_untrained_model(
         Question(str(place), prompt=row["prompt"], targets=(row["object"],)) for place, row in enumerate(rows)
     ]
     answers = ask(loaded, Benchmark("klob", clozes), tmp_path / "clozes").answers
-    of_place = {row["question"]: (row["logprobs"][0], row["exact"][0]) for row in answers}
-    assert {exact for _, exact in of_place.values()} == {True, False}
-    for place, row in enumerate(rows):
-        ((logprob, exact),) = found["wikifactdiff_" + row["role"].replace(", ", "_")][row["fact"]][
-            "filtered_resps"
-        ]
-        tokens = len(loaded.tokenizer(f"{row['prompt']} {row['object']}")["input_ids"])
-        tokens -= len(loaded.tokenizer(row["prompt"])["input_ids"])
-        mean, own = of_place[str(place)]
-        assert (float(logprob), exact) == (pytest.approx(mean * tokens, abs=1e-3), own)
+    assert {row["exact"][0] for row in answers} == {True, False}
+    for answer in answers:
+        row = rows[int(answer["question"])]
+        task = "wikifactdiff_" + row["role"].replace(", ", "_")
+        ((logprob, exact),) = found[task][row["fact"]]["filtered_resps"]
+        whole = answer["logprobs"][0] * answer["tokens"][0]
+        assert (float(logprob), exact) == (pytest.approx(whole, abs=1e-3), answer["exact"][0])
 
 
 @pytest.fixture
@@ -260,32 +253,13 @@ def test_all_items_are_asked_open_ones_too(written: list[Written]) -> None:
                 assert each["target"] == item["answer_label"]
 
 
-def test_updates_have_their_old_object_and_other_tables_their_options(tmp_path: Path) -> None:
-    probes = [
-        {"role": role, "place": place, "object": name, "prompt": prompt, "target": target}
-        for role, place, prompt in (("update", 0, "X is led by"), ("generalization", 0, "The head of X is"))
-        for name, target in (("new", "Y"), ("obsolete", "Z"))
-    ]
-    row = {"edit": "Q1-P6", "prompt": "X is led by", "target": "Y", "new": "Y", "obsolete": "Z"}
-    row |= {"relation": "P6", "subject_label": "X", "probes": probes, "fluency": False, "kind": "replace"}
-    edits = tmp_path / "edits.parquet"
-    pq.write_table(pa.Table.from_pylist([dict.fromkeys(EDITS.names) | row], schema=EDITS), edits)
-    update, reworded = written_updates(edits, PROMPT, "")
+def test_updates_have_their_old_object(tmp_path: Path) -> None:
+    update, reworded = written_updates(asked_edits(tmp_path), PROMPT, "")
     assert (update.group, update.kind, reworded.kind) == ("wikifactdiff", "_update", "_generalization")
     (doc,) = update.continued.to_pylist()
     assert (doc["prompt"], doc["accepted"], doc["stale"]) == ("X is led by", ["Y"], ["Z"])
     assert update.turns["prompt"].to_pylist() == ["Who is the head of government of X?"]
     assert len(reworded.turns) == 0  # no second question in words
-    mine = tmp_path / "mine.parquet"
-    plain = {"item_id": "a", "question": "As of 2021, who was the mayor of X?", "options": ["A", "B"]}
-    pq.write_table(pa.Table.from_pylist([plain | {"answer_index": 1}]), mine)
-    (found,) = written_items("mine", mine, PROMPT, "")
-    assert (found.group, found.kind) == ("mine", "")
-    (doc,) = found.continued.to_pylist()
-    assert (doc["prompt"], doc["accepted"], doc["others"]) == ("As of 2021, the mayor of X was", ["B"], ["A"])
-    pq.write_table(pa.Table.from_pylist([plain | {"options": [], "answer_index": None}]), mine)
-    with pytest.raises(InputError, match="'a' has no options"):
-        list(written_items("mine", mine, PROMPT, ""))
 
 
 def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: Any) -> None:
@@ -297,9 +271,8 @@ def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: An
     named = {each.name for each in code.body if isinstance(each, ast.FunctionDef) and each.decorator_list}
     tasks = named - {"verdict"}
     assert tasks == {path.stem for path in folder.glob("*.jsonl")}
-    rows = [
-        json.loads(text) for name in tasks for text in (folder / f"{name}.jsonl").read_text().splitlines()
-    ]
+    texts = [(folder / f"{name}.jsonl").read_text() for name in tasks]
+    rows = [json.loads(line) for text in texts for line in text.splitlines()]
     assert len(rows) == 2 * len(items())
     told = by_id(written, "tempripple_with", turns=True).values()
     assert {row["input"] for row in rows} >= {row["prompt"] for row in told}

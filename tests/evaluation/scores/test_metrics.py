@@ -313,7 +313,7 @@ def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
 def test_metrics_against_a_plain_oracle(tmp_path: Path, data: st.DataObject) -> None:
     world = World(tmp_path, [one_update()], ["replacement"])
     (edit,) = world.edits
-    chance = st.floats(1e-6, 1)
+    chance = st.sampled_from([1e-6, 0.1, 0.25, 0.5, 1.0])  # few, so that objects are equally likely
     before, after = {}, {}
     for number, probe in enumerate(edit["probes"]):
         pair = probe["prompt"], probe["target"]
@@ -408,13 +408,6 @@ def test_a_table_without_rows_says_why() -> None:
         assert text[2].startswith("m, 0 ")
         assert reason in text[3]
         assert len(text) == 4
-
-
-def test_two_objects_of_equal_probability_are_no_success(tmp_path: Path) -> None:
-    world = World(tmp_path, [one_update()], ["replacement"])
-    world.fill(0.5, lambda edit, number: 0.25)
-    for row in world.write()[0]:
-        assert row["efficacy_d"] == row["efficacy_s"] == row["generalization_s"] == 0
 
 
 def test_groups_are_in_the_order_of_models_and_kinds_then_of_methods(tmp_path: Path) -> None:
