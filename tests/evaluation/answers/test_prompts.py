@@ -39,53 +39,33 @@ def test_questions_become_clozes_and_nothing_else_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "option"),
+    ("options", "said"),
     [
-        (" B", 1),
-        ("B. Bo", 1),
-        ("(C)", 2),
-        ("The answer is D.", 3),
-        ("**A**", 0),
-        ("Both B and C", 1),
-        ("BA", None),
-        ("b", None),
-        ("E", None),
-        ("Äpfel, DNA", None),
-        ("", None),
-        ("B.Paris", 1),
-        ("Option B. C is too old", 1),
-        ("Manchester City F.C.", None),
-        ("C. S. Lewis", None),
-        ("J. C. Penney", None),
-        ("Texas A&M", None),
+        (
+            ["Ann", "Bo", "Cid", "Dan"],
+            [
+                *(("A", "**A**"), ("B", " B"), ("B", "B. Bo"), ("B", "Both B and C"), ("B", "B.Paris")),
+                *(("B", "Option B. C is too old"), ("C", "(C)"), ("D", "The answer is D.")),
+                *(("", each) for each in ("BA", "b", "E", "Äpfel, DNA", "", "Manchester City F.C.")),
+                *(("", each) for each in ("C. S. Lewis", "J. C. Penney", "Texas A&M")),
+            ],
+        ),
+        # Letters of the options' own texts are no answer.
+        (
+            ["Washington, D.C.", "Serie A", "Chelsea F.C.", "C. S. Bo"],
+            [
+                *(("B", "Serie A, so B"), ("C", "Chelsea F.C. (C)"), ("C", "C."), ("", "Washington, D")),
+                *(("", "The answer is Chelsea F.C."), ("", "serie A is the answer")),
+            ],
+        ),
     ],
 )
-def test_the_first_letter_that_stands_alone_is_the_answer(output: str, option: int | None) -> None:
-    assert parsed(output, ["Ann", "Bo", "Cid", "Dan"]) == option
-
-
-@pytest.mark.parametrize(
-    ("output", "option"),
-    [
-        ("Chelsea F.C.", None),
-        ("The answer is Chelsea F.C.", None),
-        ("C. Chelsea F.C.", 2),
-        ("Chelsea F.C. (C)", 2),
-        ("Washington, D.C.", None),
-        ("Washington, D", None),
-        ("serie A is the answer", None),
-        ("Serie A, so B", 1),
-        ("B. Serie A", 1),
-        ("C.", 2),
-        ("C. S. Bo", None),
-    ],
-)
-def test_letters_of_the_options_own_texts_are_no_answer(output: str, option: int | None) -> None:
-    options = ["Washington, D.C.", "Serie A", "Chelsea F.C.", "C. S. Bo"]
-    assert parsed(output, options) == option
-    for letter, text in zip("ABCD", options, strict=True):
-        assert parsed(text, options) is None
-        assert parsed(f"{letter}. {text}", options) == "ABCD".index(letter)
+def test_the_first_letter_that_stands_alone_is_the_answer(
+    options: list[str], said: list[tuple[str, str]]
+) -> None:
+    named = [(letter, f"{letter}. {text}") for letter, text in zip("ABCD", options, strict=True)]
+    for letter, output in [*said, *named, *(("", text) for text in options)]:
+        assert parsed(output, options) == ("ABCD".index(letter) if letter else None), output
     assert parsed("C", ["B", "C", "D", "A"]) == 2
 
 

@@ -10,23 +10,26 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import Told, ask, chance, settings_with, state_of  # noqa: E402
+from support.asking import ask, chance, settings_with, state_of  # noqa: E402
 from support.questions import items, write_tables  # noqa: E402
 from support.tiny_edits import add_method, shifted  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
+from factdrift.evaluation.questions.clozes import question_about  # noqa: E402
 from factdrift.evaluation.questions.items import edits_of, of_statements, read_items  # noqa: E402
-from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed  # noqa: E402
+from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed, shots_before  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.ways import letter, loglik  # noqa: E402
+from factdrift.evaluation.ways import written as in_writing  # noqa: E402
 from factdrift.evaluation.ways.asked import Asked  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.writing import Begun  # noqa: E402
+from factdrift.tempripple.schemas import TR_ITEMS, write_rows  # noqa: E402
 
 FAILING = "Q2-P6"
 SHIFTED = state_of("shifted", failing=FAILING)
@@ -51,10 +54,6 @@ def tiny(family: str = "llama") -> Loaded:
     return tiny_model(family, positions=192)
 
 
-def told(ripple: Benchmark, out: Path, state: Any, family: str = "llama", **settings: Any) -> Told:
-    return ask(tiny(family), ripple, out, state, **settings)
-
-
 def of_id(ripple: Benchmark) -> dict[str, Question]:
     return {each.id: each for each in ripple.questions}
 
@@ -66,9 +65,9 @@ def test_likelihoods_are_those_of_transformers_one_by_one(
     family: str, normalise: str, state: str, ripple: Benchmark, tmp_path: Path
 ) -> None:
     given = {"answer_scoring": ["loglik"], "answer_normalise": normalise, "batch": 4}
-    found = told(ripple, tmp_path, state, family, **given)
-    assert len(found.answers) == 10
-    for row in found.answers:
+    found = ask(tiny(family), ripple, tmp_path, state, **given).answers
+    assert len(found) == 10
+    for row in found:
         question = of_id(ripple)[row["question"]]
         context = question.context if state == "context" else ""
         prompt = f"{context} {cloze_of(question.words)}".strip()
@@ -82,7 +81,7 @@ def test_likelihoods_are_those_of_transformers_one_by_one(
 def test_letters_are_what_transformers_writes_one_by_one(ripple: Benchmark, tmp_path: Path) -> None:
     prompt, loaded = "{context} {options} {question}", tiny("gptj")
     given = {"answer_scoring": ["letter"], "answer_tokens": 5, "answer_prompts_letter": prompt, "batch": 4}
-    for row in told(ripple, tmp_path, "context", "gptj", **given).answers:
+    for row in ask(loaded, ripple, tmp_path, "context", **given).answers:
         question = of_id(ripple)[row["question"]]
         text = filled(prompt, question, question.context)
         ids = torch.tensor([align(loaded.tokenizer, text).ids])
@@ -92,31 +91,36 @@ def test_letters_are_what_transformers_writes_one_by_one(ripple: Benchmark, tmp_
         assert row["correct"] == (row["parsed"] == question.answer)
 
 
-def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
-    prompt = "{context} {question} {options}"
-    keys = {"answer_scoring": ["letter"], "answer_tokens": 1, "answer_prompts_letter": prompt}
-    asked, seen = [Asked(ripple.questions[0])], list[str]()
-    loaded = tiny()
+def session_that_writes(monkeypatch: pytest.MonkeyPatch, text: str, **keys: Any) -> tuple[Session, list[str]]:
+    """A session whose model writes this text, and the prompts that it is given."""
+    loaded, seen = tiny_model("llama", dtype=torch.float32, positions=192), list[str]()
+    said: list[int] = loaded.tokenizer(text, add_special_tokens=False).input_ids
 
-    def said(self: Session, rows: Sequence[Begun], *_: Any) -> list[list[int]]:
+    def writes(self: Session, rows: Sequence[Begun], changes: Any = None) -> list[list[int]]:
         seen.extend(loaded.tokenizer.decode(row.ids) for row in rows)
-        return [[] for _ in rows]
+        return [said] * len(rows)
 
-    monkeypatch.setattr(Session, "written", said)
+    monkeypatch.setattr(Session, "written", writes)
+    return Session(loaded, settings_with(**keys)), seen
+
+
+def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt, question = "{context} {question} {options}", ripple.questions[0]
+    keys = {"answer_scoring": ["letter"], "answer_tokens": 1, "answer_prompts_letter": prompt}
     template = "{% for turn in messages %}<{{ turn.role }}>{{ turn.content }}{% endfor %}"
     template += "{% if add_generation_prompt %}<me>{% endif %}"
-    monkeypatch.setattr(loaded.tokenizer, "chat_template", template)
-    list(letter.ask(Session(loaded, settings_with(**keys)), asked, {}))
-    plain = filled(prompt, asked[0].question)
-    assert seen == [f"<user>{plain}<me>"]
-    list(letter.ask(Session(loaded, settings_with(**keys, answer_chat_template="none")), asked, {}))
-    assert seen[1:] == [plain]
+    plain = filled(prompt, question)
+    for how, read in (({}, f"<user>{plain}<me>"), ({"answer_chat_template": "none"}, plain)):
+        session, seen = session_that_writes(monkeypatch, "", **keys, **how)
+        monkeypatch.setattr(session.loaded.tokenizer, "chat_template", template)
+        list(letter.ask(session, [Asked(question)], {}))
+        assert seen == [read]
 
 
 def test_each_item_is_asked_under_its_own_edit(ripple: Benchmark, tmp_path: Path) -> None:
     loaded = tiny()
     # Batches of four are of several edits.
-    found = told(ripple, tmp_path, SHIFTED, answer_scoring=["loglik"], batch=4).answers
+    found = ask(loaded, ripple, tmp_path, SHIFTED, answer_scoring=["loglik"], batch=4).answers
     assert {row["question"] for row in found} == set(of_id(ripple))
     made = shifted(loaded, ripple.edits, SHIFTED.hyper, Artefacts())
     for row in found:
@@ -133,7 +137,7 @@ def test_each_item_is_asked_under_its_own_edit(ripple: Benchmark, tmp_path: Path
 
 def test_edits_in_sequence_are_asked_when_all_of_a_group_are_made(ripple: Benchmark, tmp_path: Path) -> None:
     loaded, settings = tiny(), {"regime": "sequential", "group": 3, "answer_scoring": ["loglik"]}
-    rows = told(ripple, tmp_path, SHIFTED, **settings).answers
+    rows = ask(loaded, ripple, tmp_path, SHIFTED, **settings).answers
     lasting = [edit for edit in ripple.edits if edit.id != FAILING]
     made = shifted(loaded, lasting, SHIFTED.hyper, Artefacts())
     row = next(row for row in rows if row["edit"] == "Q1-P6")
@@ -170,3 +174,70 @@ def test_a_prompt_that_just_fits_is_asked(way: str, ripple: Benchmark) -> None:
         (row,) = (letter if is_letter else loglik).ask(session, [Asked(question)], {})
         assert row.get("reason") == reason
         assert ("correct" in row) == (reason is None)
+
+
+ADA = {"prompt": "The spouse of Ada is", "words": "Who is the spouse of Ada?", "relation": "P26"}
+QUESTION = Question("q", **ADA, accepted=("Joe",), stale=("Marta",), ways=("written",))
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "stop", "verdict"),
+    [
+        (" Joe", " Joe", "length", "correct"),
+        (" Joe\nMarta", " Joe", "line", "correct"),
+        (" Joe, no, Marta", " Joe, no, Marta", "length", "stale"),
+        ("", "", "length", "empty"),
+    ],
+)
+def test_an_answer_ends_with_its_line_and_is_judged(
+    text: str, output: str, stop: str, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, _ = session_that_writes(monkeypatch, text)
+    (row,) = in_writing.ask(session, [Asked(QUESTION)], {})
+    assert (row["output"], row["stop"], row["verdict"]) == (output, stop, verdict)
+    assert row["correct"] == (verdict == "correct")
+
+
+def test_a_base_model_reads_the_cloze_or_examples_and_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    for shots in (False, True):
+        session, seen = session_that_writes(monkeypatch, " Joe", written_shots=shots)
+        list(in_writing.ask(session, [Asked(QUESTION)], {}))
+        read += seen
+    assert read[0].strip() == "The spouse of Ada is"
+    assert read[1].count("Question:") == 4
+    assert read[1].endswith("Question: Who is the spouse of Ada?\nAnswer:")
+
+
+def test_a_chat_model_reads_the_question_and_the_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, seen = session_that_writes(monkeypatch, " Joe\n\nMarta", written_instruction="Be brief.")
+    template = "{% for turn in messages %}<{{ turn.content }}>{% endfor %}"
+    monkeypatch.setattr(session.loaded.tokenizer, "chat_template", template)
+    (row,) = in_writing.ask(session, [Asked(QUESTION)], {})
+    assert seen[0] == "<Who is the spouse of Ada? Be brief.>"
+    assert row["stop"] == "length"  # a turn has several lines
+
+
+def test_examples_are_of_other_relations() -> None:
+    for relation in ("P50", "P30", "P38", "P26"):
+        text = shots_before(Question("q", relation=relation))
+        assert text.count("Answer:") == 3
+    assert "Don Quixote" not in shots_before(Question("q", relation="P50"))
+    assert question_about("P26", "Ada") == QUESTION.words
+    assert question_about("P99999", "Ada") == ""
+
+
+def test_who_held_before_is_stale(tmp_path: Path) -> None:
+    """Of the items that ask for the new holder only, also where the other items are not asked."""
+    rows = items()
+    rows[2]["answer_aliases"] = ["Zoë", rows[0]["answer_label"]]
+    path = tmp_path / "items.parquet"
+    write_rows(rows, TR_ITEMS, path)
+    asked = {each.id: each for each in of_statements(read_items(path, limit=1, seed=3)).questions}
+    whole = {each.id: each for each in of_statements(read_items(path)).questions}
+    assert {name: whole[name] for name in asked} == asked
+    assert len(asked) < len(whole)
+    new, old = whole["i00"], whole["i10"]
+    assert (new.role, old.role) == ("1 0", "2 0")
+    assert new.stale == (old.accepted[0], "Zoë")
+    assert all(each.stale == () for each in whole.values() if each.role != "1 0")

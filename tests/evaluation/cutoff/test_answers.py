@@ -104,34 +104,21 @@ def test_neutral_prompts_are_those_of_other_subjects_and_mostly_the_same() -> No
     assert found == others_of(chains[::-1], seed=3)
 
 
-def holders(*names: tuple[str, ...]) -> Row:
-    named = [{"label": label, "aliases": list(aliases)} for label, *aliases in names]
-    return {"holders": named, "prompts": ["The mayor of Lake is"]}
-
-
-LAKE = holders(("Ann Old", "Annabel Old"), ("Bo New",), ("Cy Next",))
-
-
 @pytest.mark.parametrize(
-    ("output", "place"),
+    ("place", "outputs"),
     [
-        (" Bo New.", 1),
-        ("Annabel Old, who won the election", 0),
-        ("The mayor of Lake is Cy Next.", 2),
-        ("Not Ann Old but Bo New.", 1),
-        ("Bo New, who succeeded Ann Old", 1),
-        ("Ann Old was succeeded by Bo New.", 1),
-        ("Bo New and Ann Old", 1),
-        ("It was Ann Old.", 0),
-        ("Next", 2),
-        ("Dee Other", None),
-        ("I do not know.", None),
-        ("a city in the north of the country", None),
-        ("", None),
+        (0, ["Annabel Old, who won the election", "It was Ann Old."]),
+        (1, [" Bo New.", "Not Ann Old but Bo New.", "Bo New, who succeeded Ann Old", "Bo New and Ann Old"]),
+        (1, ["Ann Old was succeeded by Bo New."]),
+        (2, ["The mayor of Lake is Cy Next.", "Next"]),
+        (None, ["Dee Other", "I do not know.", "a city in the north of the country", ""]),
     ],
 )
-def test_the_first_holder_that_a_text_asserts_is_the_answer(output: str, place: int | None) -> None:
-    assert holder_named(LAKE, output) == place
+def test_the_first_holder_that_a_text_asserts_is_the_answer(place: int | None, outputs: list[str]) -> None:
+    names = ("Ann Old", ["Annabel Old"]), ("Bo New", []), ("Cy Next", [])
+    holders = [{"label": label, "aliases": aliases} for label, aliases in names]
+    for output in outputs:
+        assert holder_named({"holders": holders, "prompts": ["The mayor of Lake is"]}, output) == place
 
 
 def test_what_a_model_writes_is_the_answer_of_each_chain_but_dates_of_death(

@@ -212,33 +212,34 @@ def ordinal(day: str) -> int:
     return datetime.date.fromisoformat(day).toordinal()
 
 
-NEVER, EVER = datetime.date.max.isoformat(), datetime.date.min.isoformat()
-
-
-@pytest.mark.parametrize(
-    ("more", "known", "unknown"),
-    [
-        ({}, "2020-10-31", "2021-02-03"),
-        ({"latest": "2020-Q4"}, "2020-10-31", "2021-02-03"),
-        ({"latest": "2021-Q4"}, "2020-10-31", "2021-12-31"),
-        ({"latest": "2021-02"}, "2020-10-31", "2021-02-28"),
-        ({"high": None}, "2020-10-31", NEVER),
-        ({"low": None}, EVER, "2021-02-03"),
-        ({"verdict": "before", "low": None, "high": None}, EVER, "2012-01-01"),
-        ({"verdict": "after", "low": None, "high": None}, "2024-12-30", NEVER),
-    ],
-)
 def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_latest_knowledge(
-    more: dict[str, str | None], known: str, unknown: str, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    other = {**dated(), "model": "n", "verdict": "none"}
-    calibrated = {**dated(**more), "reading": "calibrated", "latest": None}
-    apart = {"verdict": "date", "low": "2021-02-04", "high": "2021-05-01"}
-    unsure = [{**dated(), "model": "d"}, {**calibrated, "model": "d", **apart}]
+    low, high, open_ = "2020-10-31", "2021-02-03", {"low": None, "high": None}
+    never, ever = datetime.date.max.isoformat(), datetime.date.min.isoformat()
+    cases: list[tuple[dict[str, str | None], str, str]] = [
+        ({}, low, high),
+        ({"latest": "2020-Q4"}, low, high),
+        ({"latest": "2021-Q4"}, low, "2021-12-31"),
+        ({"latest": "2021-02"}, low, "2021-02-28"),
+        ({"high": None}, low, never),
+        ({"low": None}, ever, high),
+        ({"verdict": "before", **open_}, ever, "2012-01-01"),
+        ({"verdict": "after", **open_}, "2024-12-30", never),
+    ]
+    rows, expected = [dated(model="n", verdict="none")], {}
+    for number, (more, *days) in enumerate(cases):
+        own = {**more, "model": f"m{number}"}
+        rows += [dated(**own), dated(**own, reading="calibrated") | {"latest": None}]
+        expected[f"m{number}"] = Cutoff(*map(datetime.date.fromisoformat, days))
+    # Of a model whose readings disagree nothing is told.
+    rows += [dated(model="d"), dated(model="d", reading="calibrated", low="2021-02-04", high="2021-05-01")]
     path = tmp_path / "cutoff.parquet"
-    write_parquet(pa.Table.from_pylist([dated(**more), calibrated, other, *unsure], TABLE), path)
-    days = [datetime.date.fromisoformat(day) for day in (known, unknown)]
-    assert cutoffs_of(path) == {"m": Cutoff(*days)}
+    write_parquet(pa.Table.from_pylist(rows, TABLE), path)
+    assert cutoffs_of(path) == expected
+    write_parquet(pa.table({"x": [1]}), path)
+    with pytest.raises(InputError, match="make it with `answer dates`"):
+        cutoffs_of(path)
 
 
 @pytest.mark.parametrize(
@@ -254,12 +255,6 @@ def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_l
 )
 def test_readings_disagree_whose_intervals_do_not_meet(other: dict[str, str | None], differ: bool) -> None:
     assert disagree(dated(), dated(**other)) == disagree(dated(**other), dated()) == differ
-
-
-def test_a_table_of_other_columns_has_no_dates(tmp_path: Path) -> None:
-    write_parquet(pa.table({"x": [1]}), tmp_path / "cutoff.parquet")
-    with pytest.raises(InputError, match="make it with `answer dates`"):
-        cutoffs_of(tmp_path / "cutoff.parquet")
 
 
 def test_dates_between_two_changes_cannot_be_told_apart() -> None:
