@@ -7,24 +7,30 @@ import copy
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from support.lm_harness import same_answers
+from support.lm_harness import Samples, same_answers
 from support.questions import items, write_tables
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
+from factdrift.core.paths import CUTOFF_CHAINS
+from factdrift.evaluation.questions.cutoff import read_chains
+from factdrift.evaluation.questions.items import of_statements, read_items
 from factdrift.evaluation.questions.prompts import cloze_of
+from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.tools.harness import (
     QUESTIONS,
     Task,
+    chain_tasks,
     cloze_tasks,
     question_tasks,
     write_tasks,
@@ -92,10 +98,20 @@ def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
         "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]) or 'torch' in sys.modules)"
     )
     line = [sys.executable, "-c", code, "answer", "lm-eval", f"--questions=asked={questions}", f"-o={out}"]
-    line += [f"--edits={edits}", "--prompt", PROMPT, "--tokens", "16", "--instruction", INSTRUCTION]
+    line += [
+        f"--edits={edits}",
+        f"--chains={CUTOFF_CHAINS}",
+        "--prompt",
+        PROMPT,
+        "--tokens",
+        "16",
+        "--instruction",
+        INSTRUCTION,
+    ]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "asked_with_new: 3" in done.stdout
+    assert "cutoff: " in done.stdout
     # The harness puts no blank before what is continued.
     (doc,) = read(out, "wikifactdiff_update_old")
     assert doc == {"id": "Q1-P6", "prompt": "X is led by", "target": " Z"}
@@ -162,67 +178,106 @@ def completed(loaded: Any) -> dict[str, Any]:
     return CLOZES[0] | {"fact": "Q3-P6", "prompt": prompt, "object": name}
 
 
-def test_the_harness_gets_our_answers_on_an_untrained_model(
-    tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Likelihoods of options and clozes, and what is written with its verdict."""
+class Harnessed(NamedTuple):
+    """What lm-evaluation-harness got of an untrained model on tasks of all kinds."""
+
+    loaded: Any
+    questions: Path
+    clozes: list[dict[str, Any]]
+    chains: list[dict[str, Any]]
+    found: Samples
+
+
+@pytest.fixture(scope="module")
+def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harnessed]:
     torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
     pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    from lm_eval import simple_evaluate
-    from lm_eval.models.huggingface import HFLM
-    from lm_eval.tasks import TaskManager
-    from support.asking import ask
     from support.tiny_models import tiny_model
 
-    from factdrift.evaluation.questions.items import of_statements, read_items
-    from factdrift.evaluation.questions.question import Benchmark, Question
+    folder = tmp_path_factory.mktemp("harnessed")
+    loaded = tiny_model("llama", dtype=torch.float32, positions=192)
+    questions, clozes = write_tables(folder)[0], [*CLOZES, completed(loaded)]
+    chains = read_chains(CUTOFF_CHAINS)[::80]
+    tasks = [*question_tasks("tempripple", questions, PROMPT), *cloze_tasks(clozes), *chain_tasks(chains)]
+    tasks += written_tasks(written_items("tempripple", questions, PROMPT, ""), 12)
+    write_tasks(tasks, folder / "tasks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("HF_HOME", str(folder / "home"))
+        from lm_eval import simple_evaluate
+        from lm_eval.models.huggingface import HFLM
+        from lm_eval.tasks import TaskManager
+
+        done = simple_evaluate(
+            HFLM(pretrained=loaded.model, tokenizer=copy.deepcopy(loaded.tokenizer), batch_size=16),
+            tasks=sorted({task.group for task in tasks}),
+            task_manager=TaskManager(include_path=str(folder / "tasks"), include_defaults=False),
+            bootstrap_iters=0,
+        )
+        found = {name: {row["doc"]["id"]: row for row in rows} for name, rows in done["samples"].items()}
+        yield Harnessed(loaded, questions, clozes, chains, found)
+
+
+@pytest.mark.parametrize(("condition", "state"), [("without", "none"), ("with", "context")])
+def test_the_harness_gets_our_answers(
+    condition: str, state: str, harnessed: Harnessed, tmp_path: Path
+) -> None:
+    """The likelihoods of options, and what is written with its verdict."""
+    from support.asking import ask
+
     from factdrift.evaluation.scores.answers import predictions
 
-    loaded = tiny_model("llama", dtype=torch.float32, positions=192)
-    questions, rows = tmp_path / "tr_items.parquet", [dict(row) for row in CLOZES] + [completed(loaded)]
-    in_writing = written_tasks(written_items("tempripple", questions, PROMPT, ""), 12)
-    write_tasks([*question_tasks("tempripple", questions, PROMPT), *cloze_tasks(rows), *in_writing], tasks)
-    plain = (tasks / "tempripple_with_written_old.yaml").read_text().replace("!function", "")
-    how = {"until": ["\n"], "max_gen_toks": 12, "do_sample": False}
-    assert yaml.safe_load(plain)["generation_kwargs"] == how
-    groups = [f"tempripple_{told}{way}" for told in ("without", "with") for way in ("", "_written")]
-    done = simple_evaluate(
-        HFLM(pretrained=loaded.model, tokenizer=copy.deepcopy(loaded.tokenizer), batch_size=4),
-        tasks=[*groups, "wikifactdiff"],
-        task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
-        bootstrap_iters=0,
-    )
-    found = {name: {row["doc"]["id"]: row for row in rows} for name, rows in done["samples"].items()}
-    chosen = {name: rows for name, rows in found.items() if "_written" not in name}
-    ripple, given = of_statements(read_items(questions, open_=True)), {"answer_normalise": "sum"}
-    ways = {"answer_scoring": ["loglik", "written"], "written_tokens": 12, **given}
-    for condition, state in (("without", "none"), ("with", "context")):
-        told = ask(loaded, ripple, tmp_path / state, state, **ways)
-        asked = predictions([told.files.answers], [given]).to_pylist()
-        options = [row for row in asked if row["scoring"] == "loglik"]
-        assert same_answers(options, chosen, condition) == len(options) == 10
-        ours = {row["question"]: row for row in told.of_way("written")}
-        theirs: dict[str, Any] = {}
-        for name, rows_ in found.items():
-            theirs |= rows_ if name.startswith(f"tempripple_{condition}_written") else {}
-        assert theirs.keys() == ours.keys() == {item["item_id"] for item in items()}
-        for id, row in theirs.items():
-            assert row["resps"][0][0] == ours[id]["output"]
-            assert row["filtered_resps"][0] == ours[id]["verdict"]
-            assert bool(row["acc"]) == ours[id]["correct"]
+    given = {"answer_normalise": "sum", "answer_scoring": ["loglik", "written"], "written_tokens": 12}
+    ripple = of_statements(read_items(harnessed.questions, open_=True))
+    told = ask(harnessed.loaded, ripple, tmp_path, state, **given)
+    asked = predictions([told.files.answers], [given]).to_pylist()
+    options = [row for row in asked if row["scoring"] == "loglik"]
+    chosen = {name: rows for name, rows in harnessed.found.items() if "_written" not in name}
+    assert same_answers(options, chosen, condition) == len(options) == 10
+    ours, theirs = {row["question"]: row for row in told.of_way("written")}, {}
+    for name, rows in harnessed.found.items():
+        theirs |= rows if name.startswith(f"tempripple_{condition}_written") else {}
+    assert theirs.keys() == ours.keys() == {item["item_id"] for item in items()}
+    for id, row in theirs.items():
+        assert row["resps"][0][0] == ours[id]["output"]
+        assert row["filtered_resps"][0] == ours[id]["verdict"]
+        assert bool(row["acc"]) == ours[id]["correct"]
+
+
+def test_the_harness_completes_the_same_clozes(harnessed: Harnessed, tmp_path: Path) -> None:
+    from support.asking import ask
+
     clozes = [
-        Question(str(place), prompt=row["prompt"], targets=(row["object"],)) for place, row in enumerate(rows)
+        Question(str(place), prompt=row["prompt"], targets=(row["object"],))
+        for place, row in enumerate(harnessed.clozes)
     ]
-    answers = ask(loaded, Benchmark("klob", clozes), tmp_path / "clozes").answers
+    answers = ask(harnessed.loaded, Benchmark("klob", clozes), tmp_path).answers
     assert {row["exact"][0] for row in answers} == {True, False}
     for answer in answers:
-        row = rows[int(answer["question"])]
+        row = harnessed.clozes[int(answer["question"])]
         task = "wikifactdiff_" + row["role"].replace(", ", "_")
-        ((logprob, exact),) = found[task][row["fact"]]["filtered_resps"]
+        ((logprob, exact),) = harnessed.found[task][row["fact"]]["filtered_resps"]
         whole = answer["logprobs"][0] * answer["tokens"][0]
         assert (float(logprob), exact) == (pytest.approx(whole, abs=1e-3), answer["exact"][0])
+
+
+def test_the_harness_finds_the_same_holders_likely(harnessed: Harnessed) -> None:
+    from factdrift.evaluation.ways.cutoff import ask
+
+    prompts, compared = {row["chain"]: row["prompts"] for row in harnessed.chains}, 0
+    for row in ask(harnessed.loaded, harnessed.chains, seed=0):
+        if row["died"] is not None or len(row["wordings"]) < len(prompts[row["chain"]]):
+            continue
+        for number, own in enumerate(row["wordings"], start=1):
+            theirs = harnessed.found["cutoff"][f"{row['chain']} {number}"]
+            assert row["holders"][theirs["doc"]["answer"]]["tenures"][-1]["last"] is None
+            for holder, ours, (log, _) in zip(row["holders"], own, theirs["filtered_resps"], strict=True):
+                name = harnessed.loaded.tokenizer(f" {holder['label']}", add_special_tokens=False)[
+                    "input_ids"
+                ]
+                assert float(log) / len(name) == pytest.approx(ours, abs=1e-4)
+                compared += 1
+    assert compared > 100
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ import pytest
 from cutoff_logistic import crossing, preferences
 from numpy.typing import NDArray
 from scipy.optimize import differential_evolution
-from scipy.special import expit
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import CUTOFF_CHAINS
@@ -55,6 +54,10 @@ def tenures() -> Tenures:
     return Tenures.of([[parts(holder["tenures"]) for holder in row["holders"]] for row in chains()])
 
 
+def ordinal(day: str) -> int:
+    return datetime.date.fromisoformat(day).toordinal()
+
+
 def choices_of(chosen: Any, neutral: Any) -> Choices:
     """Of the bundled chains: places among the holders of all."""
     subjects = {name: place for place, name in enumerate(dict.fromkeys(row["subject"] for row in chains()))}
@@ -66,15 +69,23 @@ def guessed(seed: int) -> Any:
     return tenures().start + np.random.default_rng(seed).integers(0, tenures().size)
 
 
+def mixed(own: Tenures, neutral: Any, date: float, tau: float, eps: float, lam: float) -> Any:
+    """The chance of each holder of all chains by the model."""
+    known = own.chances(np.array([date]), np.array([tau]))[:, 0].astype(float)
+    otherwise = (1 - lam) * own.even
+    otherwise[neutral] += lam
+    return (1 - eps) * known + eps * otherwise
+
+
+def drawn(own: Tenures, neutral: Any, rng: np.random.Generator, *model: float) -> Any:
+    """A holder of each chain by these chances."""
+    chances = np.split(mixed(own, neutral, *model), own.start[1:])
+    return own.start + [rng.choice(len(each), p=each / each.sum()) for each in chances]
+
+
 def simulated(date: str, tau: float, eps: float, seed: int) -> Choices:
-    own, rng = tenures(), np.random.default_rng(seed)
-    day = float(datetime.date.fromisoformat(date).toordinal())
-    known = own.chances(np.array([day]), np.array([tau]))[:, 0].astype(float)
-    neutral = own.start + rng.integers(0, own.size)
-    otherwise = 0.7 * own.even
-    otherwise[neutral] += 0.3
-    chances = np.split((1 - eps) * known + eps * otherwise, own.start[1:])
-    return choices_of(own.start + [rng.choice(len(each), p=each / each.sum()) for each in chances], neutral)
+    rng, neutral = np.random.default_rng(seed), guessed(seed + 100)
+    return choices_of(drawn(tenures(), neutral, rng, ordinal(date), tau, eps, 0.3), neutral)
 
 
 def estimated(choices: Choices) -> Any:
@@ -93,7 +104,7 @@ def p_of(choices: Choices) -> float:
 def test_the_date_of_a_simulated_model_is_found(date: str, tau: float, eps: float, within: int) -> None:
     choices = simulated(date, tau, eps, seed=5)
     found = estimated(choices)
-    true = datetime.date.fromisoformat(date).toordinal()
+    true = ordinal(date)
     assert found.low <= true <= found.high
     assert abs(found.date - true) <= within
     assert tau / 4 < found.tau < tau * 4
@@ -206,10 +217,6 @@ def dated(**more: str | None) -> Row:
     row |= {"model": "m", "reading": "plain", "subset": "all", "verdict": "date"}
     row |= {"low": "2020-11-01", "high": "2021-02-03", "first_date": "2012-01-01", "last_date": "2024-12-31"}
     return {**row, **more}
-
-
-def ordinal(day: str) -> int:
-    return datetime.date.fromisoformat(day).toordinal()
 
 
 def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_latest_knowledge(
@@ -343,35 +350,18 @@ def test_chances_are_those_of_the_formula(tau: float) -> None:
 
 
 class Answers:
-    """Answers drawn from the model, and the logarithm of their likelihood by the formula."""
+    """Answers drawn from the model, and the logarithm of their likelihood."""
 
-    def __init__(self, seed: int, date: float, tau: float, eps: float, lam: float) -> None:
+    def __init__(self, seed: int, *model: float) -> None:
         rng = np.random.default_rng(seed)
-        self.chains = [random_chain(rng) for _ in range(150)]
-        flat = [own for chain in self.chains for own in chain]
-        self.size = np.array([len(chain) for chain in self.chains])
-        self.chain = np.repeat(np.arange(len(self.chains)), self.size)
-        self.holder = np.repeat(np.arange(len(flat)), [len(own) for own in flat])
-        self.begin, self.end, self.share = np.array([part for own in flat for part in own]).T
-        self.start = np.cumsum(self.size) - self.size
-        self.neutral = self.start + rng.integers(0, self.size)
-        chances = np.split(self.chances(date, tau, eps, lam), self.start[1:])
-        self.chosen = self.start + [rng.choice(len(own), p=own) for own in chances]
-
-    def chances(self, date: float, tau: float, eps: float, lam: float) -> NDArray[np.float64]:
-        """[holders]"""
-        mass = self.share * (expit((self.end - date) / tau) - expit((self.begin - date) / tau))
-        mass = np.bincount(self.holder, mass)
-        otherwise = (1 - lam) / self.size[self.chain]
-        otherwise[self.neutral] += lam
-        known = mass / np.bincount(self.chain, mass)[self.chain]
-        found: NDArray[np.float64] = (1 - eps) * known + eps * otherwise
-        return found
+        self.tenures = Tenures.of([random_chain(rng) for _ in range(150)])
+        self.neutral = self.tenures.start + rng.integers(0, self.tenures.size)
+        self.chosen = drawn(self.tenures, self.neutral, rng, *model)
 
     def fit(self, values: Sequence[float], weights: NDArray[np.float32]) -> float:
         """`values`: the date, the logarithm of tau, eps and lam; `weights`: how often each chain counts."""
         date, spread, eps, lam = values
-        chances = self.chances(date, math.exp(spread), eps, lam)[self.chosen]
+        chances = mixed(self.tenures, self.neutral, date, math.exp(spread), eps, lam)[self.chosen]
         return float(weights @ np.log(np.maximum(chances, 1e-30)))
 
     def best(self, weights: NDArray[np.float32], dates: tuple[float, float]) -> float:
@@ -388,11 +378,11 @@ class Answers:
 def test_no_point_is_likelier_than_the_estimate_nor_one_of_a_draw_than_its_date(
     tau: float, eps: float, lam: float
 ) -> None:
-    answers = Answers(round(tau), datetime.date(2018, 3, 9).toordinal(), tau, eps, lam)
-    weights = draw_subjects(len(answers.chains), 3, np.random.default_rng(4))
-    own = Choices(Tenures.of(answers.chains), answers.chosen, answers.neutral, np.arange(len(answers.chains)))
-    found = estimate(own, SPAN, weights)
-    every, whole = np.ones(len(answers.chains), np.float32), (float(SPAN.first), float(SPAN.last))
+    answers = Answers(round(tau), ordinal("2018-03-09"), tau, eps, lam)
+    weights = draw_subjects(150, 3, np.random.default_rng(4))
+    choices = Choices(answers.tenures, answers.chosen, answers.neutral, np.arange(150))
+    found = estimate(choices, SPAN, weights)
+    every, whole = np.ones(150, np.float32), (float(SPAN.first), float(SPAN.last))
     gain = answers.fit((found.date, math.log(found.tau), found.eps, found.lam), every)
     # Spreads are in steps of two, and the date is in the middle of a plateau; an interval's end is 1.9 below.
     assert gain >= answers.best(every, whole) - 0.9
