@@ -198,7 +198,7 @@ def test_an_answer_ends_with_its_line_and_is_judged(
     assert row["correct"] == (verdict == "correct")
 
 
-def test_a_base_model_reads_the_cloze_or_examples_and_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_reads_the_cloze_or_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
     for shots in (False, True):
         session, seen = session_that_writes(monkeypatch, " Joe", written_shots=shots)
@@ -207,15 +207,12 @@ def test_a_base_model_reads_the_cloze_or_examples_and_the_question(monkeypatch: 
     assert read[0].strip() == "The spouse of Ada is"
     assert read[1].count("Question:") == 4
     assert read[1].endswith("Question: Who is the spouse of Ada?\nAnswer:")
-
-
-def test_a_chat_model_reads_the_question_and_the_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A chat model, whose turn has several lines.
     session, seen = session_that_writes(monkeypatch, " Joe\n\nMarta", written_instruction="Be brief.")
     template = "{% for turn in messages %}<{{ turn.content }}>{% endfor %}"
     monkeypatch.setattr(session.loaded.tokenizer, "chat_template", template)
     (row,) = in_writing.ask(session, [Asked(QUESTION)], {})
-    assert seen[0] == "<Who is the spouse of Ada? Be brief.>"
-    assert row["stop"] == "length"  # a turn has several lines
+    assert (seen, row["stop"]) == (["<Who is the spouse of Ada? Be brief.>"], "length")
 
 
 def test_examples_are_of_other_relations() -> None:

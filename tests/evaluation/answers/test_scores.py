@@ -85,23 +85,19 @@ class Scored:
         return (self.folder / "table2.txt").read_text(encoding="utf-8")
 
 
-def test_models_that_are_always_or_never_right(tmp_path: Path) -> None:
+def test_models_that_are_always_or_never_right_or_only_repeat_the_context(tmp_path: Path) -> None:
     rows = predicted("always", "without", items(), right) + predicted("never", "without", items(), wrong)
-    found = Scored(tmp_path, rows, items(), facts())
-    assert {row["accuracy"] for row in found.of(model="always")} == {1.0}
-    assert {row["accuracy"] for row in found.of(model="never")} == {0.0}
-    assert {row["by_asked_fact_high"] for row in found.of(model="never")} == {0.0}
-    assert sum(row["n"] for row in found.of(model="never")) == 10
-    for row in found.of(model="always"):
-        assert (row["wilson_low"], row["wilson_high"]) == wilson(row["n"], row["n"])
-
-
-def test_a_model_that_only_repeats_the_context(tmp_path: Path) -> None:
-    """It knows nothing without context, and with it the new facts only."""
-    rows = predicted("parrot", "without", items(), wrong)
+    # It knows nothing without context, and with it the new facts only.
+    rows += predicted("parrot", "without", items(), wrong)
     rows += predicted("parrot", "with", items(), lambda item: (wrong, right)[item["task"] == 1](item))
     found = Scored(tmp_path, rows, items(), facts())
-    by_task = {row["task"]: row["accuracy"] for row in found.of(condition="with")}
+    for row in found.of(model="always"):
+        assert row["accuracy"] == 1
+        assert (row["wilson_low"], row["wilson_high"]) == wilson(row["n"], row["n"])
+    never = found.of(model="never")
+    assert {(row["accuracy"], row["by_asked_fact_high"]) for row in never} == {(0, 0)}
+    assert sum(row["n"] for row in never) == 10
+    by_task = {row["task"]: row["accuracy"] for row in found.of(model="parrot", condition="with")}
     assert by_task == {"new": 1.0, "old": 0.0, "new related": 0.0, "old related": 0.0}
     tests = json.loads(found.tests.read_text(encoding="utf-8"))["letter"]
     (pair,) = (row for row in tests["mcnemar"] if (row["items"], row["task"]) == ("all", "new"))
@@ -181,11 +177,18 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Scored:
 def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> None:
     rows = predicted("m", "without", items(), right)
     rows += predicted("m", "rome", items(), lambda item: "edit_failed" if item["hop"] else right(item))
-    scored = Scored(tmp_path, rows, items(), facts())
-    lines = list(by_task(read_scores(scored.scores, scored.tests)))
+    rows += predicted("n", "with", items(), lambda item: "too_long")
+    found = Scored(tmp_path, rows, items(), facts())
+    lines = list(by_task(read_scores(found.scores, found.tests)))
     assert "w/o ctx: n (items/asked facts): 3/3, 2/2, 3/3, 2/2" in lines
     assert "ROME: n (items/asked facts): 3/3, 0/0, 3/3, 0/0" in lines
     assert "ROME: 4 could not be asked and do not count" in lines
+    # A group without any answer has a row.
+    assert {(row["n"], row["accuracy"]) for row in found.rows if row["model"] == "n"} == {(0, None)}
+    assert sum(row["unanswered"] for row in found.of(model="n")) == 10
+    assert "w/ ctx: 10 could not be asked and do not count" in lines
+    assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in lines)
+    draw(found.scores, [tmp_path / "empty.svg"])
 
 
 def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
@@ -199,6 +202,7 @@ def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
     assert "ROME: 6 answers have no letter, or no finite likelihood, and count as wrong" in lines
     rome = next(line for line in by_hop(scores) if line.startswith("ROME"))
     assert rome.split()[:5] == ["ROME", "0.000", "1.000", ".100", "-"]
+    assert [p_value(p) for p in (None, 1.0, 0.0421, 0.0009)] == ["-", "1.000", ".042", "<.001"]
 
 
 def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None:
@@ -214,33 +218,17 @@ def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None
     assert "ROME" in (tmp_path / "f.svg").read_text(encoding="utf-8")
 
 
-def test_p_values_are_short() -> None:
-    assert [p_value(p) for p in (None, 1.0, 0.0421, 0.0009)] == ["-", "1.000", ".042", "<.001"]
-
-
-def test_a_group_without_any_answer_has_a_row(tmp_path: Path) -> None:
-    rows = predicted("m", "with", items(), lambda item: "too_long")
-    found = Scored(tmp_path, rows, items(), facts())
-    assert {(row["n"], row["accuracy"]) for row in found.rows} == {(0, None)}
-    assert sum(row["unanswered"] for row in found.of()) == 10
-    lines = list(by_task(read_scores(found.scores, found.tests)))
-    assert "w/ ctx: 10 could not be asked and do not count" in lines
-    assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in lines)
-    draw(found.scores, [tmp_path / "empty.svg"])
-
-
 def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
     """All are right with the fact and none without; McNemar's test is over the open items, too."""
     asked = items()
     opened = [item for item in asked if item["open_only"]]
     assert opened
-    rows = [
-        {"model": "m", "way": "written", "method": method, "benchmark": "tempripple"}
-        | {"question": item["item_id"], "role": f"{item['task']} {item['hop']}", "output": "."}
-        | {"verdict": verdict, "correct": verdict == "correct"}
-        for method, verdict in (("none", "stale"), ("context", "correct"))
-        for item in asked
-    ]
+    rows = []
+    for method, verdict in (("none", "stale"), ("context", "correct")):
+        named = {"model": "m", "way": "written", "method": method, "benchmark": "tempripple"}
+        named |= {"output": ".", "verdict": verdict, "correct": verdict == "correct"}
+        roles = {item["item_id"]: f"{item['task']} {item['hop']}" for item in asked}
+        rows += [named | {"question": id, "role": role} for id, role in roles.items()]
     found = Scored(tmp_path, rows, asked, facts())
     assert {row["scoring"] for row in found.rows} == {"written"}
     for condition, share in (("without", 0.0), ("with", 1.0)):

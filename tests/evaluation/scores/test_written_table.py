@@ -238,9 +238,7 @@ def test_cells_say_what_is_not_there() -> None:
     assert "ROME, own wording: 1 questions have no answer" in lines
     assert list(written_lines([])) == []
     assert not [line for line in lines if "teacher forcing" in line]
-
-
-def test_what_is_unclear_is_named_above_two_percent() -> None:
+    # What is unclear is named above two percent.
     rows = [said("correct")] * 98 + [said("unclear")] * 2
     assert not [line for line in written_lines(rows) if "unclear" in line]
     rows.append(said("unclear"))
