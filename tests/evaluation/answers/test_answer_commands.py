@@ -1,7 +1,5 @@
 """From a model on disk to the tables, on an untrained model."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

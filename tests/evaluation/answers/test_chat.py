@@ -1,7 +1,5 @@
 """A chat model is asked through the loopback server and the store."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Cloze tests of KLoB and WikiFactDiff, put to an unedited model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scores of questions with a date, on answers by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

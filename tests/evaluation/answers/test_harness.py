@@ -1,7 +1,5 @@
 """Tasks for harnesses of others: what is in them, and that lm-evaluation-harness gets our own answers."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import json

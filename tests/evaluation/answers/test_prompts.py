@@ -1,7 +1,5 @@
 """Prompts for items, and letters read from what a model writes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

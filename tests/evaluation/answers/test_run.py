@@ -1,7 +1,5 @@
 """Asking an untrained model TempRIPPLE: against transformers one by one, edited, and what cannot be asked."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores of simulated models that answer always right, never right, by chance, or not at all."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from pathlib import Path
@@ -77,12 +75,6 @@ class Scored:
     def of(self, **wanted: Any) -> list[Row]:
         wanted = {"items": "all", **wanted}
         return [row for row in self.rows if all(row[key] == value for key, value in wanted.items())]
-
-    def table(self, *more: str) -> str:
-        """Table 2, by the command."""
-        read = [f"--scores={self.scores}", f"--tests={self.tests}", f"--runs={self.folder / 'runs.json'}"]
-        assert main(["answer", "table", *read, *more, f"--output={self.folder}"]) == 0
-        return (self.folder / "table2.txt").read_text(encoding="utf-8")
 
 
 def test_models_that_are_always_or_never_right_or_only_repeat_the_context(tmp_path: Path) -> None:
@@ -236,5 +228,8 @@ def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
         assert sum(row["n"] for row in mine) == len(asked)
         assert {row["accuracy"] for row in mine} == {share}
         assert {row["unparsed"] for row in mine} == {0}
-    text = found.table(f"--answers={tmp_path}/one.parquet")
+    files = {"scores": "scores.parquet", "tests": "tests.json", "runs": "runs.json", "answers": "one.parquet"}
+    read = [f"--{name}={tmp_path / file}" for name, file in files.items()]
+    assert main(["answer", "table", *read, f"--output={tmp_path}"]) == 0
+    text = (tmp_path / "table2.txt").read_text(encoding="utf-8")
     assert 0 <= text.index("What was written") < text.index("Table 2")

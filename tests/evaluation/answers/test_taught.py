@@ -1,7 +1,5 @@
 """What the bundled models are taught of TempRIPPLE and of ripples: what held at T_old, in their words."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Any

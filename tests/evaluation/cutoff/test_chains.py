@@ -1,7 +1,5 @@
 """Chains as questions: tenures from what the dumps prove, successions beside a stream, the bundled table."""
 
-from __future__ import annotations
-
 import datetime
 from collections import Counter
 from pathlib import Path

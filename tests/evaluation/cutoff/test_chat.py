@@ -1,7 +1,5 @@
 """A chat model who holds: through a real server, the store, and the command."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re

@@ -1,7 +1,5 @@
 """The estimate on answers whose date is known, and beside a slow plain one on random chains."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Sequence
@@ -13,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from cutoff_logistic import crossing, preferences
 from numpy.typing import NDArray
 from scipy.optimize import differential_evolution
 
@@ -158,15 +155,6 @@ def test_half_of_the_relations_three_years_later_are_found_by_relation() -> None
     later = {name for name, date in found.items() if date > "2018"}
     assert later == {"P6", "P286", "P169", "P35"} & found.keys()
     assert abs(np.datetime64(found["P1308"]) - np.datetime64("2016-03-01")) < np.timedelta64(60, "D")
-
-
-def test_a_logistic_curve_with_free_asymptotes_agrees() -> None:
-    choices = simulated("2018-06-15", 90, 0.6, seed=4)
-    found = estimated(choices)
-    curve, low, high = crossing(preferences(answers(choices)), draws=15)
-    assert low <= found.date <= high
-    assert found.low <= curve.date <= found.high
-    assert 0.1 < curve.lower < 0.4 < 0.6 < curve.upper < 0.9
 
 
 def test_some_chains_alone_are_the_same_as_among_others() -> None:

@@ -1,7 +1,5 @@
 """A small KLoB about invented facts, in the layout of a build."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

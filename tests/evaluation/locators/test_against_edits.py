@@ -1,7 +1,5 @@
 """Locating beside editing: ranks against scipy, and facts against a simulated truth."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Causal tracing against a plain loop of full passes, and what must hold of any trace."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The sentences that locators are run on, and what of KLoB the bundled models are taught."""
 
-from __future__ import annotations
-
 import shutil
 from collections import defaultdict
 from hashlib import sha256

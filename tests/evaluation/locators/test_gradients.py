@@ -1,7 +1,5 @@
 """Gradients, attribution patching and integrals against what they estimate; the signals of PMET."""
 
-from __future__ import annotations
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")

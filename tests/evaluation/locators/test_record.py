@@ -1,7 +1,5 @@
 """Records of the locators: functions, keys, the table of docs/locating.md, and the layer that one follows."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

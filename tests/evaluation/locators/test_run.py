@@ -1,7 +1,5 @@
 """A locator's job: shards, checkpoints, folders of scores; and the user's own function."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -220,6 +218,7 @@ def at_every_block(loaded: Loaded, artefacts: Artefacts, out: Path) -> Files:
     for layer in range(3):
         given = Prepared(hyper_at("rome", "tiny", SETTINGS["rome"], layer), artefacts)
         tellings.append(Telling(given, "independent", at_block("rome", layer)))
+    out.mkdir()
     files = Files.under(out, "run")
     session = Session(loaded, settings_with(batch=1))
     evaluate(Run.of(session, Benchmark("updates", questions, EDITS[:2]), tellings, 0), files)
@@ -227,10 +226,13 @@ def at_every_block(loaded: Loaded, artefacts: Artefacts, out: Path) -> Files:
     return files
 
 
-def test_edits_at_every_block(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:second moments")
+def test_edits_at_every_block_that_the_method_can_edit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     loaded = tiny_model("gpt2")
     artefacts, edit = tiny_artefacts(loaded), EDITS[1]
-    files = at_every_block(loaded, artefacts, tmp_path)
+    files = at_every_block(loaded, artefacts, tmp_path / "gpt2")
     rows = pq.read_table(files.answers).to_pylist()
     assert [row["method"] for row in rows] == [at_block("rome", layer) for layer in range(3) for _ in "ab"]
     assert len(pq.read_table(files.edits)) == 6
@@ -241,15 +243,9 @@ def test_edits_at_every_block(tmp_path: Path) -> None:
             alone = chance(loaded, edit.prompt, edit.target)
         (row,) = [row for row in rows if (row["method"], row["edit"]) == (at_block("rome", layer), edit.id)]
         assert row["logprobs"] == pytest.approx([alone], rel=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore:second moments")
-def test_a_block_that_the_method_cannot_edit_is_skipped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     loaded = tiny_model("qwen3_moe", mlp_only_layers=[1])
     artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [1], TEXT, ridge=1e-3))
-    files = at_every_block(loaded, artefacts, tmp_path)
+    files = at_every_block(loaded, artefacts, tmp_path / "qwen3_moe")
     assert pq.read_table(files.answers)["method"].to_pylist() == ["rome@1", "rome@1"]
     said = capsys.readouterr().out
     assert said.count("tiny-qwen3_moe: mixture of experts") == 2

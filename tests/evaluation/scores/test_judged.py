@@ -1,7 +1,5 @@
 """Written answers of models are judged by a chat model, too, by the three commands of the workflow."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The metrics of the gathered tables, against numbers by hand and a plain oracle."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Scores of what follows from updates, from answers by hand; an edit that writes one object everywhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

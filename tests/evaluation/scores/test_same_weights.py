@@ -1,7 +1,5 @@
 """No published table holds rows of two sets of weights under the name of one model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

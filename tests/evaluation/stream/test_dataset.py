@@ -1,7 +1,5 @@
 """Edits of a stream: their order, what becomes of each, and what is asked after each interval."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Edits of a stream: one sequence in parts, what is kept beside the model, and what leaves it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -136,23 +134,18 @@ def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path
         assert len(set(texts)) == 2
 
 
-def test_an_entry_stays_while_another_edit_needs_it() -> None:
+def test_an_entry_stays_while_another_edit_needs_it_and_a_codebook_continued_is_one_made_at_once() -> None:
     """Two prompts with the same object share an entry, if the radius is great."""
     loaded, hyper = tiny_model("llama"), read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 1e4})
     shared = [EDITS[0], Edit("f", "The head of government of Atlantis is", "Atlantis", EDITS[0].target)]
     first = edited(loaded, shared, hyper, Artefacts(), "stream")
     assert [entry.names for entry in first.memory.entries] == [("a", "f")]
-    (*_, other) = EDITS
     for gone, left in ((("a",), [("f",), ("e",)]), (("a", "f"), [("e",)])):
-        after = Edit(other.id, other.prompt, other.subject, other.target, replaces=gone)
+        after = replace(EDITS[-1], replaces=gone)
         found = edited(loaded, [after], hyper, Artefacts(memory=first.memory), "stream")
         assert [entry.names for entry in found.memory.entries] == left
-
-
-def test_a_codebook_continued_is_one_made_at_once() -> None:
-    loaded, hyper = tiny_model("llama"), read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 3.0})
-    whole = edited(loaded, EDITS, hyper, Artefacts(), "stream")
-    memory = None
+    hyper = read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 3.0})
+    whole, memory = edited(loaded, EDITS, hyper, Artefacts(), "stream"), None
     for edit in EDITS:
         part = edited(loaded, [edit], hyper, Artefacts(memory=memory), "stream")
         memory = part.memory

@@ -1,7 +1,5 @@
 """Scores of a stream against plain Python, the table and the figure."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
