@@ -1,4 +1,4 @@
-"""Scores of simulated models that answer always right, never right, by chance, or not at all."""
+"""Scores of models whose answers are made up, of TempRIPPLE and of questions with a date."""
 
 import datetime
 import json
@@ -8,11 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.questions import facts, items
+from support.questions import facts, items, write_asof
 
 from factdrift.cli import main
+from factdrift.core.tables import write_parquet
 from factdrift.evaluation.scores.answer_table import by_hop, by_task, draw, p_value, read_scores, write_csv
 from factdrift.evaluation.scores.answers import SCORES
+from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.metrics import clustered_interval, mcnemar, wilson
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, write_rows
@@ -233,3 +235,92 @@ def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
     assert main(["answer", "table", *read, f"--output={tmp_path}"]) == 0
     text = (tmp_path / "table2.txt").read_text(encoding="utf-8")
     assert 0 <= text.index("What was written") < text.index("Table 2")
+
+
+@pytest.fixture
+def asof(tmp_path: Path) -> Path:
+    return write_asof(tmp_path / "asof.parquet")
+
+
+def dated_scores(asof: Path, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the command makes of rows of ANSWERS, of one model."""
+    path, output = asof.with_name("answers.parquet"), asof.with_name("scores.parquet")
+    write_parquet(pa.Table.from_pylist([{"model": "m", **row} for row in answers], ANSWERS), path)
+    line = ["answer", "dated-scores", "--items", str(asof), "--answers", str(path), "-o", str(output)]
+    assert main(line) == 0
+    table = pq.read_table(output)
+    assert table.schema.equals(DATED_SCORES)
+    return list(table.to_pylist())
+
+
+def scores_where(
+    asof: Path, likely: dict[tuple[str, str], float], without: dict[str, str] | None = None
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The scores where an option has the log-probability of (date, label), else -9.
+
+    `without`: date -> why there is no answer.
+    """
+    answers = []
+    for item in pq.read_table(asof).to_pylist():
+        logprobs = [likely.get((item["date"], label), -9.0) for label in item["options"]]
+        best = logprobs.index(max(logprobs))
+        own = {"parsed": best, "correct": best == item["answer_index"], "logprobs": logprobs}
+        if reason := (without or {}).get(item["date"]):
+            own = {"reason": reason, "correct": False if reason == "not_finite" else None}
+        answers.append({"way": "loglik", "method": "none", "question": item["item_id"]} | own)
+    return {(row["precision"], row["holds"]): row for row in dated_scores(asof, answers)}
+
+
+def test_accuracy_wins_and_robustness(asof: Path):
+    # Ann is likelier in 2012 than in 2017 and 2020, Bob is not likelier in 2017 than in 2012.
+    ann = {("2012", "Ann"): -1.0, ("2017", "Ann"): -2.0, ("2020", "Ann"): -5.0}
+    found = scores_where(asof, ann | {("2017", "Bob"): -3.0, ("2012", "Bob"): -3.0})
+    everything = found["year", "all"]
+    assert (everything["n"], everything["right"]) == (3, 1)
+    # Each of three facts is compared with itself under the two dates of the others.
+    assert (everything["pairs"], everything["won"], everything["facts"]) == (6, 2 + 1, 3)
+    assert everything["robust"] == pytest.approx(1 / 3)
+    assert found["year", "then"]["win_rate"] == 1
+    assert found["year", "before"]["win_rate"] == 0.5
+    assert found["day", "all"]["won"] == 0
+    assert list(found)[:4] == [("day", name) for name in ("all", "before", "now", "then")]
+
+
+def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(asof: Path):
+    likely = {("2012", "Ann"): -1.0, ("2017", "Bob"): -1.0, ("2020", "Cid"): -1.0}
+    row = scores_where(asof, likely, {"2012": "not_finite"})["year", "all"]
+    assert (row["n"], row["right"], row["unanswered"]) == (3, 2, 0)
+    # Ann's two pairs, and those of the others with 2012, are not won.
+    assert (row["pairs"], row["won"], row["pairs_left_out"], row["facts"], row["robust"]) == (6, 2, 0, 3, 0)
+    row = scores_where(asof, likely, {"2012": "too_long"})["year", "all"]
+    assert (row["n"], row["right"], row["unanswered"]) == (2, 2, 1)
+    assert (row["pairs"], row["won"], row["pairs_left_out"], row["facts"], row["robust"]) == (2, 2, 4, 2, 1)
+    rows = scores_where(asof, likely, {item["date"]: "too_long" for item in pq.read_table(asof).to_pylist()})
+    assert {(row["n"], row["accuracy"], row["win_rate"]) for row in rows.values()} == {(0, None, None)}
+
+
+def test_states_are_compared_on_what_all_are_asked(asof: Path):
+    asked = {item["date"]: item for item in pq.read_table(asof).to_pylist() if item["precision"] == "year"}
+    right = {
+        "none": {"2012": True, "2017": True, "2020": False},
+        "context": {"2012": True, "2017": False, "2020": True},
+        "rome": {"2017": False, "2020": True},
+    }
+    answers = [
+        {"way": "letter", "method": method, "question": asked[date]["item_id"], "correct": said}
+        for method, by_date in right.items()
+        for date, said in by_date.items()
+    ]
+    counts = ("n", "right", "kept", "lost", "gained")
+    found = {
+        (row["condition"], row["questions"]): tuple(row[name] for name in counts)
+        for row in dated_scores(asof, answers)
+        if row["holds"] == "all"
+    }
+    assert found == {
+        ("without", "all"): (3, 2, 2, 0, 0),
+        ("without", "edited"): (2, 1, 1, 0, 0),
+        ("with", "all"): (3, 2, 1, 1, 1),
+        ("with", "edited"): (2, 1, 0, 1, 1),
+        ("edited-rome", "edited"): (2, 1, 0, 1, 1),
+    }

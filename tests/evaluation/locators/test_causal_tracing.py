@@ -98,8 +98,7 @@ def test_windows_are_those_of_the_released_code() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_batches_parts_and_order_change_nothing(kind: str) -> None:
-    loaded = tiny_model("qwen2")
-    of = sentences()
+    loaded, of = tiny_model("qwen2"), sentences()
     mine = noise(loaded, of)
     together = traced(loaded, of, mine, kind, 2)
     order = [3, 0, 4, 1, 2]
@@ -111,8 +110,7 @@ def test_batches_parts_and_order_change_nothing(kind: str) -> None:
 
 
 def test_noise_depends_on_fact_and_seed_alone() -> None:
-    loaded = tiny_model("gpt2")
-    of = sentences()
+    loaded, of = tiny_model("gpt2"), sentences()
     first = noise(loaded, of)
     assert all(torch.equal(a, b) for a, b in zip(first, reversed(noise(loaded, of[::-1])), strict=True))
     assert of[2].fact == of[3].fact
@@ -126,8 +124,7 @@ def test_noise_depends_on_fact_and_seed_alone() -> None:
 
 
 def test_the_locator_takes_the_largest_effect_of_its_tokens() -> None:
-    loaded = tiny_model("gpt2")
-    of = sentences()
+    loaded, of = tiny_model("gpt2"), sentences()
     settings = {"noise": 1.0, "samples": 3}
     mine = noise(loaded, of)
     found = traced(loaded, of, mine, "state")

@@ -60,8 +60,7 @@ def parts_of(loaded: Loaded) -> dict[str, str]:
 @pytest.mark.parametrize("family", EXACT)
 def test_gradients_are_finite_differences(family: str, granularity: str) -> None:
     """The derivative along a random direction in one module's value."""
-    loaded = tiny_model(family)
-    of = sentences()[2:]
+    loaded, of = tiny_model(family), sentences()[2:]
     values, slopes, chances = gradients(loaded, of, targets(of), granularity)
     spec, step, part = loaded.spec, 1e-6, parts_of(loaded)[granularity]
     index = 3 if granularity == "module" else 1
@@ -172,8 +171,7 @@ def test_the_chosen_tokens_are_added_and_the_rules_of_the_integral() -> None:
 
 @pytest.mark.parametrize("family", [*DENSE, "qwen2_moe"])
 def test_integrated_gradients_are_those_of_full_passes(family: str) -> None:
-    loaded = tiny_model(family)
-    of = sentences()[2:4]
+    loaded, of = tiny_model(family), sentences()[2:4]
     found = integrated_gradients(loaded, of, targets(of), 3, budget=9)
     for row, one in enumerate(of):
         for layer in range(loaded.spec.layers):
@@ -238,8 +236,7 @@ def test_a_module_that_adds_nothing_changes_nothing(family: str) -> None:
 @pytest.mark.parametrize("family", ["gpt2", "llama", "granite", "llama4_text"])
 def test_changes_of_the_probability_add_up(family: str) -> None:
     """A module's state after is the next one's before, so the sum is the last probability minus the first."""
-    loaded = tiny_model(family)
-    of = sentences()
+    loaded, of = tiny_model(family), sentences()
     found = signal(loaded, "probability")
     final = torch.tensor([chance(loaded, one) for one in of], dtype=found.dtype)
     embedded = []
@@ -260,8 +257,7 @@ def test_jaccard_is_that_of_sets_and_families_that_normalise_the_output_are_refu
 @pytest.mark.parametrize("name", sorted(path.stem for path in LOCATORS.glob("*.yaml")))
 def test_no_locator_sees_the_answer(name: str) -> None:
     """The model is given the text's tokens alone, and another answer with the same target changes nothing."""
-    loaded = tiny_model("llama")
-    of = sentences()
+    loaded, of = tiny_model("llama"), sentences()
     given = context(name, **({"layer": 1} if name == "rome_layer" else {}))
     rows: set[tuple[int, ...]] = set()
 
