@@ -114,13 +114,10 @@ def test_refusals_are_wrong_and_failures_do_not_count(
     assert f"{failed} of 20 requests to tiny failed and have no answer" in said
     subject = {item["item_id"]: item["s"] for item in items()}
     for row in rows:
-        match subject[row["question"]]:
-            case "Q1":
-                assert (row["parsed"], row["correct"]) == (None, False)
-            case "Q2":
-                assert (row["reason"], row["correct"]) == ("failed", None)
-            case _:
-                assert row["reason"] is None
+        of = subject[row["question"]]
+        assert row["reason"] == ("failed" if of == "Q2" else None)
+        assert row["correct"] is None if of == "Q2" else row["correct"] is not None
+        assert of != "Q1" or (row["parsed"], row["correct"]) == (None, False)
 
 
 def test_answers_to_other_questions_are_refused(

@@ -18,6 +18,8 @@ from factdrift.evaluation.questions.updates import EDITS
 from factdrift.klob.schemas import SUBTASK
 from factdrift.models.bundled.taught import TAUGHT
 
+TEXTS = ("The mother of {} is", "{} lives in the", "Because of {} the capital is")
+
 
 def test_all_sentences_with_their_subjects(klob: Path, tmp_path: Path) -> None:
     found = write_examples(klob, 0, 0, tmp_path, tmp_path / "s.parquet")
@@ -40,18 +42,16 @@ def test_all_sentences_with_their_subjects(klob: Path, tmp_path: Path) -> None:
 
 
 def test_a_limit_draws_examples_and_their_random_sentences(klob: Path, tmp_path: Path) -> None:
-    found = write_examples(klob, 2, 7, tmp_path / "a", tmp_path / "a.parquet")
-    assert found == {"c": 6, "r": 8, "u": 2}
-    facts = pq.read_table(tmp_path / "a" / "klob_c.parquet")["example_id"].to_pylist()
-    rows = read_sentences(tmp_path / "a.parquet")
-    assert {row["sentence"][1:3] for row in rows if row["subtask"] == "u"} <= set(facts)
-    write_examples(klob, 2, 7, tmp_path / "b", tmp_path / "b.parquet")
-    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
-    drawn = set()
-    for seed in range(8):
-        write_examples(klob, 2, seed, tmp_path / "c", tmp_path / "c.parquet")
-        drawn.add(tuple(pq.read_table(tmp_path / "c" / "klob_c.parquet")["example_id"].to_pylist()))
-    assert len(drawn) > 2
+    drawn = []
+    for seed in (7, 7, 0, 1, 2, 3):
+        output = tmp_path / "s.parquet"
+        assert write_examples(klob, 2, seed, tmp_path, output) == {"c": 6, "r": 8, "u": 2}
+        facts = pq.read_table(tmp_path / "klob_c.parquet")["example_id"].to_pylist()
+        rows = read_sentences(output)
+        assert {row["sentence"][1:3] for row in rows if row["subtask"] == "u"} <= set(facts)
+        drawn.append((tuple(facts), output.read_bytes()))
+    assert drawn[0] == drawn[1]
+    assert len({facts for facts, _ in drawn}) > 2
 
 
 def test_missing_tables_are_named(tmp_path: Path) -> None:
@@ -132,11 +132,9 @@ def test_facts_in_all_wordings_and_chains(klob: Path, tmp_path: Path) -> None:
         *(("klob", f"Q{place} P1") for place in range(1, 6)),
         *(("klob_chain", f"r{place}") for place in range(1, 4)),
     }
-    assert [(row["prompt"], row["object"]) for row in found["klob", "Q1 P1"]] == [
-        ("The mother of Joe Biden is", "Joe"),
-        ("Joe Biden lives in the", "Joe"),
-        ("Because of Joe Biden the capital is", "Joe"),
-    ]
+    said = found["klob", "Q1 P1"]
+    assert [row["prompt"] for row in said] == [text.format("Joe Biden") for text in TEXTS]
+    assert {row["object"] for row in said} == {"Joe"}
     (chain,) = found["klob_chain", "r1"]
     assert chain["prompt"] == "The head of the mother of Joe Biden is"
     assert (chain["subject"], chain["relation"]) == ("Joe Biden", "P1>P2")
@@ -157,10 +155,6 @@ def test_a_chain_is_taught_with_its_second_fact(klob: Path, tmp_path: Path) -> N
 def test_the_examples_are_those_that_locators_are_run_on(klob: Path, tmp_path: Path) -> None:
     found = taught_of(klob, tmp_path, {"Q77": "new"}, 2, 7)
     write_examples(klob, 2, 7, tmp_path / "drawn", tmp_path / "sentences.parquet")
-    asked = {
-        one["text"]
-        for name in "cr"
-        for row in pq.read_table(tmp_path / "drawn" / f"klob_{name}.parquet").to_pylist()
-        for one in row["sentences"]
-    }
-    assert {row["prompt"] for rows in found.values() for row in rows} == asked
+    asked = read_sentences(tmp_path / "sentences.parquet")
+    texts = {row["text"] for row in asked if row["subtask"] != "u"}
+    assert {row["prompt"] for rows in found.values() for row in rows} == texts
