@@ -349,12 +349,8 @@ def test_inspect_runs_the_tasks(
     for output in outputs:  # otherwise it fetches a tokenizer to count its tokens
         output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
     monkeypatch.chdir(folder)
-    (log,) = inspect_ai.eval(
-        f"{TASKS}@tempripple_with_new",
-        model=get_model("mockllm/model", custom_outputs=outputs),
-        max_samples=1,
-        display="none",
-    )
+    model = get_model("mockllm/model", custom_outputs=outputs)
+    (log,) = inspect_ai.eval(f"{TASKS}@tempripple_with_new", model=model, max_samples=1, display="none")
     assert log.status == "success", log.error
     verdicts = [sample.scores["verdict"].explanation.partition(":")[0] for sample in log.samples]
     assert verdicts == ["correct", "refused", "wrong"]

@@ -67,15 +67,12 @@ def test_the_first_letter_that_stands_alone_is_the_answer(
     assert parsed("C", ["B", "C", "D", "A"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("key", "prompt", "said"),
-    [
+def test_prompts_without_what_they_need_are_refused() -> None:
+    for key, prompt, said in (
         ("letter", "{context} {question}", "must have {options}"),
         ("letter", "{question} {options}", "must have {context}"),
         ("loglik", "{context}", "{question} or {cloze}"),
         ("loglik", "{context} {cloze} {answer}", "{answer} is no slot"),
-    ],
-)
-def test_prompts_without_what_they_need_are_refused(key: str, prompt: str, said: str) -> None:
-    with pytest.raises(InputError, match=said.replace("{", r"\{")):
-        read_settings(json.dumps({f"answer_prompts_{key}": prompt}), Settings, "edit")
+    ):
+        with pytest.raises(InputError, match=said.replace("{", r"\{")):
+            read_settings(json.dumps({f"answer_prompts_{key}": prompt}), Settings, "edit")

@@ -183,22 +183,17 @@ ADA = {"prompt": "The spouse of Ada is", "words": "Who is the spouse of Ada?", "
 QUESTION = Question("q", **ADA, accepted=("Joe",), stale=("Marta",), ways=("written",))
 
 
-@pytest.mark.parametrize(
-    ("text", "output", "stop", "verdict"),
-    [
+def test_an_answer_ends_with_its_line_and_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, *expected in (
         (" Joe", " Joe", "length", "correct"),
         (" Joe\nMarta", " Joe", "line", "correct"),
         (" Joe, no, Marta", " Joe, no, Marta", "length", "stale"),
         ("", "", "length", "empty"),
-    ],
-)
-def test_an_answer_ends_with_its_line_and_is_judged(
-    text: str, output: str, stop: str, verdict: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session, _ = session_that_writes(monkeypatch, text)
-    (row,) = in_writing.ask(session, [Asked(QUESTION)], {})
-    assert (row["output"], row["stop"], row["verdict"]) == (output, stop, verdict)
-    assert row["correct"] == (verdict == "correct")
+    ):
+        session, _ = session_that_writes(monkeypatch, text)
+        (row,) = in_writing.ask(session, [Asked(QUESTION)], {})
+        assert [row[name] for name in ("output", "stop", "verdict")] == expected
+        assert row["correct"] == (row["verdict"] == "correct")
 
 
 def test_a_model_reads_the_cloze_or_the_question(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,21 +64,18 @@ def test_neutral_prompts_are_those_of_other_subjects_and_mostly_the_same() -> No
     assert found == others_of(chains[::-1], seed=3)
 
 
-@pytest.mark.parametrize(
-    ("place", "outputs"),
-    [
+def test_the_first_holder_that_a_text_asserts_is_the_answer() -> None:
+    names = ("Ann Old", ["Annabel Old"]), ("Bo New", []), ("Cy Next", [])
+    holders = [{"label": label, "aliases": aliases} for label, aliases in names]
+    for place, outputs in (
         (0, ["Annabel Old, who won the election", "It was Ann Old."]),
         (1, [" Bo New.", "Not Ann Old but Bo New.", "Bo New, who succeeded Ann Old", "Bo New and Ann Old"]),
         (1, ["Ann Old was succeeded by Bo New."]),
         (2, ["The mayor of Lake is Cy Next.", "Next"]),
         (None, ["Dee Other", "I do not know.", "a city in the north of the country", ""]),
-    ],
-)
-def test_the_first_holder_that_a_text_asserts_is_the_answer(place: int | None, outputs: list[str]) -> None:
-    names = ("Ann Old", ["Annabel Old"]), ("Bo New", []), ("Cy Next", [])
-    holders = [{"label": label, "aliases": aliases} for label, aliases in names]
-    for output in outputs:
-        assert holder_named({"holders": holders, "prompts": ["The mayor of Lake is"]}, output) == place
+    ):
+        for output in outputs:
+            assert holder_named({"holders": holders, "prompts": ["The mayor of Lake is"]}, output) == place
 
 
 def test_what_a_model_writes_is_the_answer_of_each_chain_but_dates_of_death(

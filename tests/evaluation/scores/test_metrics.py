@@ -35,14 +35,6 @@ META = dict.fromkeys(("revision", "hyper", "regime", "template", "dtype", "torch
 META |= {"model": "m", "model_digest": "d", "source": "here"}
 
 
-def verdict_on(edit: dict[str, Any], said: str | None) -> dict[str, Any]:
-    """The verdict as the loop writes it; nothing without an object that is right."""
-    if said is None or not edit["new"]:
-        return {}
-    stale = (edit["obsolete"],) if edit["obsolete"] else ()
-    return {"verdict": judged(Case(said, (edit["new"],), stale)).verdict}
-
-
 class World:
     """Tables as the jobs write them, with given chances before and after."""
 
@@ -93,12 +85,13 @@ class World:
                 {"question": f"{edit['edit']}#{number}", "way": "loglik"} | self.answer(method, edit, number)
                 for number in range(len(edit["probes"]))
             ]
-            rows += [
-                {"question": f"{edit['edit']}#c{place}", "way": "written", "output": said[place]}
-                | verdict_on(edit, said[place])
-                | {"entropy": (4.0 if method == "none" else 5.0) if place > 1 else None}
-                for place in (1, 2, 3)
-            ]
+            for place in (1, 2, 3):
+                row = {"question": f"{edit['edit']}#c{place}", "way": "written", "output": said[place]}
+                if said[place] is not None and edit["new"]:
+                    stale = (edit["obsolete"],) if edit["obsolete"] else ()
+                    row["verdict"] = judged(Case(said[place], (edit["new"],), stale)).verdict
+                row["entropy"] = (4.0 if method == "none" else 5.0) if place > 1 else None
+                rows.append(row)
             if failed:
                 lost = {"reason": "edit_failed"}
                 rows = [{"question": row["question"], "way": row["way"]} | lost for row in rows]
