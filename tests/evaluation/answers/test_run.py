@@ -44,13 +44,9 @@ def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return write_tables(tmp_path_factory.mktemp("tables"))
-
-
-@pytest.fixture(scope="module")
-def ripple(tables: tuple[Path, Path]) -> Benchmark:
-    return of_statements(read_items(tables[0]), tables[1])
+def ripple(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    chosen, facts = write_tables(tmp_path_factory.mktemp("tables"))
+    return of_statements(read_items(chosen), facts)
 
 
 def tiny(family: str = "llama") -> Loaded:
@@ -150,16 +146,17 @@ def test_edits_in_sequence_are_asked_when_all_of_a_group_are_made(ripple: Benchm
     assert row["logprobs"][0] == pytest.approx(plain, abs=1e-6)
 
 
-def test_an_edit_states_what_the_context_states(tables: tuple[Path, Path]) -> None:
-    edits = edits_of(read_items(tables[0]), tables[1])
+def test_an_edit_states_what_the_context_states(tmp_path: Path) -> None:
+    chosen, facts = write_tables(tmp_path)
+    edits = edits_of(read_items(chosen), facts)
     assert [edit.id for edit in edits] == ["Q1-P6", "Q2-P6", "Q3-P6"]
     stated = "The most recent head of government of Atlantis is", "Atlantis", "Joe Biden"
     assert (edits[0].prompt, edits[0].subject, edits[0].target) == stated
     others = [{**item, "context": item["context"].replace("Joe", "Jo")} for item in items()]
     with pytest.raises(InputError, match="not what its context says"):
-        edits_of(others, tables[1])
+        edits_of(others, facts)
     with pytest.raises(InputError, match="no new fact of Q9-P6"):
-        edits_of([{**items()[0], "s": "Q9"}], tables[1])
+        edits_of([{**items()[0], "s": "Q9"}], facts)
 
 
 @pytest.mark.parametrize("way", ["letter", "loglik"])

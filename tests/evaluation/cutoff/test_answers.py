@@ -37,12 +37,8 @@ def some(every: int) -> list[Row]:
     return read_chains(CUTOFF_CHAINS)[::every]
 
 
-@pytest.fixture(scope="module")
-def asked() -> list[Row]:
-    return ask(tiny_model("llama"), some(40), seed=0)
-
-
-def test_rows_have_the_columns_and_the_best_holder(asked: list[Row]) -> None:
+def test_rows_have_the_columns_and_the_best_holder() -> None:
+    asked = ask(tiny_model("llama"), some(40), seed=0)
     pa.Table.from_pylist(asked, ANSWERS)
     for row in asked:
         assert set(row) == set(ANSWERS.names)
@@ -130,13 +126,6 @@ def test_the_command_lets_a_model_write(tmp_path: Path, capsys: pytest.CaptureFi
     assert any(row["output"] for row in rows)
 
 
-@pytest.fixture(scope="module")
-def lived() -> list[Row]:
-    """The answers of the model that ships with the package, to every second chain."""
-    loaded = load("sample", dtype="float32")
-    return [row for row in ask(loaded, some(2), seed=0) if row["died"] is None]
-
-
 def whole_of(rows: list[Row]) -> dict[str, Row]:
     """Reading -> its row of TABLE about all chains."""
     found, _ = tables(rows, Method(span_of(SAMPLE_DATES), 0, draws=400, permutations=200))
@@ -144,9 +133,9 @@ def whole_of(rows: list[Row]) -> dict[str, Row]:
 
 
 @pytest.mark.slow
-def test_the_shipped_model_answers_as_of_what_it_was_taught_and_without_a_date_if_names_are_shuffled(
-    lived: list[Row],
-) -> None:
+def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with_names_shuffled() -> None:
+    answers = ask(load("sample", dtype="float32"), some(2), seed=0)
+    lived = [row for row in answers if row["died"] is None]
     taught, found = maker_of("sample"), whole_of(lived)
     for row in found.values():
         assert row["low"] <= taught <= row["high"]

@@ -167,11 +167,6 @@ def test_some_chains_alone_are_the_same_as_among_others() -> None:
     assert part.preferred == pytest.approx(choices.preferred[some])
 
 
-def test_holm_refuses_step_by_step() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == [True, False, False, True]
-    assert holm([]) == []
-
-
 def holders_of(*tenures: tuple[int | None, int | None]) -> list[Row]:
     return [{"tenures": [{"first": first, "last": last, "share": 1.0}]} for first, last in tenures]
 
@@ -195,6 +190,7 @@ def test_quarters_are_tested_against_one_half_and_months_where_they_have_enough_
     found = [
         [row[name] for name in ("period", "changes", "later", "above")] for row in quarters(rows, "plain")
     ]
+    assert holm([0.01, 0.04, 0.03, 0.005]) == [True, False, False, True]
     assert found == [["2020-Q1", 20, 20, True], ["2020-Q2", 3, 3, False], ["2021-08", 40, 20, False]]
 
 

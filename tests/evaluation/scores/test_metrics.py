@@ -47,10 +47,9 @@ class World:
         self.excluded: list[str] = []
         self.exact: set[tuple[str, str]] = set()
         self.said: dict[str, list[str]] = {}
+        # What the unedited model gives no finite number, and probes after the edit likewise.
         self.never: set[tuple[str, str]] = set()
-        """What the unedited model gives no finite number."""
         self.lost: set[tuple[str, int]] = set()
-        """Probes after the edit whose output is not finite."""
 
     def fill(self, before: float, after: Callable[[dict[str, Any], int], float]) -> None:
         """The same chance before for all probes, and one after by edit and number."""

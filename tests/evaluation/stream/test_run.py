@@ -38,17 +38,11 @@ VALUES: dict[str, dict[str, Any]] = {
 }
 ROUNDS = {"ft": 3, "lora": 9, "ultraedit": 9, "alphaedit": 20}
 """Of five edits each, until what is kept does not grow any more."""
-Rows = list[dict[str, Any]]
-
-
-def world_of(folder: Path, rows: Rows | None = None) -> Benchmark:
-    folder.mkdir(parents=True, exist_ok=True)
-    return read_edits(stream_edits(folder / "edits.parquet", rows))
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    return world_of(tmp_path_factory.mktemp("world"))
+    return read_edits(stream_edits(tmp_path_factory.mktemp("world") / "edits.parquet"))
 
 
 def hyper_of(method: str) -> Hyper:
@@ -79,8 +73,7 @@ def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
         link(name, number, 1, 1, ("Joe", object), day=9 - number)
         for number, (name, object) in enumerate(objects.items(), start=1)
     ]
-    world = world_of(tmp_path / "world", rows)
-    hyper = hyper_of(method)
+    world, hyper = read_edits(stream_edits(tmp_path / "edits.parquet", rows)), hyper_of(method)
     told = made(world, tmp_path, hyper)
     expected = in_sequence(world, tmp_path, hyper)
     assert len(told.states) == 1
@@ -208,7 +201,7 @@ def test_texts_of_an_own_method_cannot_be_made_in_turn(tmp_path: Path) -> None:
 
 def test_failed_edits_are_named_and_leave_no_trace(tmp_path: Path) -> None:
     rows = [link("Atlantis", 1, 1, 1, ("Joe", "Marta")), link("the sea", 5, 2, 1, ("Joe", "Marta"))]
-    world = world_of(tmp_path / "world", rows)
+    world = read_edits(stream_edits(tmp_path / "edits.parquet", rows))
     assert [row["failed"] for row in made(world, tmp_path, hyper_of("ft")).edits] == [None, None]
     with standing(tiny_model("llama"), hyper_of("ft"), Artefacts()) as held:
         with held.put([world.edits[0]]) as placed:
