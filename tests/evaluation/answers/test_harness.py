@@ -263,6 +263,7 @@ def test_the_harness_finds_the_same_holders_likely(harnessed: Harnessed) -> None
     from factdrift.evaluation.ways.cutoff import ask
 
     prompts, compared = {row["chain"]: row["prompts"] for row in harnessed.chains}, 0
+    tokenizer = harnessed.loaded.tokenizer
     for row in ask(harnessed.loaded, harnessed.chains, seed=0):
         if row["died"] is not None or len(row["wordings"]) < len(prompts[row["chain"]]):
             continue
@@ -270,9 +271,7 @@ def test_the_harness_finds_the_same_holders_likely(harnessed: Harnessed) -> None
             theirs = harnessed.found["cutoff"][f"{row['chain']} {number}"]
             assert row["holders"][theirs["doc"]["answer"]]["tenures"][-1]["last"] is None
             for holder, ours, (log, _) in zip(row["holders"], own, theirs["filtered_resps"], strict=True):
-                name = harnessed.loaded.tokenizer(f" {holder['label']}", add_special_tokens=False)[
-                    "input_ids"
-                ]
+                name = tokenizer(f" {holder['label']}", add_special_tokens=False).input_ids
                 assert float(log) / len(name) == pytest.approx(ours, abs=1e-4)
                 compared += 1
     assert compared > 100
