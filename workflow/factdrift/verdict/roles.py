@@ -230,7 +230,7 @@ def _scope(reading: Reading, start: int) -> int:
     found = reading.tokens
     for place in range(start, len(found)):
         contrast = any(cue.start == place for cue in reading.of("contrast", "hedge"))
-        if found[place].text in STOPS - {"(", ")"} or found[place].kind == "break" or contrast:
+        if found[place].text in PARENTHESES or found[place].kind == "break" or contrast:
             return place
         if found[place].text == ",":
             listed = _list_end(reading, place)
