@@ -134,8 +134,8 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     if any(cue.end <= first.start and cue.end - cue.start == 2 for cue in reading.of("spared")):  # not only
         joins += [cue for cue in inside if cue.kind == "contrast"]
     spared = [cue for cue in inside if cue.kind in ("spared", "hedge")]
-    spans = (*joins, *spared, *reading.named())
-    covered = {place for each in spans for place in range(each.start, each.end)}
+    covered = {place for cue in (*joins, *spared) for place in range(cue.start, cue.end)}
+    covered |= {place for each in reading.named() for place in range(each.start, each.end)}
 
     def counts(token: Token) -> bool:
         return not (reading.words.has("article", token.key) or reading.words.has("title", token.key))
