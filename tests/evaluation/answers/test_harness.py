@@ -20,7 +20,7 @@ from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
 from factdrift.core.paths import CUTOFF_CHAINS
-from factdrift.evaluation.questions.cutoff import read_chains
+from factdrift.evaluation.questions.cutoff import CHAINS, read_chains
 from factdrift.evaluation.questions.items import of_statements, read_items
 from factdrift.evaluation.questions.prompts import cloze_of
 from factdrift.evaluation.questions.question import Benchmark, Question
@@ -92,6 +92,8 @@ def asked_edits(folder: Path) -> Path:
 
 def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
     questions, edits, out = write_tables(tmp_path)[0], asked_edits(tmp_path), tmp_path / "out"
+    chains = tmp_path / "chains.parquet"
+    pq.write_table(pa.Table.from_pylist(read_chains(CUTOFF_CHAINS)[::80], CHAINS), chains)
     code = (
         "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]) or 'torch' in sys.modules)"
     )
