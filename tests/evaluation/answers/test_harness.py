@@ -100,7 +100,7 @@ def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
     line = [sys.executable, "-c", code, "answer", "lm-eval", f"--questions=asked={questions}", f"-o={out}"]
     line += [
         f"--edits={edits}",
-        f"--chains={CUTOFF_CHAINS}",
+        f"--chains={chains}",
         "--prompt",
         PROMPT,
         "--tokens",
