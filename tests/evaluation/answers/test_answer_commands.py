@@ -1,7 +1,6 @@
 """From a model on disk to the tables, on an untrained model."""
 
-from __future__ import annotations
-
+import itertools
 import json
 import shutil
 from collections.abc import Sequence
@@ -16,9 +15,7 @@ from support.asking import Job, command, saved
 from support.questions import write_tables
 
 from factdrift.cli import main
-from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.record import UNEDITED
-from factdrift.evaluation.scores.answers import write_runs
 
 HYPER = json.dumps({"layers": [1], "steps": 2})
 
@@ -50,55 +47,42 @@ def scores_of(bench: Path, jobs: Sequence[Job], out: Path, *more: str) -> None:
     assert main([*line, f"--out-tests={out / 'tests.json'}", "-o", str(out / "scores.parquet")]) == 0
 
 
+def options(folder: Path) -> list[str]:
+    """Of `factdrift answer table`, which reads what is in the folder and writes into it."""
+    files = {"scores": "scores.parquet", "tests": "tests.json", "runs": "runs.json", "output": ""}
+    return [f"--{name}={folder / file}" for name, file in files.items()]
+
+
 def test_from_a_model_to_the_tables(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jobs = [asked(bench, "none"), asked(bench, "context"), asked(bench, "ft", "--set", HYPER)]
     skipped = [[str(bench / "model"), "magic", "it has no values"]]
     scores_of(bench, jobs, bench, "--skipped", json.dumps(skipped))
-    read = [f"--{name}={bench / name}.{form}" for name, form in (("scores", "parquet"), ("tests", "json"))]
-    read.append(f"--runs={bench / 'runs.json'}")
-    assert main(["answer", "table", *read, "--output", str(bench)]) == 0
+    read = options(bench)
+    assert main(["answer", "table", *read]) == 0
     said = capsys.readouterr().out
     assert "letter\nn (items/asked facts): 3/3, 2/2, 3/3, 2/2\n" in said
-    inline = [*read[:2], "--runs", (bench / "runs.json").read_text(encoding="utf-8")]
-    assert main(["answer", "table", *inline, "--output", str(bench)]) == 0
+    inline = (bench / "runs.json").read_text(encoding="utf-8")
+    assert main(["answer", "table", *read, "--runs", inline]) == 0
     assert said.endswith(capsys.readouterr().out)
-    assert main(["answer", "table", "--scores", "none.parquet", *read[1:], "--output", str(bench)]) == 1
-    assert "factdrift: --scores: none.parquet: no such file" in capsys.readouterr().err
-    for runs in ("none.json", "@none.json"):
-        assert main(["answer", "table", *read[:2], f"--runs={runs}", "--output", str(bench)]) == 1
-        assert "factdrift: --runs: none.json: " in capsys.readouterr().err
+    for given, said in (
+        ("--scores=none.parquet", "--scores: none.parquet: no such file"),
+        *(("--runs=none.json", "--runs: none.json: "), ("--runs=@none.json", "--runs: none.json: ")),
+    ):
+        assert main(["answer", "table", *read, given]) == 1
+        assert f"factdrift: {said}" in capsys.readouterr().err
     for table in ("table2", "table3"):
         text = (bench / f"{table}.txt").read_text(encoding="utf-8")
         assert "\nmagic skipped: it has no values" in text
     predictions = pq.read_table(bench / "predictions.parquet").to_pylist()
     conditions = {(row["scoring"], row["condition"]) for row in predictions}
-    assert conditions == {
-        (way, one) for way in ("letter", "loglik") for one in ("without", "with", "edited-ft")
-    }
+    wanted = itertools.product(("letter", "loglik"), ("without", "with", "edited-ft"))
+    assert conditions == set(wanted)
     assert len(predictions) == 6 * 10
     unedited, context, edited, _ = json.loads((bench / "runs.json").read_text(encoding="utf-8"))
     assert [run["method"] for run in (unedited, context, edited)] == ["none", "context", "ft"]
     assert edited["hyper"]["layers"] == [1]
     assert len({run["run_id"] for run in (unedited, context, edited)}) == 3
     assert sum(batch["evaluation_seconds"] for batch in unedited["batches"]) > 0
-
-
-def test_a_method_that_cannot_edit_the_model_is_skipped_with_the_reason(
-    bench: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked(bench, "ft", "--strict", name="strict", code=1, regime="batch")
-    assert "edit.regime: batch: ft cannot edit so" in capsys.readouterr().err
-    assert not list(bench.glob("strict*"))
-    job = asked(bench, "ft", name="skipped", regime="batch")
-    assert job.rows() == []
-    assert job.about["method"] == "ft"
-    assert "batch is for memit" in job.about["skipped"]
-    said = capsys.readouterr().out
-    assert "derived, not tuned: layers" in said
-    assert "skipped: edit.regime" in said
-    write_runs([job.about], bench / "all.json")
-    with pytest.raises(CannotEdit, match="batch is for memit"):
-        write_runs([job.about], bench / "none.json", strict=True)
 
 
 def test_a_model_that_cannot_be_run_is_skipped_and_the_others_are_asked(
@@ -113,9 +97,7 @@ def test_a_model_that_cannot_be_run_is_skipped_and_the_others_are_asked(
     scores_of(bench, jobs, tmp_path)
     models = set(pq.read_table(tmp_path / "scores.parquet")["model"].to_pylist())
     assert models == {str(bench / "model")}
-    read = [f"--scores={tmp_path / 'scores.parquet'}", f"--tests={tmp_path / 'tests.json'}"]
-    read.append(f"--runs={tmp_path / 'runs.json'}")
-    assert main(["answer", "table", *read, "--output", str(tmp_path)]) == 0
+    assert main(["answer", "table", *options(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert f"on {tmp_path / 'vision'}: skipped: models: " in said
     assert "is of the type 'qwen2_5_vl', for which" in said.split("Table")[-1]

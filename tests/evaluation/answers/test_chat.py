@@ -1,7 +1,5 @@
 """A chat model is asked through the loopback server and the store."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,11 +11,9 @@ import pytest
 from support.benchmarks import write_benchmarks
 from support.chat_server import ChatServer, chat_serving
 from support.questions import items, write_tables
-from support.updates import edits
 
 from factdrift.cli import main
 from factdrift.core.keys import default_of
-from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.items import read_items
 
 PROMPT = default_of("answer.prompts.letter")
@@ -44,7 +40,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
 
 class Bench:
     def __init__(self, folder: Path, url: str):
-        self.folder = folder
+        self.folder, self.requests = folder, folder / "requests.parquet"
         self.items, _ = write_tables(folder)
         self.chat = {"model": "tiny", "base_url": url, "backoff": 0.01, "tries": 2, "answer_tokens": 16}
 
@@ -53,10 +49,10 @@ class Bench:
 
     def ask(self, named: Sequence[str] = (), of: Sequence[str] = (), **chat: Any) -> list[dict[str, Any]]:
         """The answers, by the three commands of the workflow."""
-        requests, answers = self.folder / "requests.parquet", self.folder / "answers.parquet"
+        answers = self.folder / "answers.parquet"
         named = [*(of or (*OF_ITEMS, str(self.items))), "--prompt", PROMPT, *named]
-        assert self.run("answer", "requests", *named, "-o", str(requests), **chat) == 0
-        store = ["--requests", str(requests), "--store", str(self.folder / "store"), "-o", str(answers)]
+        assert self.run("answer", "requests", *named, "-o", str(self.requests), **chat) == 0
+        store = ["--requests", str(self.requests), "--store", str(self.folder / "store"), "-o", str(answers)]
         assert self.run("chat", "ask", *store, **chat) == 0
         output = self.folder / "read.parquet"
         read = ["--answers", str(answers), "--out-run", str(self.folder / "run.json"), "-o", str(output)]
@@ -66,7 +62,8 @@ class Bench:
 
 def test_letters_are_read_from_the_answers(tmp_path: Path, server: ChatServer) -> None:
     bench = Bench(tmp_path, server.url)
-    rows = {(row["method"], row["question"]): row for row in bench.ask()}
+    first = bench.ask()
+    rows = {(row["method"], row["question"]): row for row in first}
     chosen = read_items(bench.items)
     assert len(rows) == 2 * len(chosen) == 20
     for item in chosen:
@@ -80,6 +77,10 @@ def test_letters_are_read_from_the_answers(tmp_path: Path, server: ChatServer) -
     assert about["served"] == ["tiny-2026-01-01"]
     assert about["answer_prompts_letter"] == PROMPT
     assert len(about["run_id"]) == 16
+    # Stored answers are read again without a server.
+    asked = sum(server.asked.values())
+    assert bench.ask(mode="replay") == first
+    assert sum(server.asked.values()) == asked
 
 
 def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, server: ChatServer) -> None:
@@ -88,22 +89,13 @@ def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, se
     kinds = Counter((item["task"], item["hop"]) for item in everything)
     assert max(kinds.values()) > 2
     some = read_items(bench.items, 2)
-    assert Counter((item["task"], item["hop"]) for item in some) == {
-        kind: min(number, 2) for kind, number in kinds.items()
-    }
+    chosen = Counter((item["task"], item["hop"]) for item in some)
+    assert chosen == {kind: min(number, 2) for kind, number in kinds.items()}
     assert [item for item in everything if item in some] == some == read_items(bench.items, 2)
     assert [item for item in read_items(bench.items, 1) if item in some] == read_items(bench.items, 1)
     assert any(read_items(bench.items, 2, seed) != some for seed in range(1, 9))
     asked = bench.ask(named=("--limit", "2", "--seed", "0"))
     assert {row["question"] for row in asked} == {item["item_id"] for item in some}
-
-
-def test_stored_answers_are_read_again_without_a_server(tmp_path: Path, server: ChatServer) -> None:
-    bench = Bench(tmp_path, server.url)
-    first = bench.ask()
-    asked = sum(server.asked.values())
-    assert bench.ask(mode="replay") == first
-    assert sum(server.asked.values()) == asked
 
 
 def test_refusals_are_wrong_and_failures_do_not_count(
@@ -122,13 +114,10 @@ def test_refusals_are_wrong_and_failures_do_not_count(
     assert f"{failed} of 20 requests to tiny failed and have no answer" in said
     subject = {item["item_id"]: item["s"] for item in items()}
     for row in rows:
-        match subject[row["question"]]:
-            case "Q1":
-                assert (row["parsed"], row["correct"]) == (None, False)
-            case "Q2":
-                assert (row["reason"], row["correct"]) == ("failed", None)
-            case _:
-                assert row["reason"] is None
+        of = subject[row["question"]]
+        assert row["reason"] == ("failed" if of == "Q2" else None)
+        assert row["correct"] is None if of == "Q2" else row["correct"] is not None
+        assert of != "Q1" or (row["parsed"], row["correct"]) == (None, False)
 
 
 def test_answers_to_other_questions_are_refused(
@@ -138,50 +127,31 @@ def test_answers_to_other_questions_are_refused(
     bench.ask()
     answers = tmp_path / "answers.parquet"
     pq.write_table(pq.read_table(answers).slice(1), answers)
-    named = [
-        "--benchmark",
-        "tempripple",
-        "--questions",
-        str(bench.items),
-        "--prompt",
-        PROMPT,
-        "--answers",
-        str(answers),
-    ]
+    named = [*OF_ITEMS, str(bench.items), "--prompt", PROMPT, "--answers", str(answers)]
     out = ["--out-run", str(tmp_path / "r.json"), "-o", str(tmp_path / "o.parquet")]
     assert bench.run("answer", "read", *named, *out) == 1
     assert "no answers to the questions about these items" in capsys.readouterr().err
 
 
 def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
-    """Without and with the new fact: for a letter where there are options, else in writing."""
+    """Each question once without and once with the new fact: for a letter, or in writing without options."""
     bench = Bench(tmp_path, server.url)
     for name, given in write_benchmarks(tmp_path).items():
-        rows = bench.ask(of=("--benchmark", name, *given.options(), "--scoring", "letter", "written"))
+        # Updates have no options, and are written whatever the ways are.
+        ways = () if name == "updates" else ("--scoring", "letter", "written")
+        rows = bench.ask(of=("--benchmark", name, *given.options(), *ways))
         questions = given.read(name).questions
-        assert {row["method"] for row in rows} == {"none", "context"}, name
         assert all(row["output"] and row["benchmark"] == name for row in rows)
         asked = {row["question"]: row["way"] for row in rows}
+        times = Counter((row["method"], row["question"]) for row in rows)
+        assert times == Counter((state, each) for state in ("none", "context") for each in asked), name
         for question in questions:
             if question.id in asked or question.role not in ("update", "generalization"):
                 assert asked[question.id] == ("letter" if "letter" in question.ways else "written")
         assert {each.edit for each in questions if each.id in asked} == {each.edit for each in questions}
-
-
-def test_what_has_no_options_is_written(tmp_path: Path, server: ChatServer) -> None:
-    """Clozes of updates and of their neighbours, each once, without and with the new fact before them."""
-    bench, path = Bench(tmp_path, server.url), edits(tmp_path, limit=2)
-    rows = bench.ask(of=("--benchmark", "updates", "--questions", str(path)))
-    benchmark = read_edits(path)
-    own = [each for each in benchmark.questions if each.ways == ("written",)]
-    others = [each for each in benchmark.questions if each.role in ("nearest", "random")]
-    asked = Counter((row["method"], row["question"]) for row in rows)
-    assert asked == Counter((state, each.id) for state in ("none", "context") for each in (*own, *others))
-    assert {(row["way"], row["correct"], row["output"]) for row in rows} == {
-        ("written", False, "I do not know.")
-    }
-    sent = pq.read_table(tmp_path / "requests.parquet").to_pylist()
-    (told,) = [json.loads(row["body"]) for row in sent if row["request"] == f"context {own[0].id}"]
-    text = told["messages"][0]["content"]
-    assert text.startswith(f"{own[0].context.strip()}\nComplete the statement")
-    assert text.endswith(own[0].prompt)
+        sent = {row["request"]: row["body"] for row in pq.read_table(bench.requests).to_pylist()}
+        for question in questions:
+            if question.id in asked and (name, question.role) == ("updates", "update"):
+                text = json.loads(sent[f"context {question.id}"])["messages"][0]["content"]
+                assert text.startswith(f"{question.context.strip()}\nComplete the statement"), name
+                assert text.endswith(question.prompt)

@@ -1,35 +1,43 @@
-"""Tasks for lm-evaluation-harness: what is in them, and that the harness gets our own answers by them."""
+"""Tasks for harnesses of others: what is in them, and that lm-evaluation-harness gets our own answers."""
 
-from __future__ import annotations
-
+import ast
 import copy
+import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from support.lm_harness import same_answers
+from support.lm_harness import Samples, same_answers
 from support.questions import items, write_tables
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
+from factdrift.core.paths import CUTOFF_CHAINS
+from factdrift.evaluation.questions.cutoff import CHAINS, read_chains
+from factdrift.evaluation.questions.items import of_statements, read_items
 from factdrift.evaluation.questions.prompts import cloze_of
+from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.tools.harness import (
     QUESTIONS,
     Task,
+    chain_tasks,
     cloze_tasks,
     question_tasks,
     write_tasks,
+    written_tasks,
 )
+from factdrift.evaluation.tools.inspect_tasks import TASKS, write_inspect
+from factdrift.evaluation.tools.written_questions import Written, written_items, written_updates
 
-PROMPT = "{context} {cloze}"
+PROMPT, INSTRUCTION = "{context} {cloze}", "Be short."
 CLOZES = [
     {"benchmark": "wikifactdiff", "fact": fact, "role": role, "prompt": prompt, "object": name}
     for fact, prompt in (("Q1-P6", "The head of government of Atlantis is"), ("Q2-P6", "America is led by"))
@@ -55,9 +63,8 @@ def test_every_question_with_options_is_in_one_task_of_each_condition(tasks: Pat
     assert len(wanted) < len(items())
     for condition in ("without", "with"):
         group = yaml.safe_load((tasks / f"tempripple_{condition}.yaml").read_text())
-        assert set(group["task"]) == {
-            f"tempripple_{condition}_{kind}" for kind in ("new", "old", "new_related", "old_related")
-        }
+        kinds = ("new", "old", "new_related", "old_related")
+        assert set(group["task"]) == {f"tempripple_{condition}_{kind}" for kind in kinds}
         rows = [row for name in group["task"] for row in read(tasks, name)]
         assert sorted(row["id"] for row in rows) == sorted(wanted)
         for row in rows:
@@ -65,58 +72,71 @@ def test_every_question_with_options_is_in_one_task_of_each_condition(tasks: Pat
             context = item["context"] + " " if condition == "with" else ""
             assert row["prompt"] == context + cloze_of(item["question"])
             assert row["choices"][row["answer"]] == item["answer_label"]
-    assert {row["id"] for row in read(tasks, "tempripple_with_old")} == {
-        item["item_id"] for item in wanted.values() if item["task"] == 2
-    }
+    old = {item["item_id"] for item in wanted.values() if item["task"] == 2}
+    assert {row["id"] for row in read(tasks, "tempripple_with_old")} == old
+
+
+def asked_edits(folder: Path) -> Path:
+    """A table of one edit, with its own prompt and another one."""
+    probes = [
+        {"role": role, "place": 0, "object": name, "prompt": prompt, "target": target}
+        for role, prompt in (("update", "X is led by"), ("generalization", "The head of X is"))
+        for name, target in (("new", "Y"), ("obsolete", "Z"))
+    ]
+    row = {"edit": "Q1-P6", "prompt": "X is led by", "target": "Y", "new": "Y", "obsolete": "Z"}
+    row |= {"relation": "P6", "subject_label": "X", "probes": probes, "fluency": False, "kind": "replace"}
+    table = pa.Table.from_pylist([dict.fromkeys(EDITS.names) | row], schema=EDITS)
+    pq.write_table(table, folder / "edits.parquet")
+    return folder / "edits.parquet"
 
 
 def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
-    questions = write_tables(tmp_path)[0]
-    probe = {"role": "update", "object": "new", "prompt": "The capital of X is", "target": "Y"}
-    row = {"edit": "Q1-P36", "prompt": probe["prompt"], "target": "Y", "new": "Y", "obsolete": "Z"}
-    old = probe | {"object": "obsolete", "target": "Z"}
-    row |= {"subject_label": "X", "probes": [probe, old], "fluency": False}
-    edits = pa.Table.from_pylist([dict.fromkeys(EDITS.names) | row], schema=EDITS)
-    pq.write_table(edits, tmp_path / "edits.parquet")
+    questions, edits, out = write_tables(tmp_path)[0], asked_edits(tmp_path), tmp_path / "out"
+    chains = tmp_path / "chains.parquet"
+    pq.write_table(pa.Table.from_pylist(read_chains(CUTOFF_CHAINS)[::80], CHAINS), chains)
     code = (
         "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]) or 'torch' in sys.modules)"
     )
-    line = [sys.executable, "-c", code, "answer", "lm-eval", "--questions", f"asked={questions}"]
-    line += ["--edits", str(tmp_path / "edits.parquet"), "--prompt", PROMPT, "-o", str(tmp_path / "out")]
-    line += ["--tokens", "16", "--instruction", "Be short."]
+    line = [sys.executable, "-c", code, "answer", "lm-eval", f"--questions=asked={questions}", f"-o={out}"]
+    line += [
+        f"--edits={edits}",
+        f"--chains={chains}",
+        "--prompt",
+        PROMPT,
+        "--tokens",
+        "16",
+        "--instruction",
+        INSTRUCTION,
+    ]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "asked_with_new: 3" in done.stdout
+    assert "cutoff: " in done.stdout
     # The harness puts no blank before what is continued.
-    assert read(tmp_path / "out", "wikifactdiff_update_old") == [
-        {"id": "Q1-P36", "prompt": "The capital of X is", "target": " Z"}
-    ]
+    (doc,) = read(out, "wikifactdiff_update_old")
+    assert doc == {"id": "Q1-P6", "prompt": "X is led by", "target": " Z"}
 
 
 def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
     row = {"item_id": "a", "question": "As of 1 May 2021, who was the mayor of X?", "options": ["A", "B"]}
-    path = tmp_path / "asof.parquet"
+    prompt, path = "As of 1 May 2021, the mayor of X was", tmp_path / "asof.parquet"
     pq.write_table(pa.Table.from_pylist([row | {"answer_index": 1}]), path)
-    (task,) = question_tasks("asof", path, PROMPT)
+    (task,), (in_writing,) = question_tasks("asof", path, PROMPT), written_items("asof", path, PROMPT, "")
     assert (task.name, task.group) == ("asof", "asof")
-    assert task.table.to_pylist() == [
-        {"id": "a", "prompt": "As of 1 May 2021, the mayor of X was", "choices": ["A", "B"], "answer": 1}
-    ]
-    write_tasks([task], tmp_path / "out")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        LIST,
-        "asof.parquet",
-        "asof.yaml",
-        "tables.py",
-    ]
+    assert task.table.to_pylist() == [{"id": "a", "prompt": prompt, "choices": ["A", "B"], "answer": 1}]
+    assert (in_writing.group, in_writing.kind) == ("asof", "")
+    (doc,) = in_writing.continued.to_pylist()
+    assert (doc["prompt"], doc["accepted"], doc["others"]) == (prompt, ["B"], ["A"])
+    pq.write_table(pa.Table.from_pylist([row | {"options": [], "answer_index": None}]), path)
+    with pytest.raises(InputError, match="'a' has no options"):
+        list(written_items("asof", path, PROMPT, ""))
 
 
 def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path, tmp_path: Path) -> None:
     before = {path.name: path.read_bytes() for path in tasks.iterdir()}
     assert not any(str(tmp_path).encode() in data for data in before.values())
-    task = Task(
-        "other", "other", pa.Table.from_pylist([], schema=QUESTIONS), {"output_type": "loglikelihood"}
-    )
+    table = pa.Table.from_pylist([], schema=QUESTIONS)
+    task = Task("other", "other", table, {"output_type": "loglikelihood"})
     write_tasks([task], tasks)
     names = sorted(path.name for path in tasks.iterdir())
     assert names == [LIST, "other.parquet", "other.yaml", "tables.py"]
@@ -130,32 +150,23 @@ def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path
 def test_what_cannot_be_a_task_is_named(tasks: Path, tmp_path: Path, capsys: Any) -> None:
     questions = tmp_path / "tr_items.parquet"
     same = list(question_tasks("x", questions, PROMPT)) * 2
-    with pytest.raises(InputError, match="two tasks are called x_with_new"):
-        write_tasks(same, tasks)
-    with pytest.raises(InputError, match="no task to write"):
-        write_tasks([], tasks)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("x")
-    with pytest.raises(InputError, match=r"thesis\.tex in it was not written"):
-        write_tasks(cloze_tasks(CLOZES), tmp_path / "mine")
-    assert (tmp_path / "mine" / "thesis.tex").exists()
-    with pytest.raises(InputError, match="no column question, options, answer_index"):
-        list(question_tasks("x", _table(tmp_path, {"item_id": ["a"]}), PROMPT))
+    for given, said in ((same, "two tasks are called x_with_new"), ([], "no task to write")):
+        with pytest.raises(InputError, match=said):
+            write_tasks(given, tasks)
     none = {"item_id": ["a"], "question": ["?"], "options": pa.array([None], pa.list_(pa.string()))}
-    with pytest.raises(InputError, match="no question has options"):
-        list(question_tasks("x", _table(tmp_path, none | {"answer_index": [0]}), PROMPT))
+    for columns, said in (
+        ({"item_id": ["a"]}, "no column question, options, answer_index"),
+        (none | {"answer_index": [0]}, "no question has options"),
+    ):
+        pq.write_table(pa.table(columns), tmp_path / "some.parquet")
+        with pytest.raises(InputError, match=said):
+            list(question_tasks("x", tmp_path / "some.parquet", PROMPT))
     line = ["answer", "lm-eval", "-o", str(tmp_path / "out"), "--questions"]
     assert main([*line, "tempripple", "--prompt", PROMPT]) == 1
     assert "is not of the form tempripple=FILE.parquet" in capsys.readouterr().err
     assert main([*line, f"tempripple={questions}", "--prompt", "{cloze}"]) == 1
     assert "it must have {context}" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def _table(folder: Path, columns: Mapping[str, Any]) -> Path:
-    path = folder / "some.parquet"
-    pq.write_table(pa.table(dict(columns)), path)
-    return path
 
 
 def completed(loaded: Any) -> dict[str, Any]:
@@ -167,54 +178,183 @@ def completed(loaded: Any) -> dict[str, Any]:
     return CLOZES[0] | {"fact": "Q3-P6", "prompt": prompt, "object": name}
 
 
-def test_the_harness_gets_our_answers_on_an_untrained_model(
-    tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Harnessed(NamedTuple):
+    """What lm-evaluation-harness got of an untrained model on tasks of all kinds."""
+
+    loaded: Any
+    questions: Path
+    clozes: list[dict[str, Any]]
+    chains: list[dict[str, Any]]
+    found: Samples
+
+
+@pytest.fixture(scope="module")
+def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harnessed]:
     torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
     pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    from lm_eval import simple_evaluate
-    from lm_eval.models.huggingface import HFLM
-    from lm_eval.tasks import TaskManager
-    from support.asking import ask
     from support.tiny_models import tiny_model
 
-    from factdrift.evaluation.questions.items import of_statements, read_items
-    from factdrift.evaluation.questions.question import Benchmark, Question
+    folder = tmp_path_factory.mktemp("harnessed")
+    loaded = tiny_model("llama", dtype=torch.float32, positions=192)
+    questions, clozes = write_tables(folder)[0], [*CLOZES, completed(loaded)]
+    chains = read_chains(CUTOFF_CHAINS)[::80]
+    tasks = [*question_tasks("tempripple", questions, PROMPT), *cloze_tasks(clozes), *chain_tasks(chains)]
+    tasks += written_tasks(written_items("tempripple", questions, PROMPT, ""), 12)
+    write_tasks(tasks, folder / "tasks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("HF_HOME", str(folder / "home"))
+        from lm_eval import simple_evaluate
+        from lm_eval.models.huggingface import HFLM
+        from lm_eval.tasks import TaskManager
+
+        done = simple_evaluate(
+            HFLM(pretrained=loaded.model, tokenizer=copy.deepcopy(loaded.tokenizer), batch_size=16),
+            tasks=sorted({task.group for task in tasks if not task.group.endswith("_chat")}),
+            task_manager=TaskManager(include_path=str(folder / "tasks"), include_defaults=False),
+            bootstrap_iters=0,
+        )
+        found = {name: {row["doc"]["id"]: row for row in rows} for name, rows in done["samples"].items()}
+        yield Harnessed(loaded, questions, clozes, chains, found)
+
+
+@pytest.mark.parametrize(("condition", "state"), [("without", "none"), ("with", "context")])
+def test_the_harness_gets_our_answers(
+    condition: str, state: str, harnessed: Harnessed, tmp_path: Path
+) -> None:
+    """The likelihoods of options, and what is written with its verdict."""
+    from support.asking import ask
+
     from factdrift.evaluation.scores.answers import predictions
 
-    loaded = tiny_model("llama", dtype=torch.float32, positions=192)
-    rows = [dict(row) for row in CLOZES] + [completed(loaded)]
-    write_tasks(
-        [*question_tasks("tempripple", tmp_path / "tr_items.parquet", PROMPT), *cloze_tasks(rows)], tasks
-    )
-    done = simple_evaluate(
-        HFLM(pretrained=loaded.model, tokenizer=copy.deepcopy(loaded.tokenizer), batch_size=4),
-        tasks=["tempripple_without", "tempripple_with", "wikifactdiff"],
-        task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
-        bootstrap_iters=0,
-    )
-    found = {name: {row["doc"]["id"]: row for row in rows} for name, rows in done["samples"].items()}
-    ripple, given = of_statements(read_items(tmp_path / "tr_items.parquet")), {"answer_normalise": "sum"}
-    for condition, state in (("without", "none"), ("with", "context")):
-        told = ask(loaded, ripple, tmp_path / state, state, answer_scoring=["loglik"], **given)
-        asked = predictions([told.files.answers], [given]).to_pylist()
-        assert same_answers(asked, found, condition) == len(ripple.questions)
+    given = {"answer_normalise": "sum", "answer_scoring": ["loglik", "written"], "written_tokens": 12}
+    ripple = of_statements(read_items(harnessed.questions, open_=True))
+    told = ask(harnessed.loaded, ripple, tmp_path, state, **given)
+    asked = predictions([told.files.answers], [given]).to_pylist()
+    options = [row for row in asked if row["scoring"] == "loglik"]
+    chosen = {name: rows for name, rows in harnessed.found.items() if "_written" not in name}
+    assert same_answers(options, chosen, condition) == len(options) == 10
+    ours, theirs = {row["question"]: row for row in told.of_way("written")}, {}
+    for name, rows in harnessed.found.items():
+        theirs |= rows if name.startswith(f"tempripple_{condition}_written") else {}
+    assert theirs.keys() == ours.keys() == {item["item_id"] for item in items()}
+    for id, row in theirs.items():
+        assert row["resps"][0][0] == ours[id]["output"]
+        assert row["filtered_resps"][0] == ours[id]["verdict"]
+        assert bool(row["acc"]) == ours[id]["correct"]
+
+
+def test_the_harness_completes_the_same_clozes(harnessed: Harnessed, tmp_path: Path) -> None:
+    from support.asking import ask
+
     clozes = [
-        Question(str(place), prompt=row["prompt"], targets=(row["object"],)) for place, row in enumerate(rows)
+        Question(str(place), prompt=row["prompt"], targets=(row["object"],))
+        for place, row in enumerate(harnessed.clozes)
     ]
-    answers = ask(loaded, Benchmark("klob", clozes), tmp_path / "clozes").answers
-    of_place = {row["question"]: row for row in answers}
-    ours = [
-        row | {"logprob": of_place[str(place)]["logprobs"][0], "exact": of_place[str(place)]["exact"][0]}
-        for place, row in enumerate(rows)
-    ]
-    assert {row["exact"] for row in ours} == {True, False}
-    for row in ours:
-        theirs = found["wikifactdiff_" + row["role"].replace(", ", "_")][row["fact"]]
-        ((logprob, exact),) = theirs["filtered_resps"]
-        tokens = len(loaded.tokenizer(f"{row['prompt']} {row['object']}")["input_ids"])
-        tokens -= len(loaded.tokenizer(row["prompt"])["input_ids"])
-        assert float(logprob) == pytest.approx(row["logprob"] * tokens, abs=1e-3)
-        assert exact == row["exact"]
+    answers = ask(harnessed.loaded, Benchmark("klob", clozes), tmp_path).answers
+    assert {row["exact"][0] for row in answers} == {True, False}
+    for answer in answers:
+        row = harnessed.clozes[int(answer["question"])]
+        task = "wikifactdiff_" + row["role"].replace(", ", "_")
+        ((logprob, exact),) = harnessed.found[task][row["fact"]]["filtered_resps"]
+        whole = answer["logprobs"][0] * answer["tokens"][0]
+        assert (float(logprob), exact) == (pytest.approx(whole, abs=1e-3), answer["exact"][0])
+
+
+def test_the_harness_finds_the_same_holders_likely(harnessed: Harnessed) -> None:
+    from factdrift.evaluation.ways.cutoff import ask
+
+    prompts, compared = {row["chain"]: row["prompts"] for row in harnessed.chains}, 0
+    tokenizer = harnessed.loaded.tokenizer
+    for row in ask(harnessed.loaded, harnessed.chains, seed=0):
+        if row["died"] is not None or len(row["wordings"]) < len(prompts[row["chain"]]):
+            continue
+        for number, own in enumerate(row["wordings"], start=1):
+            theirs = harnessed.found["cutoff"][f"{row['chain']} {number}"]
+            assert row["holders"][theirs["doc"]["answer"]]["tenures"][-1]["last"] is None
+            for holder, ours, (log, _) in zip(row["holders"], own, theirs["filtered_resps"], strict=True):
+                name = tokenizer(f" {holder['label']}", add_special_tokens=False).input_ids
+                assert float(log) / len(name) == pytest.approx(ours, abs=1e-4)
+                compared += 1
+    assert compared > 100
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> list[Written]:
+    questions = write_tables(tmp_path)[0]
+    return list(written_items("tempripple", questions, PROMPT, INSTRUCTION))
+
+
+def by_id(written: list[Written], group: str, turns: bool = False) -> dict[str, dict[str, Any]]:
+    tables = [each.turns if turns else each.continued for each in written if each.group == group]
+    return {row["id"]: row for table in tables for row in table.to_pylist()}
+
+
+def test_all_items_are_asked_open_ones_too(written: list[Written]) -> None:
+    for group, told in (("tempripple_without", False), ("tempripple_with", True)):
+        continued, turns = by_id(written, group), by_id(written, group, turns=True)
+        assert list(map(len, (continued, turns))) == [len(items())] * 2
+        for item in items():
+            row, turn = continued[item["item_id"]], turns[item["item_id"]]
+            context = item["context"] if told else ""
+            assert row["prompt"] == f"{context} {cloze_of(item['question'])}".strip()
+            assert turn["prompt"] == f"{context}\n{item['question']} {INSTRUCTION}".strip()
+            assert row["question"] == cloze_of(item["question"])
+            assert turn["question"] == item["question"]
+            others = [name for name in item["options"] or () if name != item["answer_label"]]
+            for each in (row, turn):
+                assert (each["accepted"], each["others"]) == ([item["answer_label"]], others)
+                assert each["target"] == item["answer_label"]
+
+
+def test_updates_have_their_old_object(tmp_path: Path) -> None:
+    update, reworded = written_updates(asked_edits(tmp_path), PROMPT, "")
+    assert (update.group, update.kind, reworded.kind) == ("wikifactdiff", "_update", "_generalization")
+    (doc,) = update.continued.to_pylist()
+    assert (doc["prompt"], doc["accepted"], doc["stale"]) == ("X is led by", ["Y"], ["Z"])
+    assert update.turns["prompt"].to_pylist() == ["Who is the head of government of X?"]
+    assert len(reworded.turns) == 0  # no second question in words
+
+
+def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: Any) -> None:
+    folder = tmp_path / "inspect"
+    line = ["answer", "inspect", f"--questions=tempripple={tmp_path / 'tr_items.parquet'}", f"-o={folder}"]
+    assert not main([*line, "--prompt", PROMPT, "--tokens", "16", "--instruction", INSTRUCTION])
+    assert "tempripple_with_new: 3" in capsys.readouterr().out
+    code = ast.parse((folder / TASKS).read_text())
+    named = {each.name for each in code.body if isinstance(each, ast.FunctionDef) and each.decorator_list}
+    tasks = named - {"verdict"}
+    assert tasks == {path.stem for path in folder.glob("*.jsonl")}
+    texts = [(folder / f"{name}.jsonl").read_text() for name in tasks]
+    rows = [json.loads(line) for text in texts for line in text.splitlines()]
+    assert len(rows) == 2 * len(items())
+    told = by_id(written, "tempripple_with", turns=True).values()
+    assert {row["input"] for row in rows} >= {row["prompt"] for row in told}
+    with pytest.raises(InputError, match="no question to write"):
+        write_inspect([], 16, folder)
+
+
+def test_inspect_runs_the_tasks(
+    written: list[Written], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inspect_ai = pytest.importorskip("inspect_ai", reason="it is installed with `pip install inspect_ai`")
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    monkeypatch.setenv("INSPECT_LOG_DIR", str(tmp_path / "logs"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path / "inspect"
+    write_inspect(written, 16, folder)
+    rows = [json.loads(text) for text in (folder / "tempripple_with_new.jsonl").read_text().splitlines()]
+    texts = [f"It is {rows[0]['target']}.", "I don't know.", "Nobody Else"]
+    outputs = [ModelOutput.from_content("mockllm/model", text) for text in texts]
+    for output in outputs:  # otherwise it fetches a tokenizer to count its tokens
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    monkeypatch.chdir(folder)
+    model = get_model("mockllm/model", custom_outputs=outputs)
+    (log,) = inspect_ai.eval(f"{TASKS}@tempripple_with_new", model=model, max_samples=1, display="none")
+    assert log.status == "success", log.error
+    verdicts = [sample.scores["verdict"].explanation.partition(":")[0] for sample in log.samples]
+    assert verdicts == ["correct", "refused", "wrong"]
+    (right,) = (score for score in log.results.scores if score.name == "right")
+    assert right.metrics["mean"].value == pytest.approx(1 / 3)
+    assert any((tmp_path / "logs").iterdir())

@@ -1,7 +1,5 @@
 """Prompts for items, and letters read from what a model writes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -29,88 +27,52 @@ def test_the_default_prompts() -> None:
     assert filled(settings.answer_prompts_loglik, ITEM) == "The previous mayor of {options} was"
 
 
-@pytest.mark.parametrize(
-    ("question", "cloze"),
-    [
-        ("Who is the most recent mayor of Is It?", "The most recent mayor of Is It is"),
-        (
-            "As of 31 December 2022, what was the third most recent sports team of Who, Me?",
-            "As of 31 December 2022, the third most recent sports team of Who, Me was",
-        ),
-    ],
-)
-def test_questions_become_clozes(question: str, cloze: str) -> None:
-    assert cloze_of(question) == cloze
-
-
-def test_other_questions_have_no_cloze() -> None:
+def test_questions_become_clozes_and_nothing_else_does() -> None:
+    assert cloze_of("Who is the most recent mayor of Is It?") == "The most recent mayor of Is It is"
+    day, asked = "As of 31 December 2022", "the third most recent sports team of Who, Me"
+    assert cloze_of(f"{day}, what was {asked}?") == f"{day}, {asked} was"
+    assert cloze_of("As of 2018, the mayor of Town is ____") == "As of 2018, the mayor of Town is"
     with pytest.raises(InputError, match="no question such as"):
         cloze_of("Name the mayor.")
 
 
 @pytest.mark.parametrize(
-    ("output", "option"),
+    ("options", "said"),
     [
-        (" B", 1),
-        ("B. Bo", 1),
-        ("(C)", 2),
-        ("The answer is D.", 3),
-        ("**A**", 0),
-        ("Both B and C", 1),
-        ("BA", None),
-        ("b", None),
-        ("E", None),
-        ("Äpfel, DNA", None),
-        ("", None),
-        ("B.Paris", 1),
-        ("Option B. C is too old", 1),
-        ("Manchester City F.C.", None),
-        ("C. S. Lewis", None),
-        ("J. C. Penney", None),
-        ("Texas A&M", None),
+        (
+            ["Ann", "Bo", "Cid", "Dan"],
+            [
+                *(("A", "**A**"), ("B", " B"), ("B", "B. Bo"), ("B", "Both B and C"), ("B", "B.Paris")),
+                *(("B", "Option B. C is too old"), ("C", "(C)"), ("D", "The answer is D.")),
+                *(("", each) for each in ("BA", "b", "E", "Äpfel, DNA", "", "Manchester City F.C.")),
+                *(("", each) for each in ("C. S. Lewis", "J. C. Penney", "Texas A&M")),
+            ],
+        ),
+        # Letters of the options' own texts are no answer.
+        (
+            ["Washington, D.C.", "Serie A", "Chelsea F.C.", "C. S. Bo"],
+            [
+                *(("B", "Serie A, so B"), ("C", "Chelsea F.C. (C)"), ("C", "C."), ("", "Washington, D")),
+                *(("", "The answer is Chelsea F.C."), ("", "serie A is the answer")),
+            ],
+        ),
     ],
 )
-def test_the_first_letter_that_stands_alone_is_the_answer(output: str, option: int | None) -> None:
-    assert parsed(output, ["Ann", "Bo", "Cid", "Dan"]) == option
-
-
-@pytest.mark.parametrize(
-    ("output", "option"),
-    [
-        ("Chelsea F.C.", None),
-        ("The answer is Chelsea F.C.", None),
-        ("C. Chelsea F.C.", 2),
-        ("Chelsea F.C. (C)", 2),
-        ("Washington, D.C.", None),
-        ("Washington, D", None),
-        ("serie A is the answer", None),
-        ("Serie A, so B", 1),
-        ("B. Serie A", 1),
-        ("C.", 2),
-        ("C. S. Bo", None),
-    ],
-)
-def test_letters_of_the_options_own_texts_are_no_answer(output: str, option: int | None) -> None:
-    options = ["Washington, D.C.", "Serie A", "Chelsea F.C.", "C. S. Bo"]
-    assert parsed(output, options) == option
-    for letter, text in zip("ABCD", options, strict=True):
-        assert parsed(text, options) is None
-        assert parsed(f"{letter}. {text}", options) == "ABCD".index(letter)
-
-
-def test_options_of_one_letter_are_letters() -> None:
+def test_the_first_letter_that_stands_alone_is_the_answer(
+    options: list[str], said: list[tuple[str, str]]
+) -> None:
+    named = [(letter, f"{letter}. {text}") for letter, text in zip("ABCD", options, strict=True)]
+    for letter, output in [*said, *named, *(("", text) for text in options)]:
+        assert parsed(output, options) == ("ABCD".index(letter) if letter else None), output
     assert parsed("C", ["B", "C", "D", "A"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("key", "prompt", "said"),
-    [
+def test_prompts_without_what_they_need_are_refused() -> None:
+    for key, prompt, said in (
         ("letter", "{context} {question}", "must have {options}"),
         ("letter", "{question} {options}", "must have {context}"),
         ("loglik", "{context}", "{question} or {cloze}"),
         ("loglik", "{context} {cloze} {answer}", "{answer} is no slot"),
-    ],
-)
-def test_prompts_without_what_they_need_are_refused(key: str, prompt: str, said: str) -> None:
-    with pytest.raises(InputError, match=said.replace("{", r"\{")):
-        read_settings(json.dumps({f"answer_prompts_{key}": prompt}), Settings, "edit")
+    ):
+        with pytest.raises(InputError, match=said.replace("{", r"\{")):
+            read_settings(json.dumps({f"answer_prompts_{key}": prompt}), Settings, "edit")

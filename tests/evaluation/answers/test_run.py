@@ -1,32 +1,38 @@
-"""Asking an untrained model TempRIPPLE: against transformers one by one, edited, and what cannot be asked."""
-
-from __future__ import annotations
+"""Asking an untrained model: against transformers one by one, edited, in writing, and cloze tests."""
 
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import Told, ask, chance, settings_with, state_of  # noqa: E402
+from support.asking import ask, chance, settings_with, state_of  # noqa: E402
 from support.questions import items, write_tables  # noqa: E402
 from support.tiny_edits import add_method, shifted  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
+from factdrift.evaluation.questions.clozes import question_about, read_edits  # noqa: E402
 from factdrift.evaluation.questions.items import edits_of, of_statements, read_items  # noqa: E402
-from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed  # noqa: E402
+from factdrift.evaluation.questions.klob import read_sentences  # noqa: E402
+from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed, shots_before  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
+from factdrift.evaluation.questions.updates import EDITS  # noqa: E402
+from factdrift.evaluation.scores.clozes import CLOZES, lines, shares, table_of  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.ways import letter, loglik  # noqa: E402
+from factdrift.evaluation.ways import written as in_writing  # noqa: E402
 from factdrift.evaluation.ways.asked import Asked  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.writing import Begun  # noqa: E402
+from factdrift.tempripple.schemas import TR_ITEMS, write_rows  # noqa: E402
 
 FAILING = "Q2-P6"
 SHIFTED = state_of("shifted", failing=FAILING)
@@ -38,42 +44,32 @@ def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return write_tables(tmp_path_factory.mktemp("tables"))
-
-
-@pytest.fixture(scope="module")
-def ripple(tables: tuple[Path, Path]) -> Benchmark:
-    return of_statements(read_items(tables[0]), tables[1])
+def ripple(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    chosen, facts = write_tables(tmp_path_factory.mktemp("tables"))
+    return of_statements(read_items(chosen), facts)
 
 
 def tiny(family: str = "llama") -> Loaded:
     return tiny_model(family, positions=192)
 
 
-def told(ripple: Benchmark, out: Path, state: Any, family: str = "llama", **settings: Any) -> Told:
-    return ask(tiny(family), ripple, out, state, **settings)
-
-
 def of_id(ripple: Benchmark) -> dict[str, Question]:
     return {each.id: each for each in ripple.questions}
 
 
-def context_of(question: Question, state: str) -> str:
-    return question.context if state == "context" else ""
-
-
-@pytest.mark.parametrize("state", ["none", "context"])
-@pytest.mark.parametrize(("family", "normalise"), [("llama", "mean"), ("gptj", "sum")])
+@pytest.mark.parametrize(
+    ("family", "normalise", "state"), [("llama", "mean", "none"), ("gptj", "sum", "context")]
+)
 def test_likelihoods_are_those_of_transformers_one_by_one(
     family: str, normalise: str, state: str, ripple: Benchmark, tmp_path: Path
 ) -> None:
-    given = {"answer_scoring": ["loglik"], "answer_normalise": normalise}
-    found = told(ripple, tmp_path, state, family, **given)
-    assert len(found.answers) == 10
-    for row in found.answers:
+    given = {"answer_scoring": ["loglik"], "answer_normalise": normalise, "batch": 4}
+    found = ask(tiny(family), ripple, tmp_path, state, **given).answers
+    assert len(found) == 10
+    for row in found:
         question = of_id(ripple)[row["question"]]
-        prompt = f"{context_of(question, state)} {cloze_of(question.words)}".strip()
+        context = question.context if state == "context" else ""
+        prompt = f"{context} {cloze_of(question.words)}".strip()
         plain = [chance(tiny(family), prompt, option) for option in question.targets]
         assert row["logprobs"] == pytest.approx(plain, abs=1e-5)
         whole = [chance(tiny(family), prompt, option, normalise == "sum") for option in question.targets]
@@ -81,15 +77,12 @@ def test_likelihoods_are_those_of_transformers_one_by_one(
         assert row["correct"] == (row["parsed"] == question.answer)
 
 
-@pytest.mark.parametrize("state", ["none", "context"])
-def test_letters_are_what_transformers_writes_one_by_one(
-    state: str, ripple: Benchmark, tmp_path: Path
-) -> None:
+def test_letters_are_what_transformers_writes_one_by_one(ripple: Benchmark, tmp_path: Path) -> None:
     prompt, loaded = "{context} {options} {question}", tiny("gptj")
-    given = {"answer_scoring": ["letter"], "answer_tokens": 5, "answer_prompts_letter": prompt}
-    for row in told(ripple, tmp_path, state, "gptj", **given).answers:
+    given = {"answer_scoring": ["letter"], "answer_tokens": 5, "answer_prompts_letter": prompt, "batch": 4}
+    for row in ask(loaded, ripple, tmp_path, "context", **given).answers:
         question = of_id(ripple)[row["question"]]
-        text = filled(prompt, question, context_of(question, state))
+        text = filled(prompt, question, question.context)
         ids = torch.tensor([align(loaded.tokenizer, text).ids])
         said = loaded.model.generate(ids, max_new_tokens=5, do_sample=False)[0, ids.shape[1] :]
         assert row["output"] == loaded.tokenizer.decode(said, skip_special_tokens=True)
@@ -97,56 +90,36 @@ def test_letters_are_what_transformers_writes_one_by_one(
         assert row["correct"] == (row["parsed"] == question.answer)
 
 
-def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
-    prompt = "{context} {question} {options}"
-    keys = {"answer_scoring": ["letter"], "answer_tokens": 1, "answer_prompts_letter": prompt}
-    asked, seen = [Asked(ripple.questions[0])], list[str]()
-    loaded = tiny()
+def session_that_writes(monkeypatch: pytest.MonkeyPatch, text: str, **keys: Any) -> tuple[Session, list[str]]:
+    """A session whose model writes this text, and the prompts that it is given."""
+    loaded, seen = tiny_model("llama", dtype=torch.float32, positions=192), list[str]()
+    said: list[int] = loaded.tokenizer(text, add_special_tokens=False).input_ids
 
-    def said(self: Session, rows: Sequence[Begun], *_: Any) -> list[list[int]]:
+    def writes(self: Session, rows: Sequence[Begun], changes: Any = None) -> list[list[int]]:
         seen.extend(loaded.tokenizer.decode(row.ids) for row in rows)
-        return [[] for _ in rows]
+        return [said] * len(rows)
 
-    monkeypatch.setattr(Session, "written", said)
+    monkeypatch.setattr(Session, "written", writes)
+    return Session(loaded, settings_with(**keys)), seen
+
+
+def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt, question = "{context} {question} {options}", ripple.questions[0]
+    keys = {"answer_scoring": ["letter"], "answer_tokens": 1, "answer_prompts_letter": prompt}
     template = "{% for turn in messages %}<{{ turn.role }}>{{ turn.content }}{% endfor %}"
     template += "{% if add_generation_prompt %}<me>{% endif %}"
-    monkeypatch.setattr(loaded.tokenizer, "chat_template", template)
-    list(letter.ask(Session(loaded, settings_with(**keys)), asked, {}))
-    plain = filled(prompt, asked[0].question)
-    assert seen == [f"<user>{plain}<me>"]
-    list(letter.ask(Session(loaded, settings_with(**keys, answer_chat_template="none")), asked, {}))
-    assert seen[1:] == [plain]
+    plain = filled(prompt, question)
+    for how, read in (({}, f"<user>{plain}<me>"), ({"answer_chat_template": "none"}, plain)):
+        session, seen = session_that_writes(monkeypatch, "", **keys, **how)
+        monkeypatch.setattr(session.loaded.tokenizer, "chat_template", template)
+        list(letter.ask(session, [Asked(question)], {}))
+        assert seen == [read]
 
 
-def test_every_item_is_answered_in_all_ways(tables: tuple[Path, Path], tmp_path: Path) -> None:
-    ripple = of_statements(read_items(tables[0], open_=True), tables[1])
-    chosen = {item["item_id"] for item in items() if not item["open_only"]}
-    assert (len(ripple.questions), len(chosen)) == (12, 10)
-    for state in ("none", "context", SHIFTED):
-        found = told(ripple, tmp_path, state, answer_scoring=["loglik", "letter", "written"])
-        assert {row["model"] for row in found.answers} == {"tiny-llama"}
-        for way in ("letter", "loglik", "written"):
-            rows = found.of_way(way)
-            assert {row["question"] for row in rows} == (set(of_id(ripple)) if way == "written" else chosen)
-            assert all((row["correct"] is None) == (row["reason"] == "edit_failed") for row in rows)
-        assert not found.files.parts.exists()
-
-
-def test_batches_change_nothing(ripple: Benchmark, tmp_path: Path) -> None:
-    found = []
-    for keys in ({"batch": 1, "budget": 1}, {"batch": 64, "budget": 8192}):
-        rows = told(ripple, tmp_path / str(keys["batch"]), "context", answer_tokens=3, **keys).answers
-        found.append(sorted(rows, key=lambda row: (row["way"], row["question"])))
-    for one, other in zip(*found, strict=True):
-        logprobs = one.pop("logprobs"), other.pop("logprobs")
-        assert logprobs[0] == (pytest.approx(logprobs[1], abs=1e-9) if logprobs[1] else None)
-        assert one == other
-
-
-@pytest.mark.parametrize("batch", [1, 64])
-def test_each_item_is_asked_under_its_own_edit(ripple: Benchmark, tmp_path: Path, batch: int) -> None:
+def test_each_item_is_asked_under_its_own_edit(ripple: Benchmark, tmp_path: Path) -> None:
     loaded = tiny()
-    found = told(ripple, tmp_path, SHIFTED, answer_scoring=["loglik"], batch=batch).answers
+    # Batches of four are of several edits.
+    found = ask(loaded, ripple, tmp_path, SHIFTED, answer_scoring=["loglik"], batch=4).answers
     assert {row["question"] for row in found} == set(of_id(ripple))
     made = shifted(loaded, ripple.edits, SHIFTED.hyper, Artefacts())
     for row in found:
@@ -163,7 +136,7 @@ def test_each_item_is_asked_under_its_own_edit(ripple: Benchmark, tmp_path: Path
 
 def test_edits_in_sequence_are_asked_when_all_of_a_group_are_made(ripple: Benchmark, tmp_path: Path) -> None:
     loaded, settings = tiny(), {"regime": "sequential", "group": 3, "answer_scoring": ["loglik"]}
-    rows = told(ripple, tmp_path, SHIFTED, **settings).answers
+    rows = ask(loaded, ripple, tmp_path, SHIFTED, **settings).answers
     lasting = [edit for edit in ripple.edits if edit.id != FAILING]
     made = shifted(loaded, lasting, SHIFTED.hyper, Artefacts())
     row = next(row for row in rows if row["edit"] == "Q1-P6")
@@ -173,19 +146,17 @@ def test_edits_in_sequence_are_asked_when_all_of_a_group_are_made(ripple: Benchm
     assert row["logprobs"][0] == pytest.approx(plain, abs=1e-6)
 
 
-def test_an_edit_states_what_the_context_states(tables: tuple[Path, Path]) -> None:
-    edits = edits_of(read_items(tables[0]), tables[1])
+def test_an_edit_states_what_the_context_states(tmp_path: Path) -> None:
+    chosen, facts = write_tables(tmp_path)
+    edits = edits_of(read_items(chosen), facts)
     assert [edit.id for edit in edits] == ["Q1-P6", "Q2-P6", "Q3-P6"]
-    assert (edits[0].prompt, edits[0].subject, edits[0].target) == (
-        "The most recent head of government of Atlantis is",
-        "Atlantis",
-        "Joe Biden",
-    )
+    stated = "The most recent head of government of Atlantis is", "Atlantis", "Joe Biden"
+    assert (edits[0].prompt, edits[0].subject, edits[0].target) == stated
     others = [{**item, "context": item["context"].replace("Joe", "Jo")} for item in items()]
     with pytest.raises(InputError, match="not what its context says"):
-        edits_of(others, tables[1])
+        edits_of(others, facts)
     with pytest.raises(InputError, match="no new fact of Q9-P6"):
-        edits_of([{**items()[0], "s": "Q9"}], tables[1])
+        edits_of([{**items()[0], "s": "Q9"}], facts)
 
 
 @pytest.mark.parametrize("way", ["letter", "loglik"])
@@ -203,3 +174,135 @@ def test_a_prompt_that_just_fits_is_asked(way: str, ripple: Benchmark) -> None:
         (row,) = (letter if is_letter else loglik).ask(session, [Asked(question)], {})
         assert row.get("reason") == reason
         assert ("correct" in row) == (reason is None)
+
+
+ADA = {"prompt": "The spouse of Ada is", "words": "Who is the spouse of Ada?", "relation": "P26"}
+QUESTION = Question("q", **ADA, accepted=("Joe",), stale=("Marta",), ways=("written",))
+
+
+def test_an_answer_ends_with_its_line_and_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, *expected in (
+        (" Joe", " Joe", "length", "correct"),
+        (" Joe\nMarta", " Joe", "line", "correct"),
+        (" Joe, no, Marta", " Joe, no, Marta", "length", "stale"),
+        ("", "", "length", "empty"),
+    ):
+        session, _ = session_that_writes(monkeypatch, text)
+        (row,) = in_writing.ask(session, [Asked(QUESTION)], {})
+        assert [row[name] for name in ("output", "stop", "verdict")] == expected
+        assert row["correct"] == (row["verdict"] == "correct")
+
+
+def test_a_model_reads_the_cloze_or_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    for shots in (False, True):
+        session, seen = session_that_writes(monkeypatch, " Joe", written_shots=shots)
+        list(in_writing.ask(session, [Asked(QUESTION)], {}))
+        read += seen
+    assert read[0].strip() == "The spouse of Ada is"
+    assert read[1].count("Question:") == 4
+    assert read[1].endswith("Question: Who is the spouse of Ada?\nAnswer:")
+    # A chat model, whose turn has several lines.
+    session, seen = session_that_writes(monkeypatch, " Joe\n\nMarta", written_instruction="Be brief.")
+    template = "{% for turn in messages %}<{{ turn.content }}>{% endfor %}"
+    monkeypatch.setattr(session.loaded.tokenizer, "chat_template", template)
+    (row,) = in_writing.ask(session, [Asked(QUESTION)], {})
+    assert (seen, row["stop"]) == (["<Who is the spouse of Ada? Be brief.>"], "length")
+
+
+def test_examples_are_of_other_relations() -> None:
+    for relation in ("P50", "P30", "P38", "P26"):
+        text = shots_before(Question("q", relation=relation))
+        assert text.count("Answer:") == 3
+    assert "Don Quixote" not in shots_before(Question("q", relation="P50"))
+    assert question_about("P26", "Ada") == QUESTION.words
+    assert question_about("P99999", "Ada") == ""
+
+
+def test_who_held_before_is_stale(tmp_path: Path) -> None:
+    """Of the items that ask for the new holder only, also where the other items are not asked."""
+    rows = items()
+    rows[2]["answer_aliases"] = ["Zoë", rows[0]["answer_label"]]
+    path = tmp_path / "items.parquet"
+    write_rows(rows, TR_ITEMS, path)
+    asked = {each.id: each for each in of_statements(read_items(path, limit=1, seed=3)).questions}
+    whole = {each.id: each for each in of_statements(read_items(path)).questions}
+    assert {name: whole[name] for name in asked} == asked
+    assert len(asked) < len(whole)
+    new, old = whole["i00"], whole["i10"]
+    assert (new.role, old.role) == ("1 0", "2 0")
+    assert new.stale == (old.accepted[0], "Zoë")
+    assert all(each.stale == () for each in whole.values() if each.role != "1 0")
+
+
+def probe(role: str, kind: str, prompt: str, target: str) -> dict[str, Any]:
+    return {"role": role, "object": kind, "prompt": prompt, "target": target}
+
+
+def example(folder: Path, subtask: str, said: list[tuple[str, str, str]]) -> Path:
+    """A table of KLoB with one example of these (role, text, answer)."""
+    sentences = [dict(zip(("role", "text", "target_label"), one, strict=True)) for one in said]
+    row = {"example_id": f"{subtask}1", "subtask": subtask, "sentences": sentences}
+    pq.write_table(pa.Table.from_pylist([row]), folder / f"klob_{subtask}.parquet")
+    return folder / f"klob_{subtask}.parquet"
+
+
+def cloze_tables(folder: Path) -> tuple[Path, Path]:
+    """A KLoB-r example with a chain, and two updates, one of which has no obsolete object."""
+    texts = {"single": "Marta Kowalska lives in", "chain": "The mother of Marta Kowalska is"}
+    klob = example(folder, "r", [(role, text, "Joe Biden") for role, text in texts.items()])
+    prompt = "The capital of Atlantis is"
+    rows = []
+    for name, old in (("one", "Poseidonis"), ("two", None)):
+        probes = [probe("update", "new", prompt, "New Orleans"), probe("nearest", "neighbor", "It is", "a")]
+        probes += [probe("update", "obsolete", prompt, old)] if old else []
+        row = {"edit": name, "prompt": prompt, "target": "New Orleans", "new": "New Orleans"}
+        row |= {"obsolete": old, "subject_label": "Atlantis", "probes": probes, "fluency": False}
+        rows.append(dict.fromkeys(EDITS.names) | row)
+    pq.write_table(pa.Table.from_pylist(rows, schema=EDITS), folder / "edits.parquet")
+    return klob, folder / "edits.parquet"
+
+
+def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
+    chains, edits = cloze_tables(tmp_path)
+    loaded = tiny_model("llama", dtype=torch.float32)
+    # What the model itself would write is completed; a text of more tokens than positions cannot be asked.
+    ids = loaded.tokenizer("It is", return_tensors="pt").input_ids
+    likeliest = loaded.tokenizer.decode(loaded.model(ids).logits[0, -1].argmax()).strip()
+    own = [("expr", "It is", likeliest), ("expr", "It is " * 500, "a")]
+    klob = [example(tmp_path, "c", own), chains]
+    benchmarks = {"k": read_sentences(klob), "u": read_edits(edits)}
+    asked = [ask(loaded, each, tmp_path / name).files.answers for name, each in benchmarks.items()]
+    table = table_of(asked, klob, edits)
+    assert table.schema.equals(CLOZES)
+    found = table.to_pylist()
+    assert [(row["benchmark"], row["role"], row["object"]) for row in found] == [
+        ("klob_c", "expr", likeliest),
+        ("klob_c", "expr", "a"),
+        ("klob_r", "single", "Joe Biden"),
+        ("klob_r", "chain", "Joe Biden"),
+        ("wikifactdiff", "update, new", "New Orleans"),
+        ("wikifactdiff", "update, old", "Poseidonis"),
+        ("wikifactdiff", "update, new", "New Orleans"),
+    ]
+    assert (found[1]["exact"], found[1]["reason"]) == (None, "too_long")
+    for row in [found[0], *found[2:]]:
+        assert row["logprob"] == pytest.approx(chance(loaded, row["prompt"], row["object"]), abs=1e-4)
+        before = loaded.tokenizer(row["prompt"]).input_ids
+        whole = loaded.tokenizer(f"{row['prompt']} {row['object']}").input_ids
+        logits = loaded.model(torch.tensor([whole])).logits[0]
+        places = range(len(before), len(whole))
+        assert row["exact"] == all(int(logits[place - 1].argmax()) == whole[place] for place in places)
+
+
+def test_shares_are_by_model_benchmark_and_role() -> None:
+    named = {"model": "m", "benchmark": "klob_c", "role": "expr"}
+    rows = [named | {"exact": exact} for exact in (True, True, True, False, None)]
+    rows.append(named | {"benchmark": "wikifactdiff", "role": "update, new", "reason": "too_long"})
+    rows.append(named | {"role": "chain", "exact": False, "reason": "not_finite"})
+    table = pa.Table.from_pylist(rows, schema=CLOZES)
+    assert [each[3:] for each in shares(table)] == [(4, 3, 1, 0), (0, 0, 1, 0), (1, 0, 0, 1)]
+    text = list(lines(table))
+    assert "0.750 [0.30, 0.95]  (1 left out)" in text[3]
+    assert text[4].endswith("-  (1 left out)")
+    assert "0.000 [0.00, 0.79]  (1 not finite, not completed)" in text[5]

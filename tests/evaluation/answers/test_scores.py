@@ -1,22 +1,20 @@
-"""Scores of simulated models that answer always right, never right, by chance, or not at all."""
-
-from __future__ import annotations
+"""Scores of models whose answers are made up, of TempRIPPLE and of questions with a date."""
 
 import datetime
 import json
-import random
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.questions import facts, items
+from support.questions import facts, items, write_asof
 
 from factdrift.cli import main
-from factdrift.evaluation.scores.answer_jobs import AnswerScores
+from factdrift.core.tables import write_parquet
 from factdrift.evaluation.scores.answer_table import by_hop, by_task, draw, p_value, read_scores, write_csv
 from factdrift.evaluation.scores.answers import SCORES
+from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.metrics import clustered_interval, mcnemar, wilson
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, write_rows
@@ -32,9 +30,9 @@ def predicted(
     """A row of ANSWERS for each item with options; `choose(item)` is the option, None, or a reason."""
     rows = []
     for item in asked:
-        choice = None if item["open_only"] else choose(item)
         if item["open_only"]:
             continue
+        choice = choose(item)
         row = {"model": model, "way": scoring, "method": METHODS.get(condition, condition)}
         row |= {"benchmark": "tempripple", "question": item["item_id"]}
         if isinstance(choice, str):
@@ -54,94 +52,46 @@ def wrong(item: Row) -> int:
 
 
 class Scored:
-    """The scores of predictions, as a folder with the files of the stage."""
+    """The scores of predictions, by the command, as a folder with the files of the stage."""
 
-    def __init__(
-        self,
-        folder: Path,
-        rows: list[Row],
-        asked: list[Row],
-        dated: list[Row],
-        cutoffs: dict[str, str] | None = None,
-    ):
+    def __init__(self, folder: Path, rows: list[Row], asked: list[Row], dated: list[Row]):
         self.folder = folder
         write_rows(asked, TR_ITEMS, folder / "items.parquet")
         write_rows(dated, TR_FACTS, folder / "facts.parquet")
-        path = folder / "one.parquet"
-        pq.write_table(pa.Table.from_pylist(rows, schema=ANSWERS), path)
+        pq.write_table(pa.Table.from_pylist(rows, schema=ANSWERS), folder / "one.parquet")
         self.scores, self.tests = folder / "scores.parquet", folder / "tests.json"
-        AnswerScores(
-            items_=folder / "items.parquet",
-            facts=folder / "facts.parquet",
-            answers=(path,),
-            runs=('{"run_id": "r"}',),
-            cutoffs=json.dumps(cutoffs or {}),
-            strict=False,
-            draws=200,
-            seed=0,
-            out_predictions=folder / "predictions.parquet",
-            out_runs=folder / "runs.json",
-            out_tests=self.tests,
-            output=self.scores,
-        ).run()
+        assert self.run() == 0
+
+    def run(self, *more: str) -> int:
+        """The status of the command; `rows` is what it has written."""
+        given = {"items": "items.parquet", "facts": "facts.parquet", "answers": "one.parquet"}
+        given |= {"out-predictions": "all.parquet", "out-runs": "runs.json"}
+        given |= {"out-tests": "tests.json", "output": "scores.parquet"}
+        line = [f"--{name}={self.folder / file}" for name, file in given.items()]
+        status = main(["answer", "scores", *line, '--runs={"run_id": "r"}', "--draws=200", *more])
         table = pq.read_table(self.scores)
         assert table.schema.equals(SCORES)
         self.rows = table.to_pylist()
+        return status
 
     def of(self, **wanted: Any) -> list[Row]:
         wanted = {"items": "all", **wanted}
         return [row for row in self.rows if all(row[key] == value for key, value in wanted.items())]
 
 
-def many(number: int) -> list[Row]:
-    """Items of hop 0 about new facts, each of a timeline of its own, with balanced letters."""
-    item = items()[0]
-    return [
-        {**item, "item_id": f"m{n:05d}", "s": f"Q{n}", "asked_s": f"Q{n}", "fact_id": f"f{n}", "task": 1}
-        | {"answer_index": n % 4}
-        for n in range(number)
-    ]
-
-
-def dates_of(asked: list[Row], role: str = "new") -> list[Row]:
-    day = datetime.date(2022, 3, 1)
-    return [
-        {"fact_id": item["fact_id"], "p": "P6", "role": role, "start_lo": day, "start_hi": day}
-        for item in asked
-    ]
-
-
-def test_models_that_are_always_or_never_right(tmp_path: Path) -> None:
+def test_models_that_are_always_or_never_right_or_only_repeat_the_context(tmp_path: Path) -> None:
     rows = predicted("always", "without", items(), right) + predicted("never", "without", items(), wrong)
+    # It knows nothing without context, and with it the new facts only.
+    rows += predicted("parrot", "without", items(), wrong)
+    rows += predicted("parrot", "with", items(), lambda item: (wrong, right)[item["task"] == 1](item))
     found = Scored(tmp_path, rows, items(), facts())
-    assert {row["accuracy"] for row in found.of(model="always")} == {1.0}
-    assert {row["accuracy"] for row in found.of(model="never")} == {0.0}
-    assert {row["by_asked_fact_high"] for row in found.of(model="never")} == {0.0}
-    assert sum(row["n"] for row in found.of(model="never")) == 10
     for row in found.of(model="always"):
+        assert row["accuracy"] == 1
         assert (row["wilson_low"], row["wilson_high"]) == wilson(row["n"], row["n"])
-
-
-def test_a_model_that_answers_at_random_is_at_chance(tmp_path: Path) -> None:
-    asked, draw_letter = many(4000), random.Random(1)
-    rows = predicted("dice", "without", asked, lambda item: draw_letter.randrange(4))
-    rows += predicted("same", "without", asked, lambda item: 0)
-    found = Scored(tmp_path, rows, asked, dates_of(asked))
-    (dice,), (same,) = found.of(model="dice"), found.of(model="same")
-    assert dice["wilson_low"] < 0.25 < dice["wilson_high"]
-    assert dice["wilson_high"] - dice["wilson_low"] < 0.03
-    # Balanced letters leave nothing to a model that always says A.
-    assert same["accuracy"] == 0.25
-
-
-def test_a_model_that_only_repeats_the_context(tmp_path: Path) -> None:
-    """It knows nothing without context, and with it the new facts only."""
-    rows = predicted("parrot", "without", items(), wrong)
-    rows += predicted(
-        "parrot", "with", items(), lambda item: right(item) if item["task"] == 1 else wrong(item)
-    )
-    found = Scored(tmp_path, rows, items(), facts())
-    by_task = {row["task"]: row["accuracy"] for row in found.of(condition="with")}
+    never = found.of(model="never")
+    assert {(row["accuracy"], row["by_asked_fact_high"]) for row in never} == {(0, 0)}
+    assert sum(row["n"] for row in never) == 10
+    by_task = {row["task"]: row["accuracy"] for row in found.of(model="parrot", condition="with")}
     assert by_task == {"new": 1.0, "old": 0.0, "new related": 0.0, "old related": 0.0}
     tests = json.loads(found.tests.read_text(encoding="utf-8"))["letter"]
     (pair,) = (row for row in tests["mcnemar"] if (row["items"], row["task"]) == ("all", "new"))
@@ -154,51 +104,54 @@ def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_p
         return {0: None, 1: "too_long"}.get(int(item["item_id"][1]), right(item))
 
     found = Scored(tmp_path, predicted("m", "with", items(), choose), items(), facts())
-    rows = {(row["task"], row["hop"]): row for row in found.of()}
+    counts = ("n", "right", "unparsed", "unanswered")
+    rows = {(row["task"], row["hop"]): tuple(row[name] for name in counts) for row in found.of()}
     # Items i00 and i10 are about the first place: the new fact has no letter, the old one was not asked.
-    new, old = rows["new", 0], rows["old", 0]
-    assert (new["n"], new["right"], new["unparsed"], new["unanswered"]) == (3, 2, 1, 0)
-    assert (old["n"], old["right"], old["unparsed"], old["unanswered"]) == (2, 2, 0, 1)
-    other = {(row["task"], row["hop"]): row for row in found.of(items="discriminating")}
-    discriminating = [item for item in items() if item["discriminates"] and not item["open_only"]]
-    for (task, hop), row in rows.items():
-        mine = [item for item in discriminating if (TASKS[item["task"] - 1], item["hop"]) == (task, hop)]
-        lost = {reason: [item["item_id"][1] for item in mine].count(reason) for reason in "01"}
-        if mine:
-            left = other[task, hop]
-            assert (left["n"], left["unparsed"], left["unanswered"]) == (
-                len(mine) - lost["1"],
-                lost["0"],
-                lost["1"],
-            )
-        assert row["beyond_cutoff"] == 0
+    assert (rows["new", 0], rows["old", 0]) == ((3, 2, 1, 0), (2, 2, 0, 1))
+    assert {row["beyond_cutoff"] for row in found.rows} == {0}
+    chosen = [item for item in items() if item["discriminates"] and not item["open_only"]]
+    for row in found.of(items="discriminating"):
+        kind = row["task"], row["hop"]
+        mine = [item["item_id"][1] for item in chosen if (TASKS[item["task"] - 1], item["hop"]) == kind]
+        lost, gone = mine.count("0"), mine.count("1")
+        assert (row["n"], row["unparsed"], row["unanswered"]) == (len(mine) - gone, lost, gone)
 
 
 def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(tmp_path: Path) -> None:
-    rows = predicted("m", "without", items(), right) + predicted("n", "without", items(), right)
-    found = Scored(tmp_path, rows, items(), facts(), cutoffs={"m": "2017-01-01"})
-    # Old facts begin in 2012, 2016 and 2020.
-    (old,), (other,) = found.of(model="m", task="old"), found.of(model="n", task="old")
-    assert (old["n"], old["beyond_cutoff"]) == (2, 1)
-    assert (other["n"], other["beyond_cutoff"]) == (3, 0)
-    (new,) = found.of(model="m", task="new")
-    assert (new["n"], new["beyond_cutoff"]) == (3, 0)
-
-
-def test_answers_without_a_letter_are_counted_among_those_that_count(tmp_path: Path) -> None:
-    rows = predicted("m", "without", items(), lambda item: None)
-    found = Scored(tmp_path, rows, items(), facts(), cutoffs={"m": "2017-01-01"})
-    (old,) = found.of(task="old")
-    assert (old["n"], old["unparsed"], old["beyond_cutoff"]) == (2, 2, 1)
+    choices = {"m": right, "n": right, "silent": lambda item: None}
+    rows = [row for model, choose in choices.items() for row in predicted(model, "without", items(), choose)]
+    found = Scored(tmp_path, rows, items(), facts())
+    cutoffs = json.dumps(dict.fromkeys(("m", "silent"), "2017-01-01"))
+    path = tmp_path / "cutoffs.json"
+    path.write_text(cutoffs, encoding="utf-8")
+    written = []
+    for given in (cutoffs, f"@{path}", str(path)):
+        assert found.run("--cutoffs", given) == 0
+        written.append(found.scores.read_bytes())
+    assert written[0] == written[1] == written[2]
+    # Old facts begin in 2012, 2016 and 2020; answers without a letter are counted among those that count.
+    for task, model, counts in (
+        *(("old", "m", (2, 1, 0)), ("old", "n", (3, 0, 0)), ("old", "silent", (2, 1, 2))),
+        ("new", "m", (3, 0, 0)),
+    ):
+        (row,) = found.of(model=model, task=task)
+        assert (row["n"], row["beyond_cutoff"], row["unparsed"]) == counts
+    assert found.run("--cutoffs", '{"m": "soon"}') == 1
 
 
 def test_intervals_resample_asked_facts(tmp_path: Path) -> None:
-    asked = [{**item, "asked_s": f"Q{place // 10}"} for place, item in enumerate(many(40))]
-    rows = predicted(
-        "m", "without", asked, lambda item: right(item) if item["asked_s"] < "Q2" else wrong(item)
-    )
-    (row,) = Scored(tmp_path, rows, asked, dates_of(asked)).of()
-    clusters = [(item["asked_s"], item["asked_p"]) for item in asked]
+    (item, *_), day = items(), datetime.date(2022, 3, 1)
+    asked = [
+        {**item, "item_id": f"m{n}", "s": f"Q{n}", "asked_s": f"Q{n // 10}", "fact_id": f"f{n}"}
+        for n in range(40)
+    ]
+    dated = [
+        {"fact_id": each["fact_id"], "p": "P6", "role": "new", "start_lo": day, "start_hi": day}
+        for each in asked
+    ]
+    rows = predicted("m", "without", asked, lambda one: (right if one["asked_s"] < "Q2" else wrong)(one))
+    (row,) = Scored(tmp_path, rows, asked, dated).of()
+    clusters = [(each["asked_s"], each["asked_p"]) for each in asked]
     wanted = clustered_interval([cluster[0] < "Q2" for cluster in clusters], clusters, 0, 200)
     assert (row["by_asked_fact_low"], row["by_asked_fact_high"]) == wanted
     assert row["by_asked_fact_high"] - row["by_asked_fact_low"] > row["wilson_high"] - row["wilson_low"]
@@ -218,28 +171,32 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Scored:
 def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> None:
     rows = predicted("m", "without", items(), right)
     rows += predicted("m", "rome", items(), lambda item: "edit_failed" if item["hop"] else right(item))
-    scored = Scored(tmp_path, rows, items(), facts())
-    lines = list(by_task(read_scores(scored.scores, scored.tests)))
+    rows += predicted("n", "with", items(), lambda item: "too_long")
+    found = Scored(tmp_path, rows, items(), facts())
+    lines = list(by_task(read_scores(found.scores, found.tests)))
     assert "w/o ctx: n (items/asked facts): 3/3, 2/2, 3/3, 2/2" in lines
     assert "ROME: n (items/asked facts): 3/3, 0/0, 3/3, 0/0" in lines
     assert "ROME: 4 could not be asked and do not count" in lines
+    # A group without any answer has a row.
+    assert {(row["n"], row["accuracy"]) for row in found.rows if row["model"] == "n"} == {(0, None)}
+    assert sum(row["unanswered"] for row in found.of(model="n")) == 10
+    assert "w/ ctx: 10 could not be asked and do not count" in lines
+    assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in lines)
+    draw(found.scores, [tmp_path / "empty.svg"])
 
 
-def test_the_table_by_task(three: Scored) -> None:
-    lines = list(by_task(read_scores(three.scores, three.tests)))
+def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
+    scores = read_scores(three.scores, three.tests)
+    lines = list(by_task(scores))
     assert lines[lines.index("m, letter") + 1] == "n (items/asked facts): 3/3, 2/2, 3/3, 2/2"
     rows = [line.split() for line in lines if line.startswith(("w/", "ROME  "))]
     assert [row[0] for row in rows[:3]] == ["w/o", "w/", "ROME"]
     assert rows[1][2:] == ["1.000", "[1.00,", "1.00]", ".250", "1.000", "[1.00,", "1.00]", ".500"] * 2
     assert rows[2][1:5] == ["0.000", "[0.00,", "0.00]", "1.000"]
     assert "ROME: 6 answers have no letter, or no finite likelihood, and count as wrong" in lines
-
-
-def test_the_table_by_hop(three: Scored) -> None:
-    lines = list(by_hop(read_scores(three.scores, three.tests)))
-    rome = next(line for line in lines if line.startswith("ROME"))
-    assert rome.split()[:4] == ["ROME", "0.000", "1.000", ".100"]
-    assert rome.split()[4] == "-"
+    rome = next(line for line in by_hop(scores) if line.startswith("ROME"))
+    assert rome.split()[:5] == ["ROME", "0.000", "1.000", ".100", "-"]
+    assert [p_value(p) for p in (None, 1.0, 0.0421, 0.0009)] == ["-", "1.000", ".042", "<.001"]
 
 
 def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None:
@@ -255,59 +212,17 @@ def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None
     assert "ROME" in (tmp_path / "f.svg").read_text(encoding="utf-8")
 
 
-def test_p_values_are_short() -> None:
-    assert [p_value(p) for p in (None, 1.0, 0.0421, 0.0009)] == ["-", "1.000", ".042", "<.001"]
-
-
-def test_the_commands_write_the_same(three: Scored, tmp_path: Path) -> None:
-    folder = three.folder
-    (folder / "run.json").write_text("{}", encoding="utf-8")
-    named = {"--items": "items.parquet", "--facts": "facts.parquet", "--answers": "one.parquet"}
-    options = [word for option, name in named.items() for word in (option, str(folder / name))]
-    options += ["--runs", str(folder / "run.json"), "--draws", "200", "-o", str(tmp_path / "scores.parquet")]
-    for name, file in (("predictions", "all.parquet"), ("runs", "runs.json"), ("tests", "tests.json")):
-        options += [f"--out-{name}", str(tmp_path / file)]
-    assert main(["answer", "scores", *options]) == 0
-    assert (tmp_path / "scores.parquet").read_bytes() == three.scores.read_bytes()
-    assert (tmp_path / "tests.json").read_bytes() == three.tests.read_bytes()
-    assert main(["answer", "scores", *options, "--cutoffs", '{"m": "soon"}']) == 1
-    (folder / "cutoffs.json").write_text('{"m": "2017-01-01"}', encoding="utf-8")
-    written = []
-    for cutoffs in ('{"m": "2017-01-01"}', f"@{folder / 'cutoffs.json'}", str(folder / "cutoffs.json")):
-        assert main(["answer", "scores", *options, "--cutoffs", cutoffs]) == 0
-        written.append((tmp_path / "scores.parquet").read_bytes())
-    assert written[0] != three.scores.read_bytes()
-    assert written[0] == written[1] == written[2]
-    read = ["--scores", str(three.scores), "--tests", str(three.tests), "--runs", str(tmp_path / "runs.json")]
-    assert main(["answer", "table", *read, "--output", str(tmp_path)]) == 0
-    assert "Table 2" in (tmp_path / "table2.txt").read_text(encoding="utf-8")
-
-
-def test_a_group_without_any_answer_has_a_row(tmp_path: Path) -> None:
-    rows = predicted("m", "with", items(), lambda item: "too_long")
-    found = Scored(tmp_path, rows, items(), facts())
-    assert {(row["n"], row["accuracy"]) for row in found.rows} == {(0, None)}
-    assert sum(row["unanswered"] for row in found.of()) == 10
-    discriminating = [item for item in items() if item["discriminates"] and not item["open_only"]]
-    assert sum(row["unanswered"] for row in found.of(items="discriminating")) == len(discriminating)
-    lines = list(by_task(read_scores(found.scores, found.tests)))
-    assert "w/ ctx: 10 could not be asked and do not count" in lines
-    assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in lines)
-    draw(found.scores, [tmp_path / "empty.svg"])
-
-
 def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
     """All are right with the fact and none without; McNemar's test is over the open items, too."""
     asked = items()
     opened = [item for item in asked if item["open_only"]]
     assert opened
-    rows = [
-        {"model": "m", "way": "written", "method": method, "benchmark": "tempripple"}
-        | {"question": item["item_id"], "role": f"{item['task']} {item['hop']}", "output": "."}
-        | {"verdict": verdict, "correct": verdict == "correct"}
-        for method, verdict in (("none", "stale"), ("context", "correct"))
-        for item in asked
-    ]
+    rows = []
+    for method, verdict in (("none", "stale"), ("context", "correct")):
+        named = {"model": "m", "way": "written", "method": method, "benchmark": "tempripple"}
+        named |= {"output": ".", "verdict": verdict, "correct": verdict == "correct"}
+        roles = {item["item_id"]: f"{item['task']} {item['hop']}" for item in asked}
+        rows += [named | {"question": id, "role": role} for id, role in roles.items()]
     found = Scored(tmp_path, rows, asked, facts())
     assert {row["scoring"] for row in found.rows} == {"written"}
     for condition, share in (("without", 0.0), ("with", 1.0)):
@@ -315,8 +230,97 @@ def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
         assert sum(row["n"] for row in mine) == len(asked)
         assert {row["accuracy"] for row in mine} == {share}
         assert {row["unparsed"] for row in mine} == {0}
-    read = ["--scores", str(found.scores), "--tests", str(found.tests), "--runs", f"{tmp_path}/runs.json"]
-    given = [*read, "--answers", f"{tmp_path}/one.parquet", "--output", str(tmp_path)]
-    assert main(["answer", "table", *given]) == 0
+    files = {"scores": "scores.parquet", "tests": "tests.json", "runs": "runs.json", "answers": "one.parquet"}
+    read = [f"--{name}={tmp_path / file}" for name, file in files.items()]
+    assert main(["answer", "table", *read, f"--output={tmp_path}"]) == 0
     text = (tmp_path / "table2.txt").read_text(encoding="utf-8")
     assert 0 <= text.index("What was written") < text.index("Table 2")
+
+
+@pytest.fixture
+def asof(tmp_path: Path) -> Path:
+    return write_asof(tmp_path / "asof.parquet")
+
+
+def dated_scores(asof: Path, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the command makes of rows of ANSWERS, of one model."""
+    path, output = asof.with_name("answers.parquet"), asof.with_name("scores.parquet")
+    write_parquet(pa.Table.from_pylist([{"model": "m", **row} for row in answers], ANSWERS), path)
+    line = ["answer", "dated-scores", "--items", str(asof), "--answers", str(path), "-o", str(output)]
+    assert main(line) == 0
+    table = pq.read_table(output)
+    assert table.schema.equals(DATED_SCORES)
+    return list(table.to_pylist())
+
+
+def scores_where(
+    asof: Path, likely: dict[tuple[str, str], float], without: dict[str, str] | None = None
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The scores where an option has the log-probability of (date, label), else -9.
+
+    `without`: date -> why there is no answer.
+    """
+    answers = []
+    for item in pq.read_table(asof).to_pylist():
+        logprobs = [likely.get((item["date"], label), -9.0) for label in item["options"]]
+        best = logprobs.index(max(logprobs))
+        own = {"parsed": best, "correct": best == item["answer_index"], "logprobs": logprobs}
+        if reason := (without or {}).get(item["date"]):
+            own = {"reason": reason, "correct": False if reason == "not_finite" else None}
+        answers.append({"way": "loglik", "method": "none", "question": item["item_id"]} | own)
+    return {(row["precision"], row["holds"]): row for row in dated_scores(asof, answers)}
+
+
+def test_accuracy_wins_and_robustness(asof: Path):
+    # Ann is likelier in 2012 than in 2017 and 2020, Bob is not likelier in 2017 than in 2012.
+    ann = {("2012", "Ann"): -1.0, ("2017", "Ann"): -2.0, ("2020", "Ann"): -5.0}
+    found = scores_where(asof, ann | {("2017", "Bob"): -3.0, ("2012", "Bob"): -3.0})
+    everything = found["year", "all"]
+    assert (everything["n"], everything["right"]) == (3, 1)
+    # Each of three facts is compared with itself under the two dates of the others.
+    assert (everything["pairs"], everything["won"], everything["facts"]) == (6, 2 + 1, 3)
+    assert everything["robust"] == pytest.approx(1 / 3)
+    assert found["year", "then"]["win_rate"] == 1
+    assert found["year", "before"]["win_rate"] == 0.5
+    assert found["day", "all"]["won"] == 0
+    assert list(found)[:4] == [("day", name) for name in ("all", "before", "now", "then")]
+
+
+def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(asof: Path):
+    likely = {("2012", "Ann"): -1.0, ("2017", "Bob"): -1.0, ("2020", "Cid"): -1.0}
+    row = scores_where(asof, likely, {"2012": "not_finite"})["year", "all"]
+    assert (row["n"], row["right"], row["unanswered"]) == (3, 2, 0)
+    # Ann's two pairs, and those of the others with 2012, are not won.
+    assert (row["pairs"], row["won"], row["pairs_left_out"], row["facts"], row["robust"]) == (6, 2, 0, 3, 0)
+    row = scores_where(asof, likely, {"2012": "too_long"})["year", "all"]
+    assert (row["n"], row["right"], row["unanswered"]) == (2, 2, 1)
+    assert (row["pairs"], row["won"], row["pairs_left_out"], row["facts"], row["robust"]) == (2, 2, 4, 2, 1)
+    rows = scores_where(asof, likely, {item["date"]: "too_long" for item in pq.read_table(asof).to_pylist()})
+    assert {(row["n"], row["accuracy"], row["win_rate"]) for row in rows.values()} == {(0, None, None)}
+
+
+def test_states_are_compared_on_what_all_are_asked(asof: Path):
+    asked = {item["date"]: item for item in pq.read_table(asof).to_pylist() if item["precision"] == "year"}
+    right = {
+        "none": {"2012": True, "2017": True, "2020": False},
+        "context": {"2012": True, "2017": False, "2020": True},
+        "rome": {"2017": False, "2020": True},
+    }
+    answers = [
+        {"way": "letter", "method": method, "question": asked[date]["item_id"], "correct": said}
+        for method, by_date in right.items()
+        for date, said in by_date.items()
+    ]
+    counts = ("n", "right", "kept", "lost", "gained")
+    found = {
+        (row["condition"], row["questions"]): tuple(row[name] for name in counts)
+        for row in dated_scores(asof, answers)
+        if row["holds"] == "all"
+    }
+    assert found == {
+        ("without", "all"): (3, 2, 2, 0, 0),
+        ("without", "edited"): (2, 1, 1, 0, 0),
+        ("with", "all"): (3, 2, 1, 1, 1),
+        ("with", "edited"): (2, 1, 0, 1, 1),
+        ("edited-rome", "edited"): (2, 1, 0, 1, 1),
+    }

@@ -1,8 +1,5 @@
-"""Asking a model who holds: likelihoods beside lm-eval's, what it writes, and the command."""
+"""Asking a model who holds: what is likely, what it writes, and the command."""
 
-from __future__ import annotations
-
-import copy
 import datetime
 import random
 from itertools import pairwise
@@ -16,6 +13,7 @@ from cutoff_logistic import crossing, preferences
 
 torch = pytest.importorskip("torch")
 
+from support.asking import saved  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
@@ -39,12 +37,8 @@ def some(every: int) -> list[Row]:
     return read_chains(CUTOFF_CHAINS)[::every]
 
 
-@pytest.fixture(scope="module")
-def asked() -> list[Row]:
-    return ask(tiny_model("llama"), some(40), seed=0)
-
-
-def test_rows_have_the_columns_and_the_best_holder(asked: list[Row]) -> None:
+def test_rows_have_the_columns_and_the_best_holder() -> None:
+    asked = ask(tiny_model("llama"), some(40), seed=0)
     pa.Table.from_pylist(asked, ANSWERS)
     for row in asked:
         assert set(row) == set(ANSWERS.names)
@@ -57,43 +51,6 @@ def test_rows_have_the_columns_and_the_best_holder(asked: list[Row]) -> None:
             assert calibrated[row["calibrated"]] == max(calibrated)
 
 
-def test_the_likelihoods_are_those_of_lm_eval_on_the_exported_task(
-    asked: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    from lm_eval import simple_evaluate
-    from lm_eval.models.huggingface import HFLM
-    from lm_eval.tasks import TaskManager
-
-    chains = {row["chain"]: row for row in some(40)}
-    write_parquet(pa.Table.from_pylist([*chains.values()], CHAINS), tmp_path / "chains.parquet")
-    line = ["answer", "lm-eval", "--chains", str(tmp_path / "chains.parquet")]
-    assert main([*line, "-o", str(tmp_path / "tasks")]) == 0
-    loaded = tiny_model("llama")
-    done = simple_evaluate(
-        HFLM(pretrained=loaded.model, tokenizer=copy.deepcopy(loaded.tokenizer), batch_size=16),
-        tasks=["cutoff"],
-        task_manager=TaskManager(include_path=str(tmp_path / "tasks"), include_defaults=False),
-        bootstrap_iters=0,
-    )
-    found = {row["doc"]["id"]: row for row in done["samples"]["cutoff"]}
-    compared = 0
-    for row in asked:
-        prompts = chains[row["chain"]]["prompts"]
-        if row["died"] is not None or len(row["wordings"]) < len(prompts):
-            continue
-        for number, own in enumerate(row["wordings"], start=1):
-            theirs = found[f"{row['chain']} {number}"]
-            assert row["holders"][theirs["doc"]["answer"]]["tenures"][-1]["last"] is None
-            for holder, ours, (log, _) in zip(row["holders"], own, theirs["filtered_resps"], strict=True):
-                name = loaded.tokenizer(f" {holder['label']}", add_special_tokens=False)["input_ids"]
-                assert float(log) / len(name) == pytest.approx(ours, abs=1e-4)
-                compared += 1
-    assert compared > 200
-
-
 def test_neutral_prompts_are_those_of_other_subjects_and_mostly_the_same() -> None:
     chains = [row for row in some(1) if row["relation"] == "P6"]
     own = {row["chain"]: set(row["prompts"]) for row in chains}
@@ -103,34 +60,18 @@ def test_neutral_prompts_are_those_of_other_subjects_and_mostly_the_same() -> No
     assert found == others_of(chains[::-1], seed=3)
 
 
-def holders(*names: tuple[str, ...]) -> Row:
-    named = [{"label": label, "aliases": list(aliases)} for label, *aliases in names]
-    return {"holders": named, "prompts": ["The mayor of Lake is"]}
-
-
-LAKE = holders(("Ann Old", "Annabel Old"), ("Bo New",), ("Cy Next",))
-
-
-@pytest.mark.parametrize(
-    ("output", "place"),
-    [
-        (" Bo New.", 1),
-        ("Annabel Old, who won the election", 0),
-        ("The mayor of Lake is Cy Next.", 2),
-        ("Not Ann Old but Bo New.", 1),
-        ("Bo New, who succeeded Ann Old", 1),
-        ("Ann Old was succeeded by Bo New.", 1),
-        ("Bo New and Ann Old", 1),
-        ("It was Ann Old.", 0),
-        ("Next", 2),
-        ("Dee Other", None),
-        ("I do not know.", None),
-        ("a city in the north of the country", None),
-        ("", None),
-    ],
-)
-def test_the_first_holder_that_a_text_asserts_is_the_answer(output: str, place: int | None) -> None:
-    assert holder_named(LAKE, output) == place
+def test_the_first_holder_that_a_text_asserts_is_the_answer() -> None:
+    names = ("Ann Old", ["Annabel Old"]), ("Bo New", []), ("Cy Next", [])
+    holders = [{"label": label, "aliases": aliases} for label, aliases in names]
+    for place, outputs in (
+        (0, ["Annabel Old, who won the election", "It was Ann Old."]),
+        (1, [" Bo New.", "Not Ann Old but Bo New.", "Bo New, who succeeded Ann Old", "Bo New and Ann Old"]),
+        (1, ["Ann Old was succeeded by Bo New."]),
+        (2, ["The mayor of Lake is Cy Next.", "Next"]),
+        (None, ["Dee Other", "I do not know.", "a city in the north of the country", ""]),
+    ):
+        for output in outputs:
+            assert holder_named({"holders": holders, "prompts": ["The mayor of Lake is"]}, output) == place
 
 
 def test_what_a_model_writes_is_the_answer_of_each_chain_but_dates_of_death(
@@ -155,45 +96,34 @@ def test_what_a_model_writes_is_the_answer_of_each_chain_but_dates_of_death(
     assert [row["choice"] for row in rows] == [len(row["holders"]) - 1 for row in asked]
 
 
+def command(folder: Path, every: int, *more: str) -> int:
+    """The status of `factdrift cutoff` on an untrained model and some chains, which keeps its answers."""
+    write_parquet(pa.Table.from_pylist(some(every), CHAINS), folder / "chains.parquet")
+    files = {"chains": "chains.parquet", "answers": "answers.parquet"}
+    options = [f"--{name}={folder / file}" for name, file in files.items()]
+    return main(["cutoff", str(saved(folder / "model")), *options, "--threads", "1", *more])
+
+
 @pytest.mark.slow
 def test_the_command_tells_that_a_random_model_has_no_date(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model, chains, picture = tmp_path / "model", tmp_path / "chains.parquet", tmp_path / "date.svg"
-    loaded = tiny_model("llama")
-    loaded.model.save_pretrained(model)
-    loaded.tokenizer.save_pretrained(model)
-    write_parquet(pa.Table.from_pylist(some(6), CHAINS), chains)
-    options = ["--chains", str(chains), "--threads", "1", "--maker", "2019-06", "-o", str(picture)]
-    assert main(["cutoff", str(model), *options, "--answers", str(tmp_path / "answers.parquet")]) == 0
+    picture = tmp_path / "date.svg"
+    assert command(tmp_path, 6, "--maker", "2019-06", "-o", str(picture)) == 0
     said = capsys.readouterr().out
-    assert "no date can be told (p " in said
-    assert "its maker says: 2019-06" in said
-    assert f"picture: {picture}" in said
+    for part in ("no date can be told (p ", "its maker says: 2019-06", f"picture: {picture}"):
+        assert part in said
     assert picture.read_text().startswith("<?xml")
     assert pq.read_schema(tmp_path / "answers.parquet").names == ANSWERS.names
 
 
 @pytest.mark.slow
 def test_the_command_lets_a_model_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model, chains, kept = tmp_path / "model", tmp_path / "chains.parquet", tmp_path / "answers.parquet"
-    loaded = tiny_model("llama")
-    loaded.model.save_pretrained(model)
-    loaded.tokenizer.save_pretrained(model)
-    write_parquet(pa.Table.from_pylist(some(60), CHAINS), chains)
-    options = ["--chains", str(chains), "--threads", "1", "--way", "written", "--answers", str(kept)]
-    assert main(["cutoff", str(model), *options]) == 1
+    assert command(tmp_path, 60, "--way", "written") == 1
     assert "no chain was answered" in capsys.readouterr().err
-    rows = pq.read_table(kept, schema=ANSWERS).to_pylist()
+    rows = pq.read_table(tmp_path / "answers.parquet", schema=ANSWERS).to_pylist()
     assert {(row["reason"], row["died"]) for row in rows} == {("unnamed", None)}
     assert any(row["output"] for row in rows)
-
-
-@pytest.fixture(scope="module")
-def lived() -> list[Row]:
-    """The answers of the model that ships with the package, to every second chain."""
-    loaded = load("sample", dtype="float32")
-    return [row for row in ask(loaded, some(2), seed=0) if row["died"] is None]
 
 
 def whole_of(rows: list[Row]) -> dict[str, Row]:
@@ -203,9 +133,9 @@ def whole_of(rows: list[Row]) -> dict[str, Row]:
 
 
 @pytest.mark.slow
-def test_the_shipped_model_answers_as_of_what_it_was_taught_and_without_a_date_if_names_are_shuffled(
-    lived: list[Row],
-) -> None:
+def test_the_shipped_model_answers_as_of_what_it_was_taught_and_has_no_date_with_names_shuffled() -> None:
+    answers = ask(load("sample", dtype="float32"), some(2), seed=0)
+    lived = [row for row in answers if row["died"] is None]
     taught, found = maker_of("sample"), whole_of(lived)
     for row in found.values():
         assert row["low"] <= taught <= row["high"]
@@ -215,60 +145,36 @@ def test_the_shipped_model_answers_as_of_what_it_was_taught_and_without_a_date_i
     draw = random.Random(1)
     shuffled = []
     for row in lived:
-        spans = [holder["tenures"] for holder in row["holders"]]
-        draw.shuffle(spans)
+        spans = draw.sample([holder["tenures"] for holder in row["holders"]], len(row["holders"]))
         holders = [{**each, "tenures": own} for each, own in zip(row["holders"], spans, strict=True)]
         shuffled.append({**row, "holders": holders})
     assert {row["verdict"] for row in whole_of(shuffled).values()} == {"none"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
-def test_a_model_of_random_weights_has_no_date(seed: int) -> None:
-    loaded = tiny_model("llama")
-    torch.manual_seed(seed)
-    for name, weights in loaded.model.named_parameters():
-        if "norm" not in name:
-            torch.nn.init.normal_(weights, std=0.5)
-    rows = [row for row in ask(loaded, some(9), seed) if row["died"] is None]
-    found, _ = tables(rows, Method(span_of(SAMPLE_DATES), seed, draws=10, permutations=200))
-    assert [row["verdict"] for row in found] == ["none", "none"]
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["--way", "letter"], "only a chat model behind an address"),
-        (["--dates", "2012-01-01"], "--dates: give the first and the last date"),
-        (["--dates", "2020-01-01", "2012-01-01"], "--dates: give the first and the last date"),
-        (["--maker", "soon"], "--maker: 'soon' is no date; write 2023, 2023-12 or 2023-12-31"),
-        (["-o", "date.gif"], "date.gif: a figure ends in .svg, .pdf, .png"),
-        (["--chains", "text"], "text: it is no Parquet file; make it with `answer chains`"),
-        (["--chains", "other"], "make it with `answer chains`"),
-    ],
-)
 def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
-    given: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text").write_text("chains")
     write_parquet(pa.table({"x": [1]}), Path("other"))
-    assert main(["cutoff", "sample", *given]) == 1
-    assert message in capsys.readouterr().err
+    for given, message in (
+        ("--way letter", "only a chat model behind an address"),
+        ("--dates 2012-01-01", "--dates: give the first and the last date"),
+        ("--dates 2020-01-01 2012-01-01", "--dates: give the first and the last date"),
+        ("--maker soon", "--maker: 'soon' is no date; write 2023, 2023-12 or 2023-12-31"),
+        ("-o date.gif", "date.gif: a figure ends in .svg, .pdf, .png"),
+        ("--chains text", "text: it is no Parquet file; make it with `answer chains`"),
+        ("--chains other", "make it with `answer chains`"),
+    ):
+        assert main(["cutoff", "sample", *given.split()]) == 1
+        assert message in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "text"]
 
 
-def test_the_makers_date_is_that_of_the_longest_beginning_of_the_name() -> None:
+def test_the_makers_date_is_that_of_the_longest_beginning_of_a_name_and_has_a_source() -> None:
     assert maker_of("meta-llama/Meta-Llama-3-8B-Instruct") == "2023-03"
     assert maker_of("meta-llama/Meta-Llama-3.1-8B") == "2023-12"
     assert maker_of("someone/unknown") == ""
-
-
-def test_the_table_of_makers_is_sorted_and_names_sources() -> None:
     table = (CUTOFF_CHAINS.parent / "makers.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in table[1:]]
     assert all(before[0] < after[0] for before, after in pairwise(rows))

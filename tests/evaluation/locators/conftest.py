@@ -1,7 +1,5 @@
 """A small KLoB about invented facts, in the layout of a build."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +15,9 @@ RANDOM = ("government", "lives", "Because", "sea", "the", "baker", "is")
 ANSWERS = ("Marta", "Joe", "Poseidonis")
 
 
-def example(subtask: str, number: int, subject: str, sentences: list[dict[str, Any]]) -> dict[str, Any]:
-    found = dict.fromkeys(SUBTASK.names)
-    found |= {"example_id": f"{subtask}{number}", "subtask": subtask, "sentences": sentences}
-    if subtask != "u":
-        found |= {"s": f"Q{number}", "p1": "P1", "o1": "Q9", "s_label": subject}
-        found["o1_label"] = ANSWERS[number % 3]
-    return found | ({"p2": "P2", "o2": "Q8"} if subtask == "r" else {})
+def example(subtask: str, number: int, sentences: list[dict[str, Any]], **more: str) -> dict[str, Any]:
+    own = {"example_id": f"{subtask}{number}", "subtask": subtask, "sentences": sentences}
+    return dict.fromkeys(SUBTASK.names) | own | more
 
 
 def sentence(
@@ -45,15 +39,16 @@ def klob(tmp_path_factory: pytest.TempPathFactory) -> Path:
             sentence(f"c{number}.{place}", "expr", place, text.format(subject), answer)
             for place, text in enumerate(TEXTS, start=1)
         ]
-        tables["c"].append(example("c", number, subject, singles))
+        fact = {"s": f"Q{number}", "p1": "P1", "o1": "Q9", "s_label": subject, "o1_label": answer}
+        tables["c"].append(example("c", number, singles, **fact))
         if number < 4:
             own = [one | {"sentence_id": f"r{one['sentence_id']}", "role": "single"} for one in singles]
             chain = sentence(f"r{number}.4", "chain", 4, f"The head of the mother of {subject} is", "sea")
-            tables["r"].append(example("r", number, subject, [*own, chain]))
+            tables["r"].append(example("r", number, [*own, chain], **fact, p2="P2", o2="Q8"))
         for one in singles:
             words = " ".join(RANDOM[: len(one["text"].split())])
             random = sentence(f"u{one['sentence_id']}", "random", 1, words, None, one["sentence_id"])
-            tables["u"].append(example("u", 10 * number + one["place"], "", [random]))
+            tables["u"].append(example("u", 10 * number + one["place"], [random]))
     for name, rows in tables.items():
         pq.write_table(pa.Table.from_pylist(rows, schema=SUBTASK), folder / f"klob_{name}.parquet")
     return folder

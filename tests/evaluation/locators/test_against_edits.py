@@ -1,6 +1,4 @@
-"""Locating beside editing: ranks against scipy, facts against a simulated truth, edits at every block."""
-
-from __future__ import annotations
+"""Locating beside editing: ranks against scipy, and facts against a simulated truth."""
 
 import json
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 from scipy import stats
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.hyperparameters import at_block, hyper_at
+from factdrift.evaluation.methods.hyperparameters import hyper_at
 from factdrift.evaluation.scores.against_edits import (
     METRICS,
     VS_EDIT,
@@ -64,9 +62,8 @@ def test_correlations_of_simulated_facts() -> None:
         assert row["value"] == pytest.approx(stats.spearmanr(left[:, layer], right[:, layer]).statistic)
         # The bootstrap's interval has about the width of Fisher's.
         assert row["low"] < row["value"] < row["high"]
-        assert row["high"] - row["low"] == pytest.approx(
-            2 * 1.96 / 400**0.5 * (1 - row["value"] ** 2), rel=0.35
-        )
+        width = 2 * 1.96 / 400**0.5 * (1 - row["value"] ** 2)
+        assert row["high"] - row["low"] == pytest.approx(width, rel=0.35)
     independent = simulated(400, 0.0)[0], simulated(400, 0.0, seed=9)[0]
     for row in correlations(*independent, seed=0):
         if row["measure"] != "rank_of_means":
@@ -104,12 +101,11 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     assert text.endswith("\nn = 18 facts, 2 left out")
     # A fact whose scores are not finite does not take the others with it.
     lost = Located("causal_tracing", "layer", one.scores | {"e7": np.full(5, np.nan)}, "d")
-    found = [row for row in compare("m", [lost, constant], edited, 0) if row["measure"] == "rank_of_means"]
-    assert [(row["n"], row["left_out"]) for row in found[:1]] == [(17, 3)]
-    assert found[0]["value"] > 0.8
-    assert "causal_tracing: n = 17 facts, 3 left out" in lines(
-        list(compare("m", [lost, constant], edited, 0))
-    )
+    again = list(compare("m", [lost, constant], edited, 0))
+    found = next(row for row in again if row["measure"] == "rank_of_means")
+    assert (found["n"], found["left_out"]) == (17, 3)
+    assert found["value"] > 0.8
+    assert "causal_tracing: n = 17 facts, 3 left out" in lines(again)
     assert "m, rome; efficacy_d by block" in text
     assert "causal_tracing" in text
     draw(rows, [tmp_path / "f.svg"])
@@ -134,92 +130,13 @@ def test_scores_of_blocks_are_read_from_shards(tmp_path: Path) -> None:
     assert (found.locator, found.granularity) == ("a", "head")
 
 
-def test_methods_at_a_block() -> None:
+def test_methods_at_a_block_and_those_that_made_no_edit_there() -> None:
     assert hyper_at("rome", "sample", {"steps": 7}, 3)["layer"] == 3
     assert hyper_at("memit", "sample", {"layers": [0, 1]}, 2)["layers"] == [2]
-    assert at_block("ft", 2) == "ft@2"
     with pytest.raises(InputError, match="mend edits no block"):
         hyper_at("mend", "sample", {}, 0)
-
-
-def test_methods_that_made_no_edit_at_a_block_are_named() -> None:
     values = {"a": np.array([1.0, np.nan, np.nan]), "b": np.array([np.nan, 0.5, np.nan])}
     edited = {"rome": dict.fromkeys(METRICS, values), "ft": {"efficacy_d": {"a": np.ones(3)}}}
-    assert list(unedited("m", edited, ["rome", "ft", "memit"], 3)) == [
-        f"{method} on m: not compared, since no edit was made at block {blocks}; the log of its job says why"
-        for method, blocks in (("rome", "2"), ("memit", "0, 1, 2"))
-    ]
-
-
-def at_every_block(loaded: Any, artefacts: Any, out: Path) -> Any:
-    """What two edits of ROME at every block give."""
-    from support.asking import settings_with
-    from support.tiny_edits import EDITS, SETTINGS
-
-    from factdrift.evaluation.methods.interface import Prepared
-    from factdrift.evaluation.questions.question import Benchmark, Question
-    from factdrift.evaluation.run import Files, Run, evaluate
-    from factdrift.evaluation.session import Session
-    from factdrift.evaluation.states.telling import Telling
-
-    questions = [
-        Question(f"{edit.id}#0", edit.id, "update", prompt=edit.prompt, targets=(edit.target,))
-        for edit in EDITS[:2]
-    ]
-    tellings = [
-        Telling(
-            Prepared(hyper_at("rome", "tiny", SETTINGS["rome"], layer), artefacts),
-            "independent",
-            at_block("rome", layer),
-        )
-        for layer in range(3)
-    ]
-    session = Session(loaded, settings_with(batch=1))
-    files = Files.under(out, "run")
-    evaluate(Run.of(session, Benchmark("updates", questions, EDITS[:2]), tellings, 0), files)
-    assert not files.parts.exists()
-    return files
-
-
-def test_edits_at_every_block(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-    from support.asking import chance
-    from support.tiny_edits import EDITS, SETTINGS, tiny_artefacts
-    from support.tiny_models import tiny_model
-
-    from factdrift.evaluation.methods.registry import method_of
-    from factdrift.models.deltas import applied
-
-    loaded = tiny_model("gpt2")
-    found = tiny_artefacts(loaded)
-    files = at_every_block(loaded, found, tmp_path)
-    rows = pq.read_table(files.answers).to_pylist()
-    assert [row["method"] for row in rows] == [at_block("rome", layer) for layer in range(3) for _ in "ab"]
-    assert len(pq.read_table(files.edits)) == 6
-    for layer in range(3):
-        edit = EDITS[1]
-        hyper = hyper_at("rome", "tiny", SETTINGS["rome"], layer)
-        made = method_of(hyper)(loaded, [edit], hyper, found)
-        with applied(loaded.model, made.deltas, 0), torch.no_grad():
-            alone = chance(loaded, edit.prompt, edit.target)
-        (row,) = [row for row in rows if (row["method"], row["edit"]) == (at_block("rome", layer), edit.id)]
-        assert row["logprobs"] == pytest.approx([alone], rel=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore:second moments")
-def test_a_block_that_the_method_cannot_edit_is_skipped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("torch", reason="language models are installed with `make models`")
-    from support.tiny_models import TEXT, tiny_model
-
-    from factdrift.evaluation.methods.interface import Artefacts
-    from factdrift.models.moments import count_moments
-
-    loaded = tiny_model("qwen3_moe", mlp_only_layers=[1])
-    artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [1], TEXT, ridge=1e-3))
-    files = at_every_block(loaded, artefacts, tmp_path)
-    assert pq.read_table(files.answers)["method"].to_pylist() == ["rome@1", "rome@1"]
-    said = capsys.readouterr().out
-    assert said.count("tiny-qwen3_moe: mixture of experts") == 2
-    assert said.count("rome@0 on tiny-qwen3_moe: skipped") == 1
+    said = list(unedited("m", edited, ["rome", "ft", "memit"], 3))
+    for line, (method, blocks) in zip(said, (("rome", "2"), ("memit", "0, 1, 2")), strict=True):
+        assert f"{method} on m: not compared, since no edit was made at block {blocks}; " in line

@@ -1,9 +1,10 @@
-"""The sentences that locators are run on."""
+"""The sentences that locators are run on, and what of KLoB the bundled models are taught."""
 
-from __future__ import annotations
-
+import shutil
+from collections import defaultdict
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +13,12 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.choose import drawn, write_edit_facts, write_examples
 from factdrift.evaluation.locators.prompts import SENTENCES, Sentence, cut, read_sentences
+from factdrift.evaluation.locators.taught import write_taught
 from factdrift.evaluation.questions.updates import EDITS
+from factdrift.klob.schemas import SUBTASK
+from factdrift.models.bundled.taught import TAUGHT
+
+TEXTS = ("The mother of {} is", "{} lives in the", "Because of {} the capital is")
 
 
 def test_all_sentences_with_their_subjects(klob: Path, tmp_path: Path) -> None:
@@ -31,25 +37,21 @@ def test_all_sentences_with_their_subjects(klob: Path, tmp_path: Path) -> None:
     random = rows["uc0.2"]
     assert random["answer"] is None
     assert random["text"][random["start"] : random["end"]] == "government lives"
-    for name in "cru":
-        assert pq.read_table(tmp_path / f"klob_{name}.parquet").equals(
-            pq.read_table(klob / f"klob_{name}.parquet")
-        )
+    for name in ("klob_c.parquet", "klob_r.parquet", "klob_u.parquet"):
+        assert pq.read_table(tmp_path / name).equals(pq.read_table(klob / name))
 
 
 def test_a_limit_draws_examples_and_their_random_sentences(klob: Path, tmp_path: Path) -> None:
-    found = write_examples(klob, 2, 7, tmp_path / "a", tmp_path / "a.parquet")
-    assert found == {"c": 6, "r": 8, "u": 2}
-    facts = pq.read_table(tmp_path / "a" / "klob_c.parquet")["example_id"].to_pylist()
-    rows = read_sentences(tmp_path / "a.parquet")
-    assert {row["sentence"][1:3] for row in rows if row["subtask"] == "u"} <= set(facts)
-    write_examples(klob, 2, 7, tmp_path / "b", tmp_path / "b.parquet")
-    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
-    drawn = set()
-    for seed in range(8):
-        write_examples(klob, 2, seed, tmp_path / "c", tmp_path / "c.parquet")
-        drawn.add(tuple(pq.read_table(tmp_path / "c" / "klob_c.parquet")["example_id"].to_pylist()))
-    assert len(drawn) > 2
+    drawn = []
+    for seed in (7, 7, 0, 1, 2, 3):
+        output = tmp_path / "s.parquet"
+        assert write_examples(klob, 2, seed, tmp_path, output) == {"c": 6, "r": 8, "u": 2}
+        facts = pq.read_table(tmp_path / "klob_c.parquet")["example_id"].to_pylist()
+        rows = read_sentences(output)
+        assert {row["sentence"][1:3] for row in rows if row["subtask"] == "u"} <= set(facts)
+        drawn.append((tuple(facts), output.read_bytes()))
+    assert drawn[0] == drawn[1]
+    assert len({facts for facts, _ in drawn}) > 2
 
 
 def test_missing_tables_are_named(tmp_path: Path) -> None:
@@ -70,9 +72,8 @@ def test_edits_ask_for_what_is_replaced(tmp_path: Path) -> None:
         for n in range(4)
     ]
     pq.write_table(pa.Table.from_pylist(rows, schema=EDITS), tmp_path / "edits.parquet")
-    number = write_edit_facts(
-        tmp_path / "edits.parquet", 2, 0, tmp_path / "chosen.parquet", tmp_path / "s.parquet"
-    )
+    files = tmp_path / "chosen.parquet", tmp_path / "s.parquet"
+    number = write_edit_facts(tmp_path / "edits.parquet", 2, 0, *files)
     sentences = read_sentences(tmp_path / "s.parquet")
     assert number == len(sentences) == 2
     for row in sentences:
@@ -103,3 +104,57 @@ def test_those_with_the_smallest_hashes_are_drawn_in_their_order() -> None:
         wanted = set(sorted(digests, key=lambda name: digests[name])[:5])
         assert drawn(rows, "name", 5, seed) == [row for row in rows if row["name"] in wanted]
     assert drawn(rows, "name", 0, 0) == drawn(rows, "name", 20, 0) == rows
+
+
+def taught_of(
+    klob: Path, folder: Path, changed: dict[str, str], limit: int = 0, seed: int = 0
+) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """(kind, fact) -> what is taught, where P1 of some subjects has a decision in the dataset of updates."""
+    rows = [
+        {"subject": {"id": s}, "relation": {"id": "P1"}, "objects": [{"decision": decision}]}
+        for s, decision in changed.items()
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "w.parquet")
+    number = write_taught(klob, folder / "w.parquet", limit, seed, folder / "taught.parquet")
+    table = pq.read_table(folder / "taught.parquet")
+    assert table.schema.equals(TAUGHT)
+    found = defaultdict(list)
+    for row in table.to_pylist():
+        found[row["kind"], row["fact"]].append(row)
+    assert number == len(found)
+    return found
+
+
+def test_facts_in_all_wordings_and_chains(klob: Path, tmp_path: Path) -> None:
+    # Q0 changed, so that its fact and its chain are left out; Q1 is in the dataset and did not change.
+    found = taught_of(klob, tmp_path, {"Q0": "new", "Q1": "static"})
+    assert set(found) == {
+        *(("klob", f"Q{place} P1") for place in range(1, 6)),
+        *(("klob_chain", f"r{place}") for place in range(1, 4)),
+    }
+    said = found["klob", "Q1 P1"]
+    assert [row["prompt"] for row in said] == [text.format("Joe Biden") for text in TEXTS]
+    assert {row["object"] for row in said} == {"Joe"}
+    (chain,) = found["klob_chain", "r1"]
+    assert chain["prompt"] == "The head of the mother of Joe Biden is"
+    assert (chain["subject"], chain["relation"]) == ("Joe Biden", "P1>P2")
+
+
+def test_a_chain_is_taught_with_its_second_fact(klob: Path, tmp_path: Path) -> None:
+    """A fact whose subject is the object of the drawn chain is worded as KLoB words it elsewhere."""
+    shutil.copy(klob / "klob_r.parquet", tmp_path)
+    rows = pq.read_table(klob / "klob_c.parquet").to_pylist()
+    # The last fact says what the chains' second step does.
+    rows[5] |= {"s": "Q9", "p1": "P2", "s_label": "Marta", "o1_label": "sea"}
+    pq.write_table(pa.Table.from_pylist(rows, schema=SUBTASK), tmp_path / "klob_c.parquet")
+    found = taught_of(tmp_path, tmp_path, {"Q7": "new"}, 1, 5)
+    assert len(found["klob", "Q9 P2"]) == 3
+    assert sum(kind == "klob_chain" for kind, _ in found) == 1
+
+
+def test_the_examples_are_those_that_locators_are_run_on(klob: Path, tmp_path: Path) -> None:
+    found = taught_of(klob, tmp_path, {"Q77": "new"}, 2, 7)
+    write_examples(klob, 2, 7, tmp_path / "drawn", tmp_path / "sentences.parquet")
+    asked = read_sentences(tmp_path / "sentences.parquet")
+    texts = {row["text"] for row in asked if row["subtask"] != "u"}
+    assert {row["prompt"] for rows in found.values() for row in rows} == texts

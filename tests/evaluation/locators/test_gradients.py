@@ -1,8 +1,4 @@
-"""Gradients against finite differences, attribution patching against causal tracing, integrated gradients."""
-
-from __future__ import annotations
-
-import itertools
+"""Gradients, attribution patching and integrals against what they estimate; the signals of PMET."""
 
 import pytest
 
@@ -12,7 +8,8 @@ from support.tiny_sentences import context, sentences, targets  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.locators.causal_tracing import noise_of, trace  # noqa: E402
+from factdrift.core.paths import LOCATORS  # noqa: E402
+from factdrift.evaluation.locators.causal_tracing import Restored, noise_of, trace  # noqa: E402
 from factdrift.evaluation.locators.gradients import (  # noqa: E402
     activation,
     attribution_patching,
@@ -26,9 +23,11 @@ from factdrift.evaluation.locators.knowledge_neurons import (  # noqa: E402
     nodes,
     refined,
 )
+from factdrift.evaluation.locators.projections import _jaccard, projections  # noqa: E402
 from factdrift.evaluation.locators.prompts import Sentence  # noqa: E402
-from factdrift.evaluation.locators.record import records  # noqa: E402
+from factdrift.evaluation.locators.record import locator_of, records  # noqa: E402
 from factdrift.evaluation.locators.units import per_layer, seen, summed  # noqa: E402
+from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
@@ -42,17 +41,29 @@ def chance(loaded: Loaded, one: Sentence) -> float:
     return float(logits.softmax(0)[one.answer[0]])
 
 
+def passing(loaded: Loaded, one: Sentence, name: str) -> tuple[Tensor, Tensor]:
+    """What a module takes and gives at the last token of a sentence."""
+    kept: list[tuple[Tensor, Tensor]] = []
+    look = {name: lambda taken, given: kept.append((taken[0, -1], given[0, -1].clone()))}
+    with hooked(loaded.model, look):
+        loaded.model(torch.tensor([one.ids]))
+    return kept[0]
+
+
+def parts_of(loaded: Loaded) -> dict[str, str]:
+    """Granularity -> the part of a block whose values its units are."""
+    spec = loaded.spec
+    return {"neuron": spec.down, "head": spec.attention_out, "module": spec.mlp, "layer": ""}
+
+
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 @pytest.mark.parametrize("family", EXACT)
 def test_gradients_are_finite_differences(family: str, granularity: str) -> None:
     """The derivative along a random direction in one module's value."""
-    loaded = tiny_model(family)
-    of = sentences()[2:]
+    loaded, of = tiny_model(family), sentences()[2:]
     values, slopes, chances = gradients(loaded, of, targets(of), granularity)
-    spec, step = loaded.spec, 1e-6
-    part = {"neuron": spec.down, "head": spec.attention_out, "module": spec.mlp, "layer": ""}[granularity]
+    spec, step, part = loaded.spec, 1e-6, parts_of(loaded)[granularity]
     index = 3 if granularity == "module" else 1
-    before = granularity in ("neuron", "head")
     for row, one in enumerate(of):
         assert chances[row].item() == pytest.approx(chance(loaded, one), rel=1e-12)
         length = len(one.ids)
@@ -60,71 +71,60 @@ def test_gradients_are_finite_differences(family: str, granularity: str) -> None
 
         def moved(sign: int, one: Sentence = one, direction: Tensor = direction) -> float:
             name, change = spec.module(1, part), sign * step * direction
-            hook = (
-                hooked_before(loaded.model, {name: lambda taken: taken + change})
-                if before
-                else hooked(loaded.model, {name: lambda taken, given: given + change})
-            )
+            if granularity in ("neuron", "head"):
+                hook = hooked_before(loaded.model, {name: lambda taken: taken + change})
+            else:
+                hook = hooked(loaded.model, {name: lambda taken, given: given + change})
             with hook:
                 return chance(loaded, one)
 
         slope = (moved(1) - moved(-1)) / (2 * step)
-        assert (slopes[index][row, :length] * direction).sum().item() == pytest.approx(
-            slope, rel=1e-5, abs=1e-12
-        )
+        found = (slopes[index][row, :length] * direction).sum().item()
+        assert found == pytest.approx(slope, rel=1e-5, abs=1e-12)
         assert not slopes[index][row, length:].any()
 
 
 WITHOUT = {("deepseek_v2", "neuron"), ("llama4_text", "neuron"), ("qwen3_5_text", "head")}
-WITH = [pair for pair in itertools.product(FAMILIES, GRANULARITIES) if pair not in WITHOUT]
 
 
-@pytest.mark.parametrize(("family", "granularity"), sorted(WITHOUT))
-def test_units_that_not_all_blocks_have_are_refused(family: str, granularity: str) -> None:
-    loaded = tiny_model(family)
-    with pytest.raises(InputError, match=rf"tiny-{family}: .*use a locator of modules or layers"):
-        gradients(loaded, sentences(), targets(sentences()), granularity)
-    if granularity == "neuron":
+@pytest.mark.parametrize("family", FAMILIES)
+def test_units_are_numbered_block_by_block_and_refused_where_not_all_blocks_have_them(family: str) -> None:
+    loaded, of, layer = tiny_model(family), sentences(), 2
+    spec = loaded.spec
+    for granularity, part in parts_of(loaded).items():
+        if (family, granularity) in WITHOUT:
+            with pytest.raises(InputError, match=rf"tiny-{family}: .*use a locator of modules or layers"):
+                gradients(loaded, of, targets(of), granularity)
+            continue
+        taken, given = passing(loaded, of[0], spec.module(layer, part))
+        with seen(loaded, granularity) as values:
+            loaded.model(torch.tensor([of[0].ids]))
+        flat = summed(loaded, granularity, [value[:, -1] for value in values])
+        each = per_layer(loaded, granularity)
+        assert flat.shape == (1, spec.layers * each)
+        mine = flat[0, layer * each : (layer + 1) * each]
+        expected = {
+            "neuron": taken,
+            "head": taken.unflatten(0, (4, -1)).sum(1),
+            "module": torch.stack([mine[0], given.sum()]),
+            "layer": given.sum()[None],
+        }[granularity]
+        assert torch.allclose(mine, expected, rtol=1e-6, atol=1e-9)
+    if (family, "neuron") in WITHOUT:
         with pytest.raises(InputError, match="mixture of experts"):
-            integrated_gradients(loaded, sentences(), targets(sentences()), 3)
-
-
-@pytest.mark.parametrize(("family", "granularity"), WITH)
-def test_units_are_numbered_block_by_block(family: str, granularity: str) -> None:
-    loaded = tiny_model(family)
-    of = sentences()[:2]
-    with seen(loaded, granularity) as values:
-        loaded.model(torch.tensor([of[0].ids]))
-    flat = summed(loaded, granularity, [value[:, -1] for value in values])
-    assert flat.shape == (1, loaded.spec.layers * per_layer(loaded, granularity))
-    each = flat.shape[1] // loaded.spec.layers
-    spec, layer = loaded.spec, 2
-    wanted: dict[str, Tensor] = {}
-    names = {"neuron": spec.down, "head": spec.attention_out, "module": spec.mlp, "layer": ""}
-    with hooked(
-        loaded.model,
-        {
-            spec.module(layer, names[granularity]): lambda a, b: wanted.update(
-                taken=a[0, -1], given=b[0, -1].clone()
-            )
-        },
-    ):
-        loaded.model(torch.tensor([of[0].ids]))
-    mine = flat[0, layer * each : (layer + 1) * each]
-    expected = {
-        "neuron": wanted["taken"],
-        "head": wanted["taken"].unflatten(0, (4, -1)).sum(1),
-        "module": torch.stack([mine[0], wanted["given"].sum()]),
-        "layer": wanted["given"].sum()[None],
-    }[granularity]
-    assert torch.allclose(mine, expected, rtol=1e-6, atol=1e-9)
+            integrated_gradients(loaded, of, targets(of), 3)
 
 
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 @pytest.mark.parametrize("method", [gradient_x_input, attribution_patching, activation])
 def test_one_by_one_is_as_batched(method, granularity: str) -> None:  # type: ignore[no-untyped-def]
-    loaded = tiny_model("llama")
-    of = sentences()
+    loaded, of = tiny_model("llama"), sentences()
+    values, slopes, _ = gradients(loaded, of[:1], targets(of[:1]), granularity)
+    products = [value[:, -1] * slope[:, -1] for value, slope in zip(values, slopes, strict=True)]
+    plain = {
+        gradient_x_input: summed(loaded, granularity, products),
+        activation: summed(loaded, granularity, [value[:, -1].square() for value in values]).sqrt(),
+    }
     name = "attribution_patching" if method is attribution_patching else method.__name__
     for token in ("last", "subject_last", "all"):
         changes = {"granularity": granularity, "token": token}
@@ -135,32 +135,35 @@ def test_one_by_one_is_as_batched(method, granularity: str) -> None:  # type: ig
         assert together.shape == (len(of), loaded.spec.layers * per_layer(loaded, granularity))
         assert torch.allclose(together, torch.stack(alone), rtol=1e-9, atol=1e-15)
         assert together.abs().sum() > 0
+        if token == "last" and method in plain:
+            assert torch.allclose(together[:1], plain[method], rtol=1e-9, atol=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [("attribution_patching_layers", ["state"]), ("attribution_patching_modules", ["attention", "mlp"])],
+)
 @pytest.mark.parametrize("family", EXACT)
-def test_attribution_patching_is_the_first_order_of_causal_tracing(family: str) -> None:
-    loaded = tiny_model(family)
-    of = sentences()
-    errors = []
+def test_attribution_patching_is_the_first_order_of_causal_tracing(
+    family: str, name: str, kinds: list[str]
+) -> None:
+    loaded, of = tiny_model(family), sentences()
+    places, errors = positions(of, "subject_last"), []
     for scale in (1e-4, 1e-5):
-        given = context("attribution_patching_layers", noise=scale, samples=2, token="subject_last")
-        estimate = attribution_patching(loaded, of, targets(of), given)
-        places = positions(of, "subject_last")
-        found = trace(loaded, of, targets(of), noise_of(loaded, of, given), places)
-        effects = torch.stack([each[0] for each in found.effects])
+        given = context(name, noise=scale, samples=2, token="subject_last")
+        estimate, noise = attribution_patching(loaded, of, targets(of), given), noise_of(loaded, of, given)
+        found = [trace(loaded, of, targets(of), noise, places, Restored(kind)).effects for kind in kinds]
+        # [sentences, blocks, kinds]
+        effects = torch.stack([torch.stack([each[0] for each in one]) for one in found], 2).flatten(1)
         errors.append((estimate - effects).abs().max() / effects.abs().max())
     assert errors[0] < 0.02
     # The relative error is of the order of the perturbation.
     assert errors[1] < errors[0] / 5
 
 
-def test_only_the_chosen_tokens_are_added() -> None:
-    """One row with one token, one with two."""
+def test_the_chosen_tokens_are_added_and_the_rules_of_the_integral() -> None:
     values = torch.arange(24.0).reshape(2, 4, 3)
     assert torch.equal(at(values, [[1], [0, 3]]), torch.stack([values[0, 1], values[1, 0] + values[1, 3]]))
-
-
-def test_the_rules_of_the_integral() -> None:
     assert nodes(4, "midpoint", torch.float64).tolist() == [0.125, 0.375, 0.625, 0.875]
     assert nodes(4, "paper", torch.float64).tolist() == [0.25, 0.5, 0.75, 1]
     assert nodes(5, "eleuther", torch.float64).tolist() == [0, 0.25, 0.5, 0.75, 1]
@@ -168,18 +171,15 @@ def test_the_rules_of_the_integral() -> None:
 
 @pytest.mark.parametrize("family", [*DENSE, "qwen2_moe"])
 def test_integrated_gradients_are_those_of_full_passes(family: str) -> None:
-    loaded = tiny_model(family)
-    of = sentences()[2:4]
+    loaded, of = tiny_model(family), sentences()[2:4]
     found = integrated_gradients(loaded, of, targets(of), 3, budget=9)
     for row, one in enumerate(of):
         for layer in range(loaded.spec.layers):
             name = loaded.spec.module(layer, loaded.spec.down)
-            kept: list[Tensor] = []
-            with hooked(loaded.model, {name: lambda taken, given, kept=kept: kept.append(taken[0, -1])}):
-                loaded.model(torch.tensor([one.ids]))
-            total = torch.zeros_like(kept[0])
+            value, _ = passing(loaded, one, name)
+            total = torch.zeros_like(value)
             for scale in nodes(3, "midpoint", torch.float64):
-                leaf = (scale * kept[0]).requires_grad_(True)
+                leaf = (scale * value).requires_grad_(True)
 
                 def put(taken: Tensor, leaf: Tensor = leaf) -> Tensor:
                     return torch.cat([taken[:, :-1], leaf[None, None]], 1)
@@ -189,9 +189,8 @@ def test_integrated_gradients_are_those_of_full_passes(family: str) -> None:
                     (slope,) = torch.autograd.grad(logits.softmax(0)[one.answer[0]], leaf)
                 total += slope / 3
             bound = 1e-4 if rounding(family) > 1e-9 else 1e-9
-            assert torch.allclose(
-                found[row, layer], total * kept[0], rtol=bound, atol=bound * found.abs().max()
-            )
+            atol = bound * found.abs().max()
+            assert torch.allclose(found[row, layer], total * value, rtol=bound, atol=atol)
 
 
 def test_refinement_keeps_what_wordings_have_in_common() -> None:
@@ -210,10 +209,69 @@ def test_refinement_keeps_what_wordings_have_in_common() -> None:
 
 
 def test_knowledge_neurons_refine_within_a_batch() -> None:
-    loaded = tiny_model("gpt2")
-    of = sentences()
-    plain = knowledge_neurons(loaded, of, targets(of), context("knowledge_neurons"))
-    kept = knowledge_neurons(loaded, of, targets(of), context("knowledge_neurons_refined"))
-    groups = [one.group for one in of]
-    assert torch.equal(kept, refined(plain, groups, 0.2, 0.5))
+    loaded, of = tiny_model("gpt2"), sentences()
+    names = "knowledge_neurons", "knowledge_neurons_refined"
+    plain, kept = (knowledge_neurons(loaded, of, targets(of), context(name)) for name in names)
+    assert torch.equal(kept, refined(plain, [one.group for one in of], 0.2, 0.5))
     assert 0 < (kept > 0).sum() < (plain > 0).sum()
+
+
+def signal(loaded: Loaded, name: str):  # type: ignore[no-untyped-def]
+    of = sentences()
+    return projections(loaded, of, targets(of), context(f"pmet_{name}", top=10))
+
+
+@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama"])
+def test_a_module_that_adds_nothing_changes_nothing(family: str) -> None:
+    loaded = tiny_model(family)
+    silent = loaded.spec.module(1, loaded.spec.attention_out)
+    for name in ("cosine", "jaccard", "probability"):
+        with hooked(loaded.model, {silent: lambda taken, given: torch.zeros_like(given)}):
+            found = signal(loaded, name)
+        assert found.shape == (5, 2 * loaded.spec.layers)
+        assert found[:, 2].abs().max() < 1e-12
+        assert (found[:, [0, 1, 3, 4, 5]].abs().max(0).values > 0).all()
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "granite", "llama4_text"])
+def test_changes_of_the_probability_add_up(family: str) -> None:
+    """A module's state after is the next one's before, so the sum is the last probability minus the first."""
+    loaded, of = tiny_model(family), sentences()
+    found = signal(loaded, "probability")
+    final = torch.tensor([chance(loaded, one) for one in of], dtype=found.dtype)
+    embedded = []
+    for one in of:
+        state, _ = passing(loaded, one, loaded.spec.module(0, ""))
+        norm = loaded.model.get_submodule(loaded.spec.final_norm)
+        embedded.append(unembedded(loaded, norm(state)).softmax(0)[one.answer[0]])
+    assert torch.allclose(found.sum(1), final - torch.stack(embedded), rtol=0, atol=1e-12)
+
+
+def test_jaccard_is_that_of_sets_and_families_that_normalise_the_output_are_refused() -> None:
+    first, second = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 4]]), torch.tensor([[3, 9, 1, 8], [4, 3, 2, 1]])
+    assert _jaccard(first, second).tolist() == [2 / 6, 1]
+    with pytest.raises(InputError, match=r"pmet_cosine: .*post-norm"):
+        signal(tiny_model("olmo2"), "cosine")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in LOCATORS.glob("*.yaml")))
+def test_no_locator_sees_the_answer(name: str) -> None:
+    """The model is given the text's tokens alone, and another answer with the same target changes nothing."""
+    loaded, of = tiny_model("llama"), sentences()
+    given = context(name, **({"layer": 1} if name == "rome_layer" else {}))
+    rows: set[tuple[int, ...]] = set()
+
+    def look(ids: Tensor, out: Tensor) -> None:
+        rows.update(tuple(each) for each in ids.tolist())
+
+    with hooked(loaded.model, {loaded.spec.embedding: look}):
+        first = locator_of(name)(loaded, of, targets(of), given)
+    texts = {one.ids for one in of}
+    for each in rows:
+        # Padding repeats the last token.
+        ends = [end for end in range(1, len(each) + 1) if set(each[end:]) <= {each[end - 1]}]
+        assert texts & {each[:end] for end in ends}
+    others = [Sentence(one.id, one.text, one.ids, one.subject, (9, 9), one.group, one.fact) for one in of]
+    assert torch.equal(first, locator_of(name)(loaded, others, targets(of), given))
+    if name == "rome_layer":
+        assert first.tolist() == [[0, 1, 0]] * len(of)

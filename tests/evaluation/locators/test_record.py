@@ -1,7 +1,5 @@
 """Records of the locators: functions, keys, the table of docs/locating.md, and the layer that one follows."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -34,13 +32,13 @@ def test_the_page_has_all_locators_in_the_order_in_which_they_are_run_by_default
     assert wanted in (ROOT / "docs/locating.md").read_text(encoding="utf-8"), wanted
 
 
-@pytest.mark.parametrize("name", records())
-def test_its_function_and_its_keys_are_there(name: str) -> None:
-    record, keys = records()[name], read_hyper(name, "gpt2", None, LOCATORS)
-    assert callable(locator_of(name))
-    assert keys["granularity"] in record.units
-    assert ("samples" in keys) == ("corrupted" in record.needs)
-    assert record.follows in ("", *keys)
+def test_functions_and_keys_are_there() -> None:
+    for name, record in records().items():
+        keys = read_hyper(name, "gpt2", None, LOCATORS)
+        assert callable(locator_of(name))
+        assert keys["granularity"] in record.units
+        assert ("samples" in keys) == ("corrupted" in record.needs), name
+        assert record.follows in ("", *keys), name
 
 
 def test_one_that_is_like_another_depends_on_both_files() -> None:
@@ -48,30 +46,15 @@ def test_one_that_is_like_another_depends_on_both_files() -> None:
     assert [path.stem for path in found.files()] == ["causal_tracing_mlp", "causal_tracing"]
     assert found.modules() == ["factdrift.evaluation.locators.causal_tracing"]
     base = read_hyper("causal_tracing", "gpt2", None, LOCATORS)
-    assert dict(read_hyper("causal_tracing_mlp", "gpt2", None, LOCATORS)) == {
-        **base,
-        "kind": "mlp",
-        "window": 10,
-    }
+    own = {"kind": "mlp", "window": 10}
+    assert dict(read_hyper("causal_tracing_mlp", "gpt2", None, LOCATORS)) == {**base, **own}
 
 
-@pytest.mark.parametrize(
-    ("keys", "values"),
-    [
-        ({}, {}),
-        ({"rome": {"layer": 3, "steps": 5}}, {"layer": 3}),
-        ({"rome": {"layer": 3}, "locate": {"hyper": {"rome_layer": {"layer": 2}}}}, {"layer": 2}),
-        ({"rome": {"layer": 3}, "locate": {"hyper": {"rome_layer": {"method": "ft"}}}}, {"method": "ft"}),
-    ],
-)
-def test_a_locator_follows_the_layer_of_the_editing_method(
-    keys: dict[str, Any], values: dict[str, Any]
-) -> None:
-    config = {
-        "locators": ["rome_layer", "activation"],
-        "models": ["sample-llama"],
-        "locate": {"hyper": {}},
-        **keys,
-    }
-    plan = Plan(config)
-    assert (plan.values("rome_layer"), plan.values("activation")) == (values, {})
+def test_a_locator_follows_the_layer_of_the_editing_method() -> None:
+    config = {"locators": ["rome_layer", "activation"], "models": ["sample-llama"], "locate": {"hyper": {}}}
+    rome: dict[str, Any] = {"rome": {"layer": 3, "steps": 5}}
+    for keys, values in (({}, {}), (rome, {"layer": 3})):
+        plan = Plan(config | keys)
+        assert (plan.values("rome_layer"), plan.values("activation")) == (values, {})
+    for own in ({"layer": 2}, {"method": "ft"}):
+        assert Plan(config | rome | {"locate": {"hyper": {"rome_layer": own}}}).values("rome_layer") == own

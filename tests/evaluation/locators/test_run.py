@@ -1,18 +1,18 @@
 """A locator's job: shards, checkpoints, folders of scores; and the user's own function."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import command, scoring  # noqa: E402
-from support.tiny_models import tiny_model  # noqa: E402
+from support.asking import chance, command, scoring, settings_with  # noqa: E402
+from support.tiny_edits import EDITS, SETTINGS, tiny_artefacts  # noqa: E402
+from support.tiny_models import TEXT, tiny_model  # noqa: E402
 from support.workflow import ROOT  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
@@ -21,11 +21,7 @@ from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.evaluation.locators import run as running  # noqa: E402
 from factdrift.evaluation.locators.choose import write_examples  # noqa: E402
-from factdrift.evaluation.locators.gather import (  # noqa: E402
-    LOCATED,
-    gather,
-    skipped,
-)
+from factdrift.evaluation.locators.gather import LOCATED, gather, skipped  # noqa: E402
 from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
 from factdrift.evaluation.locators.own import found_of  # noqa: E402
 from factdrift.evaluation.locators.plan import Entry, entry  # noqa: E402
@@ -33,10 +29,19 @@ from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # n
 from factdrift.evaluation.locators.report import draw, lines  # noqa: E402
 from factdrift.evaluation.locators.run import make_job, write_located  # noqa: E402
 from factdrift.evaluation.locators.table import SCORES, compare, groups_of, write_table  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import at_block, hyper_at  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
+from factdrift.evaluation.methods.registry import method_of  # noqa: E402
+from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
+from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
+from factdrift.evaluation.session import Session  # noqa: E402
+from factdrift.evaluation.states.telling import Telling  # noqa: E402
 from factdrift.klob.scoring.examples import read_examples  # noqa: E402
 from factdrift.klob.scoring.locator import read_scores  # noqa: E402
+from factdrift.models.deltas import applied  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.moments import count_moments  # noqa: E402
 
 OWN = '''
 import torch
@@ -65,9 +70,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 def settings(**given: Any) -> Settings:
-    return read_settings(
-        json.dumps({"edit_device": "cpu", "k": [1, 20], "seed": 1} | given), Settings, "locate"
-    )
+    keys = {"edit_device": "cpu", "k": [1, 20], "seed": 1} | given
+    return read_settings(json.dumps(keys), Settings, "locate")
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +89,10 @@ def sentences(klob: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(loaded: Loaded, sentences: Path, folder: Path, name: str, shards: int = 1, **given: Any) -> Path:
     """A folder of scores from jobs in `shards`."""
     job = make_job(loaded, entry(name), CHANGES.get(name, {}), settings(**given))
-    tables, about = [], []
-    for place in range(shards):
-        tables.append(folder / f"{place}.parquet")
-        about.append(folder / f"{place}.json")
+    tables, about = ([folder / f"{place}.{form}" for place in range(shards)] for form in ("parquet", "json"))
+    for place, files in enumerate(zip(tables, about, strict=True)):
         parts = folder / f"{place}"
-        write_located(job, read_sentences(sentences), (place, shards), parts, tables[-1], about[-1])
+        write_located(job, read_sentences(sentences), (place, shards), parts, *files)
         assert not parts.exists()
     gather(sentences, tables, about, folder / "scores")
     return folder / "scores"
@@ -100,7 +102,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != LIST}
 
 
-@pytest.mark.parametrize("name", ["causal_tracing", "attribution_patching", "knowledge_neurons_refined"])
+@pytest.mark.parametrize("name", ["attribution_patching", "knowledge_neurons_refined"])
 def test_shards_and_checkpoints_change_no_byte(
     loaded: Loaded, sentences: Path, tmp_path: Path, name: str
 ) -> None:
@@ -179,8 +181,6 @@ def test_a_killed_job_goes_on_where_it_was(
 def test_unaligned_sentences_are_excluded_with_a_reason(
     loaded: Loaded, sentences: Path, tmp_path: Path
 ) -> None:
-    import pyarrow as pa
-
     rows = read_sentences(sentences)
     rows[0] = rows[0] | {"text": "word " * 120, "start": None, "end": None}
     pq.write_table(pa.Table.from_pylist(rows, schema=SENTENCES), tmp_path / "s.parquet")
@@ -200,15 +200,56 @@ def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
     found = [made(loaded, sentences, tmp_path / name, f"{own}:{name}") for name in ("locate", "listed")]
     first, second = map(read_scores, found)
     assert (first.name, first.granularity, first.units) == ("mine.locate", "layer", 3)
-    assert first.top is not None
-    assert second.top is not None
-    assert (first.top == second.top).all()
+    assert np.array_equal(first.top, second.top)  # type: ignore[arg-type]
     assert first.mean == pytest.approx(second.mean, rel=1e-6)
     known = pq.read_table(found[0] / "known.parquet").to_pylist()
     assert len(known[0]["layers"]) == 3
     assert pq.read_table(found[1] / "known.parquet")["layers"].null_count == len(known)
     with pytest.raises(InputError, match="no function none"):
         made(loaded, sentences, tmp_path / "none", f"{own}:none")
+
+
+def at_every_block(loaded: Loaded, artefacts: Artefacts, out: Path) -> Files:
+    """What two edits of ROME at every block give."""
+    questions = [
+        Question(each.id, each.id, "update", prompt=each.prompt, targets=(each.target,)) for each in EDITS[:2]
+    ]
+    tellings = []
+    for layer in range(3):
+        given = Prepared(hyper_at("rome", "tiny", SETTINGS["rome"], layer), artefacts)
+        tellings.append(Telling(given, "independent", at_block("rome", layer)))
+    out.mkdir()
+    files = Files.under(out, "run")
+    session = Session(loaded, settings_with(batch=1))
+    evaluate(Run.of(session, Benchmark("updates", questions, EDITS[:2]), tellings, 0), files)
+    assert not files.parts.exists()
+    return files
+
+
+@pytest.mark.filterwarnings("ignore:second moments")
+def test_edits_at_every_block_that_the_method_can_edit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded = tiny_model("gpt2")
+    artefacts, edit = tiny_artefacts(loaded), EDITS[1]
+    files = at_every_block(loaded, artefacts, tmp_path / "gpt2")
+    rows = pq.read_table(files.answers).to_pylist()
+    assert [row["method"] for row in rows] == [at_block("rome", layer) for layer in range(3) for _ in "ab"]
+    assert len(pq.read_table(files.edits)) == 6
+    for layer in range(3):
+        hyper = hyper_at("rome", "tiny", SETTINGS["rome"], layer)
+        made = method_of(hyper)(loaded, [edit], hyper, artefacts)
+        with applied(loaded.model, made.deltas, 0), torch.no_grad():
+            alone = chance(loaded, edit.prompt, edit.target)
+        (row,) = [row for row in rows if (row["method"], row["edit"]) == (at_block("rome", layer), edit.id)]
+        assert row["logprobs"] == pytest.approx([alone], rel=1e-6)
+    loaded = tiny_model("qwen3_moe", mlp_only_layers=[1])
+    artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [1], TEXT, ridge=1e-3))
+    files = at_every_block(loaded, artefacts, tmp_path / "qwen3_moe")
+    assert pq.read_table(files.answers)["method"].to_pylist() == ["rome@1", "rome@1"]
+    said = capsys.readouterr().out
+    assert said.count("tiny-qwen3_moe: mixture of experts") == 2
+    assert said.count("rome@0 on tiny-qwen3_moe: skipped") == 1
 
 
 LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1.0], "sd": [0.0, 0.5]}
@@ -311,8 +352,8 @@ def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
     settings = ["--settings", json.dumps({"edit_device": "cpu"})]
     assert main(["locate", "run", *given, *settings, "--parts", str(tmp_path / "parts"), *files]) == 0
     assert gather(sentences, [tmp_path / "0.parquet"], [tmp_path / "0.json"], tmp_path / "folder") == 0
-    assert skipped(tmp_path / "0.json") == skipped(tmp_path / "folder" / "scores.json")
     reason = skipped(tmp_path / "0.json")
+    assert reason == skipped(tmp_path / "folder" / "scores.json")
     assert {path.name for path in (tmp_path / "folder").iterdir()} >= FILES
     strange = tmp_path / "strange"
     strange.mkdir()

@@ -1,7 +1,5 @@
 """Written answers of models are judged by a chat model, too, by the three commands of the workflow."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -62,12 +60,8 @@ def test_both_verdicts_are_kept(
     tmp_path: Path, answers: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = judged(tmp_path, *answers, "all")
-    assert [(row["method"], row["verdict"], row["judge"]) for row in found] == [
-        ("none", "correct", "correct"),
-        ("none", "wrong", "wrong"),
-        ("context", "wrong", "wrong"),
-        ("none", "unclear", "correct"),
-    ]
+    rows = [" ".join((row["method"], row["verdict"], row["judge"])) for row in found]
+    assert rows == ["none correct correct", "none wrong wrong", "context wrong wrong", "none unclear correct"]
     assert pq.read_metadata(tmp_path / "requests.parquet").num_rows == 3
     text = (tmp_path / "judged.txt").read_text("utf-8")
     assert text in capsys.readouterr().out
@@ -77,25 +71,16 @@ def test_both_verdicts_are_kept(
     assert "unclear by rule, correct by the model: 1" in text
 
 
-def test_only_unclear_answers(tmp_path: Path, answers: tuple[Path, Path]) -> None:
-    found = judged(tmp_path, *answers, "unclear")
-    assert [(row["verdict"], row["judge"]) for row in found] == [("unclear", "correct")]
-
-
-def test_answers_that_were_not_judged_are_named(
+def test_only_unclear_answers_are_judged_and_what_is_missing_is_named(
     tmp_path: Path, answers: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    judged(tmp_path, *answers, "unclear")
+    found = judged(tmp_path, *answers, "unclear")
+    assert [(row["verdict"], row["judge"]) for row in found] == [("unclear", "correct")]
     words = [f"--answers={answers[1]}", f"--verdicts={tmp_path / 'replies.parquet'}", "--which=all"]
     output = [f"-o={tmp_path / 'more.parquet'}", f"--out-text={tmp_path / 'more.txt'}"]
     assert main(["answer", "judged", *words, *output]) == 1
     assert "was not judged; ask again" in capsys.readouterr().err
     assert not (tmp_path / "more.parquet").exists()
-
-
-def test_answers_to_other_questions_are_refused(
-    tmp_path: Path, answers: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
     rows = [WAY | {"question": "other", "output": "Nobody", "verdict": "wrong"}]
     table = written(tmp_path / "other.parquet", ANSWERS, rows)
     words = ["--benchmark=tempripple", f"--questions={answers[0]}", f"--answers={table}", "--which=all"]

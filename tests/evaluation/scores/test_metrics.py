@@ -1,14 +1,15 @@
 """The metrics of the gathered tables, against numbers by hand and a plain oracle."""
 
-from __future__ import annotations
-
 import csv
 import math
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,27 +19,20 @@ from support.asking import write_table
 from support.examples import examples
 from support.updates import edits, update
 
+from factdrift.cli import main
 from factdrift.core.errors import InputError
+from factdrift.evaluation.scores.figures import binned, neighbors
 from factdrift.evaluation.scores.intervals import interval
 from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
 from factdrift.evaluation.scores.table import Group, lines, read_groups
 from factdrift.evaluation.scores.table import write_table as write_scores_table
 from factdrift.evaluation.scores.written import WRITTEN, written_table
 from factdrift.evaluation.tables import TABLES
+from factdrift.evaluation.ways.fluency import entropy, fluency, words
 from factdrift.verdict.judge import Case, judged
 
 META = dict.fromkeys(("revision", "hyper", "regime", "template", "dtype", "torch"), "r")
 META |= {"model": "m", "model_digest": "d", "source": "here"}
-
-Chances = dict[tuple[str, str], float]
-
-
-def verdict_on(edit: dict[str, Any], said: str | None) -> dict[str, Any]:
-    """The verdict as the loop writes it; nothing without an object that is right."""
-    if said is None or not edit["new"]:
-        return {}
-    stale = (edit["obsolete"],) if edit["obsolete"] else ()
-    return {"verdict": judged(Case(said, (edit["new"],), stale)).verdict}
 
 
 class World:
@@ -47,16 +41,22 @@ class World:
     def __init__(self, folder: Path, rows: list[dict[str, Any]], scenarios: list[str]):
         self.folder = folder
         self.edits = pq.read_table(edits(folder, rows, scenarios=scenarios)).to_pylist()
-        self.before: Chances = {}
+        self.before: dict[tuple[str, str], float] = {}
         self.after: dict[tuple[str, int], float] = {}
         self.failed: dict[str, str] = {}
         self.excluded: list[str] = []
         self.exact: set[tuple[str, str]] = set()
         self.said: dict[str, list[str]] = {}
+        # What the unedited model gives no finite number, and probes after the edit likewise.
         self.never: set[tuple[str, str]] = set()
-        """What the unedited model gives no finite number."""
         self.lost: set[tuple[str, int]] = set()
-        """Probes after the edit whose output is not finite."""
+
+    def fill(self, before: float, after: Callable[[dict[str, Any], int], float]) -> None:
+        """The same chance before for all probes, and one after by edit and number."""
+        for edit in self.edits:
+            for number, probe in enumerate(edit["probes"]):
+                self.before[probe["prompt"], probe["target"]] = before
+                self.after[edit["edit"], number] = after(edit, number)
 
     def answer(self, method: str, edit: dict[str, Any], number: int) -> dict[str, Any]:
         """What a probe gives; with a reason if it is not aligned, or not finite."""
@@ -84,17 +84,17 @@ class World:
                 {"question": f"{edit['edit']}#{number}", "way": "loglik"} | self.answer(method, edit, number)
                 for number in range(len(edit["probes"]))
             ]
-            rows += [
-                {"question": f"{edit['edit']}#c{place}", "way": "written", "output": said[place]}
-                | verdict_on(edit, said[place])
-                | {"entropy": (4.0 if method == "none" else 5.0) if place > 1 else None}
-                for place in (1, 2, 3)
-            ]
-            lost = {"reason": "edit_failed"}
-            answers += [
-                about | ({name: row[name] for name in ("question", "way")} | lost if failed else row)
-                for row in rows
-            ]
+            for place in (1, 2, 3):
+                row = {"question": f"{edit['edit']}#c{place}", "way": "written", "output": said[place]}
+                if said[place] is not None and edit["new"]:
+                    stale = (edit["obsolete"],) if edit["obsolete"] else ()
+                    row["verdict"] = judged(Case(said[place], (edit["new"],), stale)).verdict
+                row["entropy"] = (4.0 if method == "none" else 5.0) if place > 1 else None
+                rows.append(row)
+            if failed:
+                lost = {"reason": "edit_failed"}
+                rows = [{"question": row["question"], "way": row["way"]} | lost for row in rows]
+            answers += [about | row for row in rows]
         if method == "none":
             left = [{"edit": name, "excluded": "subject_missing"} for name in self.excluded]
             made += [META | named | one for one in left]
@@ -127,14 +127,8 @@ class World:
 
 
 def facts(count: int, dist: float) -> list[dict[str, Any]]:
-    return [
-        {
-            "dist": dist,
-            "popularity": 1.0,
-            "objects": [{"prompt": f"{dist} {n} ____", "object": {"label": "T"}}],
-        }
-        for n in range(count)
-    ]
+    objects = [[{"prompt": f"{dist} {n} ____", "object": {"label": "T"}}] for n in range(count)]
+    return [{"dist": dist, "popularity": 1.0, "objects": each} for each in objects]
 
 
 def one_update(**changes: Any) -> dict[str, Any]:
@@ -143,19 +137,27 @@ def one_update(**changes: Any) -> dict[str, Any]:
     return update("Atlantis", 1, generalization_prompts=clozes, **near) | changes
 
 
-GROUPED = ("scores.parquet", "written.parquet", "costs.json")
-OBJECTS = {"new": "Joe Biden", "obsolete": "Marta Kowalska"}
+def updates(count: int, **changes: Any) -> list[dict[str, Any]]:
+    """Alike updates of several subjects."""
+    subjects = [{"id": f"Q{n}", "label": "Atlantis"} for n in range(1, count + 1)]
+    return [one_update(**changes, subject=subject) for subject in subjects]
+
+
+def groups_in(folder: Path, costs: str = "[]") -> list[Group]:
+    (folder / "costs.json").write_text(costs, encoding="utf-8")
+    return read_groups(*(folder / name for name in ("scores.parquet", "written.parquet", "costs.json")))
 
 
 def test_neighbours_with_the_new_object_are_left_out_where_the_variant_wants_it(tmp_path: Path) -> None:
     near = facts(2, 0.1)
     near[0]["objects"][0]["object"]["label"] = "Joe Biden"
     world = World(tmp_path, [one_update(neighborhood=near)], ["replacement"])
-    (edit,) = world.edits
-    for number, probe in enumerate(edit["probes"]):
-        world.before[probe["prompt"], probe["target"]] = 0.8
-        changed = probe["role"] == "nearest" and probe["target"] == "Joe Biden"
-        world.after[edit["edit"], number] = 0.2 if changed else 0.7
+
+    def after(edit: dict[str, Any], number: int) -> float:
+        probe = edit["probes"][number]
+        return 0.2 if (probe["role"], probe["target"]) == ("nearest", "Joe Biden") else 0.7
+
+    world.fill(0.8, after)
     (_, whole), _ = world.write()
     assert (whole["bleedover_nearest"], whole["nearests"]) == (pytest.approx(0.35), 2)
     write_scores(replace(world.runs, without_new=True), tmp_path / "left.parquet", tmp_path / "p.parquet")
@@ -185,15 +187,8 @@ def test_metrics_by_hand(tmp_path: Path) -> None:
     assert none["generalization_d"] == pytest.approx((-0.1 - 0.25) / 2)
     assert none["bleedover_nearest"] == none["bleedover_random"] == 0
     assert (none["fluency"], none["fluency_full"]) == (2.0, 4.0)
-    assert x["efficacy_d"] == pytest.approx(0.85)
-    assert x["efficacy_s"] == 1
-    assert x["generalization_d"] == pytest.approx((0.1 - 0.3) / 2)
-    assert x["generalization_s"] == 0.5
-    assert x["bleedover_nearest"] == pytest.approx((0.3 + 0) / 2)
-    assert x["bleedover_random"] == pytest.approx(0.1)
-    assert [
-        x[name] for name in ("p_new_before", "p_obsolete_before", "p_new", "p_obsolete")
-    ] == pytest.approx([0.1, 0.5, 0.9, 0.05])
+    chances = [x[name] for name in ("p_new_before", "p_obsolete_before", "p_new", "p_obsolete")]
+    assert chances == pytest.approx([0.1, 0.5, 0.9, 0.05])
     assert (x["greedy"], x["generalization_greedy"], x["fluency"]) == (1, 0, 2.5)
     assert (x["generalizations"], x["nearests"], x["randoms"]) == (2, 2, 1)
     assert (x["exact"], none["random_exact_before"], x["model_digest"]) == (0, 0, "d")
@@ -202,12 +197,8 @@ def test_metrics_by_hand(tmp_path: Path) -> None:
 
 
 def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
-    rows = [one_update() | {"subject": {"id": f"Q{n}", "label": "Atlantis"}} for n in range(1, 7)]
-    world = World(tmp_path, rows, ["replacement"])
-    for edit in world.edits:
-        for number, probe in enumerate(edit["probes"]):
-            world.before[probe["prompt"], probe["target"]] = 0.5
-            world.after[edit["edit"], number] = 0.9 if number % 2 == 0 else 0.3
+    world = World(tmp_path, updates(6), ["replacement"])
+    world.fill(0.5, lambda edit, number: 0.3 if number % 2 else 0.9)
     names = [edit["edit"] for edit in world.edits]
     # Four of six edits destroy the model; of a fifth one cloze and one neighbour are lost.
     world.lost = {(name, number) for name in names[:4] for number in range(9)}
@@ -225,8 +216,7 @@ def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
     assert [row["generalizations"] for row in scores] == [2] * 6
     assert [row["nearests"] for row in scores] == [2] * 6
     assert [row["not_finite"] for row in scores] == [9, 9, 9, 9, 2, 0]
-    (tmp_path / "costs.json").write_text("[]")
-    (group,) = read_groups(*(tmp_path / name for name in GROUPED))
+    (group,) = groups_in(tmp_path)
     assert group.not_finite == 5
     assert group.value("efficacy_s").mean == pytest.approx(100 / 3)  # type: ignore[union-attr]
     text = list(lines([group], "Title"))
@@ -239,11 +229,8 @@ def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
 
 def test_an_unedited_model_whose_output_is_not_finite_is_no_better(tmp_path: Path) -> None:
     world = World(tmp_path, [one_update()], ["replacement"])
-    (edit,) = world.edits
-    for number, probe in enumerate(edit["probes"]):
-        world.before[probe["prompt"], probe["target"]] = 0.5
-        world.after[edit["edit"], number] = 0.4
-    world.never = {(probe["prompt"], probe["target"]) for probe in edit["probes"][:7]}
+    world.fill(0.5, lambda edit, number: 0.4)
+    world.never = {(probe["prompt"], probe["target"]) for probe in world.edits[0]["probes"][:7]}
     (none, x), probes = world.write()
     assert {row["reason"] for row in probes[:7]} == {"not_finite"}
     assert (none["efficacy_s"], none["efficacy_d"], none["not_finite"]) == (0, None, 7)
@@ -251,34 +238,28 @@ def test_an_unedited_model_whose_output_is_not_finite_is_no_better(tmp_path: Pat
     assert (x["bleedover_nearest"], x["nearests"], x["not_finite"]) == (pytest.approx(0.1), 1, 0)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (" Dan McKee, governor", 1),
-        (" Dan McKee's", 1),
-        (" Dan McKee - the", 1),
-        (" Dan McKee.", 1),
-        (" Dan McKee-Martin", 0),
-        (" Dan McKee\u2011Martin", 0),
-        (" Dan McKeen", 0),
-        (" Not Dan McKee", 0),
-        (" Dan McKee, no, Marta Kowalska", 0),
-        (" It is McKee", 1),
-        (" Marta Kowalska, then Dan McKee", 1),
-    ],
-)
-def test_greedy_is_the_verdict_on_what_is_written(text: str, said: int, tmp_path: Path) -> None:
-    objects = [
-        {"label": "Dan McKee", "decision": "new"},
-        {"label": "Marta Kowalska", "decision": "obsolete"},
-    ]
-    world = World(tmp_path, [one_update(objects=objects)], ["replacement"])
-    (edit,) = world.edits
-    for number, probe in enumerate(edit["probes"]):
-        world.before[probe["prompt"], probe["target"]] = world.after[edit["edit"], number] = 0.5
-    world.said = {edit["edit"]: [text, text, " Marta"]}
-    (row,), _ = world.write(["x"])
-    assert (row["greedy"], row["generalization_greedy"]) == (said, said / 2)
+def test_greedy_is_the_verdict_on_what_is_written(tmp_path: Path) -> None:
+    texts = {
+        " Dan McKee, governor": 1,
+        " Dan McKee's": 1,
+        " Dan McKee - the": 1,
+        " Dan McKee-Martin": 0,
+        " Dan McKee\u2011Martin": 0,
+        " Dan McKeen": 0,
+        " Not Dan McKee": 0,
+        " Dan McKee, no, Marta Kowalska": 0,
+        " It is McKee": 1,
+        " Marta Kowalska, then Dan McKee": 1,
+    }
+    labels = {"new": "Dan McKee", "obsolete": "Marta Kowalska"}
+    objects = [{"label": label, "decision": decision} for decision, label in labels.items()]
+    world = World(tmp_path, updates(len(texts), objects=objects), ["replacement"])
+    world.fill(0.5, lambda edit, number: 0.5)
+    said = dict(zip((edit["edit"] for edit in world.edits), texts, strict=True))
+    world.said = {edit: [text, text, " Marta"] for edit, text in said.items()}
+    for row in world.write(["x"])[0]:
+        right = texts[said[row["edit"]]]
+        assert (row["greedy"], row["generalization_greedy"]) == (right, right / 2)
 
 
 def test_one_sided_scenarios(tmp_path: Path) -> None:
@@ -286,10 +267,7 @@ def test_one_sided_scenarios(tmp_path: Path) -> None:
     come = one_update(scenario="AddEntity", objects=[{"label": "Joe", "decision": "new"}])
     come["subject"] = {"id": "Q2", "label": "Atlantis"}
     world = World(tmp_path, [gone, come], ["archive", "add_entity"])
-    for edit in world.edits:
-        for number, probe in enumerate(edit["probes"]):
-            world.before[probe["prompt"], probe["target"]] = 0.5
-            world.after[edit["edit"], number] = 0.2 if edit["kind"] == "archive" else 0.8
+    world.fill(0.5, lambda edit, number: 0.2 if edit["kind"] == "archive" else 0.8)
     scores, _ = world.write(["x"])
     for row in scores:
         assert row["efficacy_d"] == row["generalization_d"] == pytest.approx(0.3)
@@ -304,12 +282,8 @@ def test_one_sided_scenarios(tmp_path: Path) -> None:
 
 
 def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
-    rows = [one_update() | {"subject": {"id": f"Q{n}", "label": "Atlantis"}} for n in range(1, 4)]
-    world = World(tmp_path, rows, ["replacement"])
-    for edit in world.edits:
-        for number, probe in enumerate(edit["probes"]):
-            world.before[probe["prompt"], probe["target"]] = 0.5
-            world.after[edit["edit"], number] = 0.9
+    world = World(tmp_path, updates(3), ["replacement"])
+    world.fill(0.5, lambda edit, number: 0.9)
     world.failed, world.excluded = {"Q2-P6": "diverged"}, ["Q3-P6"]
     world.edits = world.edits[:2]  # a job leaves out what is not aligned
     scores, probes = world.write()
@@ -321,15 +295,12 @@ def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
     ]
     assert all(scores[3][name] is None for name in ("efficacy_d", "efficacy_s", "bleedover_random", "p_new"))
     assert not [row for row in probes if (row["method"], row["edit"]) == ("x", "Q2-P6")]
-    (tmp_path / "costs.json").write_text('[{"model": "m", "method": "x", "edits": 2, "edit_seconds": 3.0}]')
-    groups = read_groups(*(tmp_path / name for name in GROUPED))
-    assert [(group.method, group.failed, group.seconds()) for group in groups] == [
-        ("none", 0, None),
-        ("x", 1, 1.5),
-    ]
-    found = groups[1].value("efficacy_s")
-    assert found is not None
-    assert (found.mean, found.n) == (0, 1)
+    groups = groups_in(tmp_path, '[{"model": "m", "method": "x", "edits": 2, "edit_seconds": 3.0}]')
+    found = [(group.method, group.failed, group.seconds()) for group in groups]
+    assert found == [("none", 0, None), ("x", 1, 1.5)]
+    efficacy = groups[1].value("efficacy_s")
+    assert efficacy is not None
+    assert (efficacy.mean, efficacy.n) == (0, 1)
 
 
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -337,7 +308,7 @@ def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
 def test_metrics_against_a_plain_oracle(tmp_path: Path, data: st.DataObject) -> None:
     world = World(tmp_path, [one_update()], ["replacement"])
     (edit,) = world.edits
-    chance = st.floats(1e-6, 1)
+    chance = st.sampled_from([1e-6, 0.1, 0.25, 0.5, 1.0])  # few, so that objects are equally likely
     before, after = {}, {}
     for number, probe in enumerate(edit["probes"]):
         pair = probe["prompt"], probe["target"]
@@ -434,36 +405,77 @@ def test_a_table_without_rows_says_why() -> None:
         assert len(text) == 4
 
 
-def test_two_objects_of_equal_probability_are_no_success(tmp_path: Path) -> None:
-    world = World(tmp_path, [one_update()], ["replacement"])
-    for number, probe in enumerate(world.edits[0]["probes"]):
-        world.before[probe["prompt"], probe["target"]] = 0.5
-        world.after[world.edits[0]["edit"], number] = 0.25
-    for row in world.write()[0]:
-        assert row["efficacy_d"] == row["efficacy_s"] == row["generalization_s"] == 0
-
-
 def test_groups_are_in_the_order_of_models_and_kinds_then_of_methods(tmp_path: Path) -> None:
-    order = [
-        ("m", "add", "x"),
-        ("m", "replace", "x"),
-        ("b", "add", "x"),
-        ("m", "add", "a"),
-        ("b", "add", "a"),
-    ]
+    order = ["m add x", "m replace x", "b add x", "m add a", "b add a"]
     rows = [
-        dict(zip(("model", "kind", "method"), key, strict=True)) | {"known_before": True} for key in order
+        dict(zip(("model", "kind", "method"), key.split(), strict=True))
+        | {"known_before": True, "edit": "Q1-P6"}
+        for key in order
     ]
-    for row in rows:
-        row["edit"] = "Q1-P6"
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "scores.parquet")
     pq.write_table(WRITTEN.empty_table(), tmp_path / "written.parquet")
-    (tmp_path / "costs.json").write_text("[]", encoding="utf-8")
-    groups = read_groups(*(tmp_path / name for name in GROUPED))
-    assert [(group.model, group.kind, group.method) for group in groups] == [
-        ("m", "add", "x"),
-        ("m", "add", "a"),
-        ("m", "replace", "x"),
-        ("b", "add", "x"),
-        ("b", "add", "a"),
+    found = [" ".join((group.model, group.kind, group.method)) for group in groups_in(tmp_path)]
+    assert found == ["m add x", "m add a", "m replace x", "b add x", "b add a"]
+
+
+def test_fluency_by_hand() -> None:
+    assert words("Joe's here, again.") == ["Joe", "'", "s", "here", ",", "again", "."]
+    # bigrams ab ba ab: 2/3, 1/3; trigrams aba bab: one half each.
+    h2 = -(2 / 3 * math.log2(2 / 3) + 1 / 3 * math.log2(1 / 3))
+    found = fluency(["a b a b"])
+    assert found.full == pytest.approx(2 / 3 * h2 + 4 / 3 * 1)
+    assert found.halved == pytest.approx(found.full / 2)
+    assert fluency(["a a a a a a", "a b a b"]).full == pytest.approx(found.full / 2)
+    with pytest.raises(ValueError, match="no text"):
+        fluency([])
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(1, 4))
+def test_the_entropy_is_that_of_the_shares(tokens: list[str], n: int) -> None:
+    counts = Counter(zip(*(tokens[start:] for start in range(n)), strict=False))
+    shares = [count / counts.total() for count in counts.values()]
+    assert entropy(tokens, n) == pytest.approx(-sum(share * math.log2(share) for share in shares))
+    assert (entropy(tokens, n) == 0) == (len(counts) < 2)
+
+
+def test_classes_of_neighbours_by_hand() -> None:
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    middle, mean, half = binned(x, np.array([0.0, 1.0, 4.0, 4.0]), bins=2)
+    assert middle.tolist() == [1.5, 3.5]
+    assert mean.tolist() == [0.5, 4.0]
+    assert half == pytest.approx([1.96 * np.sqrt(0.5) / np.sqrt(2), 0.0])
+    # Equal values share a class, however many classes there may be.
+    for bins, wanted in ((1, [[1.75], [2.75]]), (3, [[1.75], [2.75]]), (9, [[1, 2], [5, 2]])):
+        middle, mean, half = binned(np.array([2.0, 1.0, 2.0, 2.0]), np.array([1.0, 5.0, 2.0, 3.0]), bins)
+        assert [middle.tolist(), mean.tolist()] == wanted
+    assert half == pytest.approx([0, 1.96 / np.sqrt(3)])
+
+
+def test_a_neighbour_whose_output_is_not_finite_has_lost_everything(tmp_path: Path) -> None:
+    rows = [
+        {"model": "m", "method": "ft", "role": "random", "logprob_before": np.log(0.5)}
+        | {"logprob": logprob, "reason": reason}
+        for logprob, reason in ((np.log(0.4), None), (None, "not_finite"), (None, "unaligned"))
     ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), tmp_path / "probes.parquet")
+    assert neighbors(tmp_path / "probes.parquet")["bleedover"].tolist() == pytest.approx([0.1, 0.5])
+
+
+@pytest.mark.parametrize("missing", [("dist",), ("dist", "popularity"), ()])
+def test_a_panel_without_values_says_so(
+    missing: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"model": "m", "method": "ft", "edit": "e", "number": place, "role": "nearest"}
+        | {"logprob_before": -0.1, "logprob": -0.1 - place}
+        | {name: None if name in missing else place / 10 for name in ("dist", "popularity")}
+        for place in range(9)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), tmp_path / "probes.parquet")
+    figure = tmp_path / "figure.svg"
+    assert main(["edit", "figures", f"--probes={tmp_path / 'probes.parquet'}", f"--output={figure}"]) == 0
+    said = capsys.readouterr().err
+    assert all((f"has a value of `{name}`" in said) == (name in missing) for name in ("dist", "popularity"))
+    drawn = figure.read_text()
+    assert ("no similarity in the data" in drawn) == ("dist" in missing)
+    assert (">FT<" in drawn or "<!-- FT -->" in drawn) == (len(missing) < 2)

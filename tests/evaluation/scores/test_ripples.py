@@ -1,7 +1,5 @@
 """Scores of what follows from updates, from answers by hand; an edit that writes one object everywhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +27,9 @@ def answer(label: str) -> Row:
 
 def probe(number: int, criterion: str, update: str, right: str, known: bool = True) -> Row:
     condition = {"prompt": f"Fact {number} is ____", "answers": [answer("so")], "step": None}
-    return {
-        "probe_id": f"p{number}",
-        "update": update,
-        "criterion": criterion,
-        "prompt": f"Probe {number} is ____",
-        "answers": [answer(right)],
-        "stale": [],
-        "conditions": [condition] if known else [],
-        "must_change": criterion in MUST_CHANGE,
-    }
+    found: Row = {"probe_id": f"p{number}", "update": update, "criterion": criterion, "stale": []}
+    found |= {"prompt": f"Probe {number} is ____", "answers": [answer(right)]}
+    return found | {"conditions": [condition] * known, "must_change": criterion in MUST_CHANGE}
 
 
 ROWS = [
@@ -96,10 +87,8 @@ def test_a_method_that_writes_the_new_object_everywhere_is_caught(
     rights = {row["probe_id"]: row["answers"][0]["label"] for row in ROWS}
     known = {condition_id(row["conditions"][0]): "so" for row in ROWS if row["conditions"]}
     known[condition_id(ROWS[1]["conditions"][0])] = "otherwise"
-    paths = [
-        answers_of(files, "none", {**rights, "p1": "?", "p6": "?", **known}, tmp_path / "none.parquet"),
-        answers_of(files, "everywhere", {"*": f" {NEW}."}, tmp_path / "everywhere.parquet"),
-    ]
+    said = {"none": {**rights, "p1": "?", "p6": "?", **known}, "everywhere": {"*": f" {NEW}."}}
+    paths = [answers_of(files, each, texts, tmp_path / f"{each}.parquet") for each, texts in said.items()]
     rows = write_scores(files[0], paths, 0, tmp_path / "scores.parquet")
     of = {(row["method"], row["criterion"]): row for row in rows}
     for criterion in ("alias", "history_new"):
@@ -126,9 +115,7 @@ def test_intervals_are_of_updates() -> None:
             for number in range(count)
         ]
 
-    share, low, high = share_of(answers((8, 8), (0, 8), (8, 8), (0, 8)), 0)
-    assert share == 0.5
-    assert (low, high) == (0.0, 1.0)
+    assert share_of(answers((8, 8), (0, 8), (8, 8), (0, 8)), 0) == (0.5, 0.0, 1.0)
     assert share_of(answers((8, 8), (0, 8)), 0) == share_of(answers((8, 8), (0, 8)), 0)
     share, low, high = share_of(answers(*[(8, 8)] * 4), 0)
     assert (share, high) == (1, 1)

@@ -1,7 +1,5 @@
 """No published table holds rows of two sets of weights under the name of one model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -11,17 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.core.errors import InputError
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.locators.table import groups_of
 from factdrift.evaluation.scores.answers import write_runs
 from factdrift.evaluation.scores.metrics import weights_of
 from factdrift.models.names import check_same_weights
-
-
-def _table(path: Path, digest: str, regime: str = "independent") -> Path:
-    row = {"model": "tiny", "model_digest": digest, "regime": regime, "edit": "Q1-P6"}
-    pq.write_table(pa.Table.from_pylist([row, row]), path)
-    return path
 
 
 def _scores(folder: Path, name: str, **about: Any) -> Path:
@@ -36,12 +28,17 @@ def _scores(folder: Path, name: str, **about: Any) -> Path:
 
 
 def test_edits_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
-    base, rome = _table(tmp_path / "none.parquet", "a" * 64), _table(tmp_path / "rome.parquet", "a" * 64)
-    probed = _table(tmp_path / "probed.parquet", "c" * 64, "checkpoint")
-    check_same_weights(weights_of([base, rome, probed]))
-    memit = _table(tmp_path / "memit.parquet", "b" * 64)
+    paths = []
+    for name, letter, regime in (
+        *(("none", "a", "independent"), ("rome", "a", "independent")),
+        *(("probed", "c", "checkpoint"), ("memit", "b", "independent")),
+    ):
+        row = {"model": "tiny", "model_digest": letter * 64, "regime": regime, "edit": "Q1-P6"}
+        paths.append(tmp_path / f"{name}.parquet")
+        pq.write_table(pa.Table.from_pylist([row, row]), paths[-1])
+    check_same_weights(weights_of(paths[:3]))
     with pytest.raises(InputError, match=r"none.parquet was made with other weights .*memit.parquet"):
-        check_same_weights(weights_of([base, rome, memit]))
+        check_same_weights(weights_of(paths))
 
 
 def test_answers_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
@@ -51,6 +48,8 @@ def test_answers_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
         {"model": "tiny", "method": "rag", "skipped": "no index"},
     ]
     write_runs(runs, tmp_path / "all.json")
+    with pytest.raises(CannotEdit, match="no index"):
+        write_runs(runs, tmp_path / "none.json", strict=True)
     runs[1]["model_digest"] = "b"
     with pytest.raises(InputError, match=r"models: tiny: the run of none was made with other weights"):
         write_runs(runs, tmp_path / "all.json")

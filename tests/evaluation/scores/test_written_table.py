@@ -1,6 +1,4 @@
-"""What was written, against plain counts; and the tables of it."""
-
-from __future__ import annotations
+"""What was written, against plain counts; the tables and the figure of it."""
 
 import random
 from collections import Counter
@@ -20,6 +18,7 @@ from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, asked_of, clustered_wilson, written_scores
 from factdrift.evaluation.scores.written import WRITTEN, written_table
+from factdrift.evaluation.scores.written_figure import draw as draw_figure
 from factdrift.evaluation.scores.written_lines import NO_ANSWER, NOT_COMPARED, written_lines
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.metrics import wilson
@@ -108,22 +107,15 @@ def by_hand(rows: Rows, edits_: Rows, plan: Rows) -> list[tuple[Any, ...]]:
         s = None
         if numbers.get("logprobs") and rival.get("logprobs"):
             s = numbers["logprobs"][0] > rival["logprobs"][0]
-        before = [
-            one["verdict"] == "correct"
-            for one in rows
-            if (one["method"], one["way"], one["question"]) == ("none", "written", row["question"])
-        ]
-        found.append(
-            (
-                *(row["method"], row["interval"], row["kind"] or None, row["role"], row["question"]),
-                *(row.get("verdict"), row["reason"], role in ("nearest", "random"), before[0], exact, s),
-            )
-        )
+        same = "none", "written", row["question"]
+        (before, *_) = (one for one in rows if (one["method"], one["way"], one["question"]) == same)
+        named = row["method"], row["interval"], row["kind"] or None, row["role"], row["question"]
+        stays, known = role in ("nearest", "random"), before["verdict"] == "correct"
+        found.append((*named, row.get("verdict"), row["reason"], stays, known, exact, s))
     return sorted(found, key=str)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("stream", "seed"), [(False, 0), (True, 1), (True, 2)])
 def test_each_answer_stands_beside_its_likelihood(stream: bool, seed: int, tmp_path: Path) -> None:
     path = tmp_path / "edits.parquet"
     path = stream_edits(path) if stream else edits(tmp_path)
@@ -138,29 +130,22 @@ def test_each_answer_stands_beside_its_likelihood(stream: bool, seed: int, tmp_p
     found = [tuple(row[name] for name in (*columns, "exact", "s")) for row in table.to_pylist()]
     assert sorted(found, key=str) == by_hand(rows, given, plan.to_pylist() if plan is not None else [])
     assert {row["role"] for row in table.to_pylist()} >= {"update", "generalization", "nearest", "random"}
+    # Neighbours with the new object are left out where the variant wants it.
+    left = written_table([answers], [path], plan, without_new=True).to_pylist()
+    probes = {f"{edit['edit']}#{n}": (edit, one) for edit in given for n, one in enumerate(edit["probes"])}
+    gone = {
+        question
+        for question, (edit, one) in probes.items()
+        if one["role"] in ("nearest", "random") and one["target"] == edit["new"]
+    }
+    assert left == [row for row in table.to_pylist() if row["question"] not in gone]
+    assert stream or len(left) < len(table)
     write_parquet(table, tmp_path / "one.parquet")
     write_parquet(written_table([answers], [path], plan), tmp_path / "two.parquet")
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
 
 
-def test_neighbours_with_the_new_object_are_left_out_where_the_variant_wants_it(tmp_path: Path) -> None:
-    path = edits(tmp_path)
-    answers = write_table(tmp_path / "a.parquet", drawn(random.Random(0), path, False), ANSWERS)
-    of = {row["edit"]: row for row in pq.read_table(path).to_pylist()}
-    whole, left = (
-        {row["question"] for row in written_table([answers], [path], without_new=without).to_pylist()}
-        for without in (False, True)
-    )
-    gone = whole - left
-    assert gone
-    for question in gone:
-        edit, _, number = question.partition("#")
-        probe = of[edit]["probes"][int(number)]
-        assert probe["role"] in ("nearest", "random")
-        assert probe["target"] == of[edit]["new"]
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_shares_against_plain_counts(seed: int) -> None:
     draw = random.Random(seed)
     rows = []
@@ -172,12 +157,10 @@ def test_shares_against_plain_counts(seed: int) -> None:
         rows.append(row | {name: draw.choice([None, True, False]) for name in ("exact", "s")})
     scores = written_scores(rows)
     assert len(scores) == 6
+    wording = {"update": "own wording", "generalization": "other wordings", "nearest": "nearest"}
     for score in scores:
-        mine = []
-        for row in rows:
-            wording = {"update": "own wording", "generalization": "other wordings", "nearest": "nearest"}
-            if (row["method"], wording[row["role"]]) == (score["method"], score["asked"]):
-                mine.append(row)
+        kind = score["method"], score["asked"]
+        mine = [row for row in rows if (row["method"], wording[row["role"]]) == kind]
         answered = [row for row in mine if row["verdict"] is not None]
         assert score["answers"] == len(answered)
         assert score["unanswered"] == len(mine) - len(answered)
@@ -185,15 +168,10 @@ def test_shares_against_plain_counts(seed: int) -> None:
         for verdict in VERDICTS:
             assert score[verdict] == len([row for row in answered if row["verdict"] == verdict])
             assert score[f"{verdict}_low"] <= score[verdict] / len(answered) <= score[f"{verdict}_high"]
-        kept = lost = gained = compared = 0
-        for row in answered:
-            if row["before"] is not None:
-                compared += 1
-                kept += row["before"] and row["correct"]
-                lost += row["before"] and not row["correct"]
-                gained += not row["before"] and row["correct"]
-        numbers = (compared, kept, lost, gained) if score["stays"] else (None,) * 4
-        assert tuple(score.get(name) for name in ("compared", "kept", "lost", "gained")) == numbers
+        pairs = Counter((row["before"], row["correct"]) for row in answered if row["before"] is not None)
+        numbers = pairs.total(), pairs[True, True], pairs[True, False], pairs[False, True]
+        counts = tuple(score.get(name) for name in ("compared", "kept", "lost", "gained"))
+        assert counts == (numbers if score["stays"] else (None,) * 4)
         for name in ("exact", "s"):
             both = [row for row in answered if row[name] is not None]
             assert score[f"{name}_answers"] == len(both)
@@ -251,9 +229,7 @@ def test_cells_say_what_is_not_there() -> None:
     assert "ROME, own wording: 1 questions have no answer" in lines
     assert list(written_lines([])) == []
     assert not [line for line in lines if "teacher forcing" in line]
-
-
-def test_what_is_unclear_is_named_above_two_percent() -> None:
+    # What is unclear is named above two percent.
     rows = [said("correct")] * 98 + [said("unclear")] * 2
     assert not [line for line in written_lines(rows) if "unclear" in line]
     rows.append(said("unclear"))
@@ -284,9 +260,25 @@ def test_other_benchmarks_have_the_option_beside_what_is_written(tmp_path: Path)
     assert (score["asked"], score["stays"], score["answers"]) == ("old, hop 0", True, 3)
     assert (score["kept"], score["lost"], score["compared"]) == (1, 0, 3)
     assert (score["exact_answers"], score["exact"], score["exact_disagrees"]) == (2, 1.0, 0.5)
-    assert Counter(verdict for verdict in VERDICTS if score[verdict]) == Counter(
-        ("correct", "stale", "wrong")
-    )
+    assert {verdict for verdict in VERDICTS if score[verdict]} == {"correct", "stale", "wrong"}
+
+
+def test_the_figure_is_the_same_in_each_run_and_empty_without_answers(tmp_path: Path) -> None:
+    rows = []
+    for method, role, verdicts in (
+        *(("none", "update", ["stale"] * 4), ("ft", "update", ["correct", "refused", "refused", "empty"])),
+        *(("rome", "generalization", ["refused"] * 3), ("lora", "update", [None, None])),
+    ):
+        more = {"method": method, "role": role, "s": True}
+        rows += [said(verdict, **more, edit=f"Q{place}-P6") for place, verdict in enumerate(verdicts)]
+    written = write_table(tmp_path / "written.parquet", rows, WRITTEN)
+    one, two, small = (tmp_path / name for name in ("one.svg", "two.svg", "small.png"))
+    draw_figure(written, [one, small])
+    draw_figure(written, [two])
+    assert one.read_bytes() == two.read_bytes()
+    assert small.stat().st_size > 1000
+    draw_figure(write_table(tmp_path / "written.parquet", [], WRITTEN), [tmp_path / "none.svg"])
+    assert (tmp_path / "none.svg").is_file()
 
 
 def test_alike_answers_of_a_cluster_count_once() -> None:

@@ -1,7 +1,5 @@
 """Edits of a stream: their order, what becomes of each, and what is asked after each interval."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Any
@@ -25,29 +23,21 @@ def edits(folder: Path, rows: list[dict[str, Any]] | None = None, **choices: Any
 
 
 def test_in_the_order_in_which_the_world_changed(tmp_path: Path) -> None:
-    found = edits(tmp_path, links()[::-1])
+    found = {row["edit"]: row for row in edits(tmp_path, links()[::-1])}
     # In the first interval New Orleans changed before Atlantis.
-    order = ["Q2-P6@1", "Q1-P6@1", "Q1-P6@2", "Q3-P6@2", "Q1-P6@3", "Q4-P6@3", "Q4-P6@4"]
-    assert [row["edit"] for row in found] == order
-    assert {row["edit"]: row["superseded_in"] for row in found} == {
+    assert {edit: row["superseded_in"] for edit, row in found.items()} == {
         **{"Q2-P6@1": None, "Q1-P6@1": 2, "Q1-P6@2": 3, "Q3-P6@2": None},
         # By an update that is no replacement.
         **{"Q1-P6@3": 4, "Q4-P6@3": 4, "Q4-P6@4": None},
     }
-    replaced = {row["edit"]: row["replaces"] for row in found}
-    assert replaced["Q1-P6@2"] == ["Q1-P6@1"]
-    assert replaced["Q1-P6@3"] == ["Q1-P6@1", "Q1-P6@2"]
-    assert replaced["Q4-P6@4"] == ["Q4-P6@3"]
-    assert replaced["Q2-P6@1"] == replaced["Q3-P6@2"] == []
-
-
-def test_later_objects_are_asked_with_the_edits_own_prompt(tmp_path: Path) -> None:
-    (first,) = (row for row in edits(tmp_path) if row["edit"] == "Q1-P6@1")
+    order = ["Q2-P6@1", "Q1-P6@1", "Q1-P6@2", "Q3-P6@2", "Q1-P6@3", "Q4-P6@3", "Q4-P6@4"]
+    replaced = [[], [], ["Q1-P6@1"], [], ["Q1-P6@1", "Q1-P6@2"], [], ["Q4-P6@3"]]
+    assert [(edit, row["replaces"]) for edit, row in found.items()] == [*zip(order, replaced, strict=True)]
+    # Later objects are asked with the edit's own prompt.
+    first = found["Q1-P6@1"]
     later = [probe for probe in first["probes"] if probe["role"] == "later"]
-    assert [(probe["place"], probe["target"]) for probe in later] == [
-        (2, "Zoë Müller"),
-        (3, "Marta Kowalska"),
-    ]
+    targets = [(2, "Zoë Müller"), (3, "Marta Kowalska")]
+    assert [(probe["place"], probe["target"]) for probe in later] == targets
     assert {probe["prompt"] for probe in later} == {first["prompt"]}
 
 
@@ -59,8 +49,10 @@ def test_dated_edits_have_the_month_of_their_interval(tmp_path: Path) -> None:
         assert other | {"prompt": None} == one | {"prompt": None}
 
 
-def asked(rows: list[dict[str, Any]], interval: int, kind: str, most: int = 10) -> set[str]:
-    return {rows[each.place]["edit"] for each in planned(rows, interval, most, 0) if each.kind == kind}
+def asked(rows: list[dict[str, Any]], interval: int, kind: str, most: int = 10) -> dict[str, tuple[int, ...]]:
+    """Edit -> numbers of the probes that are asked after an interval."""
+    found = planned(rows, interval, most, 0)
+    return {rows[each.place]["edit"]: tuple(each.numbers) for each in found if each.kind == kind}
 
 
 def test_what_is_asked_after_each_interval(tmp_path: Path) -> None:
@@ -70,29 +62,20 @@ def test_what_is_asked_after_each_interval(tmp_path: Path) -> None:
     # The last ruler of Atlantis is gone, which no edit has told.
     gone = {1: set(), 2: {"Q1-P6@1"}, 3: {"Q1-P6@1", "Q1-P6@2"}, 4: {"Q1-P6@1", "Q1-P6@2", "Q4-P6@3"}}
     for interval in range(1, 5):
-        assert asked(rows, interval, "current") == asked(rows, interval, "neighbors") == own[interval]
-        assert asked(rows, interval, "retention") == hold[interval]
-        assert asked(rows, interval, "staleness") == gone[interval]
-
-
-def test_superseded_facts_are_compared_with_the_last_object(tmp_path: Path) -> None:
-    rows = edits(tmp_path)
-    place = next(place for place, row in enumerate(rows) if row["edit"] == "Q1-P6@1")
+        for kind, wanted in (("current", own), ("neighbors", own), ("retention", hold), ("staleness", gone)):
+            assert asked(rows, interval, kind).keys() == wanted[interval]
+    # Superseded facts are compared with the last object.
+    (first,) = (row for row in rows if row["edit"] == "Q1-P6@1")
     for interval, last in ((2, "Zoë Müller"), (3, "Marta Kowalska"), (4, "Marta Kowalska")):
-        (found,) = (
-            each for each in planned(rows, interval, 10, 0) if (each.place, each.kind) == (place, "staleness")
-        )
-        probes = [rows[place]["probes"][number] for number in found.numbers]
-        assert [(probe["object"], probe["target"]) for probe in probes] == [
-            ("new", "Joe Biden"),
-            ("later", last),
-        ]
+        probes = [first["probes"][number] for number in asked(rows, interval, "staleness")["Q1-P6@1"]]
+        compared = [(probe["object"], probe["target"]) for probe in probes]
+        assert compared == [("new", "Joe Biden"), ("later", last)]
 
 
 def test_earlier_edits_are_drawn_and_asked_again(tmp_path: Path) -> None:
     many = [link("Atlantis", number, 1 + number % 3, 1, ("Marta", "Joe"), day=2) for number in range(1, 41)]
     rows = edits(tmp_path, many)
-    second, third = (asked(rows, interval, "retention", most=6) for interval in (2, 3))
+    second, third = (asked(rows, interval, "retention", most=6).keys() for interval in (2, 3))
     assert len(second) == len(third) == 6
     # Those that leave the sample make place for others, not for another draw.
     everything = asked(rows, 3, "retention", most=100)
@@ -115,18 +98,11 @@ def test_whole_chains_are_drawn(tmp_path: Path) -> None:
 
 def test_additions_and_archives(tmp_path: Path) -> None:
     rows = edits(tmp_path, scenarios=["replacement", "archive"], archive_target="nobody")
-    last = (
-        rows[-1] if rows[-1]["kind"] == "archive" else next(row for row in rows if row["kind"] == "archive")
-    )
+    (last,) = (row for row in rows if row["kind"] == "archive")
     assert (last["edit"], last["target"], last["new"]) == ("Q1-P6@4", "nobody", None)
     assert "Q1-P6@3" in last["replaces"]
     # Now told: the third ruler is superseded, and no later object can be compared with it.
-    (found,) = (
-        each
-        for each in planned(rows, 4, 10, 0)
-        if (rows[each.place]["edit"], each.kind) == ("Q1-P6@3", "staleness")
-    )
-    assert len(found.numbers) == 1
+    assert len(asked(rows, 4, "staleness")["Q1-P6@3"]) == 1
 
 
 def test_other_tables_are_refused(tmp_path: Path) -> None:
@@ -155,7 +131,5 @@ def test_new_objects_later_ones_and_the_first_neighbours_are_asked_in_writing(tm
     steps = by_interval(benchmark, benchmark, 5, 0)
     stale = [each for step in steps for each in step.asked if each.kind == "staleness"]
     # Of a superseded fact only what holds now is right, so its own object is not asked in writing.
-    assert {(each.question.role, each.question.ways) for each in stale} == {
-        ("update", ("loglik",)),
-        ("later", ("loglik", "written")),
-    }
+    ways = {(each.question.role, each.question.ways) for each in stale}
+    assert ways == {("update", ("loglik",)), ("later", ("loglik", "written"))}

@@ -1,7 +1,6 @@
 """Edits of a stream: one sequence in parts, what is kept beside the model, and what leaves it."""
 
-from __future__ import annotations
-
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +38,11 @@ VALUES: dict[str, dict[str, Any]] = {
 }
 ROUNDS = {"ft": 3, "lora": 9, "ultraedit": 9, "alphaedit": 20}
 """Of five edits each, until what is kept does not grow any more."""
-Rows = list[dict[str, Any]]
-
-
-def world_of(folder: Path, rows: Rows | None = None) -> Benchmark:
-    folder.mkdir(parents=True, exist_ok=True)
-    return read_edits(stream_edits(folder / "edits.parquet", rows))
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    return world_of(tmp_path_factory.mktemp("world"))
+    return read_edits(stream_edits(tmp_path_factory.mktemp("world") / "edits.parquet"))
 
 
 def hyper_of(method: str) -> Hyper:
@@ -72,21 +65,15 @@ def in_sequence(world: Benchmark, out: Path, hyper: Hyper) -> dict[tuple[str, st
     return made(world, out / "sequence", hyper, stream=False, **group).logprobs()
 
 
-@pytest.mark.parametrize(
-    "method",
-    ["ft", "lora", "ultraedit", "alphaedit", "grace", "rag", "merge", "replay", "context_all", "wise"],
-)
+@pytest.mark.parametrize("method", sorted({*VALUES, "alphaedit"} - {"prompt"}))
 def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
     """The law: a stream of two dates gives what the regime `sequential` gives for the same edits."""
-    subjects = ("Atlantis", "New Orleans", "Poseidonis")
+    objects = {"Atlantis": "Marta", "New Orleans": "Joe Biden", "Poseidonis": "a baker"}
     rows = [
         link(name, number, 1, 1, ("Joe", object), day=9 - number)
-        for number, (name, object) in enumerate(
-            zip(subjects, ("Marta", "Joe Biden", "a baker"), strict=True), start=1
-        )
+        for number, (name, object) in enumerate(objects.items(), start=1)
     ]
-    world = world_of(tmp_path / "world", rows)
-    hyper = hyper_of(method)
+    world, hyper = read_edits(stream_edits(tmp_path / "edits.parquet", rows)), hyper_of(method)
     told = made(world, tmp_path, hyper)
     expected = in_sequence(world, tmp_path, hyper)
     assert len(told.states) == 1
@@ -120,12 +107,8 @@ def test_a_plain_method_stays_in_the_model(world: Benchmark, tmp_path: Path) -> 
     found = made(world, tmp_path, read_given(given, "tiny", {"layer": 1, "lr": 0.01, "steps": 2}))
     assert {row["state_bytes"] for row in found.states} == {None}
     # It is fine-tuning, which changes what the model says interval by interval.
-    held = [
-        row
-        for row in found.answers
-        if (row["question"], row["kind"], row["way"]) == ("Q2-P6@1#0", "retention", "loglik")
-    ]
-    assert len({row["logprobs"][0] for row in held}) == 3
+    again = [row for row in found.of_way("loglik") if row["kind"] == "retention"]
+    assert len({row["logprobs"][0] for row in again if row["question"] == "Q2-P6@1#0"}) == 3
 
 
 def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path: Path) -> None:
@@ -144,23 +127,18 @@ def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path
         assert len(set(texts)) == 2
 
 
-def test_an_entry_stays_while_another_edit_needs_it() -> None:
+def test_an_entry_stays_while_another_edit_needs_it_and_a_codebook_continued_is_one_made_at_once() -> None:
     """Two prompts with the same object share an entry, if the radius is great."""
     loaded, hyper = tiny_model("llama"), read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 1e4})
     shared = [EDITS[0], Edit("f", "The head of government of Atlantis is", "Atlantis", EDITS[0].target)]
     first = edited(loaded, shared, hyper, Artefacts(), "stream")
     assert [entry.names for entry in first.memory.entries] == [("a", "f")]
-    (*_, other) = EDITS
     for gone, left in ((("a",), [("f",), ("e",)]), (("a", "f"), [("e",)])):
-        after = Edit(other.id, other.prompt, other.subject, other.target, replaces=gone)
+        after = replace(EDITS[-1], replaces=gone)
         found = edited(loaded, [after], hyper, Artefacts(memory=first.memory), "stream")
         assert [entry.names for entry in found.memory.entries] == left
-
-
-def test_a_codebook_continued_is_one_made_at_once() -> None:
-    loaded, hyper = tiny_model("llama"), read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 3.0})
-    whole = edited(loaded, EDITS, hyper, Artefacts(), "stream")
-    memory = None
+    hyper = read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 3.0})
+    whole, memory = edited(loaded, EDITS, hyper, Artefacts(), "stream"), None
     for edit in EDITS:
         part = edited(loaded, [edit], hyper, Artefacts(memory=memory), "stream")
         memory = part.memory
@@ -178,11 +156,8 @@ def test_memory_does_not_grow() -> None:
         artefacts = tiny_artefacts(loaded) if method == "alphaedit" else Artefacts()
         with standing(loaded, hyper_of(method), artefacts) as held:
             for place in range(rounds):
-                some = [
-                    Edit(f"{edit.id}{place}", edit.prompt, edit.subject, EDITS[place % 5].target)
-                    for edit in EDITS
-                ]
-                with held.put(some):
+                target = EDITS[place % 5].target
+                with held.put([replace(edit, id=f"{edit.id}{place}", target=target) for edit in EDITS]):
                     sizes.append(held.size()[0])
         assert sizes[-1] == sizes[-3], method
         assert sizes[-1] == max(sizes)  # so they have grown to it, and no further
@@ -191,18 +166,13 @@ def test_memory_does_not_grow() -> None:
 def test_a_long_memory_is_replaced_by_one_of_the_same_products() -> None:
     torch.manual_seed(0)
     earlier, keys = (torch.randn(count, 20, dtype=torch.float64) for count in (70, 3))
-    assert shortened(earlier[:20]) is not None
     assert torch.equal(shortened(earlier[:20]), earlier[:20])
     short = shortened(earlier)
     assert short.shape == (20, 20)
     residuals, hyper = torch.randn(3, 6, dtype=torch.float64), tiny_hyper("alphaedit", covariance=False)
-    changes = [
-        write[0].T @ read[0]
-        for read, write in (
-            solve(keys[None], residuals[None], hyper, None, memory) for memory in (earlier, short)
-        )
-    ]
-    assert (changes[0] - changes[1]).norm() < 1e-9 * changes[0].norm()
+    solved = (solve(keys[None], residuals[None], hyper, None, memory) for memory in (earlier, short))
+    one, other = (write[0].T @ read[0] for read, write in solved)
+    assert (one - other).norm() < 1e-9 * one.norm()
 
 
 def test_factors_become_a_matrix_where_that_is_smaller() -> None:
@@ -231,7 +201,7 @@ def test_texts_of_an_own_method_cannot_be_made_in_turn(tmp_path: Path) -> None:
 
 def test_failed_edits_are_named_and_leave_no_trace(tmp_path: Path) -> None:
     rows = [link("Atlantis", 1, 1, 1, ("Joe", "Marta")), link("the sea", 5, 2, 1, ("Joe", "Marta"))]
-    world = world_of(tmp_path / "world", rows)
+    world = read_edits(stream_edits(tmp_path / "edits.parquet", rows))
     assert [row["failed"] for row in made(world, tmp_path, hyper_of("ft")).edits] == [None, None]
     with standing(tiny_model("llama"), hyper_of("ft"), Artefacts()) as held:
         with held.put([world.edits[0]]) as placed:

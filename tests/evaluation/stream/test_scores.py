@@ -1,7 +1,5 @@
 """Scores of a stream against plain Python, the table and the figure."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -27,7 +25,6 @@ from factdrift.evaluation.tables import TABLES
 
 Rows = list[dict[str, Any]]
 META = {"model": "tiny", "model_digest": "d", "regime": "stream", "template": "none", "dtype": "float32"}
-READ = ("scores.parquet", "written.parquet", "intervals.parquet", "costs.json")
 FAILED, LOST = "Q1-P6@3", "Q3-P6@2"
 
 
@@ -60,16 +57,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
         | {"interval": row["interval"], "kind": row["kind"]}
         for row in plan_table(left, 5, 0).to_pylist()
     ]
-    none = [
-        META | {"method": "none", "edit": row["edit"], "excluded": "subject" if row["edit"] == LOST else None}
-        for row in edits
-    ]
-    made = [
-        META
-        | {"method": "ft", "edit": row["edit"], "source": "given"}
-        | {"failed": "diverged" if row["edit"] == FAILED else None}
-        for row in left
-    ]
+    excluded, failed = {LOST: "subject"}, {FAILED: "diverged"}
+    names = [row["edit"] for row in edits]
+    none = [META | {"method": "none", "edit": name, "excluded": excluded.get(name)} for name in names]
+    own = META | {"method": "ft", "source": "given"}
+    made = [own | {"edit": row["edit"], "failed": failed.get(row["edit"])} for row in left]
     intervals = [
         {"model": "tiny", "method": "ft", "interval": number, "edits": 1, "failed": int(number == 3)}
         | {"so_far": 2 * number, "state_bytes": 100, "perplexity": 10.0 + number, "state": number}
@@ -139,6 +131,18 @@ def scored(runs: Runs, folder: Path) -> Rows:
     return found
 
 
+def report(folder: Path, *costs: dict[str, Any]) -> tuple[Stream, list[str], list[dict[str, str]]]:
+    """What is read of a folder of scores, and the table of it: lines, and rows of the CSV file."""
+    (folder / "costs.json").write_text(json.dumps(costs), encoding="utf-8")
+    names = ("scores.parquet", "written.parquet", "intervals.parquet", "costs.json")
+    read = Stream.read(*(folder / name for name in names), [], [])
+    text, table = folder / "table.txt", folder / "table.csv"
+    lines = write_report(read, text, table)
+    assert text.read_text(encoding="utf-8").splitlines() == lines
+    with table.open(encoding="utf-8") as file:
+        return read, lines, list(csv.DictReader(file))
+
+
 def test_against_plain_python(runs: Runs, tmp_path: Path) -> None:
     found = scored(runs, tmp_path)
     for method in ("none", "ft"):
@@ -154,9 +158,8 @@ def test_against_plain_python(runs: Runs, tmp_path: Path) -> None:
             for name, value in values.items():
                 assert mine[key][name] == (None if failed else pytest.approx(float(value))), (key, name)
     assert [row["method"] for row in found] == sorted((row["method"] for row in found), reverse=True)
-    (one,) = (
-        row for row in found if (row["method"], row["edit"], row["probe"]) == ("ft", "Q4-P6@3", "staleness")
-    )
+    key = "ft", "Q4-P6@3", "staleness"
+    (one,) = (row for row in found if (row["method"], row["edit"], row["probe"]) == key)
     assert (one["made_in"], one["superseded_in"], one["interval"]) == (3, 4, 4)
     assert (one["model_digest"], one["source"], one["chain"], one["link"]) == ("d", "given", "Q4-P6", 1)
 
@@ -180,31 +183,22 @@ def test_output_that_is_not_finite_counts_as_the_worst(runs: Runs, tmp_path: Pat
             assert (row["s"], row["exact"]) == (row["probe"] == "staleness", 0)
     whole = [row["bleedover_nearest"] for row in found if row["bleedover_nearest"] is not None]
     assert max(whole) <= max(math.exp(row["logprobs"][0]) for row in known)
-    (tmp_path / "costs.json").write_text("[]", encoding="utf-8")
-    read = Stream.read(*(tmp_path / name for name in READ), [], [])
-    write_report(read, tmp_path / "table.txt", tmp_path / "table.csv")
-    for line in csv.DictReader((tmp_path / "table.csv").open(encoding="utf-8")):
+    read, _, rows = report(tmp_path)
+    for line in rows:
         assert int(line["not_finite"]) == read.not_finite("tiny", "ft", int(line["interval"])) > 0
         assert line["efficacy_d_n"] == ""
-        assert int(line["efficacy_s_n"] or 0) == int(
-            read.asked("tiny", "ft", int(line["interval"])).split("/")[0]
-        )
+        asked = read.asked("tiny", "ft", int(line["interval"])).split("/")[0]
+        assert int(line["efficacy_s_n"] or 0) == int(asked)
 
 
 def test_the_table_says_what_the_scores_say(runs: Runs, tmp_path: Path) -> None:
     found = scored(runs, tmp_path)
-    costs = tmp_path / "costs.json"
     spent = [{"interval": number, "edit_seconds": 3.0, "edits": 2} for number in range(1, 5)]
     job = {"model": "tiny", "method": "ft", "intervals": spent, "derived": ["lr"], "source": "derived: lr 1"}
     skipped = {"model": "tiny", "method": "memit", "skipped": "no null space"}
-    costs.write_text(json.dumps([job, skipped]), encoding="utf-8")
-    read = Stream.read(*(tmp_path / name for name in READ), [], [])
-    text, table = tmp_path / "table.txt", tmp_path / "table.csv"
-    lines = write_report(read, text, table)
-    assert text.read_text(encoding="utf-8").splitlines() == lines
+    read, lines, rows = report(tmp_path, job, skipped)
     assert "tiny, FT*" in lines
     assert "MEMIT skipped: no null space" in lines
-    rows = list(csv.DictReader(table.open(encoding="utf-8")))
     assert [(row["method"], row["interval"]) for row in rows] == [
         (method, str(number)) for method in ("none", "ft") for number in range(1, 5)
     ]
@@ -213,13 +207,9 @@ def test_the_table_says_what_the_scores_say(runs: Runs, tmp_path: Path) -> None:
             *(("efficacy_s", "current", "s"), ("retention_exact", "retention", "exact")),
             *(("staleness_s", "staleness", "s"), ("bleedover_nearest", "neighbors", "bleedover_nearest")),
         ):
-            values = [
-                100 * one[column]
-                for one in found
-                if (one["method"], str(one["interval"]), one["probe"])
-                == (row["method"], row["interval"], probe)
-                and one[column] is not None
-            ]
+            key = row["method"], int(row["interval"]), probe
+            mine = [one for one in found if (one["method"], one["interval"], one["probe"]) == key]
+            values = [100 * one[column] for one in mine if one[column] is not None]
             assert row[name] == (f"{fmean(values):.6g}" if values else "")
             assert row[f"{name}_n"] == (str(len(values)) if values else "")
     assert [row["perplexity"] for row in rows] == ["", "", "", "", "11", "12", "13", "14"]

@@ -16,8 +16,6 @@ from factdrift.verdict.values import Kind, Value, read_value, values_in
 
 _INNER = frozenset(",.'\"-/:&")
 """Signs that may stand inside a name."""
-
-
 _TITLE = re.compile(r"(?:kanzler|minister|president|prasident|chef|trainer|vorganger|nachfolger)(?:in)?$")
 
 
@@ -142,20 +140,18 @@ class Candidates:
         return not (self._known(after) or after.key in self.asked or self._cues.has("suffix", after.key))
 
     def _possessive(self, found: Sequence[Token], end: int) -> bool:
+        last, by_first = found[end - 1], self._names.by_first
         genitive = (
             self._language == "de"
-            and found[end - 1].text.endswith("s")
-            and (
-                not self._names.by_first.get(self._number(found[end - 1].key))
-                and self._number(found[end - 1].key[:-1]) in self._names.by_first
-            )
+            and last.text.endswith("s")
+            and not by_first.get(self._number(last.key))
+            and self._number(last.key[:-1]) in by_first
         )
-        return (found[end - 1].possessive or genitive) or (
-            end < len(found)
+        return (last.possessive or genitive) or (
+            end + 1 < len(found)
             and found[end].text == "'"
-            and found[end].start == found[end - 1].end
-            and found[end - 1].key.endswith(("s", "x", "z"))
-            and end + 1 < len(found)
+            and found[end].start == last.end
+            and last.key.endswith(("s", "x", "z"))
             and found[end + 1].is_word
         )
 

@@ -23,35 +23,14 @@ ALL = "*"
 """The rows of all languages."""
 COLUMNS = ("language", "kind", "words")
 PHRASES = (
-    "not",
-    "spared",
-    "retracted",
-    "amended",
-    "took_over",
-    "former",
-    "handed_on",
-    "until",
-    "now",
+    *("not", "spared", "retracted", "amended", "took_over", "former", "handed_on", "until", "now"),
     "refused",
 )
 """Kinds that say something about the names around them."""
 PLAIN = ("contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed", "bound", "disclaimer")
 WORDS = (
-    "article",
-    "title",
-    "abbreviation",
-    "opening",
-    "starter",
-    "suffix",
-    "thing",
-    "verb",
-    "by",
-    "place",
-    "particle",
-    "direction",
-    "tenure",
-    "from",
-    "to",
+    *("article", "title", "abbreviation", "opening", "starter", "suffix", "thing", "verb", "by"),
+    *("place", "particle", "direction", "tenure", "from", "to"),
 )
 VALUES = ("number", "ordinal", "scale", "month", "unit")
 KINDS = (*PHRASES, *PLAIN, *WORDS, *VALUES)

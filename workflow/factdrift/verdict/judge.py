@@ -12,6 +12,7 @@ from typing import NamedTuple
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.cues import Cue, Cues, read_cues
 from factdrift.verdict.names import ACCEPTED, SHARED, STALE, UNKNOWN
+from factdrift.verdict.orders import before_articles
 from factdrift.verdict.reading import Reading, Role, side_by_side
 from factdrift.verdict.roles import read_roles
 from factdrift.verdict.sentences import repeats, split, without_prompt
@@ -325,11 +326,7 @@ def _answering(reading: Reading) -> Mention | None:
     for each in reading.unknown:
         if each.possessive or any(cue.start == each.end for cue in reading.of("not")):
             continue
-        place = each.start - 1
-        while place >= 0 and (
-            reading.words.has("article", found[place].key) or reading.words.has("title", found[place].key)
-        ):
-            place -= 1
+        place = before_articles(reading, each)
         before = found[place].key if place >= 0 else ""
         contrast = any(cue.end == place + 1 for cue in reading.of("contrast", "hedge"))
         if place < 0 or contrast or reading.words.has("verb", before) or before in ("its", "it"):

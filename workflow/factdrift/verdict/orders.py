@@ -87,11 +87,11 @@ def _changes(reading: Reading) -> None:
     words, found = reading.words, reading.tokens
     named = reading.named()
     for at, first in enumerate(named):
-        before, end = _behind_articles(reading, first), first.end
+        before, end = before_articles(reading, first), first.end
         if before < 0 or not words.has("from", found[before].key):
             continue
         for second in named[at + 1 :]:
-            to = _behind_articles(reading, second)
+            to = before_articles(reading, second)
             if any(token.is_word for token in found[end:to]):
                 break
             if to >= end and words.has("to", found[to].key):
@@ -101,7 +101,7 @@ def _changes(reading: Reading) -> None:
             end = second.end
 
 
-def _behind_articles(reading: Reading, mention: Mention) -> int:
+def before_articles(reading: Reading, mention: Mention) -> int:
     """The place of the last word before a name that is neither article nor title; -1 if there is none."""
     place = mention.start - 1
     while place >= 0 and any(
@@ -133,19 +133,14 @@ def adjacent(reading: Reading, cue: Cue, then: Mention, words: int) -> bool:
     return sum(token.is_word for token in reading.tokens[cue.end : then.start]) < words
 
 
+_NAMED = frozenset(
+    ("named", "called", "modeled", "modelled", "titled", "looks", "look", "patterned", "benannt")
+)
+
+
 def _named_after(reading: Reading, cue: Cue) -> bool:
     before = reading.tokens[cue.start - 1].key if cue.start else ""
-    return before in (
-        "named",
-        "called",
-        "modeled",
-        "modelled",
-        "titled",
-        "looks",
-        "look",
-        "patterned",
-        "benannt",
-    )
+    return before in _NAMED
 
 
 def _agent_before(reading: Reading, cue: Cue) -> bool:

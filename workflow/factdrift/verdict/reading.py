@@ -123,25 +123,25 @@ def _outside(found: Sequence[Token], places: range) -> list[int]:
     return left
 
 
+_FILLING = frozenset(("also", "auch", "possibly", "maybe", "perhaps", "it", "is", "its", "even"))
+
+
 def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     """Whether two names are joined: `X and Y`, `X or Y`, `X / Y`, `X, Y`, points of a list."""
     between = _outside(reading.tokens, range(first.end, second.start))
-    joins = [cue for cue in reading.of("and", "or") if first.end <= cue.start and cue.end <= second.start]
+    inside = [cue for cue in reading.cues if first.end <= cue.start and cue.end <= second.start]
+    joins = [cue for cue in inside if cue.kind in ("and", "or")]
     if any(cue.end <= first.start and cue.end - cue.start == 2 for cue in reading.of("spared")):  # not only
-        joins += [cue for cue in reading.of("contrast") if first.end <= cue.start and cue.end <= second.start]
-    covered = {place for cue in joins for place in range(cue.start, cue.end)}
+        joins += [cue for cue in inside if cue.kind == "contrast"]
+    spared = [cue for cue in inside if cue.kind in ("spared", "hedge")]
+    covered = {place for cue in (*joins, *spared) for place in range(cue.start, cue.end)}
     covered |= {place for each in reading.named() for place in range(each.start, each.end)}
-    spared = [
-        cue for cue in reading.of("spared", "hedge") if first.end <= cue.start and cue.end <= second.start
-    ]
-    covered |= {place for cue in spared for place in range(cue.start, cue.end)}
-    left = [
-        reading.tokens[place]
-        for place in between
-        if place not in covered
-        and not reading.words.has("article", reading.tokens[place].key)
-        and not reading.words.has("title", reading.tokens[place].key)
-    ]
+
+    def counts(token: Token) -> bool:
+        return not (reading.words.has("article", token.key) or reading.words.has("title", token.key))
+
+    left = [reading.tokens[place] for place in between if place not in covered]
+    left = [token for token in left if counts(token)]
     signs = {token.text for token in left if not token.is_word and token.kind not in ("break", "bullet")}
     points = any(token.kind == "bullet" for token in left)
     words = [token for token in left if token.is_word and token.kind != "bullet"]
@@ -151,17 +151,8 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
     if not joins:
         return False
     last = joins[-1]
-    tail = [
-        token
-        for token in reading.tokens[last.end : second.start]
-        if token.is_word
-        and not reading.words.has("article", token.key)
-        and not reading.words.has("title", token.key)
-    ]
-    if any(
-        token.key not in ("also", "auch", "possibly", "maybe", "perhaps", "it", "is", "its", "even")
-        for token in tail
-    ):
+    tail = [token for token in reading.tokens[last.end : second.start] if token.is_word and counts(token)]
+    if any(token.key not in _FILLING for token in tail):
         return False
     if last.kind == "or":
         return True

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from factdrift.verdict.bounds import read_bounds
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import belongs, read_offices
-from factdrift.verdict.orders import adjacent, read_order
+from factdrift.verdict.orders import adjacent, before_articles, read_order
 from factdrift.verdict.reading import PARENTHESES, STOPS, Reading, Role, side_by_side
 
 
 def read_roles(reading: Reading) -> None:
     """Fills the roles of a reading, the surest cues first."""
-    read_bounds(reading)
+    _bounds(reading)
     read_order(reading)
     _times(reading)
     _spread(reading)
@@ -29,8 +28,34 @@ def read_roles(reading: Reading) -> None:
     _present(reading)
 
 
-_NO_COLON = STOPS - {":", "(", ")", "—", "–"}
 _DASHES = frozenset(("-", "–", "—", "to", "until", "till", "through", "and", "bis", "und"))
+
+
+_LIMITS = frozenset(("after", "before", "nach", "vor", "under", "unter"))
+_RANGES = frozenset(("-", "–", "—", "to", "through", "bis"))
+
+
+def _bounds(reading: Reading) -> None:
+    """Values that are only limits, `before 1998`, or the ends of a range, `1990-1998`."""
+    values = [each for each in reading.named() if each.value]
+    for each in values:
+        for cue in reading.of("bound", "took_over", "handed_on", "beside"):
+            limit = cue.kind == "bound" or reading.tokens[cue.start].key in _LIMITS
+            gap = reading.tokens[cue.end : each.start]
+            if limit and cue.end <= each.start and all(reading.words.has("article", t.key) for t in gap):
+                reading.put(each, Role.BESIDE)
+    for first, second in pairwise(values):
+        between = [token.key for token in reading.tokens[first.end : second.start]]
+        if len(between) == 1 and between[0] in _RANGES and not _changes(reading, first):
+            reading.put(first, Role.BESIDE)
+            reading.put(second, Role.BESIDE)
+
+
+def _changes(reading: Reading, first: Mention) -> bool:
+    """Whether the values of a range are those before and after a change: `it grew from 1 to 2`."""
+    earlier = [token.key for token in reading.tokens[: first.start] if token.is_word]
+    led = len(earlier) > 1 and reading.words.has("from", earlier[-1])
+    return led and not reading.words.has("verb", earlier[-2])
 
 
 _BEFORE = frozenset(("formerly", "previously", "used", "ehemals", "vormals"))
@@ -205,7 +230,7 @@ def _scope(reading: Reading, start: int) -> int:
     found = reading.tokens
     for place in range(start, len(found)):
         contrast = any(cue.start == place for cue in reading.of("contrast", "hedge"))
-        if found[place].text in STOPS - {"(", ")"} or found[place].kind == "break" or contrast:
+        if found[place].text in PARENTHESES or found[place].kind == "break" or contrast:
             return place
         if found[place].text == ",":
             listed = _list_end(reading, place)
@@ -396,13 +421,10 @@ _TENSES = {"was": "past", "were": "past", "war": "past", "is": "present", "are":
 
 def _tense(reading: Reading, mention: Mention) -> str:
     """The tense of the verb beside a name; empty if there is none."""
-    words = reading.words
     after = reading.tokens[mention.end].key if mention.end < len(reading.tokens) else ""
     if after in _TENSES:
         return _TENSES[after]
-    place = mention.start - 1
-    while place >= 0 and any(words.has(kind, reading.tokens[place].key) for kind in ("article", "title")):
-        place -= 1
+    place = before_articles(reading, mention)
     return _TENSES.get(reading.tokens[place].key, "") if place >= 0 else ""
 
 

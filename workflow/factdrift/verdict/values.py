@@ -48,17 +48,14 @@ class Value(NamedTuple):
     def holds(self, other: Value) -> bool:
         """Whether another value is this one, or a finer date within it."""
         if self.kind != other.kind:
-            year = (
-                self.date[0] if self.kind == Kind.DATE and not any(self.date[1:]) and self.span == 1 else None
-            )
-            return year is not None and other.kind == Kind.AMOUNT and other.number == year and not other.unit
+            is_year = self.kind == Kind.DATE and not any(self.date[1:]) and self.span == 1
+            return is_year and other.kind == Kind.AMOUNT and other.number == self.date[0] and not other.unit
         if self.kind == Kind.AMOUNT:
             if not other.unit or not self.unit or self.unit == other.unit:
                 return self.number == other.number
             return self._metric() == other._metric()
         if self.span > 1:
-            inside = self.date[0] <= other.date[0] and other.date[0] + other.span <= self.date[0] + self.span
-            return inside
+            return self.date[0] <= other.date[0] and other.date[0] + other.span <= self.date[0] + self.span
         if other.span > 1:
             return False
         return all(own in (0, theirs) for own, theirs in zip(self.date, other.date, strict=True))

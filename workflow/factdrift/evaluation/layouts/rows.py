@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from factdrift.words.templates import BLANK
+
 Row = dict[str, Any]
 Record = dict[str, Any]
-
-BLANK = "____"
-"""Placeholder of the object at the end of a cloze."""
 
 OURS = "factdrift"
 """The key of a record for columns that the layout has no field for."""
@@ -43,8 +42,7 @@ _NEIGHBOR = pa.struct(
     [
         ("subject", _NAMED),
         ("relation", _NAMED),
-        ("dist", pa.float64()),
-        ("popularity", pa.float64()),
+        *((name, pa.float64()) for name in ("dist", "popularity")),
         ("objects", pa.list_(_FACT)),
     ]
 )
@@ -54,17 +52,11 @@ SCHEMA = pa.schema(
         ("relation", _NAMED),
         ("update_prompt", pa.string()),
         ("generalization_prompts", pa.list_(pa.string())),
-        ("subject_is_ph_new", pa.bool_()),
-        ("relation_is_temp_func", pa.bool_()),
-        ("is_replace", pa.bool_()),
+        *((name, pa.bool_()) for name in ("subject_is_ph_new", "relation_is_temp_func", "is_replace")),
         ("subject_popularity", pa.float64()),
         ("objects", pa.list_(_OBJECT)),
-        ("neighborhood", pa.list_(_NEIGHBOR)),
-        ("random_neighborhood", pa.list_(_NEIGHBOR)),
-        ("scenario", pa.string()),
-        ("split", pa.string()),
-        ("popularity_source", pa.string()),
-        ("template_source", pa.string()),
+        *((name, pa.list_(_NEIGHBOR)) for name in ("neighborhood", "random_neighborhood")),
+        *((name, pa.string()) for name in ("scenario", "split", "popularity_source", "template_source")),
         ("subject_is_ambiguous", pa.bool_()),
     ]
 )

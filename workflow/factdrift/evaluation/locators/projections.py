@@ -53,29 +53,20 @@ def _states(loaded: Loaded, sentences: Sequence[Sentence]) -> list[tuple[Tensor,
     spec = loaded.spec
     last = torch.tensor([one.last for one in sentences], device=loaded.device)
     each = torch.arange(len(sentences), device=loaded.device)
-    inputs: dict[int, Tensor] = {}
-    outputs: dict[str, Tensor] = {}
+    seen: dict[tuple[int, str], Tensor] = {}
 
-    def keep(name: str) -> After:
-        return lambda taken, given: outputs.__setitem__(name, given[each, last])
+    def keep(layer: int, part: str) -> After:
+        """Of a block what enters it, of its parts what they put out."""
+        return lambda taken, given: seen.__setitem__((layer, part), (given if part else taken)[each, last])
 
-    def enter(layer: int) -> After:
-        return lambda taken, given: inputs.__setitem__(layer, taken[each, last])
-
-    functions: dict[str, After] = {}
-    for layer in range(spec.layers):
-        functions[spec.module(layer, "")] = enter(layer)
-        for part in (spec.attention_out, spec.mlp):
-            functions[spec.module(layer, part)] = keep(spec.module(layer, part))
-    with torch.no_grad(), hooked(loaded.model, functions):
+    parts = ("", spec.attention_out, spec.mlp)
+    places = [(layer, part) for layer in range(spec.layers) for part in parts]
+    with torch.no_grad(), hooked(loaded.model, {spec.module(*place): keep(*place) for place in places}):
         last_logits(loaded, sentences)
     found = []
     for layer in range(spec.layers):
-        attention, mlp = (
-            outputs[spec.module(layer, part)] * spec.residual_factor
-            for part in (spec.attention_out, spec.mlp)
-        )
-        start = inputs[layer]
+        start = seen[layer, ""]
+        attention, mlp = (seen[layer, part] * spec.residual_factor for part in parts[1:])
         between = start if spec.parallel else start + attention
         found += [(start, start + attention), (between, between + mlp)]
     return found

@@ -67,14 +67,12 @@ def groups_of(folders: Sequence[Path]) -> list[Group]:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"locators: two of {group.title} are called {twice}; rename one in scores.json")
-    return sorted(
-        groups.values(),
-        key=lambda group: (
-            models.index((group.model, group.revision)),
-            GRANULARITIES.index(group.granularity),
-            group.units,
-        ),
-    )
+
+    def order(group: Group) -> tuple[int, int, int]:
+        place = models.index((group.model, group.revision))
+        return place, GRANULARITIES.index(group.granularity), group.units
+
+    return sorted(groups.values(), key=order)
 
 
 def compare(

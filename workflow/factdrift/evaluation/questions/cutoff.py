@@ -23,27 +23,19 @@ from factdrift.tempripple.phrases import contains, normal
 from factdrift.wikidata.time import pack_date
 from factdrift.words.templates import BLANK
 
+_TENURE = pa.struct([("first", pa.int64()), ("last", pa.int64()), ("share", pa.float64())])
 HOLDER = pa.struct(
     [
-        ("id", pa.string()),
-        ("label", pa.string()),
+        *((name, pa.string()) for name in ("id", "label")),
         ("aliases", pa.list_(pa.string())),
-        (
-            "tenures",
-            pa.list_(
-                pa.struct([("first", pa.int64()), ("last", pa.int64()), ("share", pa.float64())]),
-            ),
-        ),
+        ("tenures", pa.list_(_TENURE)),
     ]
 )
 
 CHAINS = pa.schema(
     [
-        ("chain", pa.string()),
-        ("subject", pa.string()),
-        ("relation", pa.string()),
-        ("subject_label", pa.string()),
-        ("relation_label", pa.string()),
+        *((name, pa.string()) for name in ("chain", "subject", "relation")),
+        *((name, pa.string()) for name in ("subject_label", "relation_label")),
         ("popularity", pa.float64()),
         ("prompts", pa.list_(pa.string())),
         ("holders", pa.list_(HOLDER)),
@@ -62,13 +54,9 @@ ANSWERS = pa.schema(
         ("died", pa.int64()),
         ("holders", pa.list_(HOLDER)),
         ("wordings", pa.list_(pa.list_(pa.float64()))),
-        ("scores", pa.list_(pa.float64())),
-        ("neutral", pa.list_(pa.float64())),
-        ("choice", pa.int32()),
-        ("calibrated", pa.int32()),
-        ("likely", pa.int32()),
-        ("output", pa.string()),
-        ("reason", pa.string()),
+        *((name, pa.list_(pa.float64())) for name in ("scores", "neutral")),
+        *((name, pa.int32()) for name in ("choice", "calibrated", "likely")),
+        *((name, pa.string()) for name in ("output", "reason")),
     ]
 )
 """One row a chain. Of a likelihood: mean log-probability per token of each holder, by wording (`wordings`),

@@ -25,9 +25,7 @@ STREAM_EDITS = pa.schema(
         *EDITS,
         ("interval", pa.int32()),
         *((name, pa.string()) for name in ("old_date", "new_date", "chain")),
-        ("link", pa.int32()),
-        ("superseded_by", pa.int32()),
-        ("superseded_in", pa.int32()),
+        *((name, pa.int32()) for name in ("link", "superseded_by", "superseded_in")),
         ("replaces", pa.list_(pa.string())),
     ]
 )
@@ -37,10 +35,7 @@ A probe of the role `later` asks the update's own cloze for the object that a la
 `place` is the link of that edit.
 """
 
-_STREAM = (
-    *("interval", "old_date", "new_date", "chain", "link"),
-    *("first_day", "last_day", "changes"),
-)
+_STREAM = ("interval", "old_date", "new_date", "chain", "link", "first_day", "last_day", "changes")
 
 
 def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:

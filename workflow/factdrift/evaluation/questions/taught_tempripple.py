@@ -51,17 +51,11 @@ def write_taught(facts: Path, related: Path, wikifactdiff: Path, old: datetime.d
         fact = holder.fact
         # "What is the birthplace of the previous mayor of X?" -> "the birthplace of the previous mayor of X"
         outer = row["question"].split(" ", 2)[2].removesuffix("?")
-        value = row["answer_label"]
-        asked = edge["p"]
+        value, asked = row["answer_label"], edge["p"]
+        chain = f"{holder.relation}>{asked}"
         for kind, key, about, relation, inner in (
             ("tempripple_edge", f"{edge['x']} {asked}", fact["o_label"], asked, holder.spoken),
-            (
-                "tempripple_related",
-                row["rel_id"],
-                fact["s_label"],
-                f"{holder.relation}>{asked}",
-                holder.phrase,
-            ),
+            ("tempripple_related", row["rel_id"], fact["s_label"], chain, holder.phrase),
         ):
             if (kind, key) in done:
                 continue

@@ -57,7 +57,10 @@ def tenures(timeline: Iterable[Held], first: int, last: int) -> dict[int, list[T
             own[-1] = own[-1]._replace(last=end)
         else:
             own.append(Tenure(begin, end, share))
-    return {value: [_packed_tenure(each) for each in own] for value, own in found.items()}
+    return {
+        value: [Tenure(first and _packed(first), last and _packed(last), share) for first, last, share in own]
+        for value, own in found.items()
+    }
 
 
 class _Span(NamedTuple):
@@ -112,10 +115,6 @@ def _between(before: _Span, after: _Span) -> list[tuple[int, int | None, int | N
     if max(since, until + 1) <= last:
         parts.append((after.value, max(since, until + 1), last, 1.0))
     return parts
-
-
-def _packed_tenure(each: Tenure) -> Tenure:
-    return Tenure(each.first and _packed(each.first), each.last and _packed(each.last), each.share)
 
 
 def _packed(ordinal: int) -> int:

@@ -29,30 +29,18 @@ _PROBE = pa.struct(
     [
         ("role", pa.string()),
         ("place", pa.int16()),
-        ("object", pa.string()),
-        ("prompt", pa.string()),
-        ("target", pa.string()),
-        ("dist", pa.float64()),
-        ("popularity", pa.float64()),
+        *((name, pa.string()) for name in ("object", "prompt", "target")),
+        *((name, pa.float64()) for name in ("dist", "popularity")),
     ]
 )
 NAMES = pa.list_(pa.struct([("label", pa.string()), ("aliases", pa.list_(pa.string()))]))
 """Objects that are asked for, with their other names in either snapshot; without those that have none."""
 EDITS = pa.schema(
     [
-        ("edit", pa.string()),
-        ("subject", pa.string()),
-        ("relation", pa.string()),
-        ("scenario", pa.string()),
-        ("kind", pa.string()),
-        ("split", pa.string()),
+        *((name, pa.string()) for name in ("edit", "subject", "relation", "scenario", "kind", "split")),
         ("subject_popularity", pa.float64()),
-        ("subject_label", pa.string()),
-        ("relation_label", pa.string()),
-        ("prompt", pa.string()),
-        ("target", pa.string()),
-        ("new", pa.string()),
-        ("obsolete", pa.string()),
+        *((name, pa.string()) for name in ("subject_label", "relation_label", "prompt", "target")),
+        *((name, pa.string()) for name in ("new", "obsolete")),
         ("fluency", pa.bool_()),
         ("probes", pa.list_(_PROBE)),
         ("names", NAMES),

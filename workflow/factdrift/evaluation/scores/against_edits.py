@@ -5,7 +5,7 @@ success over facts at a fixed block. Here that, and the comparison over blocks: 
 means over the facts. Only ranks are compared (Spearman).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,8 @@ METRICS = (
     *("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"),
     *("bleedover_random", "bleedover_nearest"),
 )
+SHOWN = "efficacy_d"
+"""The metric of the text and the figure."""
 RESAMPLES = 1000
 """Bootstrap samples of the facts."""
 
@@ -34,11 +36,8 @@ VS_EDIT = pa.schema(
     [
         *((name, pa.string()) for name in ("model", "locator", "granularity", "method", "metric", "measure")),
         ("layer", pa.int32()),
-        ("value", pa.float64()),
-        ("low", pa.float64()),
-        ("high", pa.float64()),
-        ("n", pa.int64()),
-        ("left_out", pa.int64()),
+        *((name, pa.float64()) for name in ("value", "low", "high")),
+        *((name, pa.int64()) for name in ("n", "left_out")),
     ]
 )
 """One row for each measure (docs/tables/locate_vs_edit.md). `located`: mean score of a block; `edited`: mean
@@ -46,6 +45,10 @@ metric of edits at a block. Spearman's rank correlations of both: `rank_of_means
 over the facts; `rank_per_fact` over the blocks, a mean over the facts; `rank_at_layer` over the facts, at one
 block (Hase et al.). `low`, `high`: 95 %, by resampling facts, or normal for means. `n`: facts. `left_out`:
 facts located or edited that have no value: an edit failed, output is not finite, or all ranks tie."""
+
+
+Edited = dict[str, dict[str, dict[str, NDArray[np.float64]]]]
+"""Method -> metric -> edit -> [blocks]; NaN where an edit failed."""
 
 
 class Located(NamedTuple):
@@ -63,23 +66,19 @@ def read_located(tables: Sequence[Path], about: Sequence[Path]) -> Located | Non
     kind = read_about(about)
     scores: dict[str, NDArray[np.float64]] = {}
     for path in tables:
-        table = pq.read_table(path, columns=["sentence", "reason", "layers"]).to_pylist()
-        for row in table:
+        for row in pq.read_table(path, columns=["sentence", "reason", "layers"]).to_pylist():
             if row["reason"] is None and row["layers"] is not None:
                 scores[row["sentence"]] = np.array(row["layers"], np.float64)
     return Located(kind["name"], kind["granularity"], scores, kind["model_digest"]) if scores else None
 
 
-def read_edited(runs: Runs, layers: int) -> dict[str, dict[str, dict[str, NDArray[np.float64]]]]:
-    """Method -> metric -> edit -> [blocks], of one model; NaN where an edit failed.
-
-    `runs.methods` are names of `at_block`.
-    """
+def read_edited(runs: Runs, layers: int) -> Edited:
+    """The metrics of the edits of one model; `runs.methods` are names of `at_block`."""
     with scratch() as folder:
         path = folder / "scores.parquet"
         write_scores(runs, path, folder / "probes.parquet")
         rows = pq.read_table(path, columns=["edit", "method", *METRICS]).to_pylist()
-    found: dict[str, dict[str, dict[str, NDArray[np.float64]]]] = {}
+    found: Edited = {}
     for row in rows:
         method, _, layer = row["method"].rpartition("@")
         for metric in METRICS:
@@ -89,12 +88,7 @@ def read_edited(runs: Runs, layers: int) -> dict[str, dict[str, dict[str, NDArra
     return found
 
 
-def unedited(
-    model: str,
-    edited: Mapping[str, Mapping[str, Mapping[str, NDArray[np.float64]]]],
-    methods: Sequence[str],
-    layers: int,
-) -> Iterator[str]:
+def unedited(model: str, edited: Edited, methods: Sequence[str], layers: int) -> Iterator[str]:
     """A line for each method that made no edit at some block of a model, so that it is not compared."""
     for method in methods:
         scores = [values for metric in edited.get(method, {}).values() for values in metric.values()]
@@ -106,12 +100,7 @@ def unedited(
             )
 
 
-def compare(
-    model: str,
-    located: Sequence[Located],
-    edited: dict[str, dict[str, dict[str, NDArray[np.float64]]]],
-    seed: int,
-) -> Iterator[dict[str, Any]]:
+def compare(model: str, located: Sequence[Located], edited: Edited, seed: int) -> Iterator[dict[str, Any]]:
     """Rows of VS_EDIT of one model."""
     for one in located:
         whole = np.array(list(one.scores.values()))
@@ -202,7 +191,7 @@ def write_against(rows: Sequence[dict[str, Any]], output: Path) -> int:
     return write_parquet(pa.Table.from_pylist(list(rows), schema=VS_EDIT), output)
 
 
-def lines(rows: Sequence[dict[str, Any]], metric: str = "efficacy_d") -> Iterator[str]:
+def lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The comparison as text: for each model and method the rank correlations of all locators."""
     yield "Rank correlation between a block's score and the success of edits at that block (95 %)"
     methods = dict.fromkeys(
@@ -210,17 +199,17 @@ def lines(rows: Sequence[dict[str, Any]], metric: str = "efficacy_d") -> Iterato
     )
     for model, method in methods:
         mine = [row for row in rows if (row["model"], row.get("method")) == (model, method)]
-        edited = [row for row in mine if row["measure"] == "edited" and row["metric"] == metric]
+        edited = [row for row in mine if row["measure"] == "edited" and row["metric"] == SHOWN]
         by_layer = "  ".join(
             f"{row['layer']}: {row['value']:.2f}" for row in edited if row["value"] is not None
         )
         yield ""
-        yield f"{model}, {method}; {metric} by block  {by_layer}"
+        yield f"{model}, {method}; {SHOWN} by block  {by_layer}"
         names = list(dict.fromkeys(row["locator"] for row in mine if row.get("locator")))
         width = max(map(len, names))
         yield f"{'':{width}}  {'blocks, means':>22}  {'blocks, a fact':>22}  {'facts, a block':>16}"
         for name in names:
-            own = [row for row in mine if row.get("locator") == name and row["metric"] == metric]
+            own = [row for row in mine if row.get("locator") == name and row["metric"] == SHOWN]
             means, facts = (
                 next(row for row in own if row["measure"] == measure)
                 for measure in ("rank_of_means", "rank_per_fact")
@@ -232,7 +221,7 @@ def lines(rows: Sequence[dict[str, Any]], metric: str = "efficacy_d") -> Iterato
             yield f"{name:{width}}  {_cell(means):>22}  {_cell(facts):>22}  {span:>16}"
         counts: dict[tuple[int, int], list[str]] = {}
         for row in mine:
-            if (row["measure"], row.get("metric")) == ("rank_of_means", metric):
+            if (row["measure"], row.get("metric")) == ("rank_of_means", SHOWN):
                 counts.setdefault((row["n"], row["left_out"]), []).append(row["locator"])
         for (n, left), locators in counts.items():
             of = f"{', '.join(locators)}: " if len(counts) > 1 else ""
@@ -246,15 +235,15 @@ def _cell(row: dict[str, Any]) -> str:
     return f"{row['value']:.2f}{bounds}"
 
 
-def draw(rows: Sequence[dict[str, Any]], paths: Sequence[Path], metric: str = "efficacy_d") -> None:
+def draw(rows: Sequence[dict[str, Any]], paths: Sequence[Path]) -> None:
     """Draws a part for each model: a line for each editing method, and below for each locator, by block.
 
     The darker a field, the higher the block's value, from the line's least to its greatest, whose number is
     written into it.
     """
     models = list(dict.fromkeys(row["model"] for row in rows))
-    lines_of = [_block_lines([row for row in rows if row["model"] == model], metric) for model in models]
-    messages = [_message(model, rows, metric) for model in models]
+    lines_of = [_block_lines([row for row in rows if row["model"] == model]) for model in models]
+    messages = [_message(model, rows) for model in models]
     most = max(map(len, lines_of), default=1)
     figure, found = parts(messages, [1] * len(models), 1, (8, 0.24 * most + 0.9))
     for (axis,), named in zip(found, lines_of, strict=True):
@@ -270,12 +259,12 @@ def draw(rows: Sequence[dict[str, Any]], paths: Sequence[Path], metric: str = "e
     save(figure, *paths)
 
 
-def _block_lines(rows: Sequence[dict[str, Any]], metric: str) -> list[tuple[str, list[float], str]]:
+def _block_lines(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[float], str]]:
     """Name, value by block and colour: the editing methods, then the locators."""
     found = []
     for measure, key, colour in (("edited", "method", NEW), ("located", "locator", KEPT)):
         mine = [
-            row for row in rows if row["measure"] == measure and (key == "locator" or row["metric"] == metric)
+            row for row in rows if row["measure"] == measure and (key == "locator" or row["metric"] == SHOWN)
         ]
         for name in dict.fromkeys(row[key] for row in mine):
             values = [
@@ -297,12 +286,12 @@ def _fields(axis: Any, place: int, values: Sequence[float], colour: str) -> None
             axis.text(block, place, f"{value:.2g}", ha="center", va="center", color="white", fontsize="small")
 
 
-def _message(model: str, rows: Sequence[dict[str, Any]], metric: str) -> str:
+def _message(model: str, rows: Sequence[dict[str, Any]]) -> str:
     """How many locators rank blocks as the success of edits does."""
     ranks = [
         row
         for row in rows
-        if (row["model"], row["measure"], row.get("metric")) == (model, "rank_of_means", metric)
+        if (row["model"], row["measure"], row.get("metric")) == (model, "rank_of_means", SHOWN)
         and row["low"] is not None
     ]
     agree = sum(row["low"] > 0 for row in ranks)

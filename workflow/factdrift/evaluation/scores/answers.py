@@ -38,24 +38,19 @@ PREDICTIONS = pa.schema(
 """One row for each item, condition and way of scoring. `logprobs` are those of the four options, by
 `normalise`; null for letters. `reason` says why there is no answer; `correct` is null then."""
 
+_INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
 SCORES = pa.schema(
     [
         *((name, pa.string()) for name in ("items", "model", "scoring", "condition", "task")),
         ("hop", pa.int8()),
         *((name, pa.int32()) for name in ("n", "right", "unparsed", "unanswered", "beyond_cutoff")),
         ("accuracy", pa.float64()),
-        *(
-            (f"{name}_{end}", pa.float64())
-            for name in ("wilson", "by_timeline", "by_asked_fact")
-            for end in ("low", "high")
-        ),
+        *((f"{name}_{end}", pa.float64()) for name in _INTERVALS for end in ("low", "high")),
         ("asked_facts", pa.int32()),
         ("accuracy_of_asked_facts", pa.float64()),
     ]
 )
 """One row for each selection of items, model, way of scoring, condition, task and hop."""
-
-_INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
 
 
 def write_scores(job: AnswerScores) -> int:
@@ -178,8 +173,7 @@ def _flat(row: Row) -> Row:
 def _order(models: Sequence[str], conditions: Sequence[str]) -> Any:
     """A key that sorts scores by selection, model, way of scoring, condition, task and hop."""
     model = {name: place for place, name in enumerate(dict.fromkeys(models))}
-    condition = {name: place for place, name in enumerate(("without", "with", *dict.fromkeys(conditions)))}
-    condition |= {"without": -2, "with": -1}
+    condition = {name: place for place, name in enumerate(dict.fromkeys(("without", "with", *conditions)))}
     selections = list(SELECTIONS)
     return lambda row: (
         selections.index(row["items"]),

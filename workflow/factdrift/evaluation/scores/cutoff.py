@@ -55,8 +55,7 @@ bootstrap."""
 QUARTERS = pa.schema(
     [
         *((name, pa.string()) for name in ("model", "way", "reading", "period")),
-        ("changes", pa.int32()),
-        ("later", pa.int32()),
+        *((name, pa.int32()) for name in ("changes", "later")),
         *((name, pa.float64()) for name in ("expected", "p")),
         ("above", pa.bool_()),
     ]

@@ -21,7 +21,7 @@ UNANSWERED = {
 }
 """Why a chain has no answer, in words."""
 
-SUBSETS = {"relation": "relation", "popularity": "popularity", "wording": "wording"}
+SUBSETS = ("relation", "popularity", "wording")
 
 
 def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "") -> Iterator[str]:

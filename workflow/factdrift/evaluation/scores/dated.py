@@ -18,14 +18,9 @@ _BY = ("model", "scoring", "condition", "questions", "precision")
 DATED_SCORES = pa.schema(
     [
         *((name, pa.string()) for name in (*_BY, "holds")),
-        ("n", pa.int32()),
-        ("right", pa.int32()),
-        ("unanswered", pa.int32()),
+        *((name, pa.int32()) for name in ("n", "right", "unanswered")),
         ("accuracy", pa.float64()),
-        *((name, pa.int32()) for name in ("kept", "lost", "gained")),
-        ("pairs", pa.int32()),
-        ("pairs_left_out", pa.int32()),
-        ("won", pa.int32()),
+        *((name, pa.int32()) for name in ("kept", "lost", "gained", "pairs", "pairs_left_out", "won")),
         ("win_rate", pa.float64()),
         ("facts", pa.int32()),
         ("robust", pa.float64()),

@@ -24,19 +24,8 @@ from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
 
 _FROM = [
-    *(
-        "model",
-        "revision",
-        "model_digest",
-        "method",
-        "hyper",
-        "moments",
-        "prefixes",
-        "mend",
-        "regime",
-        "group",
-    ),
-    *("template", "dtype", "torch", "transformers", "factdrift"),
+    *("model", "revision", "model_digest", "method", "hyper", "moments", "prefixes", "mend", "regime"),
+    *("group", "template", "dtype", "torch", "transformers", "factdrift"),
 ]
 _EDIT = ["edit", "subject", "relation", "scenario", "kind", "split"]
 _NUMBERS = [
@@ -59,10 +48,8 @@ SCORES = pa.schema(
         ("said", pa.string()),
         ("state", pa.int32()),
         ("text", pa.string()),
-        ("perplexity_before", pa.float64()),
-        ("perplexity", pa.float64()),
-        ("tasks_before", pa.string()),
-        ("tasks", pa.string()),
+        *((name, pa.float64()) for name in ("perplexity_before", "perplexity")),
+        *((name, pa.string()) for name in ("tasks_before", "tasks")),
     ]
 )
 """One row for each edit, method and model, in the order of the configuration and the dataset."""
@@ -83,8 +70,7 @@ PROBES = pa.schema(
         ("role", pa.string()),
         ("place", pa.int16()),
         *((name, pa.string()) for name in ("object", "prompt", "target")),
-        ("dist", pa.float64()),
-        ("popularity", pa.float64()),
+        *((name, pa.float64()) for name in ("dist", "popularity")),
         ("tokens", pa.int32()),
         ("logprob_before", pa.float64()),
         ("exact_before", pa.bool_()),
@@ -129,13 +115,8 @@ def write_scores(runs: Runs, out_scores: Path, out_probes: Path, memory_mb: int 
 
 def typed(schema: pa.Schema) -> str:
     """SQL: the columns of a schema in their types."""
-    kinds = {
-        "string": "VARCHAR",
-        "double": "DOUBLE",
-        "bool": "BOOLEAN",
-        "int16": "SMALLINT",
-        "int32": "INTEGER",
-    }
+    kinds = {"string": "VARCHAR", "double": "DOUBLE", "bool": "BOOLEAN"}
+    kinds |= {"int16": "SMALLINT", "int32": "INTEGER"}
     return ", ".join(f'"{field.name}"::{kinds[str(field.type)]} AS "{field.name}"' for field in schema)
 
 
@@ -280,13 +261,10 @@ _SCORES = f"""
     ), lost AS (
         SELECT model, method, edit, (count(*) FILTER (reason = '{NOT_FINITE}'))::INTEGER AS {NOT_FINITE}
         FROM probes GROUP BY model, method, edit
-    ), greedy AS (
-        SELECT model, method, edit, max(said_new::INTEGER) FILTER (c = 1) AS greedy,
-            favg(said_new::INTEGER) FILTER (c > 1) AS generalization_greedy
-        FROM written GROUP BY model, method, edit
     ), texts AS (
-        SELECT model, method, edit, max(output) FILTER (c = 1) AS said,
-            favg(entropy) / 2 AS fluency, favg(entropy) AS fluency_full
+        SELECT model, method, edit, max(said_new::INTEGER) FILTER (c = 1) AS greedy,
+            favg(said_new::INTEGER) FILTER (c > 1) AS generalization_greedy,
+            max(output) FILTER (c = 1) AS said, favg(entropy) / 2 AS fluency, favg(entropy) AS fluency_full
         FROM written GROUP BY model, method, edit
     )
     SELECT made.*, edits.* EXCLUDE (edit, fluency), known_before,
@@ -297,8 +275,7 @@ _SCORES = f"""
         lost.{NOT_FINITE},
         texts.said, texts.fluency, texts.fluency_full, text, perplexity_before, tasks_before
     FROM made JOIN edits USING (edit) LEFT JOIN known USING (model, edit) LEFT JOIN abilities USING (model)
-    LEFT JOIN own USING (model, method, edit) LEFT JOIN greedy USING (model, method, edit)
-    LEFT JOIN lost USING (model, method, edit)
+    LEFT JOIN own USING (model, method, edit) LEFT JOIN lost USING (model, method, edit)
     LEFT JOIN texts USING (model, method, edit)
     LEFT JOIN (FROM others WHERE role = 'random') r USING (model, method, edit)
     LEFT JOIN (FROM others WHERE role = 'nearest') n USING (model, method, edit)"""

@@ -20,7 +20,7 @@ from factdrift.core.tables import records
 from factdrift.evaluation.ability.record import read_ability
 from factdrift.evaluation.methods.record import Skipped, style_of, title_of
 from factdrift.evaluation.scores.intervals import Interval, interval
-from factdrift.evaluation.scores.table import left_out_line, skipped_lines
+from factdrift.evaluation.scores.table import left_out_line, skipped_among, skipped_lines
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import percent, written_lines
 from factdrift.models.alignment import NOT_FINITE
@@ -104,7 +104,7 @@ class Stream:
             },
             perplexity={each.name: each.perplexity for each in measured if each.perplexity is not None},
             texts={each.name: f"{each.text}, {each.tokens:,} tokens" for each in measured if each.text},
-            skipped=[Skipped(*(job[key] for key in Skipped._fields)) for job in spent if "skipped" in job],
+            skipped=skipped_among(spent),
             sources={(job["model"], job["method"]): job["source"] for job in spent if job.get("derived")},
             left_out={
                 (job["model"], job["method"]): int(job["left_out"]) for job in spent if "left_out" in job

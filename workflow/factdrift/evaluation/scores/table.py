@@ -175,7 +175,7 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         said = [row for group in mine for row in group.written]
         yield from written_lines(said, {group.method: group.title for group in mine})
         yield from PAPER
-        yield from grid(["", "n", *COLUMNS.values(), "Seconds"], [_cells(group, COLUMNS) for group in mine])
+        yield from grid(["", "n", *COLUMNS.values(), "Seconds"], [_cells(group) for group in mine])
         yield ""
         yield from grid(["", *ACCURACIES.values(), "Failed", "Not finite"], [_more(group) for group in mine])
         yield from _about(mine)
@@ -210,9 +210,9 @@ def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
         yield f"{', '.join(named)} skipped: {reason}"
 
 
-def _cells(group: Group, columns: Sequence[str] | dict[str, str]) -> list[str]:
+def _cells(group: Group) -> list[str]:
     seconds = group.seconds()
-    values = [str(group.value(column) or "-") for column in columns]
+    values = [str(group.value(column) or "-") for column in COLUMNS]
     last = "-" if seconds is None else f"{seconds:.3g}"
     return [group.title, f"{len(group.lasting):,}", *values, last]
 
@@ -243,8 +243,11 @@ def write_table(
     table: Path,
     skipped: Sequence[Skipped] = (),
     below: Sequence[str] = (),
-) -> None:
-    """Writes the table as text, with the lines `below` it, and the same numbers as comma-separated values."""
+) -> list[str]:
+    """Writes the table as text, with the lines `below` it, and the same numbers as comma-separated values.
+
+    Returns the lines of the text.
+    """
     said = [*lines(groups, title, skipped), *below]
     write_text("".join(f"{line}\n" for line in said), text)
     columns = [*COLUMNS, *ACCURACIES]
@@ -267,6 +270,7 @@ def write_table(
         for each in skipped:
             lacking = len(WRITTEN_COLUMNS) + len(bounds) + len(_LAST) - 1
             writer.writerow([each.model, "", each.method, 0, 0, 0, *[""] * lacking, each.skipped])
+    return said
 
 
 WRITTEN_COLUMNS = {
@@ -291,10 +295,7 @@ def _said(group: Group) -> list[str]:
     return found
 
 
-_LAST = (
-    *("seconds_per_edit", "peak_mb", "perplexity", "perplexity_ci95", "tasks"),
-    *("source", "skipped"),
-)
+_LAST = ("seconds_per_edit", "peak_mb", "perplexity", "perplexity_ci95", "tasks", "source", "skipped")
 """The last columns of the table as comma-separated values."""
 
 
@@ -331,15 +332,13 @@ def write_tables(
     `bundled`: folders of bundled models, whose recall is printed below the tables.
     """
     claim(output, (f"{name}.{form}" for name in ("table6", "table7") for form in ("txt", "csv")))
-    skipped = read_skipped(costs)
+    skipped, below = read_skipped(costs), list(recall_lines(bundled))
     for name, title, known in (
         ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
         ("table7", "Edits of facts that the model knew before (Table 7)", True),
     ):
         groups = read_groups(scores, written, costs, known)
         text, table = output / f"{name}.txt", output / f"{name}.csv"
-        known_lines = list(recall_lines(bundled))
-        write_table(groups, title, text, table, skipped, known_lines)
-        print("\n".join([*lines(groups, title, skipped), *known_lines]), end="\n\n")
+        print("\n".join(write_table(groups, title, text, table, skipped, below)), end="\n\n")
     for line in unaligned:
         print(f"skipped: {line}")

@@ -19,13 +19,11 @@ _MATCHES = ("matches", "contains")
 
 WRITTEN_SCORES = pa.schema(
     [
-        *((name, pa.string()) for name in ("model", "benchmark", "method")),
-        ("asked", pa.string()),
+        *((name, pa.string()) for name in _KEY),
         ("stays", pa.bool_()),
         *((name, pa.int32()) for name in ("answers", "unanswered", "subjects", *VERDICTS)),
         *((f"{verdict}_{end}", pa.float64()) for verdict in VERDICTS for end in ("low", "high")),
-        *((name, pa.int32()) for name in _MATCHES),
-        *((name, pa.int32()) for name in ("compared", *_COMPARED)),
+        *((name, pa.int32()) for name in (*_MATCHES, "compared", *_COMPARED)),
         *((f"kept_{end}", pa.float64()) for end in ("low", "high")),
         *((f"{name}_answers", pa.int32()) for name in _BESIDE),
         *((f"{name}{more}", pa.float64()) for name in _BESIDE for more in ("", "_written", "_disagrees")),

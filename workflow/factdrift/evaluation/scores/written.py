@@ -54,7 +54,12 @@ def written_table(
         db.execute(f"CREATE TEMP VIEW given AS SELECT * FROM read_parquet({sql(list(answers))})")
         rows = [row for path in edits for row in pq.read_table(path).to_pylist()]
         db.register("pairs", pa.Table.from_pylist([pair for row in rows for pair in _pairs(row)], PAIRS))
-        left = [probe_id(*pair) for row in rows for pair in _of_the_new_object(row)] if without_new else []
+        left = [
+            probe_id(row["edit"], number)
+            for row in rows
+            for number, probe in enumerate(row["probes"])
+            if without_new and probe["role"] in NEIGHBORS and probe["target"] == row["new"]
+        ]
         db.register("left_out", pa.table({"question": pa.array(left, pa.string())}))
         db.execute(f"CREATE TEMP TABLE ordered AS {_ORDER}")
         _place(db, plan)
@@ -79,13 +84,6 @@ def _pairs(row: Row) -> Iterator[Row]:
                 "new": probe_id(row["edit"], new),
                 "obsolete": None if obsolete is None else probe_id(row["edit"], obsolete),
             }
-
-
-def _of_the_new_object(row: Row) -> Iterator[tuple[str, int]]:
-    """The probes of neighbours' facts whose answer is the new object."""
-    for number, probe in enumerate(row["probes"]):
-        if probe["role"] in NEIGHBORS and probe["target"] == row["new"]:
-            yield row["edit"], number
 
 
 def _place(db: duckdb.DuckDBPyConnection, plan: pa.Table | None) -> None:
