@@ -59,10 +59,11 @@ def _end(process: subprocess.Popen[bytes], interrupt: bool) -> None:
     """Ends Snakemake as Ctrl-C does, which also cancels jobs on a cluster, and the jobs on this machine, for
     which it would wait.
 
-    `interrupt`: Snakemake has not received the signal of Ctrl-C yet. Whatever is left after GRACE is killed.
+    `interrupt`: neither Snakemake nor its jobs have received a signal yet; at Ctrl-C in a terminal they have.
+    Whatever is left after GRACE is killed.
     """
-    # Not what it starts from now on, such as the command that cancels a job.
-    jobs = _children(process.pid)
+    # Not what it starts from now on, such as the command that cancels a job: at Ctrl-C it may already run.
+    jobs = _children(process.pid) if interrupt else []
     if interrupt:
         process.send_signal(signal.SIGINT)
     for job in jobs:
