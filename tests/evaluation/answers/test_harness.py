@@ -188,6 +188,16 @@ class Harnessed(NamedTuple):
     found: Samples
 
 
+def test_the_present_of_a_chain_that_nobody_holds_today_is_not_asked() -> None:
+    chains = [row for row in read_chains(CUTOFF_CHAINS) if row["died"] is None]
+    tenures = {row["chain"]: [each for one in row["holders"] for each in one["tenures"]] for row in chains}
+    ended = {chain for chain, own in tenures.items() if all(each["last"] for each in own)}
+    (task,) = chain_tasks(chains)
+    asked = {name.rpartition(" ")[0] for name in task.table["id"].to_pylist()}
+    assert ended
+    assert asked == tenures.keys() - ended
+
+
 @pytest.fixture(scope="module")
 def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harnessed]:
     torch = pytest.importorskip("torch", reason="language models are installed with `make models`")

@@ -156,22 +156,26 @@ def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
 
 def chain_tasks(chains: Iterable[Row]) -> Iterator[Task]:
     """One task, `cutoff`, of rows of CHAINS: the holders of each chain after each of its wordings, without
-    dates of death. Of the present, which it asks for, the newest holder is right."""
-    docs = [
-        {
-            "id": f"{row['chain']} {number}",
-            "prompt": prompt,
-            "choices": [holder["label"] for holder in row["holders"]],
-            "answer": next(
-                place
-                for place, holder in enumerate(row["holders"])
-                if any(each["last"] is None for each in holder["tenures"])
-            ),
-        }
-        for row in chains
-        if row["died"] is None
-        for number, prompt in enumerate(row["prompts"], start=1)
-    ]
+    dates of death and chains that nobody holds today. Of the present, which it asks for, the newest holder is
+    right."""
+    docs = []
+    for row in chains:
+        holders = row["holders"] if row["died"] is None else ()
+        present = [
+            place
+            for place, holder in enumerate(holders)
+            if any(each["last"] is None for each in holder["tenures"])
+        ]
+        docs += [
+            {
+                "id": f"{row['chain']} {number}",
+                "prompt": prompt,
+                "choices": [holder["label"] for holder in holders],
+                "answer": present[0],
+            }
+            for number, prompt in enumerate(row["prompts"], start=1)
+            if present
+        ]
     yield Task("cutoff", "cutoff", pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
 
 
