@@ -1,4 +1,4 @@
-"""The layouts of other projects in the real workflow."""
+"""The layouts of other projects in the real workflow, and the facts that share an object in the sample."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,21 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.workflow import snakemake
+from support.workflow import jobs, snakemake
 
 LAYOUTS = ("counterfact", "easyedit", "wikibigedit", "zsre", "mquake")
 TARGETS = [f"results/layouts/{name}.json" for name in LAYOUTS]
+
+
+def test_what_is_for_other_programs_is_made_by_name_only(tmp_path: Path) -> None:
+    plan = ("--dry-run", "--quiet", "rules")
+    found = jobs(snakemake(tmp_path, *TARGETS, "results/lm_eval", *plan))
+    assert (found["layout"], found["layout_mquake"], found["assemble_shared_objects"]) == (4, 1, 1)
+    assert found["answer_lm_eval"] == found["tempripple_items"] == found["edit_dataset"] == 1
+    assert not {"evaluate", "sample_model"} & set(found)
+    usual = jobs(snakemake(tmp_path, *plan))
+    assert usual["assemble"] == 1
+    assert not {"layout", "shared_objects", "assemble_shared_objects", "answer_lm_eval"} & set(usual)
 
 
 @pytest.mark.slow
@@ -22,15 +33,33 @@ def test_the_sample_in_all_layouts(tempripple: Path) -> None:
     updates = pq.read_table(tempripple / "results/wfd_repl.parquet").to_pylist()
     assert len(records["counterfact"]) == len(records["easyedit"]) == len(updates)
     pair = tempripple / "results" / "2021-01-04_2023-02-27"
-    assert pq.read_metadata(pair / "shared_objects.parquet").num_rows >= len(updates)
+    shared = {
+        (row["subject"]["id"], row["relation"]["id"]): row
+        for row in pq.read_table(pair / "shared_objects.parquet").to_pylist()
+    }
+    # The facts are in the old dump, of another subject, and have the object.
+    stated = {
+        (row["subject"], row["property"], row["object"])
+        for path in (pair / "filtered" / "old").iterdir()
+        for row in pq.read_table(path).to_pylist()
+        if row["dropped_by"] is None
+    }
     before = after = 0
     for row, record in zip(updates, records["counterfact"], strict=True):
+        objects = {each["decision"]: each["id"] for each in row["objects"]}
+        found = shared[row["subject"]["id"], row["relation"]["id"]]
+        for role, column in (("obsolete", "neighborhood"), ("new", "random_neighborhood")):
+            for neighbor in found[column]:
+                s, p = neighbor["subject"]["id"], neighbor["relation"]["id"]
+                assert (int(s[1:]), int(p[1:]), int(objects[role][1:])) in stated
+                assert (p, s != row["subject"]["id"]) == (row["relation"]["id"], True)
         near = [*row["neighborhood"], *row["random_neighborhood"]]
         labels = {fact["object"]["label"] for each in near for fact in each["objects"]}
         before += record["requested_rewrite"]["target_new"]["str"] in labels
         after += bool(record["attribute_prompts"])
+        empty = record["factdrift"]["empty"]
         for field in ("neighborhood_prompts", "attribute_prompts"):
-            assert (field in record["factdrift"]["empty"]) == (not record[field])
+            assert (field in empty) == (not record[field])
             assert len(record[field]) <= 10
     assert after > 2 * before > 0
     assert any(record["portability"] for record in records["easyedit"])

@@ -3,22 +3,53 @@
 import json
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
-from support.workflow import jobs, snakemake
+from support.workflow import jobs, joined, snakemake
 
 
 @pytest.mark.slow
-def test_folders_of_what_was_built(klob: Path) -> None:
-    said = snakemake(klob.parent, "results/publish/", jobs=False)
+def test_folders_of_what_was_built(klob: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
+        monkeypatch.setenv(name, "1")
+    import datasets
+
+    directory = klob.parent
+    said = snakemake(directory, "results/publish/", jobs=False)
     assert "progress: publish_folders: 1 of 1 jobs" in said
     folders = klob / "publish"
     assert {path.name for path in folders.iterdir() if path.is_dir()} == {"wikifactdiff", "wfd_repl", "klob"}
+    for name, products in {
+        "wikifactdiff": ["wikifactdiff"],
+        "wfd_repl": ["wfd_repl"],
+        "klob": ["klob_c", "klob_r", "klob_u"],
+    }.items():
+        found = datasets.load_dataset(str(folders / name), cache_dir=str(tmp_path / "cache"))
+        rows = [pq.read_metadata(klob / f"{product}.parquet").num_rows for product in products]
+        assert sum(len(split) for split in found.values()) == sum(rows)
+    splits = duckdb.sql(
+        f"SELECT split, count(*) FROM '{klob}/wfd_repl.parquet' GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    loaded = datasets.load_dataset(str(folders / "wfd_repl"), cache_dir=str(tmp_path / "cache"))
+    assert sorted((name, len(split)) for name, split in loaded.items()) == splits
     stats = json.loads((folders / "wikifactdiff" / "wikifactdiff.stats.json").read_text("utf-8"))
-    updates = pq.read_metadata(klob / "wikifactdiff.parquet").num_rows
-    assert stats["wikifactdiff"]["updates"] == updates
-    assert "Nothing to be done" in snakemake(klob.parent, "results/publish/")
+    assert stats["wikifactdiff"]["updates"] == sum(
+        len(split)
+        for split in datasets.load_dataset(
+            str(folders / "wikifactdiff"), cache_dir=str(tmp_path / "cache")
+        ).values()
+    )
+    assert "Nothing to be done" in snakemake(directory, "results/publish/")
     # What is asked for in the same command is published too.
-    plan = snakemake(klob.parent, "results/publish/", "results/tempripple.parquet", "--dry-run")
+    plan = snakemake(directory, "results/publish/", "results/tempripple.parquet", "--dry-run")
     assert jobs(plan)["publish_folders"] == 1
     assert "results/tempripple.parquet" in plan.partition("factdrift publish folders")[2]
+
+
+def test_the_answers_of_a_chat_model_are_published(built: Path) -> None:
+    chat = {"model": "tiny", "mode": "replay"}
+    plan = joined(snakemake(built, "results/publish/", "--dry-run", verbalizer="chat", chat=chat))
+    _, _, command = plan.partition("factdrift publish folders")
+    assert "/verbalize/answers.parquet --store=results/fetched/chat" in command
+    assert "klob" not in command.partition("--output")[0]

@@ -1,28 +1,44 @@
-"""The probes of the sample: counts by criterion, and their digests."""
+"""The probes of the sample: counts by criterion, and the same bytes however the build is divided."""
 
-from collections import Counter
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from support.digests import Check
-from support.rows import rows
+from support.workflow import copied, snakemake
 
 from factdrift.ripples.tables import CRITERIA
 
+PAIR = "2021-01-04_2023-02-27"
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module")
+def probes(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = copied(built, tmp_path_factory.mktemp("ripples") / "run")
+    snakemake(directory, "results/ripples.parquet")
+    return directory
+
+
 def test_each_criterion_has_probes(probes: Path) -> None:
-    found = rows(probes / "results" / "ripples.parquet")
-    counts = Counter(row["criterion"] for row in found)
+    rows = pq.read_table(probes / "results" / "ripples.parquet").to_pylist()
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["criterion"]] = counts.get(row["criterion"], 0) + 1
     assert all(counts[name] >= 40 for name in CRITERIA), counts
-    assert sum(row["kind"] in ("inverse", "symmetric", "rule") for row in found) >= 20
+    assert sum(row["kind"] in ("inverse", "symmetric", "rule") for row in rows) >= 20
     for criterion in counts:
-        answers = Counter(row["answers"][0]["label"] for row in found if row["criterion"] == criterion)
-        assert 4 * max(answers.values()) <= answers.total(), criterion
+        answers = [row["answers"][0]["label"] for row in rows if row["criterion"] == criterion]
+        assert 4 * max(map(answers.count, set(answers))) <= len(answers), criterion
 
 
 @pytest.mark.digests
 def test_digests_of_ripples(probes: Path, digests: Check) -> None:
-    pair = "results/2021-01-04_2023-02-27"
-    digests("ripples", probes, ["results/ripples.parquet", f"{pair}/ripples/dropped.parquet"])
+    digests("ripples", probes, ["results/ripples.parquet", f"results/{PAIR}/ripples/dropped.parquet"])
+
+
+def test_buckets_change_no_byte(probes: Path, tmp_path: Path) -> None:
+    snakemake(tmp_path, "results/ripples.parquet", cores=1, shards=1, buckets=3)
+    for name in ("ripples.parquet", "ripples/dropped.parquet"):
+        path = Path("results", PAIR, name)
+        assert (tmp_path / path).read_bytes() == (probes / path).read_bytes(), name
