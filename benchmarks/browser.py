@@ -140,7 +140,7 @@ class Browser:
 
     def screenshot(self, path: Path, whole: bool = False, kind: str = "webp") -> None:
         """Writes what the window shows, or the whole page, as `webp` or `png`."""
-        parameters = {"format": kind, "captureBeyondViewport": whole} | (
-            {"quality": 82} if kind == "webp" else {}
-        )
+        parameters: dict[str, Any] = {"format": kind, "captureBeyondViewport": whole}
+        if kind == "webp":
+            parameters["quality"] = 82
         path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", **parameters)["data"]))

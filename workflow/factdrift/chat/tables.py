@@ -9,9 +9,10 @@ REQUESTS = pa.schema([("request", pa.string()), ("body", pa.string())])
 unique; `body` is JSON: messages, temperature, limits, response format, but not the model."""
 
 _SAID = [(name, pa.string()) for name in ("status", "content", "refusal", "finish_reason", "model")]
-_COUNTED = [("prompt_tokens", pa.int64()), ("completion_tokens", pa.int64()), ("error", pa.string())]
+_TOKENS = [(name, pa.int64()) for name in ("prompt_tokens", "completion_tokens")]
+_ERROR = ("error", pa.string())
 
-ANSWERS = pa.schema([("request", pa.string()), ("key", pa.string()), *_SAID, *_COUNTED])
+ANSWERS = pa.schema([("request", pa.string()), ("key", pa.string()), *_SAID, *_TOKENS, _ERROR])
 """One row per request, in the order of the requests: `key` is the SHA-256 of model and body; `status` is
 `answered` or `failed`; `model` is the version that the server names. A row that failed has the `error` of the
 last try, and null in all columns from `content` to `completion_tokens`."""
@@ -19,7 +20,10 @@ last try, and null in all columns from `content` to `completion_tokens`."""
 STORED = pa.schema(
     [
         *((name, pa.string()) for name in ("key", "requested_model", "body")),
-        *(*_SAID, ("fingerprint", pa.string()), *_COUNTED),
+        *_SAID,
+        ("fingerprint", pa.string()),
+        *_TOKENS,
+        _ERROR,
     ]
 )
 """One row per request in the store, in the order of `key`, the SHA-256 of `requested_model` and `body`. Times

@@ -153,7 +153,6 @@ class _Part:
             say(url, f"continues at {start / _MB:,.1f} MB, which have arrived already")
             self._hash_what_is_here(start)
         progress: Progress | None = None
-
         position = start
 
         def begin(head: Head) -> None:
