@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
-from factdrift.verdict.reading import PARENTHESES, Reading, Role
+from factdrift.verdict.reading import STOPS_BUT_PARENTHESES, Reading, Role
 
 _AFTER = ("after", "following", "nach", "nachdem")
 
@@ -13,8 +13,8 @@ def read_order(reading: Reading) -> None:
     """Who came after whom: `X succeeded Y`, `X was succeeded by Y`, `the successor of X`."""
     _changes(reading)
     for cue in reading.of("took_over", "handed_on"):
-        first = reading.previous(cue, stops=PARENTHESES)
-        then = reading.next(cue, stops=PARENTHESES)
+        first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
+        then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
         end = then.start if then else len(reading.tokens)
         keys = [token.key for token in reading.tokens[cue.start : cue.end]]
         by_inside = any(reading.words.has("by", key) for key in keys)

@@ -29,7 +29,7 @@ class Role(StrEnum):
 
 
 STOPS = frozenset(".;:()[]!?—–|")
-PARENTHESES = STOPS - {"(", ")"}
+STOPS_BUT_PARENTHESES = STOPS - {"(", ")"}
 _REACH = 9
 """So many words, at most, are between a cue and the name that it is about."""
 

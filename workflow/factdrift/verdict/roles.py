@@ -9,7 +9,7 @@ from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import belongs, read_offices
 from factdrift.verdict.orders import adjacent, before_articles, read_order
-from factdrift.verdict.reading import PARENTHESES, STOPS, Reading, Role, side_by_side
+from factdrift.verdict.reading import STOPS_BUT_PARENTHESES, STOPS, Reading, Role, side_by_side
 
 
 def read_roles(reading: Reading) -> None:
@@ -99,7 +99,7 @@ def _times(reading: Reading) -> None:
         dated = any(token.kind == "number" for token in reading.tokens[cue.end : cue.end + 4])
         if not dated and keys[-1] not in _ENDED:
             continue
-        before = reading.previous(cue, 12, PARENTHESES)
+        before = reading.previous(cue, 12, STOPS_BUT_PARENTHESES)
         between = reading.tokens[before.end : cue.start] if before is not None else ()
         apart = len(keys) < 3 and any(token.text in (",", "(") for token in between)
         then = reading.next(cue, 8)
@@ -170,8 +170,8 @@ def _spans(reading: Reading) -> None:
         if first.kind != "number" or len(first.key) != 4 or dash.key not in _DASHES:
             continue
         span = Cue("until", place - 1, place + 2)
-        before = reading.previous(span, 4, PARENTHESES - {":"} | {","}) or reading.next(
-            span, 4, PARENTHESES - {":"}
+        before = reading.previous(span, 4, STOPS_BUT_PARENTHESES - {":"} | {","}) or reading.next(
+            span, 4, STOPS_BUT_PARENTHESES - {":"}
         )
         if last.kind == "number" and len(last.key) == 4:
             reading.put(before, Role.ONCE)
@@ -230,7 +230,7 @@ def _scope(reading: Reading, start: int) -> int:
     found = reading.tokens
     for place in range(start, len(found)):
         contrast = any(cue.start == place for cue in reading.of("contrast", "hedge"))
-        if found[place].text in PARENTHESES or found[place].kind == "break" or contrast:
+        if found[place].text in STOPS_BUT_PARENTHESES or found[place].kind == "break" or contrast:
             return place
         if found[place].text == ",":
             listed = _list_end(reading, place)
@@ -386,7 +386,7 @@ def _present(reading: Reading) -> None:
         if keys[0] in ("since", "seit", "stand") and not dated:
             continue
         then = reading.next(cue, 12, STOPS | {"("} - {":"})
-        before = reading.previous(cue, 8, PARENTHESES - {":"} | {","})
+        before = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - {":"} | {","})
         trailing = keys[0] in ("since", "seit")
         if keys[:1] == ["as"] or keys[0] == "stand":
             continue
