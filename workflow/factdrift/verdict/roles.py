@@ -9,7 +9,7 @@ from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import belongs, read_offices
 from factdrift.verdict.orders import adjacent, before_articles, read_order
-from factdrift.verdict.reading import STOPS_BUT_PARENTHESES, STOPS, Reading, Role, side_by_side
+from factdrift.verdict.reading import STOPS, STOPS_BUT_PARENTHESES, Reading, Role, side_by_side
 
 
 def read_roles(reading: Reading) -> None:
