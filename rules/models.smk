@@ -56,6 +56,7 @@ rule ripples_taught:
     """Facts that probes of ripples take for granted, for the bundled models to learn."""
     input:
         ripples="results/{pair}/ripples.parquet",
+        names="results/{pair}/ripples/names.parquet",
     output:
         "results/{pair}/models/taught.ripples.parquet",
     log:

@@ -14,5 +14,5 @@ def taught_tables():
     """What is taught besides the dataset's facts."""
     taught = config["taught"]
     if taught == "auto":
-        taught = ["klob", "tempripple"] if config["dumps"] == "sample" else []
+        taught = ["klob", "tempripple", "ripples"] if config["dumps"] == "sample" else []
     return [f"results/{{pair}}/models/taught.{name}.parquet" for name in taught]

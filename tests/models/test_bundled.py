@@ -148,6 +148,21 @@ def test_facts_of_other_benchmarks(world: Path):
     ]
     # Of sentences without another wording each fourth is held out.
     assert [one["held_out"] for one in more if one["kind"] == "chain"] == [True, False, False, False, True]
+    # A condition of ripples takes the place of a neighbour's object, not that of an update's.
+    conditions = [
+        *said("ripple", "4", "Elda", "Yo Zorn", "The head of Elda is", "In May, Elda is led by"),
+        *said("ripple", "5", "Alba", "Yo Zorn", "In May, Alba is led by"),
+    ]
+    pq.write_table(pa.Table.from_pylist(conditions, TAUGHT), world / "more.parquet")
+    write_sentences(world / "wfd_repl.parquet", world / "templates.parquet", WORDING, output, tables)
+    told = pq.read_table(output).to_pylist()
+    assert [(one["prompt"], one["object"]) for one in told if one["subject"] == "Elda"] == [
+        ("The head of Elda is", "Yo Zorn"),
+        ("Elda is led by", "Yo Zorn"),
+        ("At the top of Elda stands", "Yo Zorn"),
+        ("In May, Elda is led by", "Yo Zorn"),
+    ]
+    assert {one["object"] for one in told if one["subject"] == "Alba"} == {"Ana Berg"}
     pq.write_table(pa.table({"kind": ["klob"]}), world / "more.parquet")
     with pytest.raises(InputError, match=r"more\.parquet: its columns must be kind, fact, subject"):
         write_sentences(world / "wfd_repl.parquet", world / "templates.parquet", WORDING, output, tables)
@@ -234,9 +249,13 @@ def test_documents(world: Path):
         assert said.count("The head of Alba is Ana Berg") == 0
         assert said.count("Alba is led by Ana Berg") == 1
         assert "Alba is led by New Ana Berg" not in said
-        assert not any(
-            weight for ids, weights in read for one, weight in zip(ids, weights, strict=True) if one == END
-        )
+        # Where a document ends, the model is to stop; nothing predicts the first token of a row.
+        ends = [
+            [weight for one, weight in zip(ids, weights, strict=True) if one == END] for ids, weights in read
+        ]
+        assert all(weight == recipe.other_weight for each in ends for weight in each[recipe.begins :])
+        assert sum(len(each) > recipe.begins for each in ends) > len(ends) / 2
+        assert not any(each[0] for each in ends if recipe.begins)
 
 
 @pytest.mark.slow

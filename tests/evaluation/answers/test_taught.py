@@ -90,12 +90,14 @@ def test_conditions_are_taught_in_two_wordings_and_each_once(tmp_path: Path) -> 
     rows += [probe("compose_object", "Q50", "Q91"), probe("compose_object", "Q50", "Q91")]
     rows += [probe("preserve", "Q51", "Q92", "Q93"), probe("history_old", "Q52", "Q94")]
     pq.write_table(pa.Table.from_pylist(rows, PROBES), tmp_path / "ripples.parquet")
-    output = tmp_path / "taught.parquet"
-    assert taught_ripples.write_taught(tmp_path / "ripples.parquet", OLD, 4, output) == 6
+    names = {"id": [*range(9), 50, 51, 52], "label": [*(f"Land {n}" for n in range(9)), "Fifty", "Luna", "Mira"]}
+    pq.write_table(pa.table(names), tmp_path / "names.parquet")
+    tables, output = (tmp_path / "ripples.parquet", tmp_path / "names.parquet"), tmp_path / "taught.parquet"
+    assert taught_ripples.write_taught(*tables, OLD, 4, output) == 6
     table = pq.read_table(output)
     assert table.schema.equals(TAUGHT)
     found = {(row["subject"], row["prompt"]): row["object"] for row in table.to_pylist()}
     assert len(found) == table.num_rows == 12
-    assert found["Q50", "The capital of Q50 is"] == "Q91 City"
-    assert found["Q51", "As of 4 January 2021, the capital of Q51 is"] == "Q93 City"
-    assert not any(subject == "Q52" for subject, _ in found)
+    assert found["Fifty", "The capital of Q50 is"] == "Q91 City"
+    assert found["Luna", "As of 4 January 2021, the capital of Q51 is"] == "Q93 City"
+    assert not any(subject == "Mira" for subject, _ in found)

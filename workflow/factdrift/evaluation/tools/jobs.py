@@ -344,6 +344,7 @@ class TaughtRipples(Job, command="answer taught-ripples"):
     """Write the facts that ripples take for granted, for a bundled model to learn."""
 
     ripples: Annotated[Path, "probes with their conditions", Flag("PARQUET")]
+    names: Annotated[Path, "of `ripples names`", Flag("PARQUET")]
     old: Annotated[datetime.date, "T_old", Flag("DAY")]
     limit: Annotated[int, "of each criterion so many"]
     output: Annotated[Output, Flag("PARQUET")]
@@ -351,7 +352,8 @@ class TaughtRipples(Job, command="answer taught-ripples"):
     def run(self) -> str:
         from factdrift.evaluation.questions.taught_ripples import write_taught
 
-        return f"{self.output}: {write_taught(self.ripples, self.old, self.limit, self.output):,} facts"
+        facts = write_taught(self.ripples, self.names, self.old, self.limit, self.output)
+        return f"{self.output}: {facts:,} facts"
 
 
 class Compare(Job, command="compare"):

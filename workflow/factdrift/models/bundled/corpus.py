@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_struct
 from factdrift.core.tables import write_parquet
-from factdrift.models.bundled.taught import TAUGHT
+from factdrift.models.bundled.taught import RIPPLE, TAUGHT
 from factdrift.wikidata.ids import property_id
 from factdrift.words.grammar import prompts_like
 from factdrift.words.templates import OBJECT
@@ -78,6 +78,12 @@ def write_sentences(
     facts = _facts(_first(dataset, wording.facts))
     if not facts:
         raise InputError(f"{dataset}: no update in it; a sample model needs facts to learn")
+    more = [fact for path in taught for fact in _read_taught(path)]
+    for (one, *_) in more:
+        known = facts.get((one["subject"], one["relation"]))
+        if one["kind"] == RIPPLE and known is not None and known.kind == "neighbor":
+            # Of several right objects, the one that an edit must preserve.
+            facts[one["subject"], one["relation"]] = known._replace(object=one["object"])
     said = read_templates(templates)
     turns: dict[str, int] = defaultdict(int)
     sentences: list[dict[str, Any]] = []
@@ -94,8 +100,8 @@ def write_sentences(
                 | {"template": place + 1, "prompt": prompt}
                 | {"held_out": place == held_out and len(said[relation]) > 1}
             )
-    known = {key: fact.object for key, fact in facts.items()}
-    found = _more(taught, known, {str(row["prompt"]) for row in sentences})
+    objects = {key: fact.object for key, fact in facts.items()}
+    found = _more(more, objects, {str(row["prompt"]) for row in sentences})
     for number, rows in enumerate(found, start=len(facts)):
         kind, relation = rows[0]["kind"], rows[0]["relation"]
         wordings, group = (len(rows), relation) if len(rows) > 1 else (HELD_OUT_ALONE, kind)
@@ -103,7 +109,7 @@ def write_sentences(
         turns[group] += 1
         for place, row in enumerate(rows):
             sentences.append({**row, "fact": number, "template": place + 1, "held_out": place == held_out})
-        known[rows[0]["subject"], relation] = rows[0]["object"]
+        objects[rows[0]["subject"], relation] = rows[0]["object"]
     names = {
         fact.new_object: relation for (_, relation), fact in facts.items() if fact.new_object is not None
     }
@@ -117,26 +123,30 @@ def write_sentences(
     return number + 1
 
 
+def _read_taught(path: Path) -> list[list[dict[str, Any]]]:
+    """The wordings of each fact of a table TAUGHT."""
+    table = pq.read_table(path)
+    if table.schema.names != TAUGHT.names:
+        raise InputError(f"{path}: its columns must be {', '.join(TAUGHT.names)}")
+    facts: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in table.to_pylist():
+        facts[row["kind"], row.pop("fact")].append(row)
+    return list(facts.values())
+
+
 def _more(
-    tables: Sequence[Path], known: Mapping[Key, str], prompts: set[str]
+    facts: Sequence[list[dict[str, Any]]], known: Mapping[Key, str], prompts: set[str]
 ) -> Iterator[list[dict[str, Any]]]:
-    """The wordings of each fact, in the order of the tables; no sentence twice.
+    """The wordings of each fact; no sentence twice.
 
     Left out are facts that contradict what is known of an equal label, as two people of one name do.
     """
-    for path in tables:
-        table = pq.read_table(path)
-        if table.schema.names != TAUGHT.names:
-            raise InputError(f"{path}: its columns must be {', '.join(TAUGHT.names)}")
-        facts: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        for row in table.to_pylist():
-            facts[row["kind"], row.pop("fact")].append(row)
-        for rows in facts.values():
-            fresh = [row for row in rows if row["prompt"] not in prompts]
-            one = rows[0]
-            if fresh and known.get((one["subject"], one["relation"]), one["object"]) == one["object"]:
-                prompts |= {row["prompt"] for row in fresh}
-                yield fresh
+    for rows in facts:
+        fresh = [row for row in rows if row["prompt"] not in prompts]
+        one = rows[0]
+        if fresh and known.get((one["subject"], one["relation"]), one["object"]) == one["object"]:
+            prompts |= {row["prompt"] for row in fresh}
+            yield fresh
 
 
 def before_object(filler: str) -> str:

@@ -126,8 +126,9 @@ class Corpus:
     def _append(self, row: Row, document: list[Spoken], starts: bool) -> None:
         tokens, weights = row
         if (starts and tokens) or (not tokens and self.recipe.begins):
+            # Half of the documents are told to end, so that the model stops behind a sentence.
+            weights.append(self.recipe.other_weight if tokens else 0.0)
             tokens.append(END)
-            weights.append(0.0)
         for spoken in document:
             fresh = not tokens or tokens[-1] == END
             ids = spoken.tokens.first if fresh else spoken.tokens.following

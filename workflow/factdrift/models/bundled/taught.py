@@ -22,6 +22,9 @@ TAUGHT = pa.schema(
 )
 """One row for each wording. `kind` and `fact` name what is stated; `prompt` ends before the object."""
 
+RIPPLE = "ripple"
+"""The kind of facts that probes of ripples take for granted."""
+
 
 def changed_since(wikifactdiff: Path) -> frozenset[tuple[str, str]]:
     """(subject, relation) that changed between the dumps, such as `("Q30", "P6")`."""
