@@ -19,29 +19,17 @@ KLOB = tuple(name for part in "cru" for name in (f"klob_{part}.parquet", f"KLoB-
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("suffixes", "blocks", "options"),
-    [
-        (("json", "jsonl.gz"), 1, {"cores": 1, "shards": 1, "buckets": 1}),
-        (("json.bz2", "json.zst"), 5, {"cores": 2, "shards": 4, "buckets": 3}),
-    ],
-    ids=["undivided", "divided"],
-)
 def test_cores_shards_buckets_blocks_and_compressions(
-    klob: Path,
-    tempripple: Path,
-    probes: Path,
-    tmp_path: Path,
-    suffixes: tuple[str, str],
-    blocks: int,
-    options: dict,
+    klob: Path, tempripple: Path, probes: Path, tmp_path: Path
 ) -> None:
-    """The sample's dumps as files, each in another compression, give the tables of the default build."""
-    dumps = {date: f"{date}.{suffix}" for date, suffix in zip((OLD, NEW), suffixes, strict=True)}
+    """The sample's dumps as files, each in another compression and divided, give the tables of the default
+    build, which is not divided."""
+    dumps = {OLD: "old.jsonl.gz", NEW: "new.json.zst"}
     for date, file in dumps.items():
         assert main(["sample", "render", "--date", date, "--output", str(tmp_path / file)]) == 0
-    (tmp_path / "settings.yaml").write_text(f"neighbors: {{blocks: {blocks}}}\n")
+    (tmp_path / "settings.yaml").write_text("neighbors: {blocks: 5}\n")
     targets = ("all", "klob", "results/tempripple.parquet", "results/ripples.parquet")
+    options = {"cores": 2, "shards": 4, "buckets": 3}
     snakemake(tmp_path, *targets, "--configfile", "settings.yaml", dumps=dumps, **options)
     for build, names in (
         (

@@ -16,13 +16,13 @@ PAIR = f"{OLD}_{NEW}"
 # Stage -> the output at which it is killed. Each output depends on the one before.
 AT = {
     "snapshots": f"snapshots/{NEW}/sample.json.gz",
-    "statements, a shard": f"snapshots/{NEW}/shards/1-of-2x2",
-    "statements, a bucket": f"snapshots/{NEW}/statements/0-of-2.parquet",
-    "updates, filters": f"{PAIR}/filtered/new/0-of-2.parquet",
-    "updates, difference": f"{PAIR}/triples/0-of-2.parquet",
-    "updates, rules": f"{PAIR}/updates/0-of-2.parquet",
+    "statements, a shard": f"snapshots/{NEW}/shards/0-of-1x1",
+    "statements, a bucket": f"snapshots/{NEW}/statements/0-of-1.parquet",
+    "updates, filters": f"{PAIR}/filtered/new/0-of-1.parquet",
+    "updates, difference": f"{PAIR}/triples/0-of-1.parquet",
+    "updates, rules": f"{PAIR}/updates/0-of-1.parquet",
     "neighbors, the space": f"{PAIR}/neighbors/space",
-    "neighbors, a part": f"{PAIR}/neighbors/0-of-2.parquet",
+    "neighbors, a part": f"{PAIR}/neighbors/0-of-1.parquet",
     "verbalize": f"{PAIR}/templates.parquet",
     "wikifactdiff": f"{PAIR}/wikifactdiff.parquet",
 }

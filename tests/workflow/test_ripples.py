@@ -35,10 +35,3 @@ def test_each_criterion_has_probes(probes: Path) -> None:
 @pytest.mark.digests
 def test_digests_of_ripples(probes: Path, digests: Check) -> None:
     digests("ripples", probes, ["results/ripples.parquet", f"results/{PAIR}/ripples/dropped.parquet"])
-
-
-def test_buckets_change_no_byte(probes: Path, tmp_path: Path) -> None:
-    snakemake(tmp_path, "results/ripples.parquet", cores=1, shards=1, buckets=3)
-    for name in ("ripples.parquet", "ripples/dropped.parquet"):
-        path = Path("results", PAIR, name)
-        assert (tmp_path / path).read_bytes() == (probes / path).read_bytes(), name

@@ -20,8 +20,8 @@ def variants(built, tmp_path_factory):
     directories = {"paper": built}
     for variant in ("reference", "revised"):
         directories[variant] = copied(built, tmp_path_factory.mktemp(variant))
-        targets = [f"{PAIR}/updates/{k}-of-2.parquet" for k in range(2)]
-        snakemake(directories[variant], *targets, f"{PAIR}/preprocess_report.parquet", variant=variant)
+        targets = (f"{PAIR}/updates/0-of-1.parquet", f"{PAIR}/preprocess_report.parquet")
+        snakemake(directories[variant], *targets, variant=variant)
     return {variant: directory / PAIR for variant, directory in directories.items()}
 
 
