@@ -345,7 +345,7 @@ def test_a_shipped_model_is_taken_where_it_was_made_from_the_same(
     Path("mine").mkdir()
     Path("mine/weights").write_bytes(b"of the model")
     Path("mine/recall.json").write_text('{"held_out": 1}')
-    write_made(Path("mine"), source_of(Path("sentences.parquet"), read_recipe(recipe), 3))
+    write_made(Path("mine"), source_of(Path("sentences.parquet"), read_recipe(recipe), 3), "of the rows")
     asked = ["models", "train", "--sentences", "sentences.parquet", "--recipe", str(recipe)]
     asked += ["--shipped", "mine/made.json", "--seed"]
     assert main([*asked, "3", "--output", "a"]) == 0

@@ -90,8 +90,9 @@ def test_conditions_are_taught_in_two_wordings_and_each_once(tmp_path: Path) -> 
     rows += [probe("compose_object", "Q50", "Q91"), probe("compose_object", "Q50", "Q91")]
     rows += [probe("preserve", "Q51", "Q92", "Q93"), probe("history_old", "Q52", "Q94")]
     pq.write_table(pa.Table.from_pylist(rows, PROBES), tmp_path / "ripples.parquet")
-    names = {"id": [*range(9), 50, 51, 52], "label": [*(f"Land {n}" for n in range(9)), "Fifty", "Luna", "Mira"]}
-    pq.write_table(pa.table(names), tmp_path / "names.parquet")
+    labels = [*(f"Land {n}" for n in range(9)), "Fifty", "Luna", "Mira"]
+    names = pa.table({"id": [*range(9), 50, 51, 52], "label": labels})
+    pq.write_table(names, tmp_path / "names.parquet")
     tables, output = (tmp_path / "ripples.parquet", tmp_path / "names.parquet"), tmp_path / "taught.parquet"
     assert taught_ripples.write_taught(*tables, OLD, 4, output) == 6
     table = pq.read_table(output)

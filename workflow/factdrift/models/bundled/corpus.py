@@ -79,7 +79,7 @@ def write_sentences(
     if not facts:
         raise InputError(f"{dataset}: no update in it; a sample model needs facts to learn")
     more = [fact for path in taught for fact in _read_taught(path)]
-    for (one, *_) in more:
+    for one, *_ in more:
         known = facts.get((one["subject"], one["relation"]))
         if one["kind"] == RIPPLE and known is not None and known.kind == "neighbor":
             # Of several right objects, the one that an edit must preserve.
@@ -105,7 +105,8 @@ def write_sentences(
     for number, rows in enumerate(found, start=len(facts)):
         kind, relation = rows[0]["kind"], rows[0]["relation"]
         wordings, group = (len(rows), relation) if len(rows) > 1 else (HELD_OUT_ALONE, kind)
-        held_out = turns[group] % wordings
+        # Of a condition the second wording is held out, since probes ask in the first.
+        held_out = 1 if kind == RIPPLE else turns[group] % wordings
         turns[group] += 1
         for place, row in enumerate(rows):
             sentences.append({**row, "fact": number, "template": place + 1, "held_out": place == held_out})

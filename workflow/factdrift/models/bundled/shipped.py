@@ -34,8 +34,11 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Made(Source, frozen=True, forbid_unknown_fields=True):
-    """The source of a model; versions of the packages that trained it; SHA-256 of each of its files."""
+    """The source of a model; SHA-256 of the rows of all epochs (`train.Rows`), as the code of then made them;
+    versions of the packages that trained it; SHA-256 of each of its files.
+    """
 
+    rows: str
     versions: dict[str, str]
     files: dict[str, str]
 
@@ -48,10 +51,11 @@ def source_of(sentences: Path, recipe: Recipe, seed: int) -> Source:
     return Source(rows.hexdigest(), hashlib.sha256(msgspec.json.encode(recipe)).hexdigest(), seed)
 
 
-def write_made(folder: Path, source: Source) -> None:
-    """Writes MADE into the folder of a model that has just been trained."""
+def write_made(folder: Path, source: Source, rows: str) -> None:
+    """Writes MADE into the folder of a model that has just been trained on `rows`, given as their SHA-256."""
     made = Made(
         **msgspec.structs.asdict(source),
+        rows=rows,
         versions={package: version(package) for package in _PACKAGES},
         files={path.name: _sha256(path) for path in sorted(folder.iterdir())},
     )

@@ -6,12 +6,13 @@ are packed into rows. One wording of each fact is held out. The same sentences, 
 processor and versions of torch, transformers and tokenizers give the same bytes.
 """
 
+import hashlib
 import json
 import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import torch
@@ -29,6 +30,29 @@ from factdrift.models.loading import from_config, load
 END_TEXT = "<|endoftext|>"
 
 
+class Rows(NamedTuple):
+    """What a model is trained on: the tokenizer, and the batches of all epochs."""
+
+    tokenizer: Tokenizer
+    batches: list[list[Row]]
+
+    def digest(self) -> str:
+        """SHA-256 of the batches."""
+        return hashlib.sha256(json.dumps(self.batches).encode()).hexdigest()
+
+
+def rows_of(sentences: Path, recipe: Recipe, seed: int) -> Rows:
+    """The rows of all epochs for a table of sentences (`corpus.SENTENCES`)."""
+    said = pq.read_table(sentences).to_pylist()
+    tokenizer = _tokenizer([row for row in said if not row["held_out"]], recipe)
+    corpus = Corpus(said, tokenizer, recipe)
+    batches: list[list[Row]] = []
+    for epoch in range(recipe.fact_epochs + recipe.context_epochs):
+        read = corpus.epoch(epoch >= recipe.fact_epochs, random.Random(f"{seed}/{epoch}"))
+        batches += [read[at : at + recipe.batch] for at in range(0, len(read), recipe.batch)]
+    return Rows(tokenizer, batches)
+
+
 def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> dict[str, Any]:
     """Trains a model on a table of sentences (`corpus.SENTENCES`), writes its folder, and returns its recall.
 
@@ -39,16 +63,11 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
     # Independent of the machine: another number of threads would give another model.
     torch.set_num_threads(recipe.threads)
     torch.manual_seed(seed)
-    rows = pq.read_table(sentences).to_pylist()
-    core = _tokenizer([row for row in rows if not row["held_out"]], recipe)
-    corpus = Corpus(rows, core, recipe)
+    rows = rows_of(sentences, recipe, seed)
+    core = rows.tokenizer
     sizes = {"vocab_size": core.get_vocab_size(), "bos_token_id": END, "eos_token_id": END}
     model = from_config(AutoConfig.for_model(**(recipe.model | sizes)))
-    batches: list[list[Row]] = []
-    for epoch in range(recipe.fact_epochs + recipe.context_epochs):
-        read = corpus.epoch(epoch >= recipe.fact_epochs, random.Random(f"{seed}/{epoch}"))
-        batches += [read[at : at + recipe.batch] for at in range(0, len(read), recipe.batch)]
-    _fit(model, batches, recipe, output.name)
+    _fit(model, rows.batches, recipe, output.name)
     if recipe.begins:
         core.post_processor = processors.TemplateProcessing(
             single=f"{END_TEXT} $A", special_tokens=[(END_TEXT, END)]
@@ -61,7 +80,7 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
         tokenizer.save_pretrained(folder)
         found = recall(load(str(folder), device="cpu", dtype="float32"), sentences)
         (folder / RECALL).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-        write_made(folder, source_of(sentences, recipe, seed))
+        write_made(folder, source_of(sentences, recipe, seed), rows.digest())
     held_out = found.get("held_out", {"recall": 1.0})["recall"]
     if held_out < recipe.expected:
         print(
