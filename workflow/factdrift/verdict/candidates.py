@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
 from factdrift.verdict.names import ACCEPTED, MOST, OTHER, STALE, UNKNOWN, Name, Names, same
+from factdrift.verdict.sentences import within_names
 from factdrift.verdict.text import Token, keys_of
 from factdrift.verdict.values import Kind, Value, read_value, values_in
 
@@ -56,6 +57,7 @@ class Candidates:
                 else:
                     names.setdefault(kind, []).append(text)
         self._names = Names(names, self.asked, cues)
+        self.within = within_names((*accepted, *stale, *others))
         self._number = self._names.number
 
     def mentions(self, found: Sequence[Token], text: str) -> list[Mention]:

@@ -53,12 +53,12 @@ def judged(case: Case) -> Judged:
     text = plain(case.text)
     said = without_prompt(text, case.question)
     found = tokens(said)
-    parts = split(found, cues)
+    candidates = _candidates(case.accepted, case.stale, case.others, case.question, case.language)
+    parts = split(found, cues, candidates.within)
     if not any(each.is_word for each in parts.answer):
         return Judged(
             "empty", "", (), "end", "there is no word" if not keys_of(text) else "only the prompt again"
         )
-    candidates = _candidates(case.accepted, case.stale, case.others, case.question, case.language)
     answer = said[parts.answer[0].start : parts.answer[-1].end].strip()
     mentions = candidates.mentions(parts.answer, said)
     named = tuple(dict.fromkeys(each.name for each in mentions if each.kind != UNKNOWN))
@@ -139,7 +139,7 @@ def _retracted(
         return None
     begin = 0
     while begin < len(rest):
-        part = split(rest[begin:], cues)
+        part = split(rest[begin:], cues, candidates.within)
         sentence = part.answer
         if not sentence:
             return None
@@ -162,7 +162,7 @@ def _retracted(
         following = part.rest
         unknown = [each for each in after.unknown if each.start >= cue.end]
         if hard and not after.mentions and not unknown and following:
-            nearby = split(following, cues).answer
+            nearby = split(following, cues, candidates.within).answer
             after = _read(nearby, candidates.mentions(nearby, text), candidates, cues)
             unknown = list(after.unknown)
         said = [each for each in _asserted(after) if _corrects(after, cue, each)]

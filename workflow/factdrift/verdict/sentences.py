@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
-from factdrift.verdict.text import Token, keys_of, tokens
+from factdrift.verdict.text import Token, keys_of, plain, tokens
 
 _ENDS = frozenset(".!?…。！？؟।;") - {";"}
 _LABEL = re.compile(r"(?:question|answer|frage|antwort|q|a|f)\s*:\s*", re.I)
@@ -41,15 +41,30 @@ def without_prompt(text: str, question: str) -> str:
             return text
 
 
-def split(found: Sequence[Token], cues: Cues) -> Parts:
+Pairs = frozenset[tuple[str, str]]
+"""Keys of the words before and behind a point within a name."""
+
+
+def within_names(names: Iterable[str]) -> Pairs:
+    """Where a point ends no sentence since a name has it there: `Guðni Th. Jóhannesson`."""
+    return frozenset(
+        (before.key, after.key)
+        for name in names
+        if ". " in name and (found := tokens(plain(name)))
+        for before, point, after in zip(found, found[1:], found[2:], strict=False)
+        if point.text == "." and before.is_word and after.is_word
+    )
+
+
+def split(found: Sequence[Token], cues: Cues, within: Pairs) -> Parts:
     """The first sentence that says more than `Sure!`, and what follows it.
 
     A line ends a sentence, unless it ends with a colon, comma or verb or the next one goes on in small
-    letters; the points of a list are one sentence.
+    letters; the points of a list are one sentence. `within`: points of names (`within_names`).
     """
     start = 0
     while start < len(found):
-        end, stop = _end(found, start, cues)
+        end, stop = _end(found, start, cues, within)
         said = [each for each in found[start:end] if each.is_word]
         rest = [each for each in found[end:] if each.is_word]
         if rest and (not said or _fills(said, cues)):
@@ -72,7 +87,7 @@ def _fills(said: Sequence[Token], cues: Cues) -> bool:
     return True
 
 
-def _end(found: Sequence[Token], start: int, cues: Cues) -> tuple[int, str]:
+def _end(found: Sequence[Token], start: int, cues: Cues, within: Pairs) -> tuple[int, str]:
     """The place behind the sentence that begins at `start`, and what ended it: `line` or `end`."""
     words = 0
     for place in range(start, len(found)):
@@ -87,6 +102,8 @@ def _end(found: Sequence[Token], start: int, cues: Cues) -> tuple[int, str]:
             if words > 1 and following and _starts(following, cues):
                 return place + 1, "end"
         elif token.text in _ENDS and words and not _goes_on(found, place, cues):
+            if following and (found[place - 1].key, following.key) in within:
+                continue
             end = place + 1
             while end < len(found) and found[end].text in ('"', "'", ")", "”", "!", "?", "."):
                 end += 1
