@@ -53,7 +53,7 @@ def test_nothing_is_asked_of_another_server(site: Path) -> None:
         )
         assert not found, path
     assert (site / "search" / "search_index.json").stat().st_size > 100_000
-    assert "Olaf Scholzus" in article(site, "docs/notebooks/one-fact.md")
+    assert "Frank Bainimarama" in article(site, "docs/notebooks/one-fact.md")
 
 
 def test_the_glossary_has_the_sentences_of_the_tooltips() -> None:
