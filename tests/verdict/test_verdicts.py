@@ -128,29 +128,35 @@ def test_exact_match_is_that_of_the_harness():
 
 
 READ = [json.loads(line) for line in (HERE / "read.jsonl").read_text().splitlines()]
-"""300 answers of the bundled model, drawn at random, whose first sentences were read one by one.
+"""300 answers of each of two trainings of the bundled model, drawn at random and read one by one.
 
-They are answers to the clozes of updates, to TempRIPPLE and to KLoB, with the new fact before or without. The
-reader saw the verdicts, and noted another one where the rules were wrong.
+The first training never stopped, so only first sentences were read. Its answers are to the clozes of updates,
+to TempRIPPLE and to KLoB, with the new fact before or without; those of the second to updates, ripples and
+TempRIPPLE in all states. The reader saw the verdicts, and noted another one where the rules were wrong.
 """
-DISAGREED = [" Japan is United Kingdom"]  # it contradicts itself
+DISAGREED = [
+    " Japan is United Kingdom",  # it contradicts itself
+    " ViacomCBS Inc",  # "Inc.K.", which is no name
+    " federal state of Denmark is Rivlin",
+]
 
 
 def verdict_on(row: dict[str, object]) -> str:
     lists = {name: tuple(row[name]) for name in ("accepted", "stale", "others")}
-    return judged(Case(row["text"], **lists, question=row["prompt"])).verdict
+    several = row.get("several", False)
+    return judged(Case(row["text"], **lists, question=row["prompt"], several=several)).verdict
 
 
 def test_rules_and_reading_agree():
     other = [row for row in READ if verdict_on(row) != row["reading"]]
-    assert len(READ) == 300
-    assert len(other) / len(READ) <= 0.02
+    assert len(READ) == 2 * 300
+    assert len(other) / 300 <= 0.02
     assert [row["text"].split(".")[0] for row in other] == DISAGREED
 
 
 def test_exact_match_misses_what_goes_on():
     """That of lm-eval, as the test above says: on the same texts and on their first sentences."""
-    names = [(row["text"], row["accepted"][:1]) for row in READ]
+    names = [(row["text"], row["accepted"][:1]) for row in READ[:300]]
     whole = sum(exact_match(text, accepted) for text, accepted in names)
     sentences = sum(exact_match(text.split(". ")[0], accepted) for text, accepted in names)
-    assert whole == 0 < sentences <= sum(row["reading"] == "correct" for row in READ)
+    assert whole == 0 < sentences <= sum(row["reading"] == "correct" for row in READ[:300])

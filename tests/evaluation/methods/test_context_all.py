@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import ask
+from support.stream_updates import stream_edits
 from support.tiny_edits import EDITS
 from support.tiny_models import tiny_model, tiny_tokenizer
 from support.updates import edits as write_edits
@@ -86,10 +87,12 @@ def test_what_is_superseded_is_gone() -> None:
     assert second.before(0, ["A"]) == [TEXTS[1] + "The capital of Atlantis is Marta. "]
 
 
-def test_what_was_left_out_is_in_the_costs(tmp_path: Path) -> None:
-    updates = read_edits(write_edits(tmp_path))
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_was_left_out_is_in_the_costs(tmp_path: Path, stream: bool) -> None:
+    updates = read_edits(stream_edits(tmp_path / "edits.parquet") if stream else write_edits(tmp_path))
+    given = {"stream": True} if stream else {"regime": "batch", "group": 2}
     for positions, least in ((512, 0), (72, 1)):
         loaded = tiny_model("llama", positions=positions)
-        told = ask(loaded, updates, tmp_path / str(positions), hyper_of(room=24), regime="batch", group=2)
+        told = ask(loaded, updates, tmp_path / str(positions), hyper_of(room=24), **given)
         assert max(part.get("left_out", 0) for part in told.costs) >= least
         assert any("left_out" in part for part in told.costs) == bool(least)

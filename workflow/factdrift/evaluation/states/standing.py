@@ -63,9 +63,8 @@ class _All(Placed):
         if self.contexts is None:
             return [""] * len(questions)
         found = dict(zip(edits, self.contexts(edits), strict=True))
-        return Placed(self.loaded, Edited(contexts=list(found.values())), list(found)).before(
-            questions, edits
-        )
+        told = Edited(contexts=list(found.values()))
+        return Placed(self.loaded, told, list(found), self.left_out).before(questions, edits)
 
 
 class Carried:
