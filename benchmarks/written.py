@@ -1,14 +1,12 @@
 """What it costs to let a model write its answers, beside scoring the same clozes by likelihood.
 
-    .venv/bin/python benchmarks/written.py --model results/models/sample-llama --tokens 64 16 8
-    .venv/bin/python benchmarks/written.py --end .
+    .venv/bin/python benchmarks/written.py --model results/models/sample-llama
     .venv/bin/python benchmarks/written.py --shape qwen2.5-0.5b --limit 16 --pairs 1
 
 All clozes of `--limit` updates: the likelihoods of the new and of the old object after each, against what
 the model writes there, with its verdict; without the long texts whose fluency is measured. Pairs of runs, and
-the medians. `--tokens`: at most so many; a model that ends its line after a name costs what a limit of some 8
-tokens shows. `--end`: this token ends a line, too: the bundled models, which know no line's end, then stop by
-themselves behind a sentence. `--shape`: random weights, which never end; the tokenizer is that of `--model`.
+the medians. `--tokens`: at most so many. `--shape`: random weights, which never stop; the tokenizer is that of
+`--model`, and a limit of some 8 tokens shows what a model costs that stops behind a name.
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ from factdrift.evaluation.settings import Settings
 from factdrift.evaluation.ways import loglik, written
 from factdrift.evaluation.ways.asked import Asked
 from factdrift.models.loading import load
-from factdrift.models.templated import untemplated
 
 SHAPES: dict[str, dict[str, Any]] = {
     "qwen2.5-0.5b": {
@@ -63,7 +60,6 @@ def main() -> None:
     parser.add_argument("--dataset", type=Path, default=Path("results/wfd_repl.parquet"))
     parser.add_argument("--limit", type=int, default=128, help="updates")
     parser.add_argument("--tokens", type=int, nargs="+", default=[64])
-    parser.add_argument("--end", default="", metavar="TOKEN")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--dtype", default="float32")
     options = parser.parse_args()
@@ -88,8 +84,6 @@ def main() -> None:
         pairs = []
         for _ in range(options.pairs):
             session = Session(loaded, settings)
-            vocabulary = untemplated(loaded.tokenizer).get_vocab()
-            session.line_ends |= {vocabulary[text] for text in options.end.split()}
             pairs.append((seconds(loglik.ask, session, scored), seconds(written.ask, session, to_write)))
         rows = pairs[-1][1][2]
         median = {
@@ -103,9 +97,7 @@ def main() -> None:
             "targets": len(scored),
             "clozes": len(to_write),
             "most_tokens": tokens,
-            "stopped_by_themselves": sum(
-                row["stop"] != "length" or row["output"].endswith(tuple(options.end.split())) for row in rows
-            ),
+            "stopped_by_themselves": sum(row["stop"] != "length" for row in rows),
         }
         ratio = round(median["clock_written"] / median["clock_likelihood"], 2)
         print(json.dumps({**counted, **median, "ratio": ratio}))

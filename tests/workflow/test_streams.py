@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 STREAM = ["2015-01-01", "2019-01-01", "2021-01-04", "2023-02-27"]
 FIRST, LAST = STREAM[0], STREAM[-1]
-OF_STREAM = {"stream_chains": 2, "stream": 1, "publish": 1}
+OF_STREAM = {"stream_chains": 1, "stream": 1, "publish": 1}
 SNAPSHOT = {"render_sample": 1, "extract_shard": 1, "gather_snapshot": 1, "gather_statements": 1}
 DIFFERENCE = {"filter_context": 2, "preprocess": 2, "difference": 1}
 
