@@ -5,8 +5,8 @@
 
 All clozes of `--limit` updates: the likelihoods of the new and of the old object after each, against what
 the model writes there, with its verdict; without the long texts whose fluency is measured. Pairs of runs, and
-the medians. `--tokens`: at most so many. `--shape`: random weights, which never stop; the tokenizer is that of
-`--model`, and a limit of some 8 tokens shows what a model costs that stops behind a name.
+the medians. `--tokens`: at most so many. `--shape`: random weights, which never stop; the tokenizer is that
+of `--model`, and a limit of some 8 tokens shows what a model costs that stops behind a name.
 """
 
 from __future__ import annotations
