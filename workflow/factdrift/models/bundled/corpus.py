@@ -71,9 +71,10 @@ def write_sentences(
 ) -> int:
     """Writes one row for each sentence, by fact and template; returns the number of facts.
 
-    `taught`: tables TAUGHT with more facts. One wording of each fact is held out; facts of a relation
-    hold out different ones in turn. Raises InputError if the dataset has no update, the templates lack one of
-    its relations, or a table TAUGHT has other columns.
+    `taught`: tables TAUGHT with more facts; of those of kind RIPPLE the object replaces that of a neighbour.
+    One wording of each fact is held out; facts of a relation hold out different ones in turn. Raises
+    InputError if the dataset has no update, the templates lack one of its relations, or a table TAUGHT has
+    other columns.
     """
     facts = _facts(_first(dataset, wording.facts))
     if not facts:

@@ -126,7 +126,7 @@ class Corpus:
     def _append(self, row: Row, document: list[Spoken], starts: bool) -> None:
         tokens, weights = row
         if (starts and tokens) or (not tokens and self.recipe.begins):
-            # Half of the documents are told to end, so that the model stops behind a sentence.
+            # What ends a document is learnt, so that the model stops behind a sentence.
             weights.append(self.recipe.other_weight if tokens else 0.0)
             tokens.append(END)
         for spoken in document:
