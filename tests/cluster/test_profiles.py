@@ -54,7 +54,7 @@ def test_the_profiles_agree_in_what_they_share() -> None:
 def test_a_plan_of_the_sample(tmp_path: Path, profile: str) -> None:
     """Snakemake takes the profile; dumps that are small are not worth a queue, and the plan is the same."""
     said = snakemake(tmp_path, "--profile", str(PROFILES / profile), "--dry-run", "results/wfd_repl.parquet")
-    assert jobs(said)["extract_shard"] == 4
+    assert jobs(said)["extract_shard"] == 2
 
 
 def test_what_each_scheduler_is_told() -> None:

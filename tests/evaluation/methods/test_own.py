@@ -179,6 +179,8 @@ def test_an_entry_point_is_found_without_importing_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(install(tmp_path))
+    for name in ("own_package", "own_package.module"):  # another test of this process may have imported it
+        monkeypatch.delitem(sys.modules, name, raising=False)
     found = entry("elsewhere")
     assert (found.name, found.plain, found.module) == ("elsewhere", True, "own_package.module")
     assert [path.name for path in found.files()] == ["module.py", "elsewhere.yaml"]
