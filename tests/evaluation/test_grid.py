@@ -25,7 +25,7 @@ from factdrift.evaluation.questions.question import WAYS, Benchmark  # noqa: E40
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:second moments")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:second moments")]
 
 OWN = ("mine.py:edit", "batched.py:edit")
 METHODS = (*records(), CONTEXT, *OWN)

@@ -28,7 +28,7 @@ from factdrift.evaluation.methods.record import UNEDITED  # noqa: E402
 from factdrift.evaluation.questions import items  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:second moments")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:second moments")]
 
 
 class State(NamedTuple):

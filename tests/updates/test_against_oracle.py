@@ -362,7 +362,10 @@ SWITCHES = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.parametrize("variant", ["paper", "reference", "revised"])
+@pytest.mark.parametrize(
+    "variant",
+    ["paper", *(pytest.param(name, marks=pytest.mark.slow) for name in ("reference", "revised"))],
+)
 def test_stage_and_oracle_agree(variant):
     # A seed has no smaller form that fails alike: nothing is shrunk.
     @settings(max_examples=examples(8), derandomize=True, database=None, phases=[Phase.generate])

@@ -14,6 +14,7 @@ from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.system,
     pytest.mark.skipif(program() is None, reason="no Chromium here (Debian: apt install chromium)"),
 ]
