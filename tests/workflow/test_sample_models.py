@@ -49,6 +49,24 @@ def test_a_training_would_be_on_the_same_rows(trained: Path, name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", BUNDLED)
+def test_the_weights_know_what_their_recall_says(trained: Path, name: str) -> None:
+    """Asked again: what ships beside the weights could be of others."""
+    from factdrift.models.bundled.recall import recall
+    from factdrift.models.loading import load
+
+    (sentences,) = trained.glob("results/*/models/sentences.parquet")
+    folder = SHIPPED_MODELS / name
+    found = recall(load(str(folder), device="cpu", dtype="float32"), sentences)
+    said = json.loads((folder / "recall.json").read_text())
+    assert {group: each["sentences"] for group, each in found.items()} == {
+        group: each["sentences"] for group, each in said.items()
+    }
+    for group in ("taught", "held_out"):
+        assert found[group]["recall"] == pytest.approx(said[group]["recall"], abs=0.005)
+
+
+@pytest.mark.slow
 def test_nothing_is_trained_again(trained: Path):
     said = snakemake(trained, "--dry-run", "results/models/sample-llama", "results/models/sample-gpt2")
     assert "Nothing to be done" in said
