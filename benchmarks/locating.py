@@ -142,9 +142,9 @@ def measured(loaded: Loaded, name: str, facts: Sequence[Sentence], options: argp
 
 def same(name: str, way: str, batched: Tensor, scores: Tensor) -> None:
     """Raises AssertionError if scores [sentences, units] differ by more than rounding."""
-    difference = (batched - scores.to(batched)).abs().max() / batched.abs().max()
-    assert difference <= ACCURACY, (
-        f"{name}: {way} differs from batched by {difference:.1e} of the largest score"
+    difference, largest = (batched - scores.to(batched)).abs().max(), batched.abs().max()
+    assert difference <= ACCURACY * largest, (
+        f"{name}: {way} differs from batched by {difference:.1e}, where the largest score is {largest:.1e}"
     )
 
 

@@ -21,8 +21,9 @@ from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices
 from factdrift.evaluation.methods.plan import needs
 from factdrift.evaluation.methods.record import records
 from factdrift.evaluation.methods.refusals import check
+from factdrift.evaluation.methods.registry import named
 from factdrift.evaluation.states.edited import check_written, matrix_bytes
-from factdrift.models.families import ModelSpec
+from factdrift.models.families import ModelSpec, shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import stored_bytes, without_weights
 from factdrift.models.quantized import bits_of, is_quantized
@@ -39,9 +40,13 @@ LENGTH, WIDTH, TARGETS = 32, 12, 4
 SCALES = {4: 4 / 64, 8: 0.01}
 """Bits -> bytes for each number of a quantized matrix besides the number: a scale in float32 for 64 of them,
 or for a row."""
-SOLVED, DECOMPOSED = 2, 4
+SOLVED, DECOMPOSED = 2, 6
 """Matrices in float64 that are held at a time while the second moments of a block are factorised, and while
 their eigenvectors are found."""
+ADAPTED = 2
+"""Inputs in float32 that a matrix with an adapter keeps for each token until the backward pass."""
+COMBINED = 8
+"""Matrices in float32 that are held at a time while an adapter is combined with others as a full matrix."""
 PACKED = {
     4: {"quant_method": "bitsandbytes", "load_in_4bit": True},
     8: {"quant_method": "bitsandbytes", "load_in_8bit": True},
@@ -127,14 +132,22 @@ def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
         with torch.device("meta"):
             net = HyperNet(edited_matrices(loaded, hyper["blocks"]), hyper["rank"], 0.0)
         kept += sum(one.numel() * one.element_size() for one in net.state_dict().values())
-    if "prefixes" in hyper:
+    names = named(hyper.record.matrices)(loaded, hyper) if hyper.record.adapter else ()
+    shapes = [shape_of(loaded.model.get_submodule(name)) for name in names]
+    if hyper.get("combination", "linear") != "linear":
+        numbers = [out * into for out, into in shapes]
+        kept += (sum(numbers) + COMBINED * max(numbers)) * loaded.change_dtype.itemsize
+    if "prefixes" in hyper and not hyper.record.adapter:
         # Of WISE's texts the first ones come before a prompt; one of the others is run, too.
         drawn = sum(kind["number"] for kind in hyper["prefixes"])
         rows = 2 + hyper.get("contexts", drawn)
         run = edit_bytes(loaded, rows, WIDTH, LENGTH, TARGETS)
     else:
-        values = LENGTH * VALUES_PER_TOKEN * spec.layers * spec.hidden * loaded.dtype.itemsize
-        run = values + TARGETS * LOGIT_BYTES * spec.vocabulary
+        # Beside an update, of the texts that are replayed all tokens are targets.
+        texts = hyper.get("replayed", 0) * max((kind["tokens"] for kind in hyper.get("prefixes", ())), default=0)
+        adapted = ADAPTED * sum(into for _, into in shapes) * loaded.change_dtype.itemsize
+        values = VALUES_PER_TOKEN * spec.layers * spec.hidden * loaded.dtype.itemsize + adapted
+        run = (LENGTH + texts) * values + (TARGETS + texts) * LOGIT_BYTES * spec.vocabulary
     return Needs(kept, matrix_bytes(loaded, hyper) + run)
 
 
