@@ -202,7 +202,7 @@ def measured(way: Callable[[Path, Path], None], dump: Path, folder: Path) -> Run
     import qwikidata.json_dump  # noqa: F401
 
     import factdrift.statements.extract  # noqa: F401
-    from factdrift.statements.no_pandas import spare_pandas
+    from factdrift.core.tables import spare_pandas
 
     spare_pandas()
     if way is duckdb_json:

@@ -23,7 +23,6 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
 from factdrift.core.tables import table_of
-from factdrift.statements.no_pandas import spare_pandas
 from factdrift.statements.prefilter import SITE_HINTS, NeedlessItems
 from factdrift.statements.rows import (
     OF_ENTITIES,
@@ -99,7 +98,6 @@ def extract(job: Extract) -> dict[str, Any]:
         )
     if job.buckets < 1:
         raise InputError(f"--buckets {job.buckets}: must be 1 or more")
-    spare_pandas()
     collecting = gc.isenabled()
     gc.disable()  # parsed lines contain no cycles, and traversing so many of them takes time
     try:

@@ -46,10 +46,11 @@ class Problems:
 
     def read(self, row: Row, column: str, read: Callable[[str], T], empty: T) -> T:
         """`read` applied to a cell; `empty` if the cell is empty or `read` raises ValueError."""
-        if not row[column]:
+        cell = row.cells[column]
+        if not cell:
             return empty
         try:
-            return read(row[column])
+            return read(cell)
         except ValueError as error:
             self.add(row.place, column, str(error))
             return empty

@@ -68,6 +68,8 @@ _STRUCTURE = {
 }
 """Datatypes of the properties that the tables use through columns of their own, listed or not."""
 
+_TELLING = [column for column in FACT_COLUMNS.split() if column not in ("source", "checked")]
+"""What rows of facts differ in, if they are not the same fact."""
 _STATEMENT = re.compile(r"[QqPp]\d+\$[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _GUIDS = uuid.uuid5(uuid.NAMESPACE_URL, "http://www.wikidata.org/entity/statement/")
 
@@ -111,6 +113,7 @@ class _Reader:
         self._datatypes: dict[int, str] = dict(_STRUCTURE)
         self._seen: dict[tuple[str, ...], Place] = {}
         self._alike: dict[tuple[str, ...], int] = defaultdict(int)
+        self._snaks: dict[tuple[int, str], Snak] = {}
         self._spans: dict[str, list[tuple[int, int, Place]]] = defaultdict(list)
 
     def add_property(self, row: Row) -> int:
@@ -317,7 +320,7 @@ class _Reader:
         )
 
     def _is_double(self, row: Row, subject: int, snak: Snak) -> bool:
-        whole = tuple(row[column] for column in FACT_COLUMNS.split() if column not in ("source", "checked"))
+        whole = tuple(row[column] for column in _TELLING)
         first = self._seen.get(whole)
         if snak.property == TYPE:
             first = first or self._seen.get((entity_id(subject), f"P{TYPE}", str(snak.value)))
@@ -340,11 +343,14 @@ class _Reader:
         return number
 
     def _snak(self, number: int, text: str) -> Snak:
-        snak = parse_snak(number, self._datatypes[number], text)
-        if snak.item is not None:
-            self._known_item(f"Q{snak.item}")
-        if snak.datatype == "wikibase-property" and snak.value is not None:
-            self._known_property(snak.value["id"])
+        snak = self._snaks.get((number, text))
+        if snak is None:
+            snak = parse_snak(number, self._datatypes[number], text)
+            if snak.item is not None:
+                self._known_item(f"Q{snak.item}")
+            if snak.datatype == "wikibase-property" and snak.value is not None:
+                self._known_property(snak.value["id"])
+            self._snaks[number, text] = snak
         return snak
 
     def _dates(self, number: int, text: str) -> list[Snak]:
