@@ -1,11 +1,14 @@
 """The estimate of a run: computed from tables of costs, printed, and an error if the disk is too small."""
 
 import csv
+import gzip
 import math
 import re
 from pathlib import Path
 
 import pytest
+from support.dumps import decompressed
+from support.dumps import lines as dump_lines
 from support.workflow import snakemake
 
 from factdrift.cli import main
@@ -15,10 +18,13 @@ from factdrift.runs import begin as beginning
 from factdrift.runs import costs
 from factdrift.runs.begin import Planned, Source, begin, followed
 from factdrift.runs.costs import SPLITS, dump_bytes, job_count, read_costs, read_quantities
-from factdrift.runs.estimate import Cluster, Dump, Machine, Parts, check_disk, estimate, report
+from factdrift.runs.estimate import Cluster, Dump, Machine, Parts, check_disk, estimate, report, slowness
+from factdrift.runs.pace import Pace, pace_of
 from factdrift.runs.requests import most_memory
 from factdrift.runs.stages import Job
+from factdrift.snapshots.compression import dump_writer
 
+EXCERPT = Path(__file__).parents[1] / "data" / "real-excerpt.json.bz2"
 DUMPS = [Dump(100e9, "gzip"), Dump(120e9, "gzip")]
 WHOLE = {
     **{"dumps": {"2021-01-04": "d.json.gz"}, "variant": "paper", "scope": "enwiki"},
@@ -69,6 +75,22 @@ def test_counted_by_hand(small):
     assert found.disk == 3e8 + 310e6
     assert (found.download, found.download_seconds) == (3e8, 300)
     assert (found.largest, found.memory, found.at_once) == ("updates difference", 600e6, 2400e6)
+
+
+def test_pieces_of_a_dump_say_how_much_text_it_has_and_how_slow_the_machine_is(small):
+    pace = Pace(5, 3 * 2)  # the table has 2 s a GB
+    guessed = estimate([Dump(100e9, "gzip")] * 2, 8)
+    half = estimate([Dump(200e9, "gzip", pace=pace)] * 2, 8)
+    assert (guessed.text, guessed.measured, half.measured) == (half.text, False, True)
+    for command, stage in half.stages.items():
+        assert stage.cpu == pytest.approx(3 * guessed.stages[command].cpu)
+        assert (stage.memory, stage.output) == (
+            guessed.stages[command].memory,
+            guessed.stages[command].output,
+        )
+    unpacked = Pace(5, 3 * (2 + 15))
+    assert slowness([Dump(1, "bzip2", pace=unpacked), Dump(1, "gzip")], "all") == pytest.approx(3)
+    assert slowness([Dump(1, "gzip")], "all") == 1
 
 
 def test_only_the_jobs_that_are_to_run_count(small):
@@ -201,6 +223,32 @@ def test_what_is_known_of_a_dump(tmp_path):
     assert 0.5 < other.bytes / dump_bytes("2021-01-04") < 0.8
     path.write_bytes(bytes.fromhex("1f8b08"))
     assert beginning._dump(source(path, True, 1000)) == Dump(3, "gzip")
+
+
+def test_the_pace_is_measured_where_pieces_of_the_dump_can_be_read(tmp_path, monkeypatch, capfd):
+    lines = [text for _, _, text in dump_lines(EXCERPT)]
+    path = tmp_path / "dump.json.gz"
+    with dump_writer(path, member_size=50_000) as writer:
+        for line in lines:
+            writer.write(line)
+    size = path.stat().st_size
+    # In pieces so small that no member begins in most of them, larger ones are read.
+    monkeypatch.setattr("factdrift.runs.pace.PIECES", (100, size // 12))
+    pace = pace_of(path, "enwiki")
+    assert pace.text_per_byte == pytest.approx(len(decompressed(path)) / size, rel=0.2)
+    assert 0 < pace.cpu_s_gb < math.inf
+    assert beginning.dump_of(path, "all").pace.text_per_byte == pace.text_per_byte
+    assert capfd.readouterr() == ("", "")
+    whole = tmp_path / "whole.json.gz"
+    whole.write_bytes(gzip.compress(decompressed(path), mtime=0))
+    assert pace_of(whole, "enwiki") is None
+    content = bytearray(path.read_bytes())
+    content[1000::7] = bytes(len(content[1000::7]))
+    path.write_bytes(content)
+    assert pace_of(path, "enwiki") is None
+    assert pace_of(holes(tmp_path / "empty.json"), "enwiki") is None
+    monkeypatch.undo()
+    assert pace_of(EXCERPT, "enwiki") is None
 
 
 def test_jobs_that_are_followed_have_a_command_a_log_and_a_benchmark():

@@ -16,6 +16,7 @@ from factdrift.core.progress import counted, size_text
 from factdrift.core.settings import contact_of, dump_source, scope
 from factdrift.runs.costs import dump_bytes, read_quantities
 from factdrift.runs.estimate import SUFFIXES, Cluster, Dump, Machine, Parts, check_disk, estimate, report
+from factdrift.runs.pace import pace_of
 from factdrift.runs.stages import Follower, Job
 from factdrift.runs.sweep import sweep
 from factdrift.wikidata.streams import compression
@@ -105,12 +106,13 @@ def known_dumps(sources: Sequence[Source], config: Mapping[str, Any]) -> list[Du
     if {"sample", "entities"} & set(kinds.values()):
         return []
     whole = [source for source in sources if kinds[source.date] != "derive"]
-    return [_dump(source if source in whole else whole[0]) for source in sources]
+    found = {source: _dump(source, scope(dict(config))) for source in whole}
+    return [found[source if source in found else whole[0]] for source in sources]
 
 
-def _dump(source: Source) -> Dump:
+def _dump(source: Source, kept: str = "enwiki") -> Dump:
     if source.path.is_file():
-        return Dump(source.path.stat().st_size, compression(source.path))
+        return dump_of(source.path, kept)
     kind = SUFFIXES.get(source.path.suffix.removeprefix("."), "none")
     size = float(source.bytes or estimated_bytes(source.date, kind))
     if not source.remote:
@@ -118,6 +120,11 @@ def _dump(source: Source) -> Dump:
     part = source.path.with_name(f"{source.path.name}.part")
     to_come = max(size - (part.stat().st_size if part.is_file() else 0), 0.0)
     return Dump(size, kind, to_come, speed_of(source.date))
+
+
+def dump_of(path: Path, kept: str) -> Dump:
+    """What a dump file is, and how fast this machine reads it as a snapshot of the scope `kept`."""
+    return Dump(path.stat().st_size, compression(path), pace=pace_of(path, kept))
 
 
 def speed_of(date: str) -> float:

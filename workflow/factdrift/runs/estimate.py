@@ -1,7 +1,7 @@
 """Estimate of the time, disk and memory that a run needs, and comparison with what the machine has.
 
 The costs (`resources/costs`, `factdrift.runs.costs`) were measured on synthetic dumps of some gigabytes, and
-are assumed to grow with the text of the dumps.
+are assumed to grow with the text of the dumps, and with the time that this machine takes to read them.
 """
 
 import math
@@ -19,9 +19,13 @@ from factdrift.runs.costs import (
     read_quantities,
     read_submissions,
 )
+from factdrift.runs.pace import Pace
 
 SUFFIXES = {"gz": "gzip", "bz2": "bzip2", "zst": "zstd"}
 """Suffix of a dump's name -> compression."""
+
+READ = "statements extract"
+"""The command that reads dumps, by whose pace that of the machine is judged."""
 
 SEARCH = "neighbors search"
 """The command whose cost grows with the number of updated subjects times the number of items, and whose jobs
@@ -31,12 +35,16 @@ SPACE = "neighbors space"
 
 
 class Dump(NamedTuple):
-    """A dump: bytes of the file, compression, bytes still to be downloaded, bytes downloaded per second."""
+    """A dump: bytes of the file, compression, bytes still to be downloaded, bytes downloaded per second.
+
+    `pace`: what was measured on pieces of the file, None if nothing was.
+    """
 
     bytes: float
     compression: str
     to_come: float = 0.0
     speed: float = math.inf
+    pace: Pace | None = None
 
 
 class Machine(NamedTuple):
@@ -98,6 +106,8 @@ class Estimate(NamedTuple):
     download: float
     download_seconds: float
     disk: float
+    measured: bool
+    """Pieces of all dumps were read."""
 
     @property
     def largest(self) -> str:
@@ -127,7 +137,7 @@ def estimate(
     `cores`: of this machine, or the nodes of a cluster. How long jobs wait in a queue behind those of others
     is in no estimate.
     """
-    quantities, archives = read_quantities(), read_archives()
+    quantities, archives, slower = read_quantities(), read_archives(), slowness(dumps, scope)
     machines, each = cores if isinstance(cores, Cluster) else Cluster(1, cores)
     stages = {}
     for command, cost in read_costs(scope).items():
@@ -135,7 +145,7 @@ def estimate(
         wanted = whole if jobs is None else min(jobs.get(command, 0), whole)
         if wanted:
             one = job_figures(command, cost, dumps, scope, parts, quantities, archives)
-            stages[command] = _stage(one, wanted, machines * each)
+            stages[command] = _stage(one._replace(cpu=slower * one.cpu), wanted, machines * each)
     if SEARCH in stages and (shared := read_costs(scope).get(SPACE)):
         space = job_figures(SPACE, shared, dumps, scope, parts, quantities, archives).output
         held = stages[SEARCH]
@@ -154,6 +164,7 @@ def estimate(
         to_come,
         max(dump.to_come / dump.speed for dump in dumps),
         to_come + sum(stage.output for stage in stages.values()) * 1e6,
+        all(dump.pace for dump in dumps),
     )
 
 
@@ -162,7 +173,22 @@ _PER_DUMP = ("dump", "shard", "dump_bucket")
 
 def texts_of(dumps: Sequence[Dump], quantities: Mapping[str, float]) -> list[float]:
     """Gigabytes of text in each dump."""
-    return [dump.bytes / 1e9 * quantities[f"text_per_byte_{dump.compression}"] for dump in dumps]
+    return [
+        dump.bytes
+        / 1e9
+        * (dump.pace.text_per_byte if dump.pace else quantities[f"text_per_byte_{dump.compression}"])
+        for dump in dumps
+    ]
+
+
+def slowness(dumps: Sequence[Dump], scope: str) -> float:
+    """CPU seconds that work takes here for one of the machine on which costs were measured.
+
+    The mean over the dumps of which pieces were read; 1 if there is none.
+    """
+    read, archives = read_costs(scope)[READ].cpu_s_gb, read_archives()
+    known = [each.pace.cpu_s_gb / (read + archives[each.compression]) for each in dumps if each.pace]
+    return sum(known) / len(known) if known else 1.0
 
 
 def job_figures(
@@ -180,7 +206,7 @@ def job_figures(
     divided = {"shard": shards, "dump_bucket": buckets, "bucket": buckets, "block": blocks}
     share = (sum(texts) / len(texts) if cost.split in _PER_DUMP else max(texts)) / divided.get(cost.split, 1)
     cpu = cost.cpu(share)
-    if command == "statements extract":
+    if command == READ:
         unpack = [archives[dump.compression] * text for dump, text in zip(dumps, texts, strict=True)]
         cpu = max(cpu + sum(unpack) / len(unpack) / shards, 0.0)
     if command == SEARCH:
@@ -257,8 +283,9 @@ def report(found: Estimate, machine: Machine, folder: str) -> list[str]:
     if found.download:
         disk += f" and {_gb(found.download)} of downloads"
     memory = "" if math.isinf(machine.memory) else f"; this machine has {_gb(machine.memory)}"
+    sure = "give or take a quarter" if found.measured else "give or take a half"
     lines = [
-        f"Estimate for {_gb(found.text)} of text in both dumps (give or take a half; docs/runs.md):",
+        f"Estimate for {_gb(found.text)} of text in both dumps ({sure}; docs/runs.md):",
         f"  time    {time}",
         f"  disk    {disk}; {_gb(machine.disk)} free in {folder}",
         f"  memory  {_gb(found.at_once)} for the jobs that run at once, the largest {_gb(found.memory)} "

@@ -46,7 +46,7 @@ class Estimate(Job, command="estimate"):
         parts = Parts(self.shards, self.buckets, self.blocks)
         if min(*self.cores, *self.nodes, *parts) < 1:
             raise InputError("--cores, --nodes, --shards, --buckets and --blocks must be 1 or more")
-        dumps = [_dump(text) for text in self.dumps]
+        dumps = [_dump(text, self.scope) for text in self.dumps]
         found = table(dumps, self.cores, self.nodes, self.scope, parts)
         if not self.all:
             return f"{found}\n\nWith --all, by command, and what each job asks a cluster for."
@@ -66,13 +66,12 @@ class Unlock(Job, command="unlock"):
         unlock()
 
 
-def _dump(text: str) -> Dump:
-    from factdrift.runs.begin import estimated_bytes, speed_of
+def _dump(text: str, scope: str) -> Dump:
+    from factdrift.runs.begin import dump_of, estimated_bytes, speed_of
     from factdrift.runs.estimate import SUFFIXES, Dump
-    from factdrift.wikidata.streams import compression
 
     if Path(text).is_file():
-        return Dump(Path(text).stat().st_size, compression(Path(text)))
+        return dump_of(Path(text), scope)
     sized = re.fullmatch(r"(\d+(?:\.\d+)?)GB(?:\.(gz|bz2|zst))?", text)
     if sized:
         return Dump(float(sized[1]) * 1e9, SUFFIXES.get(sized[2], "none"))

@@ -59,10 +59,10 @@ class GzipMembers:
             with (
                 self._path.open("rb") as file,
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-                memoryview(mapped) as data,
+                memoryview(mapped)[:end] as data,
             ):
                 place: int = find(data, _MAGIC, at)
-                while 0 <= place < end:
+                while place >= 0:
                     if _is_member(mapped[place : place + _PROBED]):
                         return place
                     place = find(data, _MAGIC, place + 1)
