@@ -35,7 +35,7 @@ def pace_of(dump: Path, scope: str) -> Pace | None:
     from factdrift.statements.jobs import Extract
     from factdrift.wikidata.shares import Share
 
-    size = dump.stat().st_size
+    size, kept = dump.stat().st_size, cast(Any, scope)
     read = text = cpu = 0.0
     for pieces in (size // each for each in PIECES):
         if text or pieces < 10:
@@ -45,8 +45,10 @@ def pace_of(dump: Path, scope: str) -> Pace | None:
                 if not Share(dump, 0, pieces).account.divided:
                     return None
                 for shard in (int(place * pieces) for place in PLACES):
-                    output, kept = Path(folder, str(shard)), cast(Any, scope)
-                    job = Extract(dump, shard, pieces, scope=kept, names="held", output=output)
+                    output = Path(folder, str(shard))
+                    job = Extract(
+                        dump=dump, shard=shard, shards=pieces, scope=kept, names="held", output=output
+                    )
                     start = time.process_time()
                     share = extract(job)["share"]
                     cpu += time.process_time() - start
