@@ -6,8 +6,8 @@
 
 Each pair is built in a scratch directory of its own, which is removed afterwards. Of each command the times
 and the outputs (temporary ones included) are summed over its jobs, and the memory is that of the largest (see
-watch.py); the slope is that of log time against log entities from the smallest to the largest pair. Beside
-the largest pair stands what `factdrift estimate` expects of it.
+watch.py); the slope is that of log time against log entities from the smallest to the largest pair. Below
+each pair stands what `factdrift estimate` expects of it.
 """
 
 import argparse
@@ -31,8 +31,8 @@ from synthesis.dumps import SUMMARY
 from synthesis.events import VARIANTS
 from watch import Stage, Watch
 
-from factdrift.runs.costs import read_quantities
-from factdrift.runs.estimate import Dump, Estimate, Parts, estimate
+from factdrift.runs.begin import dump_of
+from factdrift.runs.estimate import Estimate, Parts, estimate
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -125,7 +125,7 @@ def measure(pair: Path, cores: int, settings: dict[str, Any], scratch: Path | No
             cpu=cpu,
             stages=stages,
             outputs=_outputs(directory),
-            expected=_expected(list(summary.values()), cores, settings),
+            expected=_expected(list(map(Path, dumps.values())), cores, settings),
             exact=compare(pair / "truth.parquet", results, str(settings["variant"])).exact,
         )
 
@@ -152,13 +152,12 @@ def _outputs(directory: Path) -> dict[str, Outputs]:
     }
 
 
-def _expected(dumps: list[dict[str, Any]], cores: int, settings: dict[str, Any]) -> Estimate:
-    """What `factdrift estimate` counts for dumps of this text, by Wikidata's ratio of text to .gz."""
-    ratio = read_quantities()["text_per_byte_gzip"]
-    sizes = [Dump(each["bytes"] / ratio, "gzip") for each in dumps]
-    blocks = settings.get("neighbors", {}).get("blocks", 2)
+def _expected(dumps: list[Path], cores: int, settings: dict[str, Any]) -> Estimate:
+    """What `factdrift estimate` counts for these dumps."""
     scope = settings.get("scope", "enwiki")
-    return estimate(sizes, cores, scope, Parts(settings["shards"], settings["buckets"], blocks))
+    known = [dump_of(dump, scope) for dump in dumps]
+    blocks = settings.get("neighbors", {}).get("blocks", 1)
+    return estimate(known, cores, scope, Parts(settings["shards"], settings["buckets"], blocks))
 
 
 def _children_cpu() -> float:
@@ -186,12 +185,11 @@ def report(runs: list[Run], cores: int, settings: dict[str, Any]) -> str:
             f"| {size} | {run.megabytes:,.0f} | {run.seconds:,.0f} | {run.cpu:,.0f} | {peak:,.0f} "
             f"| {written:,.0f} | {'exact' if run.exact else 'NOT exact'} |"
         )
-    expected = runs[-1].expected
-    total = sum(stage.cpu for stage in expected.stages.values())
-    text.append(
-        f"| estimate for {sizes[-1]} | | {expected.seconds:,.0f} | {total:,.0f} "
-        f"| {expected.memory / 1e6:,.0f} | {expected.disk / 1e6:,.0f} | |"
-    )
+        expected = run.expected
+        text.append(
+            f"| estimated | {expected.text / 1e6:,.0f} | {expected.seconds:,.0f} | {expected.cpu:,.0f} "
+            f"| {expected.memory / 1e6:,.0f} | {expected.disk / 1e6:,.0f} | |"
+        )
     if len(runs) > 1:
         wall = _slope(runs, [run.seconds for run in runs])
         text.append(f"| slope | | {wall} | {_slope(runs, [run.cpu for run in runs])} | | | |")

@@ -50,7 +50,7 @@ def test_command_of_a_job() -> None:
 def test_report_has_slopes() -> None:
     stages = {"a": ForeseenStage(2, 80.0, 40.0, 120.0, 240.0, 7.0)}
     expected = Estimate(
-        stages, text=1.3e9, cpu=80, seconds=40, submissions=0, download=0, download_seconds=0, disk=7e6
+        stages, 1.3e9, 84, 40, submissions=0, download=0, download_seconds=0, disk=7e6, measured=True
     )
     outputs = {"a": Outputs(2, 5_200_000, True)}
     small = {"a": Stage(2, 1.0, 1.0, 100.0), "b": Stage(1, 1.0, 0.0, 0.0)}
@@ -64,10 +64,10 @@ def test_report_has_slopes() -> None:
     assert "| a | 2 | 1.0 | 1.0 | 100 | 0.0 | 90.0 | 100.0 | 150 | 5.2 | 1.00 | 80.0 | 120 | 7.0 |" in text
     assert "| b | 1 | 1.0 | 0.0 | 0 | 0.0 | 1.0 | 2.0 | 5 | 0.0 |  | | | |" in text
     assert "| 100,000 | 2,600 | 200 | 1,000 | 150 | 5 | NOT exact |" in text
-    assert "| estimate for 100,000 | | 40 | 80 | 120 | 7 | |" in text
+    assert text.count("| estimated | 1,300 | 40 | 84 | 120 | 7 | |") == 2
     tables = [line for line in text.splitlines() if line.startswith("|")]
-    assert len({line.count("|") for line in tables[:6]}) == 1
-    assert len({line.count("|") for line in tables[6:]}) == 1
+    assert len({line.count("|") for line in tables[:7]}) == 1
+    assert len({line.count("|") for line in tables[7:]}) == 1
 
 
 def test_folder_that_is_no_pair(tmp_path: Path) -> None:

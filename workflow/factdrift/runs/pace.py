@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -36,9 +37,9 @@ def pace_of(dump: Path, scope: str) -> Pace | None:
     from factdrift.wikidata.shares import Share
 
     size, kept = dump.stat().st_size, cast(Any, scope)
-    read = text = cpu = 0.0
+    found: list[Pace] = []
     for pieces in (size // each for each in PIECES):
-        if text or pieces < 10:
+        if found or pieces < 10:
             break
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
             try:
@@ -51,8 +52,10 @@ def pace_of(dump: Path, scope: str) -> Pace | None:
                     )
                     start = time.process_time()
                     share = extract(job)["share"]
-                    cpu += time.process_time() - start
-                    text, read = text + share["text_bytes"], read + share["stop"] - share["first"]
+                    cpu = time.process_time() - start
+                    if text := share["text_bytes"]:
+                        found.append(Pace(text / (share["stop"] - share["first"]), cpu / text * 1e9))
             except InputError:
                 return None
-    return Pace(text / read, cpu / text * 1e9) if text else None
+    # The first piece also takes what is done once in a process.
+    return Pace(*map(statistics.median, zip(*found, strict=True))) if found else None
