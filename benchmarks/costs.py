@@ -37,7 +37,7 @@ PARTS = {"shards": 2, "buckets": 3, "blocks": 5}
 """All different, so that the number of a command's jobs tells how its work is divided."""
 
 OF_ALL = ("ripples probes",)
-"""Commands whose jobs each read all buckets and write one."""
+"""Commands whose jobs each have all buckets in reach and work on one."""
 
 COPY = "publish file"
 """Costs next to nothing, and is part of no estimate."""
@@ -119,14 +119,14 @@ def fit(small: Figures, large: Figures) -> dict[str, Cost]:
     for command, (stage, size, kept) in large.items():
         split = next(name for name in SPLITS if job_count(name, *PARTS.values()) == stage.jobs)
         parts = stage.jobs / (2 if split in ("dump", "shard", "dump_bucket") else 1)
-        if command in OF_ALL:
-            split, parts = "all_buckets", 1
         shares = [each.gigabytes / parts for each in (small, large)]
+        held = shares
+        if command in OF_ALL:
+            split, held = "all_buckets", [each.gigabytes for each in (small, large)]
         before = small[command][0]
         cpu, cpu_gb = _line(shares, (before.cpu / before.jobs, stage.cpu / stage.jobs))
-        memory, memory_gb = _line(shares, (before.megabytes, stage.megabytes))
-        written = shares[1] / (stage.jobs if split == "all_buckets" else 1)
-        output = size / 1e6 / stage.jobs / written
+        memory, memory_gb = _line(held, (before.megabytes, stage.megabytes))
+        output = size / 1e6 / stage.jobs / shares[1]
         found[command] = Cost(split, cpu, cpu_gb, memory, memory_gb, most_memory()[command], output, kept)
     return found
 

@@ -46,7 +46,8 @@ SPLITS = {
     "block": (0, 0, 0, 1),
 }
 """Numbers of jobs: in all, plus per shard, per bucket and per block of the nearest-facts search. Of
-`all_buckets`, each job reads all buckets and writes one, so its share is a whole dump."""
+`all_buckets`, each job has the tables of all buckets in reach, and so the memory for a whole dump, and works on
+one."""
 
 
 def job_count(split: str, shards: int, buckets: int, blocks: int) -> int:

@@ -205,14 +205,14 @@ def job_figures(
     shards, buckets, blocks = parts
     divided = {"shard": shards, "dump_bucket": buckets, "bucket": buckets, "block": blocks}
     share = (sum(texts) / len(texts) if cost.split in _PER_DUMP else max(texts)) / divided.get(cost.split, 1)
-    cpu = cost.cpu(share)
+    own = share / buckets if cost.split == "all_buckets" else share
+    cpu = cost.cpu(own)
     if command == READ:
         unpack = [archives[dump.compression] * text for dump, text in zip(dumps, texts, strict=True)]
         cpu = max(cpu + sum(unpack) / len(unpack) / shards, 0.0)
     if command == SEARCH:
         cpu += _pairs(max(texts), scope, quantities) * quantities["search_pairs"] / blocks
-    written = share / buckets if cost.split == "all_buckets" else share
-    return JobFigures(cpu, cost.memory(share), cost.output_mb_gb * written)
+    return JobFigures(cpu, cost.memory(share), cost.output_mb_gb * own)
 
 
 def _stage(one: JobFigures, jobs: int, cores: int) -> Stage:
