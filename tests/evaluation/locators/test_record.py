@@ -8,6 +8,7 @@ from support.workflow import ROOT
 
 pytest.importorskip("torch", reason="language models are installed with `make models`")
 
+from factdrift.core.errors import InputError
 from factdrift.core.paths import LOCATORS
 from factdrift.core.settings import configure
 from factdrift.evaluation.locators.plan import Plan, entry
@@ -52,9 +53,22 @@ def test_one_that_is_like_another_depends_on_both_files() -> None:
 
 def test_a_locator_follows_the_layer_of_the_editing_method() -> None:
     config = {"locators": ["rome_layer", "activation"], "models": ["sample-llama"], "locate": {"hyper": {}}}
-    rome: dict[str, Any] = {"rome": {"layer": 3, "steps": 5}}
-    for keys, values in (({}, {}), (rome, {"layer": 3})):
-        plan = Plan(config | keys)
+    keys: dict[str, Any] = {
+        "rome": {"layer": 3, "steps": 5},
+        "memit": {"layers": ["2"]},
+        "ft": {"layers": [0, 1]},
+    }
+    for given, values in (({}, {}), (keys, {"layer": 3})):
+        plan = Plan(config | given)
         assert (plan.values("rome_layer"), plan.values("activation")) == (values, {})
-    for own in ({"layer": 2}, {"method": "ft"}):
-        assert Plan(config | rome | {"locate": {"hyper": {"rome_layer": own}}}).values("rome_layer") == own
+    for own, found in (
+        ({"layer": 2}, {"layer": 2}),
+        ({"method": "memit"}, {"method": "memit", "layer": "2"}),
+        ({"method": "ft", "layer": -1}, {"method": "ft", "layer": -1}),
+    ):
+        changed = config | keys | {"locate": {"hyper": {"rome_layer": own}}}
+        assert Plan(changed).values("rome_layer") == found
+    with pytest.raises(
+        InputError, match=r"rome_layer: it has one block, and ft\.layers names 2; name one with"
+    ):
+        Plan(config | keys | {"locate": {"hyper": {"rome_layer": {"method": "ft"}}}})

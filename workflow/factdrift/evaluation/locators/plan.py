@@ -78,8 +78,7 @@ class Plan:
             check_values(name, values, LOCATORS, HYPER)
         for each in self.run.values():
             for model in config["models"] if each.record else ():
-                values = config["locate"]["hyper"].get(each.name)
-                read_hyper(each.name, split_name(model)[0], values, LOCATORS, HYPER)
+                read_hyper(each.name, split_name(model)[0], self.values(each.name), LOCATORS, HYPER)
 
     def values(self, name: str) -> dict[str, Any]:
         """The user's hyper-parameters of a locator, with the layer of the editing method that it follows."""
@@ -88,5 +87,11 @@ class Plan:
         if not record or not record.follows:
             return given
         followed = {**default_values(name, LOCATORS), **given}[record.follows]
-        layers = {key: value for key, value in self._config.get(followed, {}).items() if key == "layer"}
-        return {**layers, **given}
+        edited: dict[str, Any] = self._config.get(followed, {})
+        layers = [edited["layer"]] if "layer" in edited else edited.get("layers") or []
+        if len(layers) > 1 and "layer" not in given:
+            raise InputError(
+                f"{HYPER}{name}: it has one block, and {followed}.layers names {len(layers)}; name one with "
+                f"{HYPER}{name}.layer, or -1 for those of config/methods/{followed}.yaml"
+            )
+        return {**({"layer": layers[0]} if layers else {}), **given}

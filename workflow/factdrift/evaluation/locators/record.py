@@ -30,7 +30,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     needs: frozenset[Literal["gradients", "corrupted"]] = frozenset()
     """`gradients`: a backward pass. `corrupted`: runs with noise on the subject, `samples` a sentence."""
     follows: str = ""
-    """The key that names an editing method; what the user has set as its `layer` is the locator's, too."""
+    """The key that names an editing method; the block that the user has set for it is the locator's, too."""
     paper: str = ""
 
 

@@ -80,9 +80,12 @@ def checked(given: str, loaded: Loaded, edits: int, made: Any) -> Edited:
         raise wrong(f"owner has {len(own)} entries for {edits} edits")
     if made.deltas and made.owner is None and any(len(delta) != edits for delta in made.deltas.values()):
         raise wrong(f"{len(next(iter(made.deltas.values())))} changes for {edits} edits, without owner")
+    least = min(map(len, made.deltas.values()), default=edits)
+    if strange := [each for each in own if each not in range(-1, least)]:
+        raise wrong(f"owner has the entry {strange[0]!r}; the index of a change is expected, or -1 for none")
     for name, delta in made.deltas.items():
         for what, tensor, shape in _expected(wrong, loaded, name, delta):
-            if tuple(tensor.shape) != (len(delta), *shape) or max(own, default=-1) >= len(delta):
+            if tuple(tensor.shape) != (len(delta), *shape):
                 raise wrong(
                     f"{what} of {name} has shape {tuple(tensor.shape)}; {(len(delta), *shape)} is expected"
                 )
