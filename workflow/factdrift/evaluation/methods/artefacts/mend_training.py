@@ -84,8 +84,8 @@ def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int
     """Trains an editor; writes and returns the one with the lowest validation loss.
 
     Training ends after `steps`, or after `patience` steps without a lower loss. At each validation a
-    checkpoint is written beside `output`. Training continues from a checkpoint of the same model, facts,
-    hyper-parameters and seed, and gives the same editor as without interruption.
+    checkpoint is written beside `output`. Training continues from a checkpoint of the same model in the same
+    type, facts, hyper-parameters and seed, and gives the same editor as without interruption.
     """
     about = {
         "model": loaded.digest,
@@ -96,7 +96,8 @@ def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int
     }
     state = _State(loaded, hyper, seed)
     checkpoint = output.with_name(f".{output.name}.checkpoint")
-    state.resume(checkpoint, about)
+    begun = {**about, "dtype": str(loaded.dtype)}
+    state.resume(checkpoint, begun)
     examples = _Examples(loaded, split)
     held_out = examples.draw(split.validation, hyper["validation"], f"{seed} validation")
     progress = Progress(f"MEND on {loaded.name}", hyper["steps"], "steps", before=state.step)
@@ -108,7 +109,7 @@ def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int
             with torch.no_grad():
                 parts = [losses(loaded, state.net, part) for part in _cut(held_out, hyper["batch"])]
             state.validated(sum(float(part.total(hyper)) for part in parts) / len(parts))
-            state.write(checkpoint, about)
+            state.write(checkpoint, begun)
     progress.say(f"validation {state.best:.3f} at step {state.best_step}")
     net = state.best_net()
     net.write(output, {**about, "step": state.best_step, "validation": state.best})
@@ -193,7 +194,7 @@ class _State:
         write_tensors(path, values, {**about, **reached})
 
     def resume(self, path: Path, about: Mapping[str, Any]) -> None:
-        """Loads a checkpoint; one of another model, split, seed or hyper-parameters is ignored."""
+        """Loads a checkpoint; one of another model, type, split, seed or hyper-parameters is ignored."""
         if not path.is_file():
             return
         values, reached = read_tensors(path, "factdrift edit mend-train", str(self.net.rates.device))
