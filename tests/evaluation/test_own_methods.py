@@ -17,7 +17,9 @@ from support.updates import edits  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
+from factdrift.evaluation.methods.interface import Edit  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.evaluation.states.plain import InPlace  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.snapshot import Snapshot  # noqa: E402
@@ -185,6 +187,30 @@ def test_an_edit_that_raises_has_failed_and_leaves_nothing_behind(
     skips = code(tmp_path, f"{FAILS}\n{CHANGE}\n{HOOK.strip()}", name="skips")
     other = made(world, tmp_path / "skips", skips, regime=regime, group=5)
     assert_alike(found, other, 0)
+
+
+WRAPPED = """
+import functools
+inner = getattr(model, "func", model)
+inner.model.norm.weight.data *= 2
+if update.target == 'Joe Biden': raise ValueError('no way')
+return functools.partial(inner)"""
+
+
+def test_an_edit_that_raises_leaves_what_earlier_ones_changed_below_a_wrapper(tmp_path: Path) -> None:
+    loaded = tiny_model("llama")
+    norm = loaded.model.model.norm.weight
+    start = norm.detach().clone()
+    hyper = read_given(code(tmp_path, WRAPPED, name="wrapped"), "tiny")
+    edits = [
+        Edit("a", "A is", "A", "sea"),
+        Edit("b", "B is", "B", "Joe Biden"),
+        Edit("c", "C is", "C", "sea"),
+    ]
+    with InPlace(loaded, hyper).put(edits) as placed:
+        assert placed.made.failed == {1: "ValueError: no way"}
+        assert torch.equal(norm, 4 * start)
+    assert torch.equal(norm, start)
 
 
 CLASS = """

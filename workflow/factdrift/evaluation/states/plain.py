@@ -72,9 +72,11 @@ class InPlace:
             failed: dict[int, str] = {}
             for place, edit in enumerate(edits):
                 before = self._start
-                if not untouched and isinstance(model, nn.Module):
-                    mine = model is self._loaded.model
-                    before = Snapshot(model, self._patterns if mine else ("*",), since=self._start)
+                if not untouched:
+                    # What is no module can be restored no further than the model that it wraps.
+                    whole = model if isinstance(model, nn.Module) else self._loaded.model
+                    patterns = self._patterns if whole is self._loaded.model else ("*",)
+                    before = Snapshot(whole, patterns, since=self._start)
                 untouched = False
                 try:
                     model = self._called(model, edit)
