@@ -11,8 +11,7 @@ pytest.importorskip("torch", reason="language models are installed with `make mo
 from factdrift.core.errors import InputError
 from factdrift.core.paths import LOCATORS
 from factdrift.core.settings import configure
-from factdrift.evaluation.locators.plan import Plan, entry
-from factdrift.evaluation.locators.record import locator_of, records
+from factdrift.evaluation.locators.plan import Plan, entry, locator_of, records
 from factdrift.evaluation.methods.hyperparameters import default_values, read_hyper
 from factdrift.evaluation.methods.own import keys_of_methods
 

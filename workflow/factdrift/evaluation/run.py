@@ -33,7 +33,7 @@ from factdrift.evaluation.questions.record import record_of
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import at_a_time
 from factdrift.evaluation.states.placed import Lasting, Placed, State
-from factdrift.evaluation.states.repeated import Repeated
+from factdrift.evaluation.states.plain import Repeated
 from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES, run_id
 from factdrift.evaluation.ways import letter, loglik, written

@@ -25,9 +25,8 @@ from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.locators.gather import LOCATED
 from factdrift.evaluation.locators.interface import Context, Found, last_logits, of_scores, probability
 from factdrift.evaluation.locators.own import DOCUMENT, found_of
-from factdrift.evaluation.locators.plan import HYPER, Entry
+from factdrift.evaluation.locators.plan import HYPER, Entry, locator_of
 from factdrift.evaluation.locators.prompts import Sentence, cut, grouped, tokenized
-from factdrift.evaluation.locators.record import locator_of
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.session import peak_mb
 from factdrift.klob.scoring.selection import how_many

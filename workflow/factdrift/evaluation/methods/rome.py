@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from factdrift.evaluation.methods.contexts import Contexts, contexts_of, in_batches_of, look
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.optimise import Optimised, optimise
-from factdrift.evaluation.methods.refusals import check
-from factdrift.evaluation.methods.results import collected
+from factdrift.evaluation.methods.optimise import Optimised, collected, optimise
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments
@@ -20,7 +18,6 @@ from factdrift.models.moments import Moments
 
 def rome(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """A rank-one change of the down projection of one layer for each edit."""
-    check(loaded.spec, hyper, loaded.name)
     layer = hyper["layer"]
     moments = artefacts.moments[layer] if hyper["covariance"] else None
 
