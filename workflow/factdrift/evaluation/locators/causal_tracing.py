@@ -11,7 +11,6 @@ behind the restored place (`models/branches.py`), all places and samples in one 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from torch import Tensor
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.interface import Context, positions, probability
 from factdrift.evaluation.locators.prompts import Sentence
+from factdrift.evaluation.methods.seeds import generator
 from factdrift.models.branches import Branches, Whole
 from factdrift.models.hooks import After, hooked
 from factdrift.models.loaded import Loaded
@@ -78,9 +78,7 @@ def noise_of(loaded: Loaded, sentences: Sequence[Sentence], context: Context) ->
     for one in sentences:
         first, behind = one.noisy
         shape = (samples, behind - first, loaded.spec.hidden)
-        digest = hashlib.sha256(f"{context.seed}:{one.fact or one.id}".encode()).digest()
-        generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
-        drawn = torch.randn(shape, generator=generator)
+        drawn = torch.randn(shape, generator=generator(f"{context.seed}:{one.fact or one.id}"))
         found.append((drawn * scale).to(loaded.device, loaded.dtype))
     return found
 

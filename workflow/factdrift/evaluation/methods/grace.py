@@ -218,7 +218,7 @@ def _start(hyper: Hyper, edit: Edit, output: Tensor) -> Tensor:
     """The value of an entry before its training, [d_out]."""
     if hyper["start"] == "output":
         return output
-    drawn = torch.rand(len(output), generator=generator(hyper["seed"], edit.id), dtype=output.dtype)
+    drawn = torch.rand(len(output), generator=generator(f"{hyper['seed']}/{edit.id}"), dtype=output.dtype)
     return drawn.to(output.device)
 
 

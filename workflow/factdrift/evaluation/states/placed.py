@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -89,36 +90,26 @@ class Lasting(State, Protocol):
         """Puts the edits of finished steps in place again."""
 
 
-@dataclass(frozen=True)
-class Unedited:
-    """A model that is told nothing; also one in which others have made all edits."""
-
-    loaded: Loaded
-
-    @contextmanager
-    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
-        yield Placed(self.loaded, edits=[edit.id for edit in edits])
-
-
 class _Told(Placed):
-    """A model that has the new fact before each question."""
+    """A model that has the new fact before each question, in the words of the benchmark."""
 
     def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
         return [question.context for question in questions]
 
 
 @dataclass(frozen=True)
-class InContext:
-    """A model that is told the new fact of each question in the words of the benchmark, before it."""
+class Unedited:
+    """A model in which no method makes edits; also one in which others have made all."""
 
     loaded: Loaded
+    placed: type[Placed] = Placed
 
     @contextmanager
     def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
-        yield _Told(self.loaded, edits=[edit.id for edit in edits])
+        yield self.placed(self.loaded, edits=[edit.id for edit in edits])
 
 
 ASKS_UNEDITED: Mapping[str, Callable[[Loaded], State]] = dict(
-    zip(UNEDITED, (Unedited, InContext), strict=True)
+    zip(UNEDITED, (Unedited, partial(Unedited, placed=_Told)), strict=True)
 )
 """State -> what asks a model without any editing method."""
