@@ -11,7 +11,7 @@ import torch
 from support.tiny_models import rounding, tiny_model
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.artefacts.mend_training import Practice, losses
+from factdrift.evaluation.methods.artefacts.mend_training import Practice, loss_of
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.evaluation.methods.mend import gradients, mend
@@ -136,17 +136,6 @@ def test_edits_together_are_the_edits_one_by_one() -> None:
             torch.testing.assert_close(dense(together[name], place), dense(change, 0), rtol=1e-9, atol=1e-13)
 
 
-def test_an_edit_that_fails_is_reported_and_changes_nothing() -> None:
-    loaded = tiny_model("gpt2")
-    long = Edit("4", "The capital of Atlantis is not " * 30, "Atlantis", "New Orleans")
-    result = mend(loaded, [long, EDITS[0]], HYPER, Artefacts(mend=trained(loaded)))
-    assert result.failed == {0: "too_long"}
-    for delta in result.deltas.values():
-        weight = delta.dense(0)[0], delta.dense(1)[0]
-        assert (weight[0] == 0).all()
-        assert weight[1].abs().max() > 0
-
-
 def test_an_edit_that_diverges_has_failed() -> None:
     loaded = tiny_model("gpt2")
     net = trained(loaded)
@@ -185,7 +174,7 @@ def test_gradients_of_training_are_those_through_edited_weights(family: str) -> 
     tokens = sentences(loaded)
     practice = [Practice(tokens[0], tokens[1], tokens[2]), Practice(tokens[1], tokens[2], tokens[0])]
     hyper = Hyper("mend", "tiny", "test", {"edit_weight": 0.1, "locality_weight": 1.0})
-    losses(loaded, net, practice).total(hyper).backward()
+    loss_of(loaded, net, practice, hyper).backward()
 
     def in_place() -> float:
         with torch.no_grad():
@@ -205,7 +194,7 @@ def test_gradients_of_training_are_those_through_edited_weights(family: str) -> 
                 total += (before.exp() * (before - after)).sum(2).mean().item()
             return total / len(practice)
 
-    assert in_place() == pytest.approx(losses(loaded, net, practice).total(hyper).item(), rel=1e-9)
+    assert in_place() == pytest.approx(loss_of(loaded, net, practice, hyper).item(), rel=1e-9)
     step = 1e-5
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None
