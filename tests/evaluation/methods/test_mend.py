@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -221,18 +220,19 @@ def test_an_editor_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert state.keys() == net.state_dict().keys()
 
 
-def test_an_editor_of_another_model_is_refused(tmp_path: Path) -> None:
-    loaded: Any = tiny_model("gpt2", dtype=torch.float32)
-    trained(loaded).write(tmp_path / "mend.safetensors", {"model": "another"})
-    with pytest.raises(InputError, match="another model than tiny-gpt2"):
-        read_hypernet(tmp_path / "mend.safetensors", loaded)
-    with pytest.raises(InputError, match="mend-train"):
-        read_hypernet(tmp_path / "none.safetensors", loaded)
-
-
-def test_an_editor_trained_with_another_template_is_refused(tmp_path: Path) -> None:
-    loaded: Any = tiny_model("gpt2", dtype=torch.float32)
-    about = {"model": loaded.digest, "template": "chat"}
-    trained(loaded).write(tmp_path / "mend.safetensors", about)
-    with pytest.raises(InputError, match="trained with --template chat; delete it"):
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"model": "another"}, "another model than tiny-gpt2"),
+        ({"template": "chat"}, "trained with --template chat; delete it"),
+        (None, "make it with `factdrift edit mend-train`"),
+    ],
+)
+def test_an_editor_of_something_else_is_refused(
+    tmp_path: Path, about: dict[str, str] | None, said: str
+) -> None:
+    loaded = tiny_model("gpt2", dtype=torch.float32)
+    if about is not None:
+        trained(loaded).write(tmp_path / "mend.safetensors", {"model": loaded.digest, **about})
+    with pytest.raises(InputError, match=said):
         read_hypernet(tmp_path / "mend.safetensors", loaded)
