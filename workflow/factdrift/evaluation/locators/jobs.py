@@ -46,8 +46,6 @@ class Sentences(Job, command="locate sentences", beside="examples"):
     def run(self) -> str:
         from factdrift.evaluation.locators.choose import write_examples
 
-        if self.limit < 0:
-            raise InputError(f"--limit: {self.limit} is no number of examples; give 0 for all, or more")
         found = write_examples(self.examples, self.limit, self.seed, self.out_examples, self.out_sentences)
         return ", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in found.items())
 

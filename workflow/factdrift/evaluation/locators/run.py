@@ -65,7 +65,9 @@ class Job(NamedTuple):
 
 
 def make_job(loaded: Loaded, entry: Entry, values: dict[str, Any], settings: Settings) -> Job:
-    """Raises InputError if a hyper-parameter is not valid."""
+    """Raises InputError if a value is not valid, or `values` are given for a function of the user."""
+    if values and not entry.record:
+        raise InputError(f"--set: {entry.given} is a function of your own, without hyper-parameters")
     hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER) if entry.record else None
     return Job(loaded, entry, hyper, settings)
 
@@ -269,9 +271,9 @@ def _check_repeated(job: Job, first: pa.Table, again: Sequence[Part]) -> None:
         before = known[row["sentence"]]
         # Where kernels add in any order, units with almost equal scores may change places.
         same = loaded.device.type != "cpu" or row["top"] == before["top"]
-        pairs = [(before[name], row[name]) for name in ("mean", "sd")]
-        size = max(abs(one) for one, _ in pairs)
-        if not same or any(abs(one - other) > bound * size for one, other in pairs):
+        moments = [[found["mean"], found["sd"]] for found in (before, row)]
+        size = np.nanmax(np.abs([*moments[0], 0]))
+        if not same or not np.allclose(*moments, rtol=0, atol=bound * size, equal_nan=True):
             raise InputError(
                 f"locators: {job.entry.given}: the sentence {row['sentence']} gets other scores when it is "
                 f"located again after others (mean {before['mean']:.6g}, then {row['mean']:.6g}). The "
