@@ -18,7 +18,7 @@ from factdrift.evaluation.methods.hyperparameters import Hyper, read_given, read
 from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.methods.memit import shortened, solve  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
-from factdrift.evaluation.questions.question import Benchmark  # noqa: E402
+from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.states.edited import edited, folded  # noqa: E402
 from factdrift.evaluation.states.standing import size_of, standing  # noqa: E402
 from factdrift.models.deltas import Dense, LowRank  # noqa: E402
@@ -122,7 +122,7 @@ def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path
                 pass
         # The three rulers of Atlantis: of each the last one is told.
         names = ("Q1-P6@1", "Q1-P6@2", "Q1-P6@3", "Q2-P6@1")
-        texts = [str(placed.context(name)) for name in names]
+        texts = placed.before([Question("q")] * 4, names)
         assert ["Marta Kowalska" in text for text in texts] == [True] * 4
         assert len(set(texts)) == 2
 

@@ -373,7 +373,7 @@ class _Loop:
         """
         made, ability = placed.made, session.ability
         texts_only = made.contexts is not None and not made.deltas
-        if ability is None or texts_only or (self._telling.lasting and (placed.texts or made.codebooks)):
+        if ability is None or texts_only or (self._telling.lasting and made.codebooks):
             return {}
         owner = placed.owner(edit) if made.deltas else -1
         return measured(ability, session.loaded, session.budget, made.deltas, owner)

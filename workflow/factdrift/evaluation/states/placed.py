@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from factdrift.evaluation.methods.interface import Context, Edit, Edited
+from factdrift.evaluation.methods.interface import Edit, Edited
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.questions.question import Question
 from factdrift.models.deltas import Changes
@@ -26,11 +26,6 @@ class Placed:
     """`texts`: the most texts that did not fit before a prompt so far."""
 
     @property
-    def texts(self) -> bool:
-        """Whether texts are put before prompts."""
-        return self.made.contexts is not None
-
-    @property
     def changes(self) -> Changes:
         """What hooks apply while the model is asked."""
         return self.made.changes
@@ -46,16 +41,12 @@ class Placed:
         """Why an edit has failed; None if it has not."""
         return self.made.failed.get(self.edits.index(edit)) if edit in self.edits else None
 
-    def context(self, edit: str) -> Context:
-        """What is put before each prompt in the presence of an edit."""
-        return self.made.contexts[self.edits.index(edit)] if self.made.contexts else ""
-
     def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
         """The text before each question, in the presence of an edit each."""
         texts = [""] * len(questions)
         retrieving: dict[int, tuple[Callable[[Sequence[str]], list[str]], list[int]]] = {}
         for place, edit in enumerate(edits):
-            context = self.context(edit)
+            context = self.made.contexts[self.edits.index(edit)] if self.made.contexts else ""
             if isinstance(context, str):
                 texts[place] = context
             else:

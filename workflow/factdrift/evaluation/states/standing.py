@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -30,6 +31,9 @@ from factdrift.models.memories import Memories
 _KEPT = (LowRank, Dense, Codebook, Book, Entry, Statistics, Memories, Side)
 """The classes of what is kept, besides tensors and plain values."""
 
+Recalled = Callable[[Sequence[str]], Sequence[Context]]
+"""The ids of edits -> what stands before questions in the presence of each."""
+
 
 @contextmanager
 def standing(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Iterator[Lasting]:
@@ -46,18 +50,10 @@ def standing(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Iterator[Las
 class _All(Placed):
     """A model with all edits so far: one change for all, and texts by what the method remembers."""
 
-    contexts: Callable[[Sequence[str]], Sequence[Context]] | None = None
-    """The ids of edits -> what stands before questions in the presence of each."""
-
-    @property
-    def texts(self) -> bool:
-        return self.contexts is not None
+    contexts: Recalled | None = None
 
     def owner(self, edit: str) -> int:
         return 0 if self.made.changes else -1
-
-    def context(self, edit: str) -> Context:
-        return self.contexts([edit])[0] if self.contexts else ""
 
     def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
         if self.contexts is None:
@@ -78,13 +74,9 @@ class Carried:
     def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
         now = replace(self._artefacts, before=self._made.deltas, memory=self._made.memory)
         made = self._made = edited(self._loaded, edits, self._hyper, now, "stream")
-        contexts = None
+        contexts: Recalled | None = None
         if recalled := self._hyper.record.recalled:
-
-            def contexts(names: Sequence[str]) -> Sequence[Context]:
-                texts: Sequence[Context] = named(recalled)(made.memory, names, self._hyper, self._loaded)
-                return texts
-
+            contexts = partial(named(recalled), made.memory, hyper=self._hyper, loaded=self._loaded)
         yield _All(self._loaded, made, [edit.id for edit in edits], contexts=contexts)
 
     def size(self) -> tuple[int | None, int | None]:
