@@ -23,7 +23,7 @@ from factdrift.evaluation.locators.knowledge_neurons import (  # noqa: E402
     nodes,
     refined,
 )
-from factdrift.evaluation.locators.plan import locator_of, records  # noqa: E402
+from factdrift.evaluation.locators.plan import locator_of  # noqa: E402
 from factdrift.evaluation.locators.projections import _jaccard, projections  # noqa: E402
 from factdrift.evaluation.locators.prompts import Sentence  # noqa: E402
 from factdrift.evaluation.locators.units import per_layer, seen, summed  # noqa: E402
@@ -31,7 +31,7 @@ from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
-GRANULARITIES = records()["activation"].units
+GRANULARITIES = ("neuron", "head", "module", "layer")
 EXACT = ("gpt2", "gpt_neox")
 """Families that compute in float64 throughout; RMSNorm of transformers computes in float32."""
 

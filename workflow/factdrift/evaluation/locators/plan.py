@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -29,15 +29,12 @@ HYPER = "locate.hyper."
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One locator: `record` in its file, and the units that its key `granularity` allows."""
+    """One locator: `record` in its file."""
 
     title: str
     """What it measures."""
     function: str
     """MODULE.FUNCTION of `factdrift.evaluation.locators` (`interface.Locator`)."""
-    units: tuple[Literal["neuron", "head", "module", "layer"], ...]
-    needs: frozenset[Literal["gradients", "corrupted"]] = frozenset()
-    """`gradients`: a backward pass. `corrupted`: runs with noise on the subject, `samples` a sentence."""
     follows: str = ""
     """The key that names an editing method; the block that the user has set for it is the locator's, too."""
     paper: str = ""
@@ -50,8 +47,7 @@ def records() -> dict[str, Record]:
     for name in sorted(path.stem for path in LOCATORS.glob("*.yaml")):
         files = [read_yaml(path) for path in reversed(files_of(name, LOCATORS))]
         said = {key: value for file in files for key, value in file["record"].items()}
-        units = files[0]["keys"]["granularity"]["enum"]
-        found[name] = msgspec.convert({**said, "units": units}, Record)
+        found[name] = msgspec.convert(said, Record)
     return found
 
 

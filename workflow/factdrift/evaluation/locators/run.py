@@ -59,9 +59,8 @@ class Job(NamedTuple):
 
     @property
     def runs(self) -> int:
-        """The number of runs of each sentence in a batch: one, and those with noise."""
-        noisy = self.hyper and self.entry.record and "corrupted" in self.entry.record.needs
-        return 1 + self.hyper["samples"] if self.hyper and noisy else 1
+        """The number of runs of each sentence in a batch: one, and `samples` with noise."""
+        return 1 + self.hyper.get("samples", 0) if self.hyper else 1
 
 
 def make_job(loaded: Loaded, entry: Entry, values: dict[str, Any], settings: Settings) -> Job:
