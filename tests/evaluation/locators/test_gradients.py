@@ -152,7 +152,7 @@ def test_attribution_patching_is_the_first_order_of_causal_tracing(
     for scale in (1e-4, 1e-5):
         given = context(name, noise=scale, samples=2, token="subject_last")
         estimate, noise = attribution_patching(loaded, of, targets(of), given), noise_of(loaded, of, given)
-        found = [trace(loaded, of, targets(of), noise, places, Restored(kind)).effects for kind in kinds]
+        found = [trace(loaded, of, targets(of), noise, places, Restored(kind)) for kind in kinds]
         # [sentences, blocks, kinds]
         effects = torch.stack([torch.stack([each[0] for each in one]) for one in found], 2).flatten(1)
         errors.append((estimate - effects).abs().max() / effects.abs().max())

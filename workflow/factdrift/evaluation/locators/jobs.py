@@ -16,7 +16,6 @@ from factdrift.models.running import Computing, OfModel, loaded
 Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
 Limit = Annotated[int, "examples of each subtask (default: all)"]
 Seed = Annotated[int, Key("seed")]
-Shard = Annotated[str, "which part of the sentences or edits", Flag("0-of-1")]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -60,7 +59,7 @@ class Run(OfModel, command="locate run", beside="values"):
     set: Annotated[dict[str, Any], "your hyper-parameters: config/locators/NAME.yaml"] = dataclasses.field(
         default_factory=dict
     )
-    shard: Shard = "0-of-1"
+    shard: Annotated[str, "which part of the sentences or edits", Flag("0-of-1")] = "0-of-1"
     parts: Annotated[Place, "of finished batches", Flag("FOLDER")]
     output: Annotated[Output, Flag("PARQUET")]
     out_about: Annotated[Output, Flag("JSON")]
