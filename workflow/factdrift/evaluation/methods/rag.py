@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
+from factdrift.evaluation.methods.prompt import texts_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import UNREADABLE
 from factdrift.models.padding import padded
@@ -99,11 +100,6 @@ def retrieving(
         return ["".join(texts[place] for place in row) for row in ranked(similar(prompts), hyper["k"])]
 
     return best
-
-
-def texts_of(edits: Sequence[Edit], hyper: Hyper) -> list[str]:
-    """The updates as texts."""
-    return [hyper["text"].format(prompt=edit.prompt, target=edit.target) for edit in edits]
 
 
 def remembered(edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> list[tuple[str, str]]:
