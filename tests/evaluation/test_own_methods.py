@@ -17,8 +17,9 @@ from support.updates import edits  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
-from factdrift.evaluation.methods.interface import Edit  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.evaluation.states.plain import InPlace  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
@@ -389,6 +390,21 @@ def test_what_a_batched_method_returns_is_checked(
     (tmp_path / "mine.py").write_text(BATCHED + returned, encoding="utf-8")
     with pytest.raises(InputError, match=said):
         made(world, tmp_path, f"{tmp_path}/mine.py:edit")
+
+
+REMEMBERS = BATCHED.replace(
+    "return",
+    """seen = artefacts.memory or []
+    seen.append(edits[0].id)
+    return Edited(failed={0: 'no'} if edits[0].id == 'b' else {}, memory=seen)""",
+)
+
+
+def test_what_an_edit_that_fails_has_remembered_is_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(REMEMBERS, encoding="utf-8")
+    hyper = read_given(f"{tmp_path}/mine.py:edit", "tiny")
+    edits = [Edit(name, "A is", "A", "sea") for name in "abc"]
+    assert edited(tiny_model("llama"), edits, hyper, Artefacts(), "sequential").memory == ["a", "c"]
 
 
 def test_a_change_that_is_not_finite_has_failed(world: Path, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def method_of(hyper: Hyper) -> Method:
     def method(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
         instead = f"a batched method returns its changes in an Edited ({DOCUMENT})"
         values = replace(hyper, settings=deepcopy(dict(hyper)))
-        given = replace(artefacts, before=dict(artefacts.before))
+        given = replace(artefacts, before=dict(artefacts.before), memory=deepcopy(artefacts.memory))
         with leaving_alone(loaded, f"methods: {own.given}", instead):
             made = function(loaded, edits, values, given)
         return checked(own.given, loaded, len(edits), made)
