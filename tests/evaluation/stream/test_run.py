@@ -13,7 +13,7 @@ from support.stream_updates import link, stream_edits  # noqa: E402
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
-from factdrift.core.errors import CannotEdit  # noqa: E402
+from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_given, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.methods.memit import shortened, solve  # noqa: E402
@@ -197,6 +197,21 @@ def test_texts_of_an_own_method_cannot_be_made_in_turn(tmp_path: Path) -> None:
     for regime in ("sequential", "stream"):
         with pytest.raises(CannotEdit, match=f"{regime}: texts puts texts before prompts"):
             edited(tiny_model("llama"), EDITS, hyper, Artefacts(), regime)
+
+
+def test_a_memory_that_no_file_can_hold_is_named(tmp_path: Path) -> None:
+    (tmp_path / "keeps.py").write_text(
+        "from factdrift.evaluation.methods.interface import Edited\n"
+        "def edit(loaded, edits, hyper, artefacts):\n"
+        "    return Edited(memory=lambda: 1)\n",
+        encoding="utf-8",
+    )
+    hyper = read_given(f"{tmp_path}/keeps.py:edit", "tiny", {})
+    with standing(tiny_model("llama"), hyper, Artefacts()) as held:
+        with held.put(EDITS[:1]):
+            pass
+        with pytest.raises(InputError, match=r"keeps\.py:edit: the memory that it returned cannot be kept"):
+            held.save(tmp_path / "state.pt")
 
 
 def test_failed_edits_are_named_and_leave_no_trace(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
-from pickle import UnpicklingError
+from pickle import PicklingError, UnpicklingError
 from typing import Any
 
 import torch
@@ -91,7 +91,10 @@ class Carried:
         parts = {name: getattr(self._made, name) for name in ("deltas", "codebooks", "memory")}
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(path) as temporary:
-            torch.save(parts, temporary)
+            try:
+                torch.save(parts, temporary)
+            except (AttributeError, PicklingError, TypeError) as error:
+                raise self._refused(path, str(error)) from None
             if self._hyper.own is not None:
                 self._read(temporary)
 
@@ -105,15 +108,18 @@ class Carried:
                 parts: dict[str, Any] = torch.load(path, map_location=self._loaded.device, weights_only=True)
         except UnpicklingError as error:
             why = next((line.strip() for line in str(error).splitlines() if "GLOBAL" in line), str(error))
-            own = self._hyper.own
-            raise InputError(
-                f"methods: {own.given}: the memory that it returned cannot be kept between intervals: {why}; "
-                "let it be tensors, numbers, texts, and lists, tuples and dicts of these"
-                if own
-                else f"{path}: it holds more than a job keeps, and is not read, since that could run "
-                f"anything ({why}); delete its folder"
-            ) from None
+            raise self._refused(path, why) from None
         return parts
+
+    def _refused(self, path: Path, why: str) -> InputError:
+        own = self._hyper.own
+        return InputError(
+            f"methods: {own.given}: the memory that it returned cannot be kept between intervals: {why}; "
+            "let it be tensors, numbers, texts, and lists, tuples and dicts of these"
+            if own
+            else f"{path}: it holds more than a job keeps, and is not read, since that could run "
+            f"anything ({why}); delete its folder"
+        )
 
 
 class Replayed:
