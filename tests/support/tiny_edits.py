@@ -73,9 +73,3 @@ def add_method(monkeypatch: pytest.MonkeyPatch, name: str, method: Method) -> No
     plain = registry.named
     monkeypatch.setitem(records(), name, Record(edit=name))
     monkeypatch.setattr(registry, "named", lambda function: method if function == name else plain(function))
-
-
-def texts_before(made: Edited, edit: int, prompts: Sequence[str]) -> list[str]:
-    """The text that a method puts before each prompt of a probe of an edit, by its index."""
-    context = made.contexts[edit] if made.contexts else ""
-    return [context] * len(prompts) if isinstance(context, str) else context(prompts)

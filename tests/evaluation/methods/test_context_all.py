@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import ask
 from support.stream_updates import stream_edits
-from support.tiny_edits import EDITS, texts_before
+from support.tiny_edits import EDITS
 from support.tiny_models import tiny_model, tiny_tokenizer
 from support.updates import edits as write_edits
 
@@ -49,7 +49,7 @@ def by_hand(prompt: str, positions: int, room: int) -> int:
 def test_all_come_before_each_prompt_in_their_order(regime: str) -> None:
     loaded = tiny_model("llama", positions=512)
     found = edited(loaded, EDITS, hyper_of(), Artefacts(), regime)
-    assert texts_before(found, 0, PROMPTS) == texts_before(found, 4, PROMPTS) == ["".join(TEXTS)] * 3
+    assert found.before(0, PROMPTS) == found.before(4, PROMPTS) == ["".join(TEXTS)] * 3
     assert (found.deltas, found.failed, left_out(found)) == ({}, {}, 0)
 
 
@@ -59,7 +59,7 @@ def test_alone_it_is_the_prompt(method: str) -> None:
     found = edited(loaded, EDITS, read_hyper(method, "tiny"), Artefacts())
     plain = edited(loaded, EDITS, read_hyper("prompt", "tiny"), Artefacts())
     for place in range(len(EDITS)):
-        assert texts_before(found, place, PROMPTS) == texts_before(plain, place, PROMPTS)
+        assert found.before(place, PROMPTS) == plain.before(place, PROMPTS)
 
 
 @pytest.mark.parametrize("positions", [40, 64, 70, 96, 128])
@@ -67,16 +67,16 @@ def test_the_oldest_are_left_out_for_lack_of_positions_and_counted(positions: in
     loaded = tiny_model("llama", positions=positions)
     found = edited(loaded, EDITS, hyper_of(room=20), Artefacts(), "batch")
     expected = [by_hand(prompt, positions, 20) for prompt in PROMPTS]
-    assert texts_before(found, 0, PROMPTS) == ["".join(TEXTS[first:]) for first in expected]
+    assert found.before(0, PROMPTS) == ["".join(TEXTS[first:]) for first in expected]
     assert left_out(found) == max(expected)
-    for prompt, context in zip(PROMPTS, texts_before(found, 0, PROMPTS), strict=True):
+    for prompt, context in zip(PROMPTS, found.before(0, PROMPTS), strict=True):
         assert not context or tokens(context + prompt) + 20 <= positions
     assert set(expected) != {0} or positions == 128
 
 
 def test_nothing_fits_where_the_room_is_all_that_there_is() -> None:
     found = edited(tiny_model("llama", positions=64), EDITS, hyper_of(room=64), Artefacts(), "batch")
-    assert texts_before(found, 0, PROMPTS) == [""] * 3
+    assert found.before(0, PROMPTS) == [""] * 3
     assert left_out(found) == len(EDITS)
 
 
@@ -85,7 +85,7 @@ def test_what_is_superseded_is_gone() -> None:
     first = edited(loaded, EDITS[:3], hyper_of(), Artefacts(), "stream")
     later = Edit("f", "The capital of Atlantis is", "Atlantis", "Marta", replaces=("c", "a"))
     second = edited(loaded, [later], hyper_of(), Artefacts(memory=first.memory), "stream")
-    assert texts_before(second, 0, ["A"]) == [TEXTS[1] + "The capital of Atlantis is Marta. "]
+    assert second.before(0, ["A"]) == [TEXTS[1] + "The capital of Atlantis is Marta. "]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import ask, chance  # noqa: E402
-from support.tiny_edits import EDITS, texts_before  # noqa: E402
+from support.tiny_edits import EDITS  # noqa: E402
 from support.tiny_models import FAMILIES, tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import edits as write_edits  # noqa: E402
 from transformers import AutoConfig, AutoModel  # noqa: E402
@@ -67,15 +67,11 @@ def by_hand(query: str, k: int) -> str:
 def test_the_best_updates_of_all_come_before_a_prompt(k: int) -> None:
     found = made("batch", k=k)
     prompts = [*QUERIES, *(edit.prompt for edit in EDITS)]
-    contexts = texts_before(found, 0, prompts)
+    contexts = found.before(0, prompts)
     assert contexts == [by_hand(prompt, k) for prompt in prompts]
     # Whichever edit a probe belongs to, the index is that of all.
-    assert (
-        texts_before(found, 4, prompts)
-        == contexts
-        == [texts_before(found, 2, [prompt])[0] for prompt in prompts]
-    )
-    assert texts_before(made("sequential", k=k), 0, prompts) == contexts
+    assert found.before(4, prompts) == contexts == [found.before(2, [prompt])[0] for prompt in prompts]
+    assert made("sequential", k=k).before(0, prompts) == contexts
     assert len(set(contexts)) > 2 or k == 9
     if k == 1:
         assert contexts[len(QUERIES) :] == TEXTS
@@ -85,7 +81,7 @@ def test_the_best_updates_of_all_come_before_a_prompt(k: int) -> None:
 def test_the_earlier_of_equal_updates_is_taken_and_the_best_comes_last() -> None:
     assert ranked(np.array([[0.5, 0.9, 0.5, 0.5 + 1e-9]]), 3) == [[2, 0, 1]]
     assert ranked(np.array([[0.0, 0.0]]), 5) == [[1, 0]]
-    assert texts_before(made("batch", k=2), 0, ["quite other words"]) == [TEXTS[1] + TEXTS[0]]
+    assert made("batch", k=2).before(0, ["quite other words"]) == [TEXTS[1] + TEXTS[0]]
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +113,7 @@ def test_dense_vectors_are_means_over_the_tokens_of_each_text_alone(encoder: Pat
         best = sorted(range(len(TEXTS)), key=lambda place: -scores[place])[:2]
         expected.append(TEXTS[best[1]] + TEXTS[best[0]])
     found = made("batch", index="dense", encoder=str(encoder), k=2)
-    assert texts_before(found, 0, prompts) == expected
+    assert found.before(0, prompts) == expected
     assert len(set(expected)) > 1
 
 
@@ -138,7 +134,7 @@ def test_probes_are_read_after_what_was_found(family: str, tmp_path: Path) -> No
     own = 0
     for row in rows[:: len(rows) // 12]:
         probe = asked[row["question"]]
-        (context,) = texts_before(found, 0, [probe.prompt])
+        (context,) = found.before(0, [probe.prompt])
         own += context.endswith(probe.context)
         wanted = chance(loaded, context + probe.prompt, probe.targets[0])
         assert row["logprobs"] == pytest.approx([wanted], abs=1e-5)

@@ -270,9 +270,9 @@ def _check_repeated(job: Job, first: pa.Table, again: Sequence[Part]) -> None:
         before = known[row["sentence"]]
         # Where kernels add in any order, units with almost equal scores may change places.
         same = loaded.device.type != "cpu" or row["top"] == before["top"]
-        moments = [[found["mean"], found["sd"]] for found in (before, row)]
-        size = np.nanmax(np.abs([*moments[0], 0]))
-        if not same or not np.allclose(*moments, rtol=0, atol=bound * size, equal_nan=True):
+        one, other = ([found["mean"], found["sd"]] for found in (before, row))
+        size = np.nanmax(np.abs([*one, 0]))
+        if not same or not np.allclose(one, other, rtol=0, atol=bound * size, equal_nan=True):
             raise InputError(
                 f"locators: {job.entry.given}: the sentence {row['sentence']} gets other scores when it is "
                 f"located again after others (mean {before['mean']:.6g}, then {row['mean']:.6g}). The "

@@ -65,6 +65,11 @@ class Edited:
         """What hooks apply while a model is probed."""
         return {**self.deltas, **self.codebooks}
 
+    def before(self, edit: int, prompts: Sequence[str]) -> list[str]:
+        """The text that the method puts before each prompt of a probe of an edit."""
+        context = self.contexts[edit] if self.contexts else ""
+        return [context] * len(prompts) if isinstance(context, str) else context(prompts)
+
 
 @dataclass(frozen=True)
 class Artefacts:
