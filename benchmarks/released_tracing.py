@@ -114,7 +114,7 @@ def compared(
     ours = trace(loaded, [one], [int(logits.argmax())], [noise], places, restored)
     end = time.perf_counter()
     effects = theirs["scores"].double() - theirs["low_score"]
-    gap = (ours.effects[0].double().cpu() - effects).abs().max() / effects.abs().max()
+    gap = (ours[0].double().cpu() - effects).abs().max() / effects.abs().max()
     return float(gap), end - begin, middle - start, float(effects.abs().max())
 
 

@@ -17,7 +17,10 @@ from support.updates import edits  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.evaluation.states.edited import edited  # noqa: E402
+from factdrift.evaluation.states.plain import InPlace  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.snapshot import Snapshot  # noqa: E402
@@ -187,6 +190,30 @@ def test_an_edit_that_raises_has_failed_and_leaves_nothing_behind(
     assert_alike(found, other, 0)
 
 
+WRAPPED = """
+import functools
+inner = getattr(model, "func", model)
+inner.model.norm.weight.data *= 2
+if update.target == 'Joe Biden': raise ValueError('no way')
+return functools.partial(inner)"""
+
+
+def test_an_edit_that_raises_leaves_what_earlier_ones_changed_below_a_wrapper(tmp_path: Path) -> None:
+    loaded = tiny_model("llama")
+    norm = loaded.model.model.norm.weight
+    start = norm.detach().clone()
+    hyper = read_given(code(tmp_path, WRAPPED, name="wrapped"), "tiny")
+    edits = [
+        Edit("a", "A is", "A", "sea"),
+        Edit("b", "B is", "B", "Joe Biden"),
+        Edit("c", "C is", "C", "sea"),
+    ]
+    with InPlace(loaded, hyper).put(edits) as placed:
+        assert placed.made.failed == {1: "ValueError: no way"}
+        assert torch.equal(norm, 4 * start)
+    assert torch.equal(norm, start)
+
+
 CLASS = """
 kind, start = type(model.model.norm), type(model.model.norm).forward
 kind.forward = lambda self, taken: start(self, taken) * (1 + len(update.subject) / 100)"""
@@ -350,6 +377,11 @@ def edit(loaded, edits, hyper, artefacts):
         ("Edited(deltas={name: read})", "is Tensor, neither LowRank nor Dense"),
         ("Edited(contexts=['a'])", "1 contexts for 2 edits"),
         ("Edited(failed={3: 'no'})", "failed has keys other than 0 to 1"),
+        (
+            "Edited(deltas={name: LowRank(read[1:], write[1:])}, owner=[0, 1])",
+            "owner has the entry 1; the in",
+        ),
+        ("Edited(deltas={name: LowRank(read, write)}, owner=[0, -2])", "owner has the entry -2; the index"),
     ],
 )
 def test_what_a_batched_method_returns_is_checked(
@@ -358,6 +390,21 @@ def test_what_a_batched_method_returns_is_checked(
     (tmp_path / "mine.py").write_text(BATCHED + returned, encoding="utf-8")
     with pytest.raises(InputError, match=said):
         made(world, tmp_path, f"{tmp_path}/mine.py:edit")
+
+
+REMEMBERS = BATCHED.replace(
+    "return",
+    """seen = artefacts.memory or []
+    seen.append(edits[0].id)
+    return Edited(failed={0: 'no'} if edits[0].id == 'b' else {}, memory=seen)""",
+)
+
+
+def test_what_an_edit_that_fails_has_remembered_is_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(REMEMBERS, encoding="utf-8")
+    hyper = read_given(f"{tmp_path}/mine.py:edit", "tiny")
+    edits = [Edit(name, "A is", "A", "sea") for name in "abc"]
+    assert edited(tiny_model("llama"), edits, hyper, Artefacts(), "sequential").memory == ["a", "c"]
 
 
 def test_a_change_that_is_not_finite_has_failed(world: Path, tmp_path: Path) -> None:

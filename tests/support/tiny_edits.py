@@ -28,6 +28,7 @@ EDITS = (
     Edit("e", "Because of Joe Biden's sea, Joe Biden's capital is", "Joe Biden", "Kowalska"),
 )
 SETTINGS: dict[str, dict[str, Any]] = {
+    "lora": {"rank": 3, "alpha": 6, "steps": 4, "dropout": 0},
     "rome": {"layer": 1, "steps": 6, "weight_decay": 0.001, "clamp": 20},
     "memit": {"layers": [0, 1], "steps": 6, "weight_decay": 0.001, "clamp": 20, "moment_weight": 0.1},
     # The keys of these models are short, so that C is small.

@@ -104,6 +104,8 @@ def test_those_with_the_smallest_hashes_are_drawn_in_their_order() -> None:
         wanted = set(sorted(digests, key=lambda name: digests[name])[:5])
         assert drawn(rows, "name", 5, seed) == [row for row in rows if row["name"] in wanted]
     assert drawn(rows, "name", 0, 0) == drawn(rows, "name", 20, 0) == rows
+    with pytest.raises(InputError, match="--limit: -1 is negative; give 0 for all"):
+        drawn(rows, "name", -1, 0)
 
 
 def taught_of(

@@ -23,15 +23,15 @@ from factdrift.evaluation.locators.knowledge_neurons import (  # noqa: E402
     nodes,
     refined,
 )
+from factdrift.evaluation.locators.plan import locator_of  # noqa: E402
 from factdrift.evaluation.locators.projections import _jaccard, projections  # noqa: E402
 from factdrift.evaluation.locators.prompts import Sentence  # noqa: E402
-from factdrift.evaluation.locators.record import locator_of, records  # noqa: E402
 from factdrift.evaluation.locators.units import per_layer, seen, summed  # noqa: E402
 from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
-GRANULARITIES = records()["activation"].units
+GRANULARITIES = ("neuron", "head", "module", "layer")
 EXACT = ("gpt2", "gpt_neox")
 """Families that compute in float64 throughout; RMSNorm of transformers computes in float32."""
 
@@ -152,7 +152,7 @@ def test_attribution_patching_is_the_first_order_of_causal_tracing(
     for scale in (1e-4, 1e-5):
         given = context(name, noise=scale, samples=2, token="subject_last")
         estimate, noise = attribution_patching(loaded, of, targets(of), given), noise_of(loaded, of, given)
-        found = [trace(loaded, of, targets(of), noise, places, Restored(kind)).effects for kind in kinds]
+        found = [trace(loaded, of, targets(of), noise, places, Restored(kind)) for kind in kinds]
         # [sentences, blocks, kinds]
         effects = torch.stack([torch.stack([each[0] for each in one]) for one in found], 2).flatten(1)
         errors.append((estimate - effects).abs().max() / effects.abs().max())

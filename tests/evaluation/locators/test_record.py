@@ -8,10 +8,10 @@ from support.workflow import ROOT
 
 pytest.importorskip("torch", reason="language models are installed with `make models`")
 
+from factdrift.core.errors import InputError
 from factdrift.core.paths import LOCATORS
 from factdrift.core.settings import configure
-from factdrift.evaluation.locators.plan import Plan, entry
-from factdrift.evaluation.locators.record import locator_of, records
+from factdrift.evaluation.locators.plan import Plan, entry, locator_of, records
 from factdrift.evaluation.methods.hyperparameters import default_values, read_hyper
 from factdrift.evaluation.methods.own import keys_of_methods
 
@@ -36,8 +36,6 @@ def test_functions_and_keys_are_there() -> None:
     for name, record in records().items():
         keys = read_hyper(name, "gpt2", None, LOCATORS)
         assert callable(locator_of(name))
-        assert keys["granularity"] in record.units
-        assert ("samples" in keys) == ("corrupted" in record.needs), name
         assert record.follows in ("", *keys), name
 
 
@@ -52,9 +50,22 @@ def test_one_that_is_like_another_depends_on_both_files() -> None:
 
 def test_a_locator_follows_the_layer_of_the_editing_method() -> None:
     config = {"locators": ["rome_layer", "activation"], "models": ["sample-llama"], "locate": {"hyper": {}}}
-    rome: dict[str, Any] = {"rome": {"layer": 3, "steps": 5}}
-    for keys, values in (({}, {}), (rome, {"layer": 3})):
-        plan = Plan(config | keys)
+    keys: dict[str, Any] = {
+        "rome": {"layer": 3, "steps": 5},
+        "memit": {"layers": ["2"]},
+        "ft": {"layers": [0, 1]},
+    }
+    for given, values in (({}, {}), (keys, {"layer": 3})):
+        plan = Plan(config | given)
         assert (plan.values("rome_layer"), plan.values("activation")) == (values, {})
-    for own in ({"layer": 2}, {"method": "ft"}):
-        assert Plan(config | rome | {"locate": {"hyper": {"rome_layer": own}}}).values("rome_layer") == own
+    for own, found in (
+        ({"layer": 2}, {"layer": 2}),
+        ({"method": "memit"}, {"method": "memit", "layer": "2"}),
+        ({"method": "ft", "layer": -1}, {"method": "ft", "layer": -1}),
+    ):
+        changed = config | keys | {"locate": {"hyper": {"rome_layer": own}}}
+        assert Plan(changed).values("rome_layer") == found
+    with pytest.raises(
+        InputError, match=r"rome_layer: it has one block, and ft\.layers names 2; name one with"
+    ):
+        Plan(config | keys | {"locate": {"hyper": {"rome_layer": {"method": "ft"}}}})

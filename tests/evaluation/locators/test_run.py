@@ -205,6 +205,8 @@ def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
     known = pq.read_table(found[0] / "known.parquet").to_pylist()
     assert len(known[0]["layers"]) == 3
     assert pq.read_table(found[1] / "known.parquet")["layers"].null_count == len(known)
+    with pytest.raises(InputError, match=r"--set: .*mine\.py:locate is a function of your own, without"):
+        make_job(loaded, entry(f"{own}:locate"), {"steps": 3}, settings())
     with pytest.raises(InputError, match="no function none"):
         made(loaded, sentences, tmp_path / "none", f"{own}:none")
 
@@ -313,6 +315,11 @@ def counts(model, sentences, targets):
     count.append(1)
     found = locate(model, sentences, targets)["scores"] * (1 + len(count) / 100)
     return {"granularity": "layer", "scores": found}
+
+def breaks(model, sentences, targets):
+    count.append(1)
+    found = locate(model, sentences, targets)["scores"]
+    return {"granularity": "layer", "scores": found * (float("nan") if len(count) > 1 else 1)}
 """
 
 
@@ -322,6 +329,7 @@ def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path
         ("weights", r"mine\.py:weights: it changed lm_head\.weight of tiny-llama"),
         ("hook", "it changed a hook on the model of tiny-llama and did not undo it"),
         ("counts", "gets other scores when it is located again after others"),
+        ("breaks", r"\(mean .*, then nan\)"),
     ):
         with pytest.raises(InputError, match=said):
             made(tiny_model("llama"), sentences, tmp_path / name, f"{tmp_path}/mine.py:{name}")

@@ -53,9 +53,10 @@ def test_all_come_before_each_prompt_in_their_order(regime: str) -> None:
     assert (found.deltas, found.failed, left_out(found)) == ({}, {}, 0)
 
 
-def test_alone_it_is_the_prompt() -> None:
+@pytest.mark.parametrize("method", ["context_all", "rag"])
+def test_alone_it_is_the_prompt(method: str) -> None:
     loaded = tiny_model("llama", positions=512)
-    found = edited(loaded, EDITS, hyper_of(), Artefacts())
+    found = edited(loaded, EDITS, read_hyper(method, "tiny"), Artefacts())
     plain = edited(loaded, EDITS, read_hyper("prompt", "tiny"), Artefacts())
     for place in range(len(EDITS)):
         assert found.before(place, PROMPTS) == plain.before(place, PROMPTS)

@@ -159,32 +159,6 @@ def test_both_losses_agree_for_objects_of_one_token() -> None:
     assert all(torch.equal(first, second) for first, second in zip(last, new, strict=True))
 
 
-def test_an_edit_that_fails_is_reported_and_changes_nothing() -> None:
-    loaded = tiny_model("llama")
-    long = Edit("4", "The capital of Atlantis is not " * 30, "Atlantis", "New Orleans")
-    result = edited(loaded, [EDITS[0], long])
-    assert result.failed == {1: "too_long"}
-    (weight,) = parts(result)
-    assert weight[0].abs().max() > 0
-    assert (weight[1] == 0).all()
-    assert edited(loaded, [long]).failed == {0: "too_long"}
-
-
-def test_an_edit_that_diverges_has_failed() -> None:
-    result = edited(tiny_model("gpt2"), lr=1e308)
-    assert result.failed == dict.fromkeys(range(3), "diverged")
-    assert all((part == 0).all() for part in parts(result))
-
-
-def test_the_model_stays_as_it_was() -> None:
-    loaded = tiny_model("gpt2")
-    before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
-    edited(loaded)
-    assert all(torch.equal(value, before[name]) for name, value in loaded.model.state_dict().items())
-    assert not any(parameter.requires_grad for parameter in loaded.model.parameters())
-    assert not any(module._forward_hooks for module in loaded.model.modules())
-
-
 def test_in_half_precision_large_weights_cannot_move() -> None:
     """Spec 1.1: from 1/64 on, half a step of bfloat16 is above a bound of 5e-5; in float32 every weight
     can move.

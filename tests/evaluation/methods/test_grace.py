@@ -60,7 +60,7 @@ class ByHand:
         key, out = self.seen(one.ids[: one.target])
         place = self.enter(key, one.ids[one.target :])
         if place == len(self.values):
-            draw = generator(self.hyper["seed"], edit.id)
+            draw = generator(f"{self.hyper['seed']}/{edit.id}")
             new = torch.rand(len(out), generator=draw, dtype=out.dtype)
             self.values.append(new if self.hyper["start"] == "random" else out)
         value = self.values[place].clone().requires_grad_(True)

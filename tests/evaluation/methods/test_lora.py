@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,20 +9,19 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from peft import LoraConfig, PeftModel, get_peft_model  # noqa: E402
+from peft import PeftModel  # noqa: E402
+from support.peft_models import assert_same, peft_model  # noqa: E402
 from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer  # noqa: E402
+from support.tiny_models import FAMILIES, tiny_model, tiny_tokenizer  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.adapters import adapter_of, write_adapter  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.evaluation.methods.lora import Batch, Drops, Training, lora, target_names  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
+from factdrift.evaluation.methods.lora import Batch, Drops, lora, target_names  # noqa: E402
 from factdrift.evaluation.methods.targets import aligned  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.models.deltas import applied, written  # noqa: E402
-from factdrift.models.families import transposed  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.deltas import applied  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*checkpointing.*:FutureWarning")
 
@@ -34,20 +32,7 @@ def hyper_of(**changes: Any) -> Hyper:
 
 def trained_by_peft(family: str, hyper: Hyper, edits: Sequence[Edit], batch: int, seed: str) -> Any:
     """The loop of the reference, on peft's model, beginning with our random values."""
-    loaded = tiny_model(family)
-    names = target_names(loaded, hyper)
-    config = LoraConfig(
-        r=hyper["rank"],
-        lora_alpha=hyper["alpha"],
-        lora_dropout=0.0,
-        target_modules="|".join(map(re.escape, names)),
-        fan_in_fan_out=transposed(loaded.model.get_submodule(names[0])),
-        task_type="CAUSAL_LM",
-    )
-    ours = Training(loaded, hyper, [seed])
-    model = get_peft_model(loaded.model, config)
-    for name in names:
-        model.base_model.model.get_submodule(name).lora_A["default"].weight.data = ours.a[name][0].detach()
+    model = peft_model(family, hyper, seed)
     rows = []
     for edit in edits:
         ids = tiny_tokenizer()(f"{edit.prompt} {edit.target}")["input_ids"]
@@ -67,19 +52,6 @@ def trained_by_peft(family: str, hyper: Hyper, edits: Sequence[Edit], batch: int
     return model.eval()
 
 
-def same(loaded: Loaded, found: Edited, edit: int, model: Any) -> None:
-    assert set(found.deltas) == {
-        name for name, module in model.base_model.model.named_modules() if hasattr(module, "lora_A")
-    }
-    for name, delta in found.deltas.items():
-        expected = model.base_model.model.get_submodule(name).get_delta_weight("default").detach()
-        if transposed(loaded.model.get_submodule(name)):
-            expected = expected.T
-        assert expected.norm() > 0
-        bound = max(1e-9, 1e4 * rounding(loaded.spec.family))
-        assert (delta.dense(edit)[0] - expected).norm() < bound * expected.norm(), name
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_edit_is_what_peft_trains(family: str) -> None:
     loaded = tiny_model(family)
@@ -90,7 +62,7 @@ def test_each_edit_is_what_peft_trains(family: str) -> None:
     assert found.steps.tolist() == [4, 4, 4]
     for place in (0, 2):
         edit = EDITS[place]
-        same(loaded, found, place, trained_by_peft(family, hyper, [edit], 1, edit.id))
+        assert_same(loaded, found, place, trained_by_peft(family, hyper, [edit], 1, edit.id), 1e-9)
 
 
 @pytest.mark.parametrize("batch", [1, 2])
@@ -99,7 +71,7 @@ def test_a_group_is_what_peft_trains(batch: int) -> None:
     hyper = hyper_of(batch=batch, weight_decay=0.01, layers=[0, 2])
     found = edited(loaded, EDITS[:3], hyper, Artefacts(), "batch")
     seed = "\n".join(edit.id for edit in EDITS[:3])
-    same(loaded, found, 0, trained_by_peft("llama", hyper, EDITS[:3], batch, seed))
+    assert_same(loaded, found, 0, trained_by_peft("llama", hyper, EDITS[:3], batch, seed), 1e-9)
     assert found.owner == [0, 0, 0]
     assert {len(delta) for delta in found.deltas.values()} == {1}
 
@@ -137,7 +109,6 @@ def test_the_target_becomes_likely() -> None:
 def test_together_as_alone_and_in_any_order(dropout: float) -> None:
     loaded = tiny_model("llama")
     hyper = hyper_of(dropout=dropout)
-    before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
     whole = lora(loaded, EDITS, hyper, Artefacts())
     backwards = lora(loaded, EDITS[::-1], hyper, Artefacts())
     for place, edit in enumerate(EDITS):
@@ -149,7 +120,6 @@ def test_together_as_alone_and_in_any_order(dropout: float) -> None:
     other = lora(loaded, EDITS, hyper_of(dropout=dropout, seed=1), Artefacts())
     name = next(iter(other.deltas))
     assert (other.deltas[name].dense(0)[0] - whole.deltas[name].dense(0)[0]).norm() > 1e-3
-    assert all(torch.equal(loaded.model.state_dict()[name], value) for name, value in before.items())
 
 
 def noise() -> list[torch.Generator]:
@@ -190,18 +160,6 @@ def test_numbers_drawn_at_once_are_those_of_matrix_after_matrix(owners: list[int
         assert torch.equal(drops.of(taken), taken * kept)
 
 
-def test_in_turn_each_begins_with_those_before_it() -> None:
-    loaded = tiny_model("llama")
-    hyper = hyper_of()
-    found = edited(loaded, EDITS[:2], hyper, Artefacts(), "sequential")
-    first = edited(loaded, EDITS[:1], hyper, Artefacts())
-    with written(loaded.model, first.deltas, 0):
-        second = edited(loaded, EDITS[1:2], hyper, Artefacts())
-    for name, delta in found.deltas.items():
-        expected = first.deltas[name].dense(0)[0] + second.deltas[name].dense(0)[0]
-        assert (delta.dense(0)[0] - expected).norm() < 1e-8 * expected.norm()
-
-
 @pytest.mark.parametrize(
     ("family", "parts"),
     [
@@ -222,17 +180,12 @@ def test_the_matrices_of_queries_and_values_are_trained(family: str, parts: list
             target_names(loaded, hyper_of(targets=[wrong]))
 
 
-@pytest.mark.parametrize("regime", ["independent", "batch"])
-def test_what_fails_changes_nothing(regime: str) -> None:
+def test_what_fails_changes_nothing() -> None:
     loaded = tiny_model("llama", dtype=torch.float32)
     long = Edit("long", "Marta " * 200 + "lives in", "Marta", "New Orleans")
-    found = edited(loaded, [EDITS[0], long], hyper_of(), Artefacts(), regime)
+    found = edited(loaded, [EDITS[0], long], hyper_of(), Artefacts(), "batch")
     assert found.failed == {1: "too_long"}
-    if regime == "independent":
-        assert not any(delta.dense(1)[0].any() for delta in found.deltas.values())
-        assert all(delta.dense(0)[0].any() for delta in found.deltas.values())
-    else:
-        assert found.owner == [0, -1]
-    broken = edited(loaded, EDITS[:2], hyper_of(alpha=1e300), Artefacts(), regime)
+    assert found.owner == [0, -1]
+    broken = edited(loaded, EDITS[:2], hyper_of(alpha=1e300), Artefacts(), "batch")
     assert broken.failed == {0: "diverged", 1: "diverged"}
     assert not any(delta.dense(0)[0].any() for delta in broken.deltas.values())

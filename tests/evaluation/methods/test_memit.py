@@ -7,6 +7,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.contexts import contexts_of, look
 from factdrift.evaluation.methods.memit import memit, solve, together
 from factdrift.evaluation.methods.optimise import optimise
+from factdrift.evaluation.states.edited import edited
 from factdrift.models.deltas import applied
 from factdrift.models.moments import Moments
 
@@ -79,12 +80,12 @@ def test_layers_together_bring_the_state_to_where_it_should_be(family):
     loaded = tiny_model(family)
     artefacts = tiny_artefacts(loaded, prefixes=("",))
     hyper = tiny_hyper("memit", moment_weight=1e-12)
-    edited = memit(loaded, EDITS, hyper, artefacts)
+    found = memit(loaded, EDITS, hyper, artefacts)
     contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)
     block = loaded.spec.module(1, "")
     start = look(loaded, contexts, block, block)[1][:, 0]
     wanted = start + optimise(loaded, contexts, hyper, 1, start, at="block").change
-    with applied(loaded.model, edited.deltas, torch.tensor([one.place for one in contexts])):
+    with applied(loaded.model, found.deltas, torch.tensor([one.place for one in contexts])):
         reached = look(loaded, contexts, block, block)[1][:, 0]
     miss = (reached - wanted).norm(dim=1) / (wanted - start).norm(dim=1)
     # What is left comes from the small weight on C.
@@ -96,9 +97,9 @@ def test_layers_together_bring_the_state_to_where_it_should_be(family):
 )
 def test_families_in_which_a_missing_state_is_no_target_are_refused(family, reason):
     loaded = tiny_model(family)
-    for method in (memit, together):
+    for regime in ("independent", "batch"):
         with pytest.raises(InputError, match=rf"memit on tiny-{family}: .*{reason}.*use rome"):
-            method(loaded, EDITS, tiny_hyper("memit"), tiny_artefacts(loaded))
+            edited(loaded, EDITS, tiny_hyper("memit"), tiny_artefacts(loaded), regime)
 
 
 def test_all_facts_at_once_of_one_fact_is_that_fact_alone():
@@ -114,10 +115,10 @@ def test_all_facts_at_once():
     loaded = tiny_model("llama")
     hyper, artefacts = tiny_hyper("memit", moment_weight=1e-9), tiny_artefacts(loaded)
     edits = [EDITS[0], EDITS[1].__class__("x", "No subject here is", "Mu", "Marta"), *EDITS[1:]]
-    edited = together(loaded, edits, hyper, artefacts)
-    assert edited.failed == {1: "subject_missing"}
-    assert edited.owner == [0, -1, 0, 0, 0, 0]
-    for delta in edited.deltas.values():
+    found = together(loaded, edits, hyper, artefacts)
+    assert found.failed == {1: "subject_missing"}
+    assert found.owner == [0, -1, 0, 0, 0, 0]
+    for delta in found.deltas.values():
         assert len(delta) == 1
         assert torch.linalg.matrix_rank(delta.dense(0)[0]) == len(EDITS)
 
@@ -126,16 +127,16 @@ def test_lower_layers_are_in_place_when_the_next_is_made():
     """The key of the second layer is not that of the unedited model."""
     loaded = tiny_model("llama")
     hyper, artefacts = tiny_hyper("memit", solve="constrained", covariance=False), tiny_artefacts(loaded)
-    edited = memit(loaded, EDITS, hyper, artefacts)
+    found = memit(loaded, EDITS, hyper, artefacts)
     contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)
     down = loaded.spec.module(1, loaded.spec.down)
     owner = torch.tensor([one.place for one in contexts])
     plain = look(loaded, contexts, down, down)[0]
-    below = {name: delta for name, delta in edited.deltas.items() if name != down}
+    below = {name: delta for name, delta in found.deltas.items() if name != down}
     with applied(loaded.model, below, owner.repeat_interleave(len(artefacts.prefixes))):
         changed = look(loaded, contexts, down, down)[0]
     assert not torch.allclose(plain, changed, rtol=1e-3)
     # Without C, what is read is along the key: half the bare prompt's, half the mean over the others.
     key = (changed[:, 0] + changed[:, 1:].mean(1)) / 2
-    read = edited.deltas[down].read[owner, :, 0]
+    read = found.deltas[down].read[owner, :, 0]
     assert torch.allclose(torch.cosine_similarity(read, key), torch.ones(len(EDITS), dtype=torch.float64))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from support.tiny_models import rounding, tiny_model
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.artefacts.mend_training import Practice, losses
+from factdrift.evaluation.methods.artefacts.mend_training import Practice, loss_of
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.evaluation.methods.mend import gradients, mend
@@ -136,17 +135,6 @@ def test_edits_together_are_the_edits_one_by_one() -> None:
             torch.testing.assert_close(dense(together[name], place), dense(change, 0), rtol=1e-9, atol=1e-13)
 
 
-def test_an_edit_that_fails_is_reported_and_changes_nothing() -> None:
-    loaded = tiny_model("gpt2")
-    long = Edit("4", "The capital of Atlantis is not " * 30, "Atlantis", "New Orleans")
-    result = mend(loaded, [long, EDITS[0]], HYPER, Artefacts(mend=trained(loaded)))
-    assert result.failed == {0: "too_long"}
-    for delta in result.deltas.values():
-        weight = delta.dense(0)[0], delta.dense(1)[0]
-        assert (weight[0] == 0).all()
-        assert weight[1].abs().max() > 0
-
-
 def test_an_edit_that_diverges_has_failed() -> None:
     loaded = tiny_model("gpt2")
     net = trained(loaded)
@@ -185,7 +173,7 @@ def test_gradients_of_training_are_those_through_edited_weights(family: str) -> 
     tokens = sentences(loaded)
     practice = [Practice(tokens[0], tokens[1], tokens[2]), Practice(tokens[1], tokens[2], tokens[0])]
     hyper = Hyper("mend", "tiny", "test", {"edit_weight": 0.1, "locality_weight": 1.0})
-    losses(loaded, net, practice).total(hyper).backward()
+    loss_of(loaded, net, practice, hyper).backward()
 
     def in_place() -> float:
         with torch.no_grad():
@@ -205,7 +193,7 @@ def test_gradients_of_training_are_those_through_edited_weights(family: str) -> 
                 total += (before.exp() * (before - after)).sum(2).mean().item()
             return total / len(practice)
 
-    assert in_place() == pytest.approx(losses(loaded, net, practice).total(hyper).item(), rel=1e-9)
+    assert in_place() == pytest.approx(loss_of(loaded, net, practice, hyper).item(), rel=1e-9)
     step = 1e-5
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None
@@ -232,18 +220,19 @@ def test_an_editor_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert state.keys() == net.state_dict().keys()
 
 
-def test_an_editor_of_another_model_is_refused(tmp_path: Path) -> None:
-    loaded: Any = tiny_model("gpt2", dtype=torch.float32)
-    trained(loaded).write(tmp_path / "mend.safetensors", {"model": "another"})
-    with pytest.raises(InputError, match="another model than tiny-gpt2"):
-        read_hypernet(tmp_path / "mend.safetensors", loaded)
-    with pytest.raises(InputError, match="mend-train"):
-        read_hypernet(tmp_path / "none.safetensors", loaded)
-
-
-def test_an_editor_trained_with_another_template_is_refused(tmp_path: Path) -> None:
-    loaded: Any = tiny_model("gpt2", dtype=torch.float32)
-    about = {"model": loaded.digest, "template": "chat"}
-    trained(loaded).write(tmp_path / "mend.safetensors", about)
-    with pytest.raises(InputError, match="trained with --template chat; delete it"):
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"model": "another"}, "another model than tiny-gpt2"),
+        ({"template": "chat"}, "trained with --template chat; delete it"),
+        (None, "make it with `factdrift edit mend-train`"),
+    ],
+)
+def test_an_editor_of_something_else_is_refused(
+    tmp_path: Path, about: dict[str, str] | None, said: str
+) -> None:
+    loaded = tiny_model("gpt2", dtype=torch.float32)
+    if about is not None:
+        trained(loaded).write(tmp_path / "mend.safetensors", {"model": loaded.digest, **about})
+    with pytest.raises(InputError, match=said):
         read_hypernet(tmp_path / "mend.safetensors", loaded)

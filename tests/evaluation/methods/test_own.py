@@ -69,6 +69,18 @@ def test_a_yaml_file_beside_the_code_describes_the_keys(tmp_path: Path) -> None:
         read_given(given, "tiny", {"layer": -1})
 
 
+def test_a_key_may_have_several_types(tmp_path: Path) -> None:
+    yaml = "keys: {size: {type: [integer, 'null'], default: null}, tag: {type: [number, string], default: 1}}"
+    given = own(tmp_path, "def edit(model, tokenizer, update, **more): ...\n", yaml)
+    assert dict(read_given(given, "tiny", {"size": "3", "tag": "4"})) == {"size": 3, "tag": "4"}
+    assert dict(read_given(given, "tiny")) == {"size": None, "tag": 1}
+    with pytest.raises(InputError, match=r"mine\.size: 'many' is not of type 'integer', 'null'"):
+        read_given(given, "tiny", {"size": "many"})
+    batched = own(tmp_path, "def edit(loaded, edits, hyper, artefacts): ...\n", name="batched")
+    with pytest.raises(InputError, match=r"batched\.scale: no such key; there are none"):
+        read_given(batched, "tiny", {"scale": 1})
+
+
 def test_rules_give_values_for_models_that_no_entry_names(tmp_path: Path) -> None:
     described = """
     keys: {layer: {type: integer}, layers: {type: array}, rate: {type: number}, steps: {default: 3}}

@@ -78,14 +78,6 @@ def test_the_best_updates_of_all_come_before_a_prompt(k: int) -> None:
     assert found.deltas == {}
 
 
-@pytest.mark.parametrize("k", [1, 3])
-def test_alone_it_is_the_prompt(k: int) -> None:
-    plain = edited(tiny_model("llama"), EDITS, read_hyper("prompt", "tiny"), Artefacts())
-    found = made("independent", k=k)
-    for place in range(len(EDITS)):
-        assert found.before(place, QUERIES) == plain.before(place, QUERIES) == [TEXTS[place]] * len(QUERIES)
-
-
 def test_the_earlier_of_equal_updates_is_taken_and_the_best_comes_last() -> None:
     assert ranked(np.array([[0.5, 0.9, 0.5, 0.5 + 1e-9]]), 3) == [[2, 0, 1]]
     assert ranked(np.array([[0.0, 0.0]]), 5) == [[1, 0]]

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("torch")
 
 from factdrift.core.paths import PACKAGE
-from factdrift.evaluation.locators import record as locators
+from factdrift.evaluation.locators import plan as locators
 from factdrift.evaluation.methods.record import OWN, record_of, records, title_of
 from factdrift.evaluation.methods.registry import named
 

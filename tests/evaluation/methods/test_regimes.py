@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 import torch
+from support.methods_in_few_steps import artefacts, hyper_in
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import TEXT, tiny_model, tiny_tokenizer
 
@@ -17,7 +20,7 @@ def total(loaded, result, edit=0):
     return {name: delta.dense(edit)[0] for name, delta in result.deltas.items()}
 
 
-@pytest.mark.parametrize("method", ["rome", "memit"])
+@pytest.mark.parametrize("method", ["rome", "memit", "lora"])
 def test_in_turn_is_each_with_those_before_it_in_the_weights(method):
     loaded = tiny_model("llama")
     hyper, artefacts = tiny_hyper(method), tiny_artefacts(loaded)
@@ -33,8 +36,45 @@ def test_in_turn_is_each_with_those_before_it_in_the_weights(method):
         expected = sum(one[name] for one in sums)
         assert (change - expected).norm() < 1e-8 * expected.norm()
     alone = total(loaded, edited(loaded, EDITS[1:2], hyper, artefacts))
-    name = loaded.spec.module(1, loaded.spec.down)
+    *_, name = alone
     assert not torch.allclose(alone[name], sums[1][name], rtol=1e-3)
+
+
+ALONE = ("ft", "ft_l", "lora", "replay", "rome", "memit", "alphaedit", "mend")
+"""Methods that make single edits by changes of weights."""
+
+
+@pytest.mark.parametrize("method", ALONE)
+def test_an_edit_that_fails_is_reported_and_changes_nothing(method):
+    loaded = tiny_model("llama")
+    before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
+    hyper = hyper_in(loaded, method, 1)
+    long = Edit("x", "The capital of Atlantis is not " * 30, "Atlantis", "New Orleans")
+    found = edited(loaded, [EDITS[1], long, EDITS[2]], hyper, artefacts(loaded, hyper))
+    assert found.failed == {1: "too_long"}
+    assert found.deltas
+    for delta in found.deltas.values():
+        assert [bool(delta.dense(place)[0].any()) for place in range(3)] == [True, False, True]
+    assert edited(loaded, [long], hyper, artefacts(loaded, hyper)).failed == {0: "too_long"}
+    assert all(torch.equal(value, before[name]) for name, value in loaded.model.state_dict().items())
+    assert not any(parameter.requires_grad for parameter in loaded.model.parameters())
+    assert not any(module._forward_hooks for module in loaded.model.modules())
+
+
+@pytest.mark.parametrize(
+    ("method", "values"),
+    [
+        *(("ft", {"lr": 1e308}), ("rome", {"lr": float("nan")}), ("memit", {"lr": float("nan")})),
+        *(("lora", {"alpha": 1e300}), ("replay", {"alpha": 1e300})),
+    ],
+)
+def test_an_edit_that_diverges_has_failed(method, values):
+    loaded = tiny_model("gpt2", dtype=torch.float32)
+    hyper = hyper_in(loaded, method, 1)
+    hyper = replace(hyper, settings={**hyper, **values})
+    found = edited(loaded, EDITS[:2], hyper, artefacts(loaded, hyper))
+    assert found.failed == {0: "diverged", 1: "diverged"}
+    assert not any(delta.dense(0)[0].any() for delta in found.deltas.values())
 
 
 def test_one_that_fails_changes_nothing_in_turn():

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from peft import LoraConfig, get_peft_model  # noqa: E402
+from support.peft_models import assert_same, peft_model  # noqa: E402
 from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer  # noqa: E402
+from support.tiny_models import FAMILIES, tiny_model, tiny_tokenizer  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.evaluation.methods.lora import Training, lora, target_names  # noqa: E402
+from factdrift.evaluation.methods.lora import lora  # noqa: E402
 from factdrift.evaluation.methods.plan import needs  # noqa: E402
 from factdrift.evaluation.methods.replay import replayed  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.models.families import transposed  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*checkpointing.*:FutureWarning")
 WRITTEN = ("", "Therefore I am. ", "The capital of Poseidonis is New Orleans. ", "You said so of the sea. ")
@@ -40,20 +38,8 @@ def artefacts(*texts: str) -> Artefacts:
 
 def by_peft(family: str, hyper: Hyper, edits: Sequence[Edit], seed: str) -> Any:
     """The definition on peft's model: sentence by sentence, without padding."""
-    loaded = tiny_model(family)
-    names = target_names(loaded, hyper)
-    ours = Training(loaded, hyper, [seed])
-    texts = [one.ids for one in replayed(loaded, edits, hyper, artefacts())]
-    config = LoraConfig(
-        r=hyper["rank"],
-        lora_alpha=hyper["alpha"],
-        lora_dropout=0.0,
-        target_modules="|".join(map(re.escape, names)),
-        fan_in_fan_out=transposed(loaded.model.get_submodule(names[0])),
-    )
-    model = get_peft_model(loaded.model, config)
-    for name in names:
-        model.base_model.model.get_submodule(name).lora_A["default"].weight.data = ours.a[name][0].detach()
+    texts = [one.ids for one in replayed(tiny_model(family), edits, hyper, artefacts())]
+    model = peft_model(family, hyper, seed)
     adam = torch.optim.Adam(model.parameters(), lr=hyper["lr"])
 
     def losses(ids: Sequence[int], start: int) -> Any:
@@ -75,29 +61,25 @@ def by_peft(family: str, hyper: Hyper, edits: Sequence[Edit], seed: str) -> Any:
     return model
 
 
-def same(family: str, found: Edited, place: int, model: Any) -> None:
-    loaded = tiny_model(family)
-    for name, delta in found.deltas.items():
-        expected = model.base_model.model.get_submodule(name).get_delta_weight("default").detach()
-        expected = expected.T if transposed(loaded.model.get_submodule(name)) else expected
-        assert expected.norm() > 0
-        bound = max(1e-6, 1e4 * rounding(loaded.spec.family))  # weights of the losses are in float32
-        assert (delta.dense(place)[0] - expected).norm() < bound * expected.norm(), name
+BOUND = 1e-6
+"""Weights of the losses are in float32."""
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_all_updates_are_trained_together_with_the_texts(family: str) -> None:
     hyper = hyper_of()
-    found = edited(tiny_model(family), EDITS[:3], hyper, artefacts(), "batch")
+    loaded, seed = tiny_model(family), "\n".join(edit.id for edit in EDITS[:3])
+    found = edited(loaded, EDITS[:3], hyper, artefacts(), "batch")
     assert (found.failed, found.owner) == ({}, [0, 0, 0])
-    same(family, found, 0, by_peft(family, hyper, EDITS[:3], "\n".join(edit.id for edit in EDITS[:3])))
+    assert_same(loaded, found, 0, by_peft(family, hyper, EDITS[:3], seed), BOUND)
 
 
 def test_alone_each_has_a_change_of_its_own() -> None:
     loaded, hyper = tiny_model("llama"), hyper_of()
     found = edited(loaded, EDITS, hyper, artefacts())
     for place in (0, 4):
-        same("llama", found, place, by_peft("llama", hyper, [EDITS[place]], EDITS[place].id))
+        model = by_peft("llama", hyper, [EDITS[place]], EDITS[place].id)
+        assert_same(loaded, found, place, model, BOUND)
     alone = edited(loaded, EDITS[3:4], hyper, artefacts())
     for name, delta in alone.deltas.items():
         whole = found.deltas[name].dense(3)[0]
@@ -166,9 +148,6 @@ def test_the_texts_stay_likelier_than_without_them() -> None:
 def test_what_fails_changes_nothing() -> None:
     loaded = tiny_model("llama", dtype=torch.float32)
     long = Edit("long", "Marta " * 200 + "lives in", "Marta", "New Orleans")
-    alone = edited(loaded, [EDITS[0], long], hyper_of(), artefacts())
-    assert alone.failed == {1: "too_long"}
-    assert not any(delta.dense(1)[0].any() for delta in alone.deltas.values())
     first = edited(loaded, [EDITS[0], long], hyper_of(), artefacts(), "stream")
     assert (first.failed, first.owner) == ({1: "too_long"}, [0, -1])
     assert [one[0] for one in first.memory] == ["a"]

@@ -132,13 +132,6 @@ def test_what_cannot_be_aligned_is_counted_and_zero():
     assert torch.allclose(change_of(loaded, edited, 2), change_of(loaded, alone, 0), rtol=1e-6)
 
 
-def test_what_diverges_is_counted_and_zero():
-    loaded = tiny_model("llama")
-    edited = rome(loaded, EDITS[:2], tiny_hyper("rome", lr=float("nan")), tiny_artefacts(loaded))
-    assert edited.failed == {0: "diverged", 1: "diverged"}
-    assert (change_of(loaded, edited, 0) == 0).all()
-
-
 def test_no_edits_at_all():
     loaded = tiny_model("llama")
     edited = rome(loaded, [], tiny_hyper("rome"), tiny_artefacts(loaded))

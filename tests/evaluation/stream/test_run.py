@@ -13,12 +13,12 @@ from support.stream_updates import link, stream_edits  # noqa: E402
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
-from factdrift.core.errors import CannotEdit  # noqa: E402
+from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_given, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.methods.memit import shortened, solve  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
-from factdrift.evaluation.questions.question import Benchmark  # noqa: E402
+from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.states.edited import edited, folded  # noqa: E402
 from factdrift.evaluation.states.standing import size_of, standing  # noqa: E402
 from factdrift.models.deltas import Dense, LowRank  # noqa: E402
@@ -122,7 +122,7 @@ def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path
                 pass
         # The three rulers of Atlantis: of each the last one is told.
         names = ("Q1-P6@1", "Q1-P6@2", "Q1-P6@3", "Q2-P6@1")
-        texts = [str(placed.context(name)) for name in names]
+        texts = placed.before([Question("q")] * 4, names)
         assert ["Marta Kowalska" in text for text in texts] == [True] * 4
         assert len(set(texts)) == 2
 
@@ -197,6 +197,21 @@ def test_texts_of_an_own_method_cannot_be_made_in_turn(tmp_path: Path) -> None:
     for regime in ("sequential", "stream"):
         with pytest.raises(CannotEdit, match=f"{regime}: texts puts texts before prompts"):
             edited(tiny_model("llama"), EDITS, hyper, Artefacts(), regime)
+
+
+def test_a_memory_that_no_file_can_hold_is_named(tmp_path: Path) -> None:
+    (tmp_path / "keeps.py").write_text(
+        "from factdrift.evaluation.methods.interface import Edited\n"
+        "def edit(loaded, edits, hyper, artefacts):\n"
+        "    return Edited(memory=lambda: 1)\n",
+        encoding="utf-8",
+    )
+    hyper = read_given(f"{tmp_path}/keeps.py:edit", "tiny", {})
+    with standing(tiny_model("llama"), hyper, Artefacts()) as held:
+        with held.put(EDITS[:1]):
+            pass
+        with pytest.raises(InputError, match=r"keeps\.py:edit: the memory that it returned cannot be kept"):
+            held.save(tmp_path / "state.pt")
 
 
 def test_failed_edits_are_named_and_leave_no_trace(tmp_path: Path) -> None:

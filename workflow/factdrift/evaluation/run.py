@@ -33,7 +33,7 @@ from factdrift.evaluation.questions.record import record_of
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import at_a_time
 from factdrift.evaluation.states.placed import Lasting, Placed, State
-from factdrift.evaluation.states.repeated import Repeated
+from factdrift.evaluation.states.plain import Repeated
 from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES, run_id
 from factdrift.evaluation.ways import letter, loglik, written
@@ -373,7 +373,7 @@ class _Loop:
         """
         made, ability = placed.made, session.ability
         texts_only = made.contexts is not None and not made.deltas
-        if ability is None or texts_only or (self._telling.lasting and (placed.texts or made.codebooks)):
+        if ability is None or texts_only or (self._telling.lasting and made.codebooks):
             return {}
         owner = placed.owner(edit) if made.deltas else -1
         return measured(ability, session.loaded, session.budget, made.deltas, owner)

@@ -220,7 +220,10 @@ def test_a_killed_run_goes_on_to_the_same_editor(
     assert (tmp_path / "broken.safetensors").read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
 
 
-def test_a_checkpoint_of_other_facts_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("other_facts", [True, False])
+def test_a_checkpoint_of_other_facts_or_another_type_is_ignored(
+    other_facts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loaded = tiny_model("gpt2", dtype=torch.float32)
     output = tmp_path / "mend.safetensors"
     best_net = mend_training._State.best_net
@@ -229,9 +232,10 @@ def test_a_checkpoint_of_other_facts_is_passed_over(tmp_path: Path, monkeypatch:
         train(loaded, split(), hyper(), output)
     monkeypatch.setattr(mend_training._State, "best_net", best_net)
     assert (tmp_path / ".mend.safetensors.checkpoint").is_file()
-    other = Split(split().train[:3], split().validation, split().pools)
-    train(loaded, other, hyper(), output)
-    train(loaded, other, hyper(), tmp_path / "afresh.safetensors")
+    other = Split(split().train[:3], split().validation, split().pools) if other_facts else split()
+    again = loaded if other_facts else tiny_model("gpt2", dtype=torch.bfloat16)
+    train(again, other, hyper(), output)
+    train(again, other, hyper(), tmp_path / "afresh.safetensors")
     assert output.read_bytes() == (tmp_path / "afresh.safetensors").read_bytes()
 
 

@@ -11,7 +11,6 @@ behind the restored place (`models/branches.py`), all places and samples in one 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,11 +20,10 @@ from torch import Tensor
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.interface import Context, positions, probability
 from factdrift.evaluation.locators.prompts import Sentence
+from factdrift.evaluation.methods.seeds import generator
 from factdrift.models.branches import Branches, Whole
 from factdrift.models.hooks import After, hooked
 from factdrift.models.loaded import Loaded
-
-KINDS = ("state", "mlp", "attention")
 
 
 class Restored(NamedTuple):
@@ -39,21 +37,6 @@ class Restored(NamedTuple):
     """Tokens of a restored batch, padding included."""
 
 
-STATES = Restored()
-
-
-class Traced(NamedTuple):
-    """The traces of a batch.
-
-    `clean`, `corrupted`: [sentences] probabilities of the targets without and with noise, the latter a mean
-    over the samples. `effects`: for each sentence [its tokens, blocks], the indirect effects.
-    """
-
-    clean: Tensor
-    corrupted: Tensor
-    effects: list[Tensor]
-
-
 def causal_tracing(
     loaded: Loaded, sentences: Sequence[Sentence], targets: Sequence[int], context: Context
 ) -> Tensor:
@@ -63,7 +46,7 @@ def causal_tracing(
     tokens = positions(sentences, hyper["token"])
     restored = Restored(hyper["kind"], hyper["window"], context.budget)
     found = trace(loaded, sentences, targets, noise, tokens, restored)
-    return torch.stack([effects.amax(0) for effects in found.effects])
+    return torch.stack([effects.amax(0) for effects in found])
 
 
 def noise_of(loaded: Loaded, sentences: Sequence[Sentence], context: Context) -> list[Tensor]:
@@ -78,9 +61,7 @@ def noise_of(loaded: Loaded, sentences: Sequence[Sentence], context: Context) ->
     for one in sentences:
         first, behind = one.noisy
         shape = (samples, behind - first, loaded.spec.hidden)
-        digest = hashlib.sha256(f"{context.seed}:{one.fact or one.id}".encode()).digest()
-        generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
-        drawn = torch.randn(shape, generator=generator)
+        drawn = torch.randn(shape, generator=generator(f"{context.seed}:{one.fact or one.id}"))
         found.append((drawn * scale).to(loaded.device, loaded.dtype))
     return found
 
@@ -99,9 +80,9 @@ def trace(
     targets: Sequence[int],
     noise: Sequence[Tensor],
     tokens: Sequence[Sequence[int]],
-    restored: Restored = STATES,
-) -> Traced:
-    """Traces a batch at some tokens of each sentence and all blocks.
+    restored: Restored,
+) -> list[Tensor]:
+    """For each sentence [its `tokens`, blocks], the indirect effects.
 
     `noise`: of each sentence [samples, tokens of its subject, hidden], the same number of samples for all.
     """
@@ -109,7 +90,7 @@ def trace(
     logits = run.whole.logits(run.whole.last())
     wanted = torch.as_tensor(targets, device=loaded.device)
     chances = probability(logits, wanted.repeat(1 + run.samples)).reshape(1 + run.samples, -1)
-    clean, noisy = chances[0], chances[1:]
+    noisy = chances[1:]
     sites = [(row, token) for row, mine in enumerate(tokens) for token in mine]
     effects = chances.new_zeros(len(sites), loaded.spec.layers)
     for part in _parts(run, sites, restored.budget):
@@ -118,7 +99,7 @@ def trace(
         for place, mine in zip(part, found.unbind(1), strict=True):  # [samples, blocks]
             gained = mine - noisy[:, sites[place][0], None]
             effects[place] = torch.where(mine.isnan(), 0.0, gained).mean(0)
-    return Traced(clean, noisy.mean(0), list(torch.split(effects, list(map(len, tokens)))))
+    return list(torch.split(effects, list(map(len, tokens))))
 
 
 def _parts(run: _Run, sites: Sequence[tuple[int, int]], budget: int) -> Iterator[list[int]]:

@@ -50,7 +50,12 @@ def write_examples(examples: Path, limit: int, seed: int, folder: Path, output: 
 
 
 def drawn(rows: Sequence[dict[str, Any]], key: str, limit: int, seed: int) -> list[dict[str, Any]]:
-    """The rows drawn by a hash of seed and key, in their order; all of them if `limit` is 0."""
+    """The rows drawn by a hash of seed and key, in their order; all of them if `limit` is 0.
+
+    Raises InputError if `limit` is negative.
+    """
+    if limit < 0:
+        raise InputError(f"--limit: {limit} is negative; give 0 for all, or more")
     if not limit or len(rows) <= limit:
         return list(rows)
     order = sorted(rows, key=lambda row: hashlib.sha256(f"{seed}|{row[key]}".encode()).digest())

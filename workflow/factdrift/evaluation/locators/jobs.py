@@ -16,7 +16,6 @@ from factdrift.models.running import Computing, OfModel, loaded
 Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
 Limit = Annotated[int, "examples of each subtask (default: all)"]
 Seed = Annotated[int, Key("seed")]
-Shard = Annotated[str, "which part of the sentences or edits", Flag("0-of-1")]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -46,8 +45,6 @@ class Sentences(Job, command="locate sentences", beside="examples"):
     def run(self) -> str:
         from factdrift.evaluation.locators.choose import write_examples
 
-        if self.limit < 0:
-            raise InputError(f"--limit: {self.limit} is no number of examples; give 0 for all, or more")
         found = write_examples(self.examples, self.limit, self.seed, self.out_examples, self.out_sentences)
         return ", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in found.items())
 
@@ -62,7 +59,7 @@ class Run(OfModel, command="locate run", beside="values"):
     set: Annotated[dict[str, Any], "your hyper-parameters: config/locators/NAME.yaml"] = dataclasses.field(
         default_factory=dict
     )
-    shard: Shard = "0-of-1"
+    shard: Annotated[str, "which part of the sentences or edits", Flag("0-of-1")] = "0-of-1"
     parts: Annotated[Place, "of finished batches", Flag("FOLDER")]
     output: Annotated[Output, Flag("PARQUET")]
     out_about: Annotated[Output, Flag("JSON")]

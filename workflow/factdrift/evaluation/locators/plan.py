@@ -1,19 +1,59 @@
-"""The locators of a configuration: built-in ones, the user's functions, folders of scores. No torch."""
+"""The locators of a configuration: built-in ones, the user's functions, folders of scores. No torch.
+
+What is known of a built-in one besides its hyper-parameters is in its file, config/locators/LOCATOR.yaml; no
+module contains a locator's name.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from factdrift.core.errors import InputError
-from factdrift.core.functions import check_names, code_files, split_function
+from factdrift.core.files import read_yaml
+from factdrift.core.functions import check_names, code_files, named_function, split_function
 from factdrift.core.paths import LOCATORS
-from factdrift.evaluation.locators.record import Record, records
 from factdrift.evaluation.methods.hyperparameters import check_values, default_values, files_of, read_hyper
 from factdrift.models.names import split_name
 
+if TYPE_CHECKING:
+    from factdrift.evaluation.locators.interface import Locator
+
 HYPER = "locate.hyper."
 """Where the user's hyper-parameters are in the configuration."""
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One locator: `record` in its file."""
+
+    title: str
+    """What it measures."""
+    function: str
+    """MODULE.FUNCTION of `factdrift.evaluation.locators` (`interface.Locator`)."""
+    follows: str = ""
+    """The key that names an editing method; the block that the user has set for it is the locator's, too."""
+    paper: str = ""
+
+
+@cache
+def records() -> dict[str, Record]:
+    """Name -> record of each locator of factdrift; what one that is like another leaves out is as there."""
+    found = {}
+    for name in sorted(path.stem for path in LOCATORS.glob("*.yaml")):
+        files = [read_yaml(path) for path in reversed(files_of(name, LOCATORS))]
+        said = {key: value for file in files for key, value in file["record"].items()}
+        found[name] = msgspec.convert(said, Record)
+    return found
+
+
+def locator_of(name: str) -> Locator:
+    """The function of one of factdrift's locators."""
+    return named_function(__package__, records()[name].function)
 
 
 @dataclass(frozen=True)
@@ -78,8 +118,7 @@ class Plan:
             check_values(name, values, LOCATORS, HYPER)
         for each in self.run.values():
             for model in config["models"] if each.record else ():
-                values = config["locate"]["hyper"].get(each.name)
-                read_hyper(each.name, split_name(model)[0], values, LOCATORS, HYPER)
+                read_hyper(each.name, split_name(model)[0], self.values(each.name), LOCATORS, HYPER)
 
     def values(self, name: str) -> dict[str, Any]:
         """The user's hyper-parameters of a locator, with the layer of the editing method that it follows."""
@@ -88,5 +127,11 @@ class Plan:
         if not record or not record.follows:
             return given
         followed = {**default_values(name, LOCATORS), **given}[record.follows]
-        layers = {key: value for key, value in self._config.get(followed, {}).items() if key == "layer"}
-        return {**layers, **given}
+        edited: dict[str, Any] = self._config.get(followed, {})
+        layers = [edited["layer"]] if "layer" in edited else edited.get("layers") or []
+        if len(layers) > 1 and "layer" not in given:
+            raise InputError(
+                f"{HYPER}{name}: it has one block, and {followed}.layers names {len(layers)}; name one with "
+                f"{HYPER}{name}.layer, or -1 for those of config/methods/{followed}.yaml"
+            )
+        return {**({"layer": layers[0]} if layers else {}), **given}

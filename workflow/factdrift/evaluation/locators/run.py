@@ -25,9 +25,8 @@ from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.locators.gather import LOCATED
 from factdrift.evaluation.locators.interface import Context, Found, last_logits, of_scores, probability
 from factdrift.evaluation.locators.own import DOCUMENT, found_of
-from factdrift.evaluation.locators.plan import HYPER, Entry
+from factdrift.evaluation.locators.plan import HYPER, Entry, locator_of
 from factdrift.evaluation.locators.prompts import Sentence, cut, grouped, tokenized
-from factdrift.evaluation.locators.record import locator_of
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.session import peak_mb
 from factdrift.klob.scoring.selection import how_many
@@ -60,13 +59,14 @@ class Job(NamedTuple):
 
     @property
     def runs(self) -> int:
-        """The number of runs of each sentence in a batch: one, and those with noise."""
-        noisy = self.hyper and self.entry.record and "corrupted" in self.entry.record.needs
-        return 1 + self.hyper["samples"] if self.hyper and noisy else 1
+        """The number of runs of each sentence in a batch: one, and `samples` with noise."""
+        return 1 + self.hyper.get("samples", 0) if self.hyper else 1
 
 
 def make_job(loaded: Loaded, entry: Entry, values: dict[str, Any], settings: Settings) -> Job:
-    """Raises InputError if a hyper-parameter is not valid."""
+    """Raises InputError if a value is not valid, or `values` are given for a function of the user."""
+    if values and not entry.record:
+        raise InputError(f"--set: {entry.given} is a function of your own, without hyper-parameters")
     hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER) if entry.record else None
     return Job(loaded, entry, hyper, settings)
 
@@ -270,9 +270,9 @@ def _check_repeated(job: Job, first: pa.Table, again: Sequence[Part]) -> None:
         before = known[row["sentence"]]
         # Where kernels add in any order, units with almost equal scores may change places.
         same = loaded.device.type != "cpu" or row["top"] == before["top"]
-        pairs = [(before[name], row[name]) for name in ("mean", "sd")]
-        size = max(abs(one) for one, _ in pairs)
-        if not same or any(abs(one - other) > bound * size for one, other in pairs):
+        one, other = ([found["mean"], found["sd"]] for found in (before, row))
+        size = np.nanmax(np.abs([*one, 0]))
+        if not same or not np.allclose(one, other, rtol=0, atol=bound * size, equal_nan=True):
             raise InputError(
                 f"locators: {job.entry.given}: the sentence {row['sentence']} gets other scores when it is "
                 f"located again after others (mean {before['mean']:.6g}, then {row['mean']:.6g}). The "

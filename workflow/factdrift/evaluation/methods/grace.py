@@ -10,7 +10,7 @@ code, Thartvigsen/GRACE. Imports torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -72,12 +72,7 @@ class Book:
 
 def grace(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """A codebook of one entry for each edit."""
-
-    def alone(keys: Mapping[int, Tensor], labels: Mapping[int, Label]) -> list[list[Entry]]:
-        made = {place: Entry(key, hyper["radius"], labels[place], [place]) for place, key in keys.items()}
-        return [[made[place]] if place in made else [] for place in range(len(edits))]
-
-    return _edited(loaded, edits, hyper, alone)
+    return _edited(loaded, edits, hyper, alone=True)
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
@@ -87,11 +82,7 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     """
     earlier: Book | None = artefacts.memory
     begun = earlier.without({name for edit in edits for name in edit.replaces}) if earlier else None
-
-    def enter(keys: Mapping[int, Tensor], labels: Mapping[int, Label]) -> list[list[Entry]]:
-        return [grown(keys, labels, hyper["radius"], begun.entries if begun else ())]
-
-    found = _edited(loaded, edits, hyper, enter, begun)
+    found = _edited(loaded, edits, hyper, begun, alone=False)
     found.owner = [-1 if place in found.failed else 0 for place in range(len(edits))]
     return found
 
@@ -145,19 +136,23 @@ def wrapped(loaded: Loaded, hyper: Hyper) -> str:
     return spec.module(layer, parts[given])
 
 
-Entered = Callable[[Mapping[int, Tensor], Mapping[int, Label]], list[list[Entry]]]
-"""Keys [d_in] and labels by the index of the edit -> the entries of each codebook."""
-
-
 def _edited(
-    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, enter: Entered, begun: Book | None = None
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, begun: Book | None = None, *, alone: bool
 ) -> Edited:
-    """Makes the codebooks, then trains the values of all entries in parallel; those of `begun` go on."""
+    """Makes the codebooks, then trains the values of all entries in parallel; those of `begun` go on.
+
+    `alone`: each edit has a codebook of its own.
+    """
     name = wrapped(loaded, hyper)
     sentences, failed = aligned(loaded, edits)
     prompts = {place: one.ids[: one.target] for place, one in sentences.items()}
     keys, outputs = _looked_at(loaded, name, prompts)
-    books = enter(keys, {place: one.ids[one.target :] for place, one in sentences.items()})
+    labels = {place: one.ids[one.target :] for place, one in sentences.items()}
+    if alone:
+        each = ({place: keys[place]} if place in keys else {} for place in range(len(edits)))
+        books = [grown(one, labels, hyper["radius"]) for one in each]
+    else:
+        books = [grown(keys, labels, hyper["radius"], begun.entries if begun else ())]
     entries = [entry for book in books for entry in book]
     steps = torch.zeros(len(edits), dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
@@ -218,7 +213,7 @@ def _start(hyper: Hyper, edit: Edit, output: Tensor) -> Tensor:
     """The value of an entry before its training, [d_out]."""
     if hyper["start"] == "output":
         return output
-    drawn = torch.rand(len(output), generator=generator(hyper["seed"], edit.id), dtype=output.dtype)
+    drawn = torch.rand(len(output), generator=generator(f"{hyper['seed']}/{edit.id}"), dtype=output.dtype)
     return drawn.to(output.device)
 
 

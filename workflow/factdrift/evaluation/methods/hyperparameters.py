@@ -205,7 +205,7 @@ def check_values(
             continue
         if key not in keys:
             raise InputError(
-                f"configuration: {above}{method}.{key}: no such key; there are {', '.join(keys)}"
+                f"configuration: {above}{method}.{key}: no such key; there are {', '.join(keys) or 'none'}"
             )
         values[key] = _parsed(value, keys[key])
         for fault in Draft202012Validator(keys[key]).iter_errors(values[key]):
@@ -260,15 +260,17 @@ def _parsed(value: Any, schema: Mapping[str, Any]) -> Any:
     if isinstance(value, dict):
         inner = schema.get("properties", {})
         return {key: _parsed(item, inner.get(key, {})) for key, item in value.items()}
-    kind = schema.get("type")
-    if isinstance(value, str) and kind in _PARSERS:
+    given = schema.get("type", ())
+    kinds = (given,) if isinstance(given, str) else tuple(given)
+    for kind in kinds if isinstance(value, str) and "string" not in kinds else ():
         with contextlib.suppress(ValueError, KeyError):
             return _PARSERS[kind](value)
     # JSON Schema counts 2.0 as an integer, Python does not.
-    return int(value) if kind == "integer" and isinstance(value, float) and value.is_integer() else value
+    whole = "integer" in kinds and "number" not in kinds
+    return int(value) if whole and isinstance(value, float) and value.is_integer() else value
 
 
-_PARSERS: dict[Any, Callable[[str], Any]] = {
+_PARSERS: dict[str, Callable[[str], Any]] = {
     "integer": int,
     "number": float,
     "boolean": lambda text: {"true": True, "false": False}[text.lower()],

@@ -191,8 +191,8 @@ class Training:
         """`seeds`: one text for each change; the same text gives the same initial values, in any batch."""
         self._loaded, self._dropout = loaded, hyper["dropout"]
         self._scale = hyper["alpha"] / hyper["rank"]
-        drawing = [generator(hyper["seed"], seed) for seed in seeds]
-        self._noise = [generator(hyper["seed"], seed, loaded.device) for seed in seeds]
+        drawing = [generator(f"{hyper['seed']}/{seed}") for seed in seeds]
+        self._noise = [generator(f"{hyper['seed']}/{seed}", loaded.device) for seed in seeds]
         kind, rank = loaded.change_dtype, hyper["rank"]
         self.a: dict[str, Tensor] = {}
         """Matrix -> [changes, rank, d_in]"""

@@ -15,9 +15,7 @@ from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.contexts import Contexts, contexts_of, in_batches_of, look
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.optimise import Optimised, optimise
-from factdrift.evaluation.methods.refusals import check
-from factdrift.evaluation.methods.results import collected
+from factdrift.evaluation.methods.optimise import Optimised, collected, optimise
 from factdrift.models.deltas import Deltas, LowRank, applied
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments
@@ -25,7 +23,6 @@ from factdrift.models.moments import Moments
 
 def memit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """A rank-one change of the down projection of each layer for each edit."""
-    check(loaded.spec, hyper, loaded.name)
 
     def work(batch: Sequence[Contexts]) -> tuple[Deltas, Optimised]:
         values, found = _values(loaded, batch, hyper)
@@ -40,7 +37,6 @@ def memit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefa
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """One change of each layer that writes all facts: one edit in `deltas`, of rank <= facts."""
-    check(loaded.spec, hyper, loaded.name)
     contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
     results = in_batches_of(loaded, contexts, lambda batch: _values(loaded, batch, hyper))
     if not results:

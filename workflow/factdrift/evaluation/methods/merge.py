@@ -90,6 +90,6 @@ def _combined(changes: Sequence[Tensor], weights: Sequence[float], name: str, hy
     first = changes[0]
     devices = [first.device] if first.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(generator(hyper["seed"], name).initial_seed())
+        torch.manual_seed(generator(f"{hyper['seed']}/{name}").initial_seed())
         found: Tensor = function(list(changes), first.new_tensor(weights), hyper["density"])
     return found

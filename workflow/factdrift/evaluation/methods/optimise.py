@@ -1,4 +1,4 @@
-"""Optimises, for each edit of a batch, one vector that makes the model say the new object.
+"""Optimises, for each edit of a batch, one vector that makes the model say the new object; collects batches.
 
 Shared by ROME (v*, at the output of the MLP's last matrix; Meng et al., 2022, eq. 4) and MEMIT (z*, at the
 output of the block; Meng et al., 2023, eq. 16). Adam works element by element, so edits in a batch take the
@@ -6,7 +6,7 @@ same steps as alone. An edit whose loss is small enough no longer changes, and l
 check.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +14,9 @@ from torch import Tensor
 
 from factdrift.evaluation.methods.contexts import Contexts
 from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Edited
+from factdrift.models.deltas import Deltas, LowRank
+from factdrift.models.families import shape_of
 from factdrift.models.fork import Fork, unembedded
 from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
@@ -84,6 +87,49 @@ def optimise(
                 active = active[going]
                 batch.keep(going)
     return Optimised(change, steps, losses)
+
+
+def collected(
+    loaded: Loaded,
+    edits: int,
+    contexts: Sequence[Contexts],
+    results: Sequence[tuple[Deltas, Optimised]],
+    failed: dict[int, str],
+    ranks: Mapping[str, int],
+) -> Edited:
+    """The changes of all edits; zero for those that failed or whose changes are not finite.
+
+    `edits`: their number. `contexts`: in the order of the results. `ranks`: module -> rank of its changes.
+    """
+    kind = loaded.change_dtype
+    places = torch.tensor([one.place for one in contexts], dtype=torch.long, device=loaded.device)
+    finite = torch.ones(len(contexts), dtype=torch.bool, device=loaded.device)
+    deltas: Deltas = {}
+    for name, rank in ranks.items():
+        factors = []
+        for width, side in zip(reversed(shape_of(loaded.model.get_submodule(name))), (0, 1), strict=True):
+            whole = torch.zeros(edits, width, rank, dtype=kind, device=loaded.device)
+            if results:
+                part = torch.cat([_factor(found[name], side) for found, _ in results])
+                finite &= part.isfinite().all(2).all(1)
+                whole[places] = part
+            factors.append(whole)
+        deltas[name] = LowRank(*factors)
+    steps = torch.zeros(edits, dtype=torch.long, device=loaded.device)
+    losses = torch.full((edits,), torch.nan, dtype=kind, device=loaded.device)
+    if results:
+        steps[places] = torch.cat([found.steps for _, found in results])
+        losses[places] = torch.cat([found.losses for _, found in results])
+    diverged = places[~finite].tolist()
+    for delta in deltas.values():
+        for factor in (_factor(delta, 0), _factor(delta, 1)):
+            factor[diverged] = 0
+    return Edited(deltas, failed=failed | dict.fromkeys(diverged, "diverged"), steps=steps, losses=losses)
+
+
+def _factor(delta: object, side: int) -> Tensor:
+    assert isinstance(delta, LowRank)
+    return (delta.read, delta.write)[side]
 
 
 class _Batch:

@@ -101,7 +101,7 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
         raise InputError(
             f"methods: {given} would be called {name}, as a method of factdrift; rename the file"
         )
-    plain = _is_plain(given, _arguments(path.read_bytes(), path, function))
+    plain = _is_plain(given, _arguments(path, function))
     code = code_digest(code_files(path, module))
     found = Entry(name, given, path, function, module, plain, code)
     _check_keys(found)
@@ -118,7 +118,7 @@ def read_description(path: Path) -> dict[str, Any]:
         return _checked(path)
     name, _, function = path.name.rpartition(":")
     code = path.parent / name
-    arguments = _arguments(code.read_bytes(), code, function)
+    arguments = _arguments(code, function)
     if not _is_plain(str(path), arguments):
         return {"keys": {}}
     return {"keys": {each.arg: _schema(path, each, default) for each, default in _own(arguments)}}
@@ -155,10 +155,10 @@ def _file_of(module: str) -> Path | None:
     return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
-def _arguments(source: bytes, path: Path, function: str) -> ast.arguments:
+def _arguments(path: Path, function: str) -> ast.arguments:
     """The parameters of a function that a file defines."""
     try:
-        body = ast.parse(source, str(path)).body
+        body = ast.parse(path.read_bytes(), str(path)).body
     except (SyntaxError, ValueError) as error:
         raise InputError(f"methods: {path} is no Python code: {error}") from None
     found = {each.name: each.args for each in body if isinstance(each, ast.FunctionDef)}
@@ -223,7 +223,7 @@ def _check_keys(found: Entry) -> None:
     keys = read_description(found.values)["keys"]
     if not found.plain or found.path is None or found.values.suffix != ".yaml":
         return
-    arguments = _arguments(found.path.read_bytes(), found.path, found.function)
+    arguments = _arguments(found.path, found.function)
     taken = {each.arg: default for each, default in _own(arguments)}
     for name in keys if arguments.kwarg is None else ():
         if name not in taken:

@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     from factdrift.models.loaded import Loaded
 
 
+def texts_of(edits: Sequence[Edit], hyper: Hyper) -> list[str]:
+    """The updates as texts; by default "<update prompt> <new object>. ", as in the reference."""
+    return [hyper["text"].format(prompt=edit.prompt, target=edit.target) for edit in edits]
+
+
 def prompt(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """The text before each probe; by default "<update prompt> <new object>. ", as in the reference."""
-    text = hyper["text"]
-    return Edited(contexts=[text.format(prompt=edit.prompt, target=edit.target) for edit in edits])
+    """The text of an edit before each of its probes."""
+    return Edited(contexts=texts_of(edits, hyper))
 
 
 def in_stream(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
@@ -23,13 +27,11 @@ def in_stream(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Ar
 
     `memory`: the id of each edit so far -> its text.
     """
-    found = prompt(loaded, edits, hyper, artefacts)
-    assert found.contexts is not None
-    texts = dict(artefacts.memory or {})
-    for edit, text in zip(edits, found.contexts, strict=True):
-        texts |= dict.fromkeys((edit.id, *edit.replaces), text)
-    found.memory = texts
-    return found
+    made = texts_of(edits, hyper)
+    memory = dict(artefacts.memory or {})
+    for edit, text in zip(edits, made, strict=True):
+        memory |= dict.fromkeys((edit.id, *edit.replaces), text)
+    return Edited(contexts=made, memory=memory)
 
 
 def recalled(memory: dict[str, str], names: Sequence[str], hyper: Hyper, loaded: Loaded) -> list[str]:

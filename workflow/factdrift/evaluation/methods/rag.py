@@ -1,10 +1,14 @@
-"""RAG: retrieval in the place of a change of weights. Imports torch.
+"""Updates before each prompt in the place of a change of weights: RAG and `context_all`. Imports torch.
 
 Retrieval-augmented generation (Lewis et al. 2020, arXiv 2005.11401, section 2) takes the k documents of an
 index with the greatest p(z | x) for a query x and gives them to the model with x. Here the documents are the
 updates, one sentence each, a query is the prompt of a probe, and the k best are written before it, the best
 one last. They are ranked by the cosine of TF-IDF vectors, or of dense ones: the mean of an encoder's last
 hidden states over the tokens (Izacard et al. 2022, arXiv 2112.09118, section 3).
+
+`context_all` is in-context editing (Zheng et al. 2023, arXiv 2305.12740, section 3) without retrieval and
+demonstrations: the model reads all new facts, the newest last. Where they do not fit before a prompt, the
+oldest are left out and counted.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +22,7 @@ from numpy.typing import NDArray
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
+from factdrift.evaluation.methods.prompt import texts_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import UNREADABLE
 from factdrift.models.padding import padded
@@ -31,13 +36,13 @@ BATCH = 64
 """Texts that an encoder reads at a time."""
 
 
-def rag(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """Each edit in an index of its own, from which every probe gets that edit: the same as PROMPT."""
-    return Edited(contexts=list(texts_of(edits, hyper)))
+def alone(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """Each edit by itself before every probe: the same as PROMPT, which RAG therefore is."""
+    return Edited(contexts=[Recent(loaded, [text], hyper) for text in texts_of(edits, hyper)])
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """All edits in one index. Changes no weight; `contexts` retrieves for each prompt.
+    """All edits so far: those that are retrieved for each prompt or, with the key `room`, all.
 
     `memory`: what is `remembered`.
     """
@@ -49,7 +54,40 @@ def recalled(
     memory: Sequence[tuple[str, str]], names: Sequence[str], hyper: Hyper, loaded: Loaded
 ) -> list[Context]:
     """Texts to write before the prompts of the edits with these ids, given the memory of `together`."""
-    return [retrieving([text for _, text in memory], hyper, loaded.device)] * len(names)
+    texts = [text for _, text in memory]
+    context = Recent(loaded, texts, hyper) if "room" in hyper else retrieving(texts, hyper, loaded.device)
+    return [context] * len(names)
+
+
+class Recent:
+    """Gives before each prompt as many of the texts, the last ones, as the model has positions for."""
+
+    def __init__(self, loaded: Loaded, texts: Sequence[str], hyper: Hyper):
+        self._tokenizer, self._texts = loaded.tokenizer, texts
+        self._room = loaded.spec.positions - hyper["room"]
+        # Of each text by itself: after others it may differ by a token at the border, which `room` covers.
+        self._lengths = [self._tokens(text) for text in texts]
+        self.left_out = 0
+        """The greatest number of texts that have been left out before a prompt so far."""
+
+    def __call__(self, prompts: Sequence[str]) -> list[str]:
+        found = []
+        for prompt in prompts:
+            first = self.first(prompt)
+            self.left_out = max(self.left_out, first)
+            found.append("".join(self._texts[first:]))
+        return found
+
+    def first(self, prompt: str) -> int:
+        """The index of the first text that fits, with all after it, before a prompt."""
+        room, first = self._room - self._tokens(prompt), len(self._texts)
+        while first and self._lengths[first - 1] <= room:
+            first -= 1
+            room -= self._lengths[first]
+        return first
+
+    def _tokens(self, text: str) -> int:
+        return len(self._tokenizer(text, verbose=False)["input_ids"])
 
 
 def retrieving(
@@ -62,11 +100,6 @@ def retrieving(
         return ["".join(texts[place] for place in row) for row in ranked(similar(prompts), hyper["k"])]
 
     return best
-
-
-def texts_of(edits: Sequence[Edit], hyper: Hyper) -> list[str]:
-    """The updates as texts."""
-    return [hyper["text"].format(prompt=edit.prompt, target=edit.target) for edit in edits]
 
 
 def remembered(edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> list[tuple[str, str]]:

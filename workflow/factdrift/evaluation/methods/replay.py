@@ -132,5 +132,5 @@ def replayed(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
             f"{hyper.method} on {loaded.name}: of {len(texts)} texts that the model wrote, none is without "
             f"the subjects of {len(edits)} updates; ask for more of them ({hyper.method}.prefixes)"
         )
-    draw = generator(hyper["seed"], "replay " + "\n".join(edit.id for edit in edits))
+    draw = generator(f"{hyper['seed']}/replay " + "\n".join(edit.id for edit in edits))
     return [Sentence(rows[place], None, 1) for place in torch.randperm(len(rows), generator=draw).tolist()]

@@ -10,54 +10,42 @@ from collections.abc import Sequence
 from factdrift.evaluation.methods.contexts import Contexts, contexts_of, in_batches_of, look
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.optimise import Optimised, optimise
-from factdrift.evaluation.methods.refusals import check
-from factdrift.evaluation.methods.results import collected
+from factdrift.evaluation.methods.optimise import Optimised, collected, optimise
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.loaded import Loaded
-from factdrift.models.moments import Moments
 
 
 def rome(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """A rank-one change of the down projection of one layer for each edit."""
-    check(loaded.spec, hyper, loaded.name)
     layer = hyper["layer"]
+    down = loaded.spec.module(layer, loaded.spec.down)
     moments = artefacts.moments[layer] if hyper["covariance"] else None
 
     def work(batch: Sequence[Contexts]) -> tuple[Deltas, Optimised]:
-        return _batch(loaded, batch, hyper, moments)
+        keys, outputs = look(loaded, batch, down, down)
+
+        # Step 1, eq. 3: k* is the mean key of the subject over the prefixes.
+        mean_key = keys.mean(1)
+        # u = C^-1 k*, of which Lambda (eq. 2) is a multiple; scaled to length one as in the reference.
+        u = mean_key if moments is None else moments.solve(mean_key)
+        u = u / u.norm(dim=1, keepdim=True)
+
+        # Step 2, eq. 4: v* = argmin L(z), starting at the output of the MLP for the bare prompt.
+        start = outputs[:, 0]
+        found = optimise(loaded, batch, hyper, layer, start, at="mlp")
+        value = start + found.change
+
+        # Step 3, eq. 2: W' = W + Lambda (C^-1 k)^T, with Lambda = (v* - W k) / ((C^-1 k)^T k), so that
+        # W' k = v*. The reference computes u from the mean key but takes k from the bare prompt; with
+        # `keys: averaged` (r-ROME) both are the mean key.
+        if hyper["keys"] == "reference":
+            key, output = keys[:, 0], outputs[:, 0]
+        else:
+            key, output = mean_key, outputs.mean(1)
+        right = (value - output) / (key * u).sum(1, keepdim=True)
+        kind = found.change.dtype
+        return {down: LowRank(u[:, :, None].to(kind), right[:, :, None].to(kind))}, found
 
     contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
     results = in_batches_of(loaded, contexts, work)
-    shape = {loaded.spec.module(layer, loaded.spec.down): 1}
-    return collected(loaded, len(edits), contexts, results, failed, shape)
-
-
-def _batch(
-    loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper, moments: Moments | None
-) -> tuple[Deltas, Optimised]:
-    layer = hyper["layer"]
-    down = loaded.spec.module(layer, loaded.spec.down)
-    keys, outputs = look(loaded, contexts, down, down)
-
-    # Step 1, eq. 3: k* is the mean key of the subject over the prefixes.
-    mean_key = keys.mean(1)
-    # u = C^-1 k*, of which Lambda (eq. 2) is a multiple; scaled to length one as in the reference.
-    u = mean_key if moments is None else moments.solve(mean_key)
-    u = u / u.norm(dim=1, keepdim=True)
-
-    # Step 2, eq. 4: v* = argmin L(z), starting at the output of the MLP for the bare prompt.
-    start = outputs[:, 0]
-    found = optimise(loaded, contexts, hyper, layer, start, at="mlp")
-    value = start + found.change
-
-    # Step 3, eq. 2: W' = W + Lambda (C^-1 k)^T, with Lambda = (v* - W k) / ((C^-1 k)^T k), so that
-    # W' k = v*. The reference computes u from the mean key but takes k from the bare prompt; with
-    # `keys: averaged` (r-ROME) both are the mean key.
-    if hyper["keys"] == "reference":
-        key, output = keys[:, 0], outputs[:, 0]
-    else:
-        key, output = mean_key, outputs.mean(1)
-    right = (value - output) / (key * u).sum(1, keepdim=True)
-    kind = found.change.dtype
-    return {down: LowRank(u[:, :, None].to(kind), right[:, :, None].to(kind))}, found
+    return collected(loaded, len(edits), contexts, results, failed, {down: 1})

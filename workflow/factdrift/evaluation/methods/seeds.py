@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 
-def generator(seed: int, text: str, device: torch.device | str = "cpu") -> torch.Generator:
-    """A generator seeded by a seed and a text, such as the id of an edit."""
-    digest = hashlib.sha256(f"{seed}/{text}".encode()).digest()
+def generator(text: str, device: torch.device | str = "cpu") -> torch.Generator:
+    """A generator seeded by a text, such as a seed and the id of an edit."""
+    digest = hashlib.sha256(text.encode()).digest()
     return torch.Generator(device).manual_seed(int.from_bytes(digest[:8]) >> 1)
 
 

@@ -53,16 +53,16 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
         for statistics, values in zip(both, (keys, grads), strict=True):
             statistics.see(values)
     deltas: Deltas = {}
-    writes: list[Tensor] = []
+    finite = True
     for name, (keys, grads) in tokens.items():
         hidden, gradient = _statistics(memory, keys, grads)
         values = -hyper["lr"] * (hidden(keys) ** 2).sum(1, keepdim=True) * gradient(grads)
         read, write = (
             factor.T[None].to(loaded.change_dtype) for factor in regression(keys, values, hyper["ridge"])
         )
+        finite &= bool(write.isfinite().all())
         deltas[name] = LowRank(read, write)
-        writes.append(write)
-    if not all(bool(write.isfinite().all()) for write in writes):
+    if not finite:
         failed |= dict.fromkeys(range(len(edits)), "diverged")
         return Edited(failed=failed, owner=[-1] * len(edits), memory=artefacts.memory)
     return Edited(deltas, failed=failed, owner=owner, memory=memory)

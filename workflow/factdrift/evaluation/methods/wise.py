@@ -88,7 +88,9 @@ def _edited(
         last = sides[-1]
         number = 0 if alone else sum(side.edits for side in sides[:-1]) // hyper["shard"]
         kept = mask(last.change, hyper, number)
-        other = others[int(torch.randint(len(others), (1,), generator=generator(hyper["seed"], edit.id)))]
+        other = others[
+            int(torch.randint(len(others), (1,), generator=generator(f"{hyper['seed']}/{edit.id}")))
+        ]
         made = train(loaded, name, hyper, (rows, other), last.change, kept)
         losses[place], steps[place] = made.loss, made.steps
         if not made.change.isfinite().all():
@@ -132,7 +134,7 @@ def texts(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> list[tuple[int,
 
 def mask(change: Tensor, hyper: Hyper, number: int) -> Tensor:
     """The entries that shard `number` trains, each with the probability `ratio`; [d_out, d_in] of 0 and 1."""
-    draw = generator(hyper["seed"], f"shard {number}")
+    draw = generator(f"{hyper['seed']}/shard {number}")
     drawn = torch.rand(change.shape, generator=draw)
     return (drawn < float(hyper["ratio"])).to(change)
 

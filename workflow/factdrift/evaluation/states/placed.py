@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from factdrift.evaluation.methods.interface import Context, Edit, Edited
+from factdrift.evaluation.methods.interface import Edit, Edited
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.questions.question import Question
 from factdrift.models.deltas import Changes
@@ -25,11 +26,6 @@ class Placed:
     """`texts`: the most texts that did not fit before a prompt so far."""
 
     @property
-    def texts(self) -> bool:
-        """Whether texts are put before prompts."""
-        return self.made.contexts is not None
-
-    @property
     def changes(self) -> Changes:
         """What hooks apply while the model is asked."""
         return self.made.changes
@@ -45,16 +41,12 @@ class Placed:
         """Why an edit has failed; None if it has not."""
         return self.made.failed.get(self.edits.index(edit)) if edit in self.edits else None
 
-    def context(self, edit: str) -> Context:
-        """What is put before each prompt in the presence of an edit."""
-        return self.made.contexts[self.edits.index(edit)] if self.made.contexts else ""
-
     def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
         """The text before each question, in the presence of an edit each."""
         texts = [""] * len(questions)
         retrieving: dict[int, tuple[Callable[[Sequence[str]], list[str]], list[int]]] = {}
         for place, edit in enumerate(edits):
-            context = self.context(edit)
+            context = self.made.contexts[self.edits.index(edit)] if self.made.contexts else ""
             if isinstance(context, str):
                 texts[place] = context
             else:
@@ -89,36 +81,26 @@ class Lasting(State, Protocol):
         """Puts the edits of finished steps in place again."""
 
 
-@dataclass(frozen=True)
-class Unedited:
-    """A model that is told nothing; also one in which others have made all edits."""
-
-    loaded: Loaded
-
-    @contextmanager
-    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
-        yield Placed(self.loaded, edits=[edit.id for edit in edits])
-
-
 class _Told(Placed):
-    """A model that has the new fact before each question."""
+    """A model that has the new fact before each question, in the words of the benchmark."""
 
     def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
         return [question.context for question in questions]
 
 
 @dataclass(frozen=True)
-class InContext:
-    """A model that is told the new fact of each question in the words of the benchmark, before it."""
+class Unedited:
+    """A model in which no method makes edits; also one in which others have made all."""
 
     loaded: Loaded
+    placed: type[Placed] = Placed
 
     @contextmanager
     def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
-        yield _Told(self.loaded, edits=[edit.id for edit in edits])
+        yield self.placed(self.loaded, edits=[edit.id for edit in edits])
 
 
 ASKS_UNEDITED: Mapping[str, Callable[[Loaded], State]] = dict(
-    zip(UNEDITED, (Unedited, InContext), strict=True)
+    zip(UNEDITED, (Unedited, partial(Unedited, placed=_Told)), strict=True)
 )
 """State -> what asks a model without any editing method."""

@@ -1,25 +1,31 @@
-"""Methods of the user's own that change a model in place or wrap it, one edit at a time. Imports torch."""
+"""Methods of the user's own: those that change a model in place, and what any keeps between edits.
+
+Imports torch.
+"""
 
 import contextlib
 import copy
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import zip_longest
 from typing import Any
 
+import pyarrow as pa
 import torch
 from torch import nn
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Edit, Edited
-from factdrift.evaluation.methods.own import DOCUMENT
+from factdrift.evaluation.methods.own import DOCUMENT, Entry
 from factdrift.evaluation.methods.registry import own_function
 from factdrift.evaluation.methods.seeds import seeded
+from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Placed
-from factdrift.models.leaks import tokenizer_state
+from factdrift.models.leaks import ROUNDING, tokenizer_state, variables
 from factdrift.models.loaded import Loaded
 from factdrift.models.snapshot import Snapshot
 from factdrift.models.templated import untemplated
@@ -72,9 +78,11 @@ class InPlace:
             failed: dict[int, str] = {}
             for place, edit in enumerate(edits):
                 before = self._start
-                if not untouched and isinstance(model, nn.Module):
-                    mine = model is self._loaded.model
-                    before = Snapshot(model, self._patterns if mine else ("*",), since=self._start)
+                if not untouched:
+                    # What is no module can be restored no further than the model that it wraps.
+                    whole = model if isinstance(model, nn.Module) else self._loaded.model
+                    patterns = self._patterns if whole is self._loaded.model else ("*",)
+                    before = Snapshot(whole, patterns, since=self._start)
                 untouched = False
                 try:
                     model = self._called(model, edit)
@@ -169,3 +177,58 @@ class InPlace:
             print(f"{self._given}: the edit {edit.id} failed; others are not reported here", file=sys.stderr)
             traceback.print_exc()
         self._said = True
+
+
+class Repeated:
+    """Compares edits with the same ones, made again after others."""
+
+    def __init__(self, own: Entry):
+        self._given = own.given
+        self._function = own_function(own)
+        self._start = variables(self._function)
+
+    def check(
+        self,
+        loaded: Loaded,
+        questions: Sequence[Question],
+        before: Mapping[str, pa.Table],
+        again: Mapping[str, pa.Table],
+    ) -> None:
+        """Raises InputError if edits, made again, fail otherwise or give other log-probabilities.
+
+        `questions`: about those that were made again. `before`: the tables of the first time, and perhaps of
+        other edits. `again`: those of the second time.
+        """
+        bound = max(ROUNDING, torch.finfo(loaded.dtype).eps)
+        known = {row["edit"]: row["failed"] for row in before["edits"].to_pylist()}
+        for row in again["edits"].to_pylist():
+            if row["failed"] != known[row["edit"]]:
+                what = f"{known[row['edit']] or 'no failure'}, then {row['failed'] or 'no failure'}"
+                raise self._keeps(row["edit"], what)
+        of_id = {question.id: question for question in questions}
+        first = {row["question"]: row["logprobs"] for row in _likelihoods(before["answers"])}
+        for row in _likelihoods(again["answers"]):
+            pair = [each or [] for each in (first[row["question"]], row["logprobs"])]
+            for target, one, other in zip_longest(of_id[row["question"]].targets, *pair):
+                if one is None and other is None:
+                    continue
+                if one is None or other is None or not abs(one - other) <= bound:
+                    asked = of_id[row["question"]]
+                    texts = ("none" if each is None else f"{each:.4f}" for each in (one, other))
+                    what = f"log-probability of {target!r} after {asked.prompt or asked.words!r} "
+                    what += ", then ".join(texts)
+                    raise self._keeps(row["edit"], what)
+
+    def _keeps(self, edit: str, what: str) -> InputError:
+        now = variables(self._function)
+        changed = [name for name, value in now.items() if self._start.get(name) != value]
+        hint = f" (variables that changed: {', '.join(changed)})" if changed else ""
+        return InputError(
+            f"methods: {self._given}: the edit {edit} gives other results when it is made again after "
+            f"others: {what}. The method keeps something from one edit to the next{hint}, or draws random "
+            f"numbers that are not seeded; let each call depend on what it is given alone ({DOCUMENT})"
+        )
+
+
+def _likelihoods(answers: pa.Table) -> list[dict[str, Any]]:
+    return [row for row in answers.to_pylist() if row["way"] == "loglik"]

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
-from pickle import UnpicklingError
+from pickle import PicklingError, UnpicklingError
 from typing import Any
 
 import torch
@@ -30,6 +31,9 @@ from factdrift.models.memories import Memories
 _KEPT = (LowRank, Dense, Codebook, Book, Entry, Statistics, Memories, Side)
 """The classes of what is kept, besides tensors and plain values."""
 
+Recalled = Callable[[Sequence[str]], Sequence[Context]]
+"""The ids of edits -> what stands before questions in the presence of each."""
+
 
 @contextmanager
 def standing(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Iterator[Lasting]:
@@ -46,18 +50,10 @@ def standing(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Iterator[Las
 class _All(Placed):
     """A model with all edits so far: one change for all, and texts by what the method remembers."""
 
-    contexts: Callable[[Sequence[str]], Sequence[Context]] | None = None
-    """The ids of edits -> what stands before questions in the presence of each."""
-
-    @property
-    def texts(self) -> bool:
-        return self.contexts is not None
+    contexts: Recalled | None = None
 
     def owner(self, edit: str) -> int:
         return 0 if self.made.changes else -1
-
-    def context(self, edit: str) -> Context:
-        return self.contexts([edit])[0] if self.contexts else ""
 
     def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
         if self.contexts is None:
@@ -78,13 +74,9 @@ class Carried:
     def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
         now = replace(self._artefacts, before=self._made.deltas, memory=self._made.memory)
         made = self._made = edited(self._loaded, edits, self._hyper, now, "stream")
-        contexts = None
+        contexts: Recalled | None = None
         if recalled := self._hyper.record.recalled:
-
-            def contexts(names: Sequence[str]) -> Sequence[Context]:
-                texts: Sequence[Context] = named(recalled)(made.memory, names, self._hyper, self._loaded)
-                return texts
-
+            contexts = partial(named(recalled), made.memory, hyper=self._hyper, loaded=self._loaded)
         yield _All(self._loaded, made, [edit.id for edit in edits], contexts=contexts)
 
     def size(self) -> tuple[int | None, int | None]:
@@ -99,7 +91,10 @@ class Carried:
         parts = {name: getattr(self._made, name) for name in ("deltas", "codebooks", "memory")}
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(path) as temporary:
-            torch.save(parts, temporary)
+            try:
+                torch.save(parts, temporary)
+            except (AttributeError, PicklingError, TypeError) as error:
+                raise self._refused(path, str(error)) from None
             if self._hyper.own is not None:
                 self._read(temporary)
 
@@ -113,15 +108,18 @@ class Carried:
                 parts: dict[str, Any] = torch.load(path, map_location=self._loaded.device, weights_only=True)
         except UnpicklingError as error:
             why = next((line.strip() for line in str(error).splitlines() if "GLOBAL" in line), str(error))
-            own = self._hyper.own
-            raise InputError(
-                f"methods: {own.given}: the memory that it returned cannot be kept between intervals: {why}; "
-                "let it be tensors, numbers, texts, and lists, tuples and dicts of these"
-                if own
-                else f"{path}: it holds more than a job keeps, and is not read, since that could run "
-                f"anything ({why}); delete its folder"
-            ) from None
+            raise self._refused(path, why) from None
         return parts
+
+    def _refused(self, path: Path, why: str) -> InputError:
+        own = self._hyper.own
+        return InputError(
+            f"methods: {own.given}: the memory that it returned cannot be kept between intervals: {why}; "
+            "let it be tensors, numbers, texts, and lists, tuples and dicts of these"
+            if own
+            else f"{path}: it holds more than a job keeps, and is not read, since that could run "
+            f"anything ({why}); delete its folder"
+        )
 
 
 class Replayed:

@@ -9,7 +9,6 @@ the same, and calls the file `archive`. Imports torch.
 
 import contextlib
 import pickle
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import torch
 from torch import Tensor
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.mend_editor import HyperNet, Shape, edited_matrices
+from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices
 from factdrift.models.families import transposed
 from factdrift.models.loaded import Loaded
 
@@ -45,11 +44,9 @@ def import_checkpoint(path: Path, loaded: Loaded, *, blocks: int, rates: str = "
         )
     rank = max(len(value) for name, value in values.items() if name.endswith(".v"))
     net = HyperNet(matrices, rank, 0.0)
-    by_shape: dict[Shape, list[str]] = defaultdict(list)
-    for name in order:
-        by_shape[matrices[name]].append(name)
     state: dict[str, Tensor] = {}
-    for shape, names in by_shape.items():
+    for shape in dict.fromkeys(matrices.values()):
+        names = [name for name in order if matrices[name] == shape]
         theirs, ours = f"mend.{shape}.", f"editors.{shape[0]}x{shape[1]}."
         # Row i of their scales and shifts belongs to matrix i in their order.
         rows = torch.tensor([names.index(name) for name in matrices if name in names])

@@ -11,7 +11,7 @@ changes; the gradients from which the changes are made are constants, as in the 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,20 +37,6 @@ SPARE = 4
 
 
 @dataclass(frozen=True)
-class Losses:
-    """Mean losses over a batch of practice edits."""
-
-    edit: Tensor
-    """L_e: -log p(target | paraphrase) of the edited model, mean over the target's tokens."""
-    locality: Tensor
-    """L_loc: KL(model || edited model), mean over the tokens of the locality sentence."""
-
-    def total(self, hyper: Hyper) -> Tensor:
-        total: Tensor = hyper["edit_weight"] * self.edit + hyper["locality_weight"] * self.locality
-        return total
-
-
-@dataclass(frozen=True)
 class Practice:
     """A practice edit as tokens."""
 
@@ -59,8 +45,14 @@ class Practice:
     locality: Sentence
 
 
-def losses(loaded: Loaded, net: HyperNet, practice: Sequence[Practice], *, training: bool = False) -> Losses:
-    """The losses of a batch. With `training`, the gradients are added to the networks' statistics first."""
+def loss_of(
+    loaded: Loaded, net: HyperNet, practice: Sequence[Practice], hyper: Hyper, *, training: bool = False
+) -> Tensor:
+    """The mean loss L of a batch. With `training`, the gradients are added to the networks' statistics first.
+
+    L_e is the mean over the target's tokens of -log p(target | paraphrase) of the edited model, L_loc the
+    mean over the tokens of the locality sentence of KL(model || edited model).
+    """
     _, factors = gradients(loaded, net.matrices, [one.edit for one in practice])
     if training:
         net.see(factors)
@@ -70,22 +62,24 @@ def losses(loaded: Loaded, net: HyperNet, practice: Sequence[Practice], *, train
     owner = torch.arange(len(practice), device=loaded.device)
     with torch.no_grad():
         before = unembedded(loaded, final_hidden(loaded, rows)).log_softmax(2)
-    with applied(loaded.model, {**deltas}, torch.cat([owner, owner])):
+    with applied(loaded.model, deltas, torch.cat([owner, owner])):
         hidden = final_hidden(loaded, [*targets.rows, *rows])
     asked, kept = hidden[: len(practice)], hidden[len(practice) :]
     after = unembedded(loaded, kept[:, : before.shape[1]]).log_softmax(2)
     apart = (before.exp() * (before - after)).sum(2)
     lengths = torch.tensor([len(row) for row in rows], device=loaded.device)
     real = torch.arange(apart.shape[1], device=loaded.device) < lengths[:, None]
-    return Losses(targets.losses(asked).mean(), ((apart * real).sum(1) / lengths).mean())
+    edit, locality = targets.losses(asked).mean(), ((apart * real).sum(1) / lengths).mean()
+    loss: Tensor = hyper["edit_weight"] * edit + hyper["locality_weight"] * locality
+    return loss
 
 
 def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int = 0) -> HyperNet:
     """Trains an editor; writes and returns the one with the lowest validation loss.
 
     Training ends after `steps`, or after `patience` steps without a lower loss. At each validation a
-    checkpoint is written beside `output`. Training continues from a checkpoint of the same model, facts,
-    hyper-parameters and seed, and gives the same editor as without interruption.
+    checkpoint is written beside `output`. Training continues from a checkpoint of the same model in the same
+    type, facts, hyper-parameters and seed, and gives the same editor as without interruption.
     """
     about = {
         "model": loaded.digest,
@@ -96,19 +90,22 @@ def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int
     }
     state = _State(loaded, hyper, seed)
     checkpoint = output.with_name(f".{output.name}.checkpoint")
-    state.resume(checkpoint, about)
+    begun = {**about, "dtype": str(loaded.dtype)}
+    state.resume(checkpoint, begun)
     examples = _Examples(loaded, split)
     held_out = examples.draw(split.validation, hyper["validation"], f"{seed} validation")
     progress = Progress(f"MEND on {loaded.name}", hyper["steps"], "steps", before=state.step)
     while state.step < hyper["steps"] and state.step - state.best_step < hyper["patience"]:
         batch = examples.draw(split.train, hyper["batch"], f"{seed} {state.step}")
-        state.advance(losses(loaded, state.net, batch, training=True))
+        state.advance(loss_of(loaded, state.net, batch, hyper, training=True))
         progress.advance(note=f"validation {state.best:.3f}")
         if state.step % hyper["validate_every"] == 0 or state.step == hyper["steps"]:
             with torch.no_grad():
-                parts = [losses(loaded, state.net, part) for part in _cut(held_out, hyper["batch"])]
-            state.validated(sum(float(part.total(hyper)) for part in parts) / len(parts))
-            state.write(checkpoint, about)
+                starts = range(0, len(held_out), hyper["batch"])
+                parts = [held_out[start : start + hyper["batch"]] for start in starts]
+                found = [float(loss_of(loaded, state.net, part, hyper)) for part in parts]
+            state.validated(sum(found) / len(found))
+            state.write(checkpoint, begun)
     progress.say(f"validation {state.best:.3f} at step {state.best_step}")
     net = state.best_net()
     net.write(output, {**about, "step": state.best_step, "validation": state.best})
@@ -168,10 +165,10 @@ class _State:
         self.step, self.best_step, self.best = 0, 0, math.inf
         self.best_values = self._values()
 
-    def advance(self, found: Losses) -> None:
+    def advance(self, loss: Tensor) -> None:
         """One step of Adam."""
         self.adam.zero_grad()
-        found.total(self.hyper).backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.hyper["clip"], error_if_nonfinite=True)
         self.adam.step()
         self.step += 1
@@ -193,7 +190,7 @@ class _State:
         write_tensors(path, values, {**about, **reached})
 
     def resume(self, path: Path, about: Mapping[str, Any]) -> None:
-        """Loads a checkpoint; one of another model, split, seed or hyper-parameters is ignored."""
+        """Loads a checkpoint; one of another model, type, split, seed or hyper-parameters is ignored."""
         if not path.is_file():
             return
         values, reached = read_tensors(path, "factdrift edit mend-train", str(self.net.rates.device))
@@ -214,8 +211,3 @@ class _State:
 
 def _under(prefix: str, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
-
-
-def _cut(practice: Sequence[Practice], size: int) -> Iterator[Sequence[Practice]]:
-    for start in range(0, len(practice), size):
-        yield practice[start : start + size]
