@@ -79,6 +79,20 @@ def test_names_that_mean_two_or_another(given, verdict):
     assert judged(given).verdict == verdict
 
 
+@pytest.mark.parametrize("language", ["de", "DE", "de-AT"])
+def test_a_language_is_known_by_its_first_part(language):
+    said = Case("Die Frau von Merkels Nachfolger", ("Merkel",), language=language)
+    assert judged(said).verdict == "correct"
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [("1190s BC", "correct"), ("1195 BC", "correct"), ("1195", "wrong"), ("The 1190s.", "wrong")],
+)
+def test_a_decade_before_christ_is_no_other(text, verdict):
+    assert judged(Case(text, ("1190s BC",))).verdict == verdict
+
+
 def test_a_wrong_table_of_cue_words_names_its_line(tmp_path):
     table = tmp_path / "cues.tsv"
     for row, message in (

@@ -188,9 +188,11 @@ def test_an_answer_ends_with_its_line_and_is_judged(monkeypatch: pytest.MonkeyPa
         ("", "", "length", "empty"),
     ):
         session, _ = session_that_writes(monkeypatch, text)
-        (row,) = in_writing.ask(session, [Asked(QUESTION)], {})
-        assert [row[name] for name in ("output", "stop", "verdict")] == expected
-        assert row["correct"] == (row["verdict"] == "correct")
+        # The verdict counts also where there are options, whose letter is asked for in another way.
+        with_options = dataclasses.replace(QUESTION, targets=("Marta", "Joe"), answer=1)
+        for row in in_writing.ask(session, [Asked(QUESTION), Asked(with_options)], {}):
+            assert [row[name] for name in ("output", "stop", "verdict")] == expected
+            assert row["correct"] == (row["verdict"] == "correct")
 
 
 def test_a_model_reads_the_cloze_or_the_question(monkeypatch: pytest.MonkeyPatch) -> None:

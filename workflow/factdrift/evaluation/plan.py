@@ -104,7 +104,8 @@ def by_interval(stream: Benchmark, asked: Benchmark, most: int, seed: int) -> li
             for row in (stream.rows[edit.id] for edit in made):
                 last[f"{row['subject']}-{row['relation']}"] = row["edit"]
             put = [
-                Asking(each, last.get(each.edit, ""), "after")
+                # Of several edits of an update each has a number behind subject and relation.
+                Asking(each, last.get("-".join(each.edit.split("-")[:2]), ""), "after")
                 for each in asked.questions
                 if not each.unedited
             ]

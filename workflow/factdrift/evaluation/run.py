@@ -24,7 +24,7 @@ from factdrift.core.progress import Progress
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation import plan
 from factdrift.evaluation.ability.measure import measured
-from factdrift.evaluation.adapters import Keeping
+from factdrift.evaluation.adapters import Keeping, move_adapters
 from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.plan import Asking, Step
@@ -56,7 +56,10 @@ class Files(NamedTuple):
     edits: Path
     states: Path
     adapters: Path | None = None
-    """A folder to be made with an adapter for each edit that did not fail, or for each group of edits."""
+    """A folder to be made with an adapter for each edit that did not fail, or for each group of edits.
+
+    Of several tellings each has a folder in it, with the method's name in the tables.
+    """
 
     @classmethod
     def under(cls, folder: Path, name: str) -> Files:
@@ -151,14 +154,18 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
     done: list[int] = []
     for order, (telling, meta) in enumerate(zip(run.tellings, metas, strict=True)):
         loop = _Loop(run, telling, meta, kept, order * total)
+        folder = kept.folder("adapters") / (telling.method if len(run.tellings) > 1 else "")
+        keeping = Keeping(run.session.loaded, telling.prepared.hyper, folder) if files.adapters else None
         try:
-            loop.take(mine, files.adapters)
+            loop.take(mine, keeping)
         except CannotEdit as error:
             if len(run.tellings) == 1:
                 raise
             print(f"{telling.method} on {run.session.loaded.name}: skipped: {error}", flush=True)
         else:
             done += [order * total + number for number in mine]
+    if files.adapters:
+        move_adapters(kept.folder("adapters"), files.adapters)
     files.write({name: kept.table(name, schema, done) for name, schema in TABLES.items()})
     costs = kept.costs(done)
     kept.remove()
@@ -173,11 +180,10 @@ class _Loop:
         self._session, self._offset = run.session, offset
         self._named = {"model": run.session.loaded.name, "method": telling.method}
 
-    def take(self, numbers: Sequence[int], adapters: Path | None) -> None:
+    def take(self, numbers: Sequence[int], keeping: Keeping | None) -> None:
         """Takes the steps with these numbers that are not finished."""
-        telling, kept, steps = self._telling, self._kept, self._run.steps
+        telling, steps = self._telling, self._run.steps
         loaded, hyper = self._session.loaded, telling.prepared.hyper
-        keeping = Keeping(loaded, hyper, kept.folder("adapters")) if adapters else None
         # Without their folder the adapters of finished steps have been moved, and are made again.
         again = keeping is not None and not keeping.begun()
         own = hyper.own and not telling.lasting and not telling.unedited and Repeated(hyper.own)
@@ -193,8 +199,6 @@ class _Loop:
                     self._check(state, numbers[0], own)
                 progress.advance(sizes[number])
         progress.say()
-        if keeping and adapters:
-            keeping.move(adapters)
 
     def _has(self, number: int) -> bool:
         return self._kept.has(self._offset + number)

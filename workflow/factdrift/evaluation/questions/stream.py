@@ -67,14 +67,13 @@ def _placed(
 ) -> Iterator[dict[str, Any]]:
     """The edits of an update, named by its interval, too, with the end of the fact that each writes."""
     dated = datetime.date.fromisoformat(row["new_date"]) if choice.dated else None
-    for edit in edits_of(row, choice.archive_target, dated):
-        decision, label = ("new", edit["new"]) if edit["new"] is not None else ("obsolete", edit["obsolete"])
-        (place, *_) = (
-            place
-            for place, one in enumerate(row["objects"])
-            if (one["decision"], one["label"]) == (decision, label)
-        )
-        by = row["changes"][place]["superseded_by"]
+    ends: dict[str, list[int | None]] = {"new": [], "obsolete": []}
+    for one, change in zip(row["objects"], row["changes"], strict=True):
+        if one["label"] and one["decision"] in ends:
+            ends[one["decision"]].append(change["superseded_by"])
+    # An edit for each new object, or for each obsolete one, in their order: two may share a label.
+    edits = edits_of(row, choice.archive_target, dated)
+    for edit, by in zip(edits, ends["new"] or ends["obsolete"], strict=False):
         yield {
             **edit,
             **{name: row[name] for name in _STREAM if name != "changes"},
