@@ -25,8 +25,7 @@ from factdrift.evaluation.questions.cutoff import ANSWERS, CHAINS, read_chains  
 from factdrift.evaluation.scores.cutoff import Method, span_of, tables  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.settings import Settings  # noqa: E402
-from factdrift.evaluation.ways import cutoff_written  # noqa: E402
-from factdrift.evaluation.ways.cutoff import NEUTRAL, ask, others_of  # noqa: E402
+from factdrift.evaluation.ways.cutoff import NEUTRAL, ask, ask_in_writing, others_of  # noqa: E402
 from factdrift.evaluation.ways.cutoff_rows import holder_named  # noqa: E402
 from factdrift.models.loading import load  # noqa: E402
 
@@ -88,7 +87,7 @@ def test_what_a_model_writes_is_the_answer_of_each_chain_but_dates_of_death(
 
     monkeypatch.setattr(Session, "written", write)
     settings: Settings = read_settings("{}", Settings, "edit")
-    rows = cutoff_written.ask(Session(loaded, settings), chains)
+    rows = ask_in_writing(Session(loaded, settings), chains)
     pa.Table.from_pylist(rows, ANSWERS)
     asked = [row for row in chains if row["died"] is None]
     assert [row["chain"] for row in rows] == [row["chain"] for row in asked]

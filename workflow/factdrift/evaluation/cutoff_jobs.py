@@ -234,12 +234,12 @@ class Cutoff(OfModel, command="cutoff"):
 def asked_of(model: Loaded, settings: Settings, chains: Rows, way: str, seed: int) -> Rows:
     """Rows of ANSWERS of a loaded model, by likelihood or in writing."""
     from factdrift.evaluation.session import Session
-    from factdrift.evaluation.ways import cutoff, cutoff_written
+    from factdrift.evaluation.ways.cutoff import ask, ask_in_writing
 
     session = Session(model, settings)
     if way == "written":
-        return cutoff_written.ask(session, chains)
-    return cutoff.ask(model, chains, seed, session.budget)
+        return ask_in_writing(session, chains)
+    return ask(model, chains, seed, session.budget)
 
 
 def write_answers(rows: Sequence[dict[str, Any]], path: Path) -> None:

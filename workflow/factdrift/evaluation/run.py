@@ -37,7 +37,7 @@ from factdrift.evaluation.states.repeated import Repeated
 from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES, run_id
 from factdrift.evaluation.ways import letter, loglik, written
-from factdrift.evaluation.ways.asked import Asked, Row
+from factdrift.evaluation.ways.asked import Asked, Row, judged
 from factdrift.models.memory import in_batches
 
 ASK: Mapping[Way, Callable[[Session, Sequence[Asked], Any], Iterator[Row]]] = {
@@ -326,13 +326,7 @@ class _Loop:
             rows = ASK[way](session, [question for _, question in mine], placed.changes)
             answers = [(each, row) for (each, _), row in zip(mine, rows, strict=True)]
             answers += [
-                (
-                    each,
-                    {
-                        **{"question": each.question.id, "role": each.question.role},
-                        **{"way": way, "reason": "edit_failed"},
-                    },
-                )
+                (each, judged(Asked(each.question), way, reason="edit_failed"))
                 for each in left
                 if way in each.question.ways
             ]

@@ -122,6 +122,16 @@ class Session:
         own = tokenizer.tokens if isinstance(tokenizer, Templated) else 0
         return self.settings.length - (len(self.sentence(prompt).ids) - own)
 
+    def turn(self, content: str) -> list[int] | None:
+        """The tokens of a user's turn; None without a chat template, or if the settings do not use it."""
+        tokenizer = untemplated(self.loaded.tokenizer)
+        if self.settings.answer_chat_template == "none" or tokenizer.chat_template is None:
+            return None
+        turns = [{"role": "user", "content": content}]
+        text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        # The template has the tokens that begin a text.
+        return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
     def text(self, ids: Sequence[int]) -> str:
         decoded: str = self.loaded.tokenizer.decode(ids, skip_special_tokens=True)
         return decoded

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from factdrift.verdict.cues import Cues
 from factdrift.verdict.text import Token, keys_of, plain, tokens
 
-_ENDS = frozenset(".!?…。！？؟।;") - {";"}
+_ENDS = frozenset(".!?…。！？؟।")
 _LABEL = re.compile(r"(?:question|answer|frage|antwort|q|a|f)\s*:\s*", re.I)
 LOOP = 3
 """So many times a phrase of two words or more ends a text that repeats itself, as Holtzman et al. (2020,

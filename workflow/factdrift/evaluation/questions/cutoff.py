@@ -21,7 +21,7 @@ from factdrift.evaluation.questions.tenures import Several, tenures
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Held
 from factdrift.tempripple.phrases import contains, normal
 from factdrift.wikidata.time import pack_date
-from factdrift.words.templates import BLANK
+from factdrift.words.templates import before_blank
 
 _TENURE = pa.struct([("first", pa.int64()), ("last", pa.int64()), ("share", pa.float64())])
 HOLDER = pa.struct(
@@ -223,13 +223,8 @@ def _asked(db: duckdb.DuckDBPyConnection) -> Iterable[Asked]:
             )
             for row in rows or ()
         ]
-        own = [before_blank(prompt) for prompt in prompts]
+        own = list(filter(None, map(before_blank, prompts)))
         yield Asked(chain, subject, relation, subject_label, relation_label, popularity, own, timeline)
-
-
-def before_blank(prompt: str) -> str:
-    """A cloze test without its blank and the space before it."""
-    return prompt.removesuffix(BLANK).rstrip()
 
 
 def _deaths(db: duckdb.DuckDBPyConnection, first: int, last: int) -> list[dict[str, Any]]:
@@ -245,7 +240,7 @@ def _deaths(db: duckdb.DuckDBPyConnection, first: int, last: int) -> list[dict[s
         {
             **{"chain": chain, "subject": subject, "relation": DEATH, "subject_label": name},
             **{"relation_label": relation, "popularity": popularity, "died": day},
-            "prompts": [before_blank(prompt) for prompt in prompts],
+            "prompts": list(filter(None, map(before_blank, prompts))),
             "holders": [{"id": raw, "label": words, "aliases": [], "tenures": []}],
         }
         for chain, subject, name, relation, popularity, prompts, raw, words, day in db.fetchall()

@@ -86,9 +86,8 @@ def _spans(held: Sequence[Held]) -> list[_Span]:
             EVER if earliest == EVER else day_number(earliest),
             NEVER_ENDS if latest == NEVER_ENDS else day_number(latest),
         )
-        same = next((one for one in reversed(spans) if one.value == own.value), None)
-        between = spans[spans.index(same) + 1 :] if same else []
-        if same and not between and own.first <= same.last + 1:
+        same = spans[-1] if spans and spans[-1].value == own.value else None
+        if same and own.first <= same.last + 1:
             spans[-1] = same._replace(last=max(same.last, own.last), latest=max(same.latest, own.latest))
         else:
             spans.append(own)
