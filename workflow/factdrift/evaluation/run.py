@@ -30,7 +30,7 @@ from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.plan import Asking, Step
 from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, ways_of
 from factdrift.evaluation.questions.record import record_of
-from factdrift.evaluation.session import Session, excluded
+from factdrift.evaluation.session import Session, excluded, peak_mb
 from factdrift.evaluation.states.edited import at_a_time
 from factdrift.evaluation.states.placed import Lasting, Placed, State
 from factdrift.evaluation.states.repeated import Repeated
@@ -212,7 +212,7 @@ class _Loop:
             tables["states"] = tables["states"][: int(number == 0)]
         if isinstance(state, Lasting):
             state.save(self._saved(number))
-        costs = {**session.costs, "edits": len(step.edits), "peak_mb": session.peak_mb()}
+        costs = {**session.costs, "edits": len(step.edits), "peak_mb": peak_mb(*session.loaded.devices)}
         if step.interval is not None:
             costs["interval"] = step.interval
         self._kept.write(self._offset + number, tables, costs)

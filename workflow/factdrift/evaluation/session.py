@@ -74,9 +74,6 @@ class Session:
                 torch.cuda.synchronize(device)
         self.costs[what] = self.costs.get(what, 0.0) + time.perf_counter() - start
 
-    def peak_mb(self) -> float:
-        return peak_mb(*self.loaded.devices)
-
     def device_name(self) -> str:
         if self.loaded.device.type == "cuda":
             return " + ".join(map(torch.cuda.get_device_name, self.loaded.devices))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
@@ -347,24 +348,20 @@ class Candidates:
     def unknown(self, found: Sequence[Token], mentions: Sequence[Mention]) -> list[Mention]:
         """Runs of capitalised words that are neither candidates nor the question's nor common ones."""
         taken = {place for each in mentions for place in range(each.start, each.end)}
-        runs: list[Mention] = []
-        start = None
-        for place in range(len(found) + 1):
-            token = found[place] if place < len(found) else None
-            named = (
-                token is not None
-                and place not in taken
-                and (token.is_capital or token.kind == "alone")
-                and not self._known(token)
-                and token.key not in self.asked
+
+        def is_named(place: int) -> bool:
+            token = found[place]
+            capital = place not in taken and (token.is_capital or token.kind == "alone")
+            return capital and not self._known(token) and token.key not in self.asked
+
+        runs = [[*run] for named, run in groupby(range(len(found)), is_named) if named]
+        return [
+            Mention(
+                *(run[0], run[-1] + 1, UNKNOWN, " ".join(found[place].text for place in run)),
+                possessive=found[run[-1]].possessive,
             )
-            if named and start is None:
-                start = place
-            elif not named and start is not None:
-                words = " ".join(each.text for each in found[start:place])
-                runs.append(Mention(start, place, UNKNOWN, words, found[place - 1].possessive))
-                start = None
-        return runs
+            for run in runs
+        ]
 
 
 def _within(run: tuple[str, ...], words: tuple[str, ...]) -> bool:
