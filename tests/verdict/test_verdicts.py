@@ -93,6 +93,30 @@ def test_a_decade_before_christ_is_no_other(text, verdict):
     assert judged(Case(text, ("1190s BC",))).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("text", "accepted", "verdict"),
+    [
+        # Units of temperature; a degree alone may be any.
+        ("5 °C", "5 °C", "correct"),
+        ("It melts at 1,085 degrees Celsius.", "1085 degree Celsius", "correct"),
+        ("1,085", "1085 degree Celsius", "correct"),
+        ("5°", "5 °C", "correct"),
+        ("5 °F", "5 °C", "wrong"),
+        ("6 °C", "5 degrees Celsius", "wrong"),
+        # An amount that begins with what looks like a year.
+        ("1,500 m", "1500 metre", "correct"),
+        ("1980", "1980 eruption", "wrong"),
+        # A name that looks like a Roman number.
+        ("President Xi", "Xi Jinping", "correct"),
+        ("Xi", "Xi Jinping", "correct"),
+        ("There are 11.", "Xi Jinping", "wrong"),
+        ("Louis XI", "Xi Jinping", "wrong"),
+    ],
+)
+def test_numbers_and_names_that_look_like_others(text, accepted, verdict):
+    assert judged(Case(text, (accepted,))).verdict == verdict
+
+
 def test_a_wrong_table_of_cue_words_names_its_line(tmp_path):
     table = tmp_path / "cues.tsv"
     for row, message in (

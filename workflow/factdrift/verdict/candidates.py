@@ -14,7 +14,7 @@ from factdrift.verdict.cues import Cues
 from factdrift.verdict.names import ACCEPTED, MOST, OTHER, STALE, UNKNOWN, Name, Names, same
 from factdrift.verdict.sentences import within_names
 from factdrift.verdict.text import Token, keys_of
-from factdrift.verdict.values import Kind, Value, read_value, values_in
+from factdrift.verdict.values import Value, read_value, values_in
 
 _INNER = frozenset(",.'\"-/:&")
 """Signs that may stand inside a name."""
@@ -70,7 +70,8 @@ class Candidates:
         for start, token in enumerate(found):
             for name in self._beginning(token.key) if self._may_begin(found, start) else ():
                 end = self._match(found, start, name)
-                if end and not (name.capital and not self._in_capitals(found[start])):
+                digits = name.part and token.kind == "number"  # `11` is not the Xi of Xi Jinping
+                if end and not digits and not (name.capital and not self._in_capitals(token)):
                     matches.append((start, end, name))
                     break
         matches.sort(key=lambda match: (-(len(match[2].keys)), match[0]))
@@ -336,8 +337,6 @@ class Candidates:
                 if listed:
                     kind, name = side, listed[0]
                     break
-            if kind == UNKNOWN and value.kind == Kind.AMOUNT and not kinds & {Kind.AMOUNT}:
-                continue
             yield Mention(places[0], places[-1] + 1, kind, name, value=True)
 
     @property

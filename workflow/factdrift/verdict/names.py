@@ -141,8 +141,8 @@ def _person(text: str, cues: Cues) -> bool:
 
 
 def _without_order(keys: Sequence[str]) -> Sequence[str]:
-    """The words of a person's name without `Jr.` and the number of a king."""
-    return [key for key in keys if key not in ("jr", "sr") and not key.isdigit()] or keys
+    """The words of a person's name without `Jr.` and the number of a king, which is never the first word."""
+    return [*keys[:1], *(key for key in keys[1:] if key not in ("jr", "sr") and not key.isdigit())]
 
 
 def _in_parts(name: Name, cues: Cues) -> Person | None:
