@@ -143,7 +143,8 @@ class Dates(Job, command="answer dates"):
             told += rows
             own, periods = tables(rows, method)
             whole, quarters = whole + own, quarters + periods
-            said += [*lines(own, rows, maker_of(own[0]["model"])), ""] if own else []
+            silent = [f"{path}: no chain was answered; {self.out_answers} has the reasons"]
+            said += [*(lines(own, rows, maker_of(own[0]["model"])) if own else silent), ""]
         write_parquet(pa.Table.from_pylist(whole, TABLE), self.output)
         write_answers(told, self.out_answers)
         models = dict.fromkeys(row["model"] for row in whole)
