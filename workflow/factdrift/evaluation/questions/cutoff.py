@@ -228,12 +228,16 @@ def _asked(db: duckdb.DuckDBPyConnection) -> Iterable[Asked]:
 
 
 def _deaths(db: duckdb.DuckDBPyConnection, first: int, last: int) -> list[dict[str, Any]]:
-    """A row for each date of death that is known to the day, and lies between the first and the last date."""
+    """A row for each date of death that is known to the day, and lies between the first and the last date.
+
+    Of a date that was corrected the last one; nobody has a row for whom two are stated then.
+    """
     db.execute(
         f"""SELECT chain, subject.id, subject.label, relation.label, subject_popularity,
             list_prepend(update_prompt, generalization_prompts), o.raw, o.label, first_day
         FROM (SELECT *, unnest(objects) AS o FROM told WHERE relation.id = '{DEATH}')
         WHERE o.decision = 'new' AND first_day = last_day AND first_day BETWEEN {first} AND {last}
+        QUALIFY link = max(link) OVER (PARTITION BY chain) AND count(*) OVER (PARTITION BY chain, link) = 1
         ORDER BY substr(subject.id, 2)::BIGINT"""
     )
     return [
