@@ -105,6 +105,11 @@ def test_prompt_stands_before_each_probe(updates: Benchmark, tmp_path: Path) -> 
         assert row["logprobs"] == pytest.approx([chance(loaded, text, probe.targets[0])], abs=1e-4)
 
 
+def test_edits_without_intervals_are_no_stream(updates: Benchmark, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--stream: the edits of updates have no intervals"):
+        made(updates, tmp_path, stream=True)
+
+
 def test_shards_make_the_same_rows(updates: Benchmark, tmp_path: Path) -> None:
     whole = made(updates, tmp_path / "whole")
     parts = [made(updates, tmp_path / str(place), shard=(place, 3)) for place in range(3)]

@@ -160,6 +160,7 @@ def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
         ("--way letter", "only a chat model behind an address"),
         ("--dates 2012-01-01", "--dates: give the first and the last date"),
         ("--dates 2020-01-01 2012-01-01", "--dates: give the first and the last date"),
+        ("--chat {}", "--chat: no chat model is asked; give the address of its server"),
         ("--maker soon", "--maker: 'soon' is no date; write 2023, 2023-12 or 2023-12-31"),
         ("-o date.gif", "date.gif: a figure ends in .svg, .pdf, .png"),
         ("--chains text", "text: it is no Parquet file; make it with `answer chains`"),

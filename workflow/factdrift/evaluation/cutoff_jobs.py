@@ -204,6 +204,8 @@ class Cutoff(OfModel, command="cutoff"):
         if len(self.dates) != 2 or self.dates[0] >= self.dates[1]:
             raise InputError("--dates: give the first and the last date of the stream")
         check_format(self.output)
+        if self.chat is not None and self.address is None:
+            raise InputError("--chat: no chat model is asked; give the address of its server with --address")
         try:
             day_of(self.maker or "2023-12")
         except ValueError:

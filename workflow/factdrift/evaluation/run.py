@@ -17,7 +17,7 @@ import msgspec
 import pyarrow as pa
 from torch import Tensor
 
-from factdrift.core.errors import CannotEdit
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.fingerprint import of_module
 from factdrift.core.owned import check_folder
 from factdrift.core.progress import Progress
@@ -68,8 +68,8 @@ class Files(NamedTuple):
 
     def write(self, tables: Mapping[str, pa.Table]) -> None:
         """Writes ANSWERS, MADE and STATES."""
-        for name, path in zip(TABLES, (self.answers, self.edits, self.states), strict=True):
-            write_parquet(tables[name], path)
+        for name, table in tables.items():
+            write_parquet(table, getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Run:
     ) -> Run:
         """All questions of a benchmark; of edits whose tokens show no borders only where none is made.
 
-        Raises CannotEdit if there is no edit to make.
+        Raises CannotEdit if there is no edit to make, and InputError for a stream of edits that are of none.
 
         `told`: the stream that has the edits, if the benchmark is another one and asked after each interval.
         """
@@ -112,6 +112,11 @@ class Run:
             )
         if tellings[0].lasting:
             stream = told.without(left_out) if told else asked
+            if not stream.rows:
+                raise InputError(
+                    f"--stream: the edits of {benchmark.name} have no intervals; name a table of `edit "
+                    "stream-edits` with --edits"
+                )
             steps = plan.by_interval(stream, asked, settings.stream.probes, seed)
         else:
             steps = plan.grouped(asked, settings.edits, settings.regime == "independent", seed)

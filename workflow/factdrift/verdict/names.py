@@ -56,11 +56,8 @@ class Names:
                     whole[keys] = Name(keys, kind, text, self._counts_capitals(text, keys))
         self.whole = whole
         nobody = not _WHO & self._asked and any(cues.has("thing", key) for key in self._asked)
-        people = (
-            []
-            if nobody
-            else [each for each in whole.values() if len(each.keys) > 1 and _person(each.name, cues)]
-        )
+        several = [] if nobody else [each for each in whole.values() if len(each.keys) > 1]
+        people = [each for each in several if _person(each.name, cues)]
         self.surnames = frozenset(_without_order(each.keys)[-1] for each in people)
         self.people: dict[str, list[Person]] = {}
         names = dict(whole)
