@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
-from factdrift.verdict.names import ACCEPTED, MOST, OTHER, STALE, UNKNOWN, Name, Names, same
+from factdrift.verdict.names import ACCEPTED, MOST, OTHER, STALE, UNKNOWN, Name, Names, owners_of, same
 from factdrift.verdict.sentences import within_names
 from factdrift.verdict.text import Token, keys_of
 from factdrift.verdict.values import Value, read_value, values_in
@@ -189,7 +189,8 @@ class Candidates:
             )
             if own != key and not genitive:
                 return 0
-            if number and found[last].possessive and not genitive and name.keys[number - 1] + "s" != key:
+            owner = number and found[last].possessive and found[last].key not in owners_of(name.name)
+            if owner and not genitive and name.keys[number - 1] + "s" != key:
                 return 0
             last, place = place, place + 1
         if place < len(found) and found[place].end - found[place].start == 1 and found[last].kind != "alone":

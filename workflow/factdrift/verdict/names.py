@@ -126,6 +126,12 @@ def initials_of(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1 << 14)
+def owners_of(text: str) -> frozenset[str]:
+    """The keys of the words of a name that stand in the genitive: `people` of `People's Republic of China`."""
+    return frozenset(each.key for each in tokens(plain(text)) if each.possessive)
+
+
+@lru_cache(maxsize=1 << 14)
 def _person(text: str, cues: Cues) -> bool:
     """Whether a name looks like that of a person, as far as its words tell."""
     words = plain(text).split()
