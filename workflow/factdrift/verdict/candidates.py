@@ -11,13 +11,24 @@ from itertools import groupby
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
-from factdrift.verdict.names import ACCEPTED, MOST, OTHER, STALE, UNKNOWN, Name, Names, owners_of, same
+from factdrift.verdict.names import (
+    ACCEPTED,
+    MOST,
+    OTHER,
+    STALE,
+    UNKNOWN,
+    Name,
+    Names,
+    owners_of,
+    same,
+    signs_of,
+)
 from factdrift.verdict.sentences import within_names
 from factdrift.verdict.text import Token, keys_of
 from factdrift.verdict.values import Value, read_value, values_in
 
 _INNER = frozenset(",.'\"-/:&")
-"""Signs that may stand inside a name."""
+"""Signs that may stand inside any name, whether its label has them or not."""
 _TITLE = re.compile(r"(?:kanzler|minister|president|prasident|chef|trainer|vorganger|nachfolger)(?:in)?$")
 
 
@@ -161,7 +172,7 @@ class Candidates:
 
     @staticmethod
     def _may_begin(found: Sequence[Token], start: int) -> bool:
-        if not (found[start].is_word or found[start].text == "&"):
+        if not (found[start].is_word or found[start].text == "&" or found[start].kind == "bullet"):
             return False
         if start == 0 or found[start].kind == "alone":
             return True
@@ -177,7 +188,8 @@ class Candidates:
                 token = found[place]
                 initial = token.is_capital and len(token.key) == 1
                 initial = initial and self._names.own(name.keys, name.kind)
-                if token.text in _INNER or self._cues.has("article", token.key) or initial:
+                inner = token.text in _INNER or token.text in signs_of(name.name)
+                if inner or self._cues.has("article", token.key) or initial:
                     place += 1
                     continue
                 break

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
 from factdrift.verdict.numbers import roman
-from factdrift.verdict.text import keys_of, plain, tokens
+from factdrift.verdict.text import keys_of, name_tokens, plain
 
 ACCEPTED, STALE, OTHER, SHARED, UNKNOWN = "accepted", "stale", "other", "shared", "unknown"
 
@@ -72,7 +72,7 @@ class Names:
             self.by_first.setdefault(each.keys[0], []).append(each)
 
     def _keys(self, text: str) -> tuple[str, ...]:
-        keys = keys_of(text)
+        keys = tuple(each.key for each in name_tokens(text) if each.is_word or each.text == "&")
         bare = tuple(key for key in keys if not self._cues.has("article", key))
         return tuple(self.number(key) for key in (bare or keys))
 
@@ -122,13 +122,19 @@ def _number(key: str, cues: Cues) -> str:
 @lru_cache(maxsize=1 << 14)
 def initials_of(text: str) -> frozenset[str]:
     """The keys of a name that are initials."""
-    return frozenset(each.key for each in tokens(plain(text)) if each.kind == "initials")
+    return frozenset(each.key for each in name_tokens(text) if each.kind == "initials")
 
 
 @lru_cache(maxsize=1 << 14)
 def owners_of(text: str) -> frozenset[str]:
-    """The keys of the words of a name that stand in the genitive: `people` of `People's Republic of China`."""
-    return frozenset(each.key for each in tokens(plain(text)) if each.possessive)
+    """The keys of the words of a name in the genitive: `people` of `People's Republic of China`."""
+    return frozenset(each.key for each in name_tokens(text) if each.possessive)
+
+
+@lru_cache(maxsize=1 << 14)
+def signs_of(text: str) -> frozenset[str]:
+    """The signs in a name, such as the parentheses of `Mercury (planet)`."""
+    return frozenset(each.text for each in name_tokens(text) if not each.is_word)
 
 
 @lru_cache(maxsize=1 << 14)

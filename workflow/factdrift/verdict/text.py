@@ -116,6 +116,11 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
+def name_tokens(name: str) -> list[Token]:
+    """The tokens of a name, whose number at the beginning is no point of a list: `2. Bundesliga`."""
+    return tokens(f"x {plain(name)}")[1:]
+
+
 @lru_cache(maxsize=1 << 15)
 def _key(written: str) -> str:
     if not any(character.isalnum() for character in written):
