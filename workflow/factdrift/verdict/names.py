@@ -72,9 +72,12 @@ class Names:
             self.by_first.setdefault(each.keys[0], []).append(each)
 
     def _keys(self, text: str) -> tuple[str, ...]:
-        keys = tuple(each.key for each in name_tokens(text) if each.is_word or each.text == "&")
-        bare = tuple(key for key in keys if not self._cues.has("article", key))
-        return tuple(self.number(key) for key in (bare or keys))
+        """The words of a name without articles; the `an` of `Chiang Wan-an` is none."""
+        found = name_tokens(text)
+        words = [each for each in found if each.is_word or each.text == "&"]
+        glued = {each.end for each in found if each.text == "-"}
+        bare = [each for each in words if each.start in glued or not self._cues.has("article", each.key)]
+        return tuple(self.number(each.key) for each in (bare or words))
 
     def number(self, key: str) -> str:
         """A number as its digits, also a Roman one and an ordinal; `&` as the word for it."""
