@@ -22,7 +22,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
 from factdrift.evaluation.questions.clozes import question_about, read_edits  # noqa: E402
-from factdrift.evaluation.questions.items import edits_of, of_statements, read_items  # noqa: E402
+from factdrift.evaluation.questions.items import edits_of, read_items, read_tempripple  # noqa: E402
 from factdrift.evaluation.questions.klob import read as read_klob  # noqa: E402
 from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed, shots_before  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables  # noqa: E402
@@ -50,7 +50,7 @@ def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def ripple(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     chosen, facts = write_tables(tmp_path_factory.mktemp("tables"))
-    return of_statements(read_items(chosen), facts)
+    return read_tempripple(Tables([chosen], facts=facts))
 
 
 def tiny(family: str = "llama") -> Loaded:
@@ -249,8 +249,8 @@ def test_who_held_before_is_stale(tmp_path: Path) -> None:
     rows[2]["answer_aliases"] = ["Zoë", rows[0]["answer_label"]]
     path = tmp_path / "items.parquet"
     write_rows(rows, TR_ITEMS, path)
-    asked = {each.id: each for each in of_statements(read_items(path, limit=1, seed=3)).questions}
-    whole = {each.id: each for each in of_statements(read_items(path)).questions}
+    asked = {each.id: each for each in read_tempripple(Tables([path], limit=1, seed=3)).questions}
+    whole = {each.id: each for each in read_tempripple(Tables([path])).questions}
     assert {name: whole[name] for name in asked} == asked
     assert len(asked) < len(whole)
     new, old = whole["i00"], whole["i10"]

@@ -38,12 +38,9 @@ class Session:
     """What is measured on the edited models besides questions."""
     _sentences: dict[tuple[str, str], Sentence | AlignmentError] = field(default_factory=dict)
 
-    def meta(
-        self, method: str, hyper: str, digests: Mapping[str, str | None], regime: str | None = None
-    ) -> dict[str, Any]:
-        """Values of the columns META; `regime`: if it is not that of the settings."""
+    def meta(self, method: str, hyper: str, digests: Mapping[str, str | None], regime: str) -> dict[str, Any]:
+        """Values of the columns META."""
         loaded = self.loaded
-        regime = regime or self.settings.regime
         return {
             "model": loaded.name,
             "revision": loaded.revision,

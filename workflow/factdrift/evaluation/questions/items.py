@@ -91,12 +91,6 @@ def questions_of(items: Sequence[Row]) -> list[Question]:
     ]
 
 
-def of_statements(items: Sequence[Row], facts: Path | None = None) -> Benchmark:
-    """TempRIPPLE's items; with the table of facts, the new fact of each timeline as an edit."""
-    edits = edits_of(items, facts) if facts else []
-    return Benchmark("tempripple", questions_of(items), edits)
-
-
 def edits_of(items: Sequence[Row], facts: Path) -> list[Edit]:
     """The new fact of each timeline that is asked about, as an edit; timelines in the order of their ids.
 
@@ -122,8 +116,10 @@ def edits_of(items: Sequence[Row], facts: Path) -> list[Edit]:
 
 
 def read_tempripple(tables: Tables) -> Benchmark:
-    """TempRIPPLE's items, with the new facts as edits."""
-    return of_statements(_items(tables), tables.facts)
+    """TempRIPPLE's items; with the table of facts, the new fact of each timeline as an edit."""
+    items = _items(tables)
+    edits = edits_of(items, tables.facts) if tables.facts else []
+    return Benchmark("tempripple", questions_of(items), edits)
 
 
 def read_asof(tables: Tables) -> Benchmark:
