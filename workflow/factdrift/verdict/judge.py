@@ -137,10 +137,7 @@ def _retracted(
     begin = 0
     while begin < len(rest):
         part = split(rest[begin:], cues, candidates.within)
-        sentence = part.answer
-        if not sentence:
-            return None
-        found = _with_no(rest[begin : len(rest) - len(part.rest)], sentence, cues)
+        found = _with_no(rest[begin : len(rest) - len(part.rest)], part.answer, cues)
         begin = len(rest) - len(part.rest)
         mentions = candidates.mentions(found, text)
         after = _read(found, mentions, candidates, cues)

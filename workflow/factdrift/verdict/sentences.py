@@ -113,9 +113,7 @@ def _end(found: Sequence[Token], start: int, cues: Cues, within: Pairs) -> tuple
 
 
 def _line_ends(found: Sequence[Token], start: int, place: int, cues: Cues) -> bool:
-    after = [each for each in found[place + 1 :] if each.kind != "break"]
-    if not after:
-        return True
+    after = [each for each in found[place + 1 :] if each.kind != "break"]  # a text ends with none
     before = next(each for each in reversed(found[start:place]) if each.kind != "break")
     if before.text in (":", ",") or cues.has("verb", before.key):
         return False
