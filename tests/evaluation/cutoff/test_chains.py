@@ -56,6 +56,9 @@ def test_days_of_a_change_count_half_for_each_holder() -> None:
 def test_a_holder_who_comes_back_has_two_tenures_and_doubted_and_former_ones_have_none() -> None:
     found = told(held(1, 20100101, 20140101), held(2, 20140102, 20180101), held(1, 20180102, LAST))
     assert found[1] == [(None, 20140101, 1.0), (20180102, None, 1.0)]
+    # What is not known in between is its own, too.
+    gap = held(1, 20100101, 20140101, latest=20140630), held(1, 20150101, LAST, earliest=20141001)
+    assert told(*gap) == {1: [(None, 20140630, 1.0), (20141001, None, 1.0)]}
     old, doubted = held(1, 20000101, 20051231), held(4, 20130101, 20140101, doubted=True)
     assert [*told(old, held(2, 20060101, 20160101), held(3, 20160102, LAST), doubted)] == [2, 3]
 

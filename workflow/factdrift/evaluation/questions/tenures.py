@@ -105,12 +105,11 @@ def _between(before: _Span, after: _Span) -> list[tuple[int, int | None, int | N
     first, last = before.last + 1, after.first - 1
     until, since = min(last, before.latest), max(first, after.earliest)
     parts: list[tuple[int, int | None, int | None, float]] = []
-    if before.value == after.value:
-        return [(before.value, first, until, 1.0)] if first <= until else []
+    values = dict.fromkeys((before.value, after.value))
     if first <= min(until, since - 1):
         parts.append((before.value, first, min(until, since - 1), 1.0))
     if since <= until:
-        parts += [(span.value, since, until, 0.5) for span in (before, after)]
+        parts += [(value, since, until, 1 / len(values)) for value in values]
     if max(since, until + 1) <= last:
         parts.append((after.value, max(since, until + 1), last, 1.0))
     return parts
