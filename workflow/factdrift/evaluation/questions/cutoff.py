@@ -144,28 +144,16 @@ def write_chains(tables: Tables, dates: Sequence[datetime.date], output: Path) -
     `dates`: of the dumps, ascending. Returns their number, and how many chains are left out for which reason.
     """
     first, last = pack_date(dates[0]), pack_date(dates[-1])
-    left_out: Counter[str] = Counter()
-    rows = []
     with database(_MEMORY) as db:
         db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(tables.stream)})")
         db.execute(f"CREATE TEMP VIEW held AS SELECT * FROM read_parquet({sql(list(tables.timelines))})")
         names = _names(db, tables.entities)
-        for asked in _asked(db):
-            row = question(asked, names, first, last)
-            if isinstance(row, str):
-                left_out[row] += 1
-            else:
-                rows.append(row)
-        known = {(row["subject_label"], row["relation"]) for row in rows}
-        for succession in read_successions(tables.successions, last) if tables.successions else ():
-            row = _written(succession, first, last)
-            if (succession.subject, succession.relation) in known:
-                left_out["known"] += 1
-            elif isinstance(row, str):
-                left_out[row] += 1
-            else:
-                rows.append(row)
-        rows += _deaths(db, first, last)
+        found = [question(asked, names, first, last) for asked in _asked(db)]
+        known = {(row["subject_label"], row["relation"]) for row in found if not isinstance(row, str)}
+        for each in read_successions(tables.successions, last) if tables.successions else ():
+            found.append("known" if (each.subject, each.relation) in known else _written(each, first, last))
+        rows = [row for row in found if not isinstance(row, str)] + _deaths(db, first, last)
+    left_out = Counter(row for row in found if isinstance(row, str))
     return write_parquet(pa.Table.from_pylist(rows, CHAINS), output), left_out
 
 

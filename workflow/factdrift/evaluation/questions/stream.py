@@ -50,7 +50,9 @@ def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
     intervals = {(row["chain"], row["link"]): row["interval"] for row in known}
     edits = [edit for row in rows for edit in _placed(row, choice, intervals)]
     if choice.limit:
-        edits = _drawn(edits, choice.limit, choice.seed)
+        # Whole chains in the order of their hashes; the last one may be cut.
+        edits.sort(key=lambda edit: (draw("limit", choice.seed, edit["chain"]), edit["interval"]))
+        edits = edits[: choice.limit]
     if not edits:
         raise InputError(
             f"{stream}: no update of {', '.join(choice.scenarios)} in split {choice.split} names its objects "
@@ -82,12 +84,6 @@ def _placed(
             "superseded_by": by,
             "superseded_in": None if by is None else intervals[row["chain"], by],
         }
-
-
-def _drawn(edits: Sequence[dict[str, Any]], limit: int, seed: int) -> list[dict[str, Any]]:
-    """Whole chains in the order of their hashes, until they have `limit` edits; the last one may be cut."""
-    order = sorted(edits, key=lambda edit: (draw("limit", seed, edit["chain"]), edit["interval"]))
-    return order[:limit]
 
 
 def _linked(edits: Sequence[dict[str, Any]]) -> None:

@@ -86,9 +86,9 @@ def read_answers(
             found = {"output": text}
             if way == "letter":
                 found["parsed"] = parsed(text, question.targets)
+            else:
+                found |= verdict(question, text, question.words or question.prompt)
         named = {"model": chat.model, "method": state, "benchmark": benchmark.name, "edit": question.edit}
-        if way == "written" and "output" in found:
-            found |= verdict(question, found["output"], question.words or question.prompt)
         rows.append({**named, **judged(Asked(question), way, **found)})
     write_parquet(pa.Table.from_pylist(rows, schema=ANSWERS), output)
     return {"run_id": run_id(described), **described}

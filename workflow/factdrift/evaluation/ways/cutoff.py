@@ -53,9 +53,7 @@ def ask(loaded: Loaded, chains: Sequence[Row], seed: int, budget: int = BUDGET) 
         for holder in row["holders"]
     }
     known, reasons = _scores(loaded, sorted(pairs), budget)
-    return [
-        _answer(loaded.name, row, [*row["prompts"]], others[row["chain"]], known, reasons) for row in rows
-    ]
+    return [_answer(loaded.name, row, others[row["chain"]], known, reasons) for row in rows]
 
 
 def ask_in_writing(session: Session, chains: Sequence[Row]) -> list[Row]:
@@ -99,7 +97,6 @@ def _scores(
 def _answer(
     model: str,
     row: Row,
-    prompts: Sequence[str],
     others: Sequence[str],
     known: Mapping[Pair, float],
     reasons: Mapping[Pair, str],
@@ -113,9 +110,9 @@ def _answer(
         return np.array(values, np.float64).reshape(-1, len(labels))
 
     base = about(row, model, "likelihood")
-    own, neutral = table(prompts), table(others)
+    own, neutral = table(row["prompts"]), table(others)
     if not len(own):
-        why = (reasons.get((prompt, label)) for prompt in prompts for label in labels)
+        why = (reasons.get((prompt, label)) for prompt in row["prompts"] for label in labels)
         return {**base, "reason": next(filter(None, why))}
     if not np.isfinite(own).all():
         return {**base, "reason": NOT_FINITE}
