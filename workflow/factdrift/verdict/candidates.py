@@ -226,7 +226,6 @@ class Candidates:
         """
         start, end = place
         keys = tuple(self._number(token.key) for token in found[start:end] if token.is_word)
-        before = found[start - 1] if start else None
         after = found[end] if end < len(found) else None
         if self.asked and name.kind != ACCEPTED:
             asked = tuple(map(self._number, self.asked))

@@ -171,9 +171,8 @@ def _with(row: Row, found: Judged) -> Row:
 def _table(rows: list[Row]) -> pa.Table:
     """Rows as a table; lists and the added columns have their types even where all are empty."""
     names = dict.fromkeys(name for row in rows for name in row) or dict.fromkeys(ADDED)
-    types = dict.fromkeys((*LISTS, "named"), pa.list_(pa.string()))
-    texts = (*ADDED, "judge", "text", "question", "language")
-    types |= dict.fromkeys(texts, pa.string()) | {"named": types["named"]}
+    types = dict.fromkeys((*ADDED, "judge", "text", "question", "language"), pa.string())
+    types |= dict.fromkeys((*LISTS, "named"), pa.list_(pa.string()))
     types |= dict.fromkeys(("exact_match", "contains"), pa.bool_())
     columns = {}
     for name in names:
