@@ -25,12 +25,7 @@ rule answer_requests:
     resources:
         **request("answer requests"),
     params:
-        **given(
-            "answer requests",
-            benchmark="{benchmark}",
-            limit=of_benchmark("limit", CHAT_QUESTIONS),
-            reads=benchmark_code,
-        ),
+        **given("answer requests", **CHAT_PARAMS),
     shell:
         job("answer requests", without="edits facts")
 
@@ -50,12 +45,7 @@ rule answer_read:
     resources:
         **request("answer read"),
     params:
-        **given(
-            "answer read",
-            benchmark="{benchmark}",
-            limit=of_benchmark("limit", CHAT_QUESTIONS),
-            reads=benchmark_code,
-        ),
+        **given("answer read", **CHAT_PARAMS),
     shell:
         job("answer read", without="edits facts")
 
@@ -190,12 +180,7 @@ rule judge_requests:
     resources:
         **request("answer judge-requests"),
     params:
-        **given(
-            "answer judge-requests",
-            benchmark="{benchmark}",
-            limit=of_benchmark("limit", CHAT_QUESTIONS),
-            reads=benchmark_code,
-        ),
+        **given("answer judge-requests", **CHAT_PARAMS),
     shell:
         job("answer judge-requests", without="edits facts")
 
@@ -234,12 +219,7 @@ rule answer_lm_eval:
     resources:
         **request("answer lm-eval"),
     params:
-        **given(
-            "answer lm-eval",
-            questions=lambda wildcards, input: [
-                f"{name}={path}" for name, path in zip(LM_EVAL_QUESTIONS, input.questions)
-            ],
-        ),
+        **given("answer lm-eval", questions=named_questions),
     shell:
         job("answer lm-eval")
 
@@ -258,11 +238,6 @@ rule answer_inspect:
     resources:
         **request("answer inspect"),
     params:
-        **given(
-            "answer inspect",
-            questions=lambda wildcards, input: [
-                f"{name}={path}" for name, path in zip(LM_EVAL_QUESTIONS, input.questions)
-            ],
-        ),
+        **given("answer inspect", questions=named_questions),
     shell:
         job("answer inspect")

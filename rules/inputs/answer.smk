@@ -23,6 +23,18 @@ LM_EVAL_QUESTIONS = {
 }
 """Tables of questions with options that become tasks of lm-evaluation-harness, by the name of the tasks."""
 
+CHAT_PARAMS = {
+    "benchmark": "{benchmark}",
+    "limit": of_benchmark("limit", CHAT_QUESTIONS),
+    "reads": benchmark_code,
+}
+"""Parameters of the jobs about what a chat model is asked."""
+
+
+def named_questions(wildcards, input):
+    """NAME=PATH of each of these tables."""
+    return [f"{name}={path}" for name, path in zip(LM_EVAL_QUESTIONS, input.questions)]
+
 
 def answer_states(name):
     """The states in which a model is asked TempRIPPLE's items, and questions with a date."""

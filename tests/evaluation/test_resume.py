@@ -25,8 +25,9 @@ from factdrift.evaluation.ability.record import AbilitySettings  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
 from factdrift.evaluation.methods.record import UNEDITED  # noqa: E402
-from factdrift.evaluation.questions import items  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.evaluation.questions.items import read_tempripple  # noqa: E402
+from factdrift.evaluation.questions.question import Tables  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:second moments")]
 
@@ -84,8 +85,8 @@ def run(state: State, folder: Path, out: Path) -> Told:
     asked = {
         "updates": lambda: read_edits(folder / "edits.parquet"),
         "stream": lambda: read_edits(folder / "stream_edits.parquet"),
-        "tempripple": lambda: items.of_statements(
-            items.read_items(folder / "tr_items.parquet"), folder / "tr_facts.parquet"
+        "tempripple": lambda: read_tempripple(
+            Tables([folder / "tr_items.parquet"], facts=folder / "tr_facts.parquet")
         ),
     }[state.benchmark]()
     if state.method == "alphaedit":

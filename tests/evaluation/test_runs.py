@@ -12,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from peft import PeftModel  # noqa: E402
-from support.asking import Told, ask, chance, state_of  # noqa: E402
+from support.asking import Told, ask, chance, counted, settings_with, state_of  # noqa: E402
 from support.tiny_edits import FAILING, add_method, shifted  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits, update  # noqa: E402
@@ -23,7 +23,9 @@ from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.session import excluded, process_peak_mb  # noqa: E402
+from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
+from factdrift.evaluation.session import Session, excluded, process_peak_mb  # noqa: E402
+from factdrift.evaluation.states.telling import Telling  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
@@ -101,6 +103,11 @@ def test_prompt_stands_before_each_probe(updates: Benchmark, tmp_path: Path) -> 
         probe, edit = asked[row["question"]], of_id[row["edit"]]
         text = f"{edit.prompt} {edit.target}. {probe.prompt}"
         assert row["logprobs"] == pytest.approx([chance(loaded, text, probe.targets[0])], abs=1e-4)
+
+
+def test_edits_without_intervals_are_no_stream(updates: Benchmark, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--stream: the edits of updates have no intervals"):
+        made(updates, tmp_path, stream=True)
 
 
 def test_shards_make_the_same_rows(updates: Benchmark, tmp_path: Path) -> None:
@@ -209,9 +216,13 @@ def test_memory_is_in_megabytes_on_every_system() -> None:
 def kept(updates: Benchmark, out: Path, **options: Any) -> dict[str, dict[str, bytes]]:
     """The files of each adapter that a run keeps."""
     made(updates, out, adapters=True, **options)
+    return files_of(out / "adapters")
+
+
+def files_of(adapters: Path) -> dict[str, dict[str, bytes]]:
     return {
         folder.name: {file.name: file.read_bytes() for file in folder.iterdir()}
-        for folder in sorted((out / "adapters").iterdir())
+        for folder in sorted(adapters.iterdir())
     }
 
 
@@ -289,6 +300,27 @@ def test_a_group_of_edits_is_one_adapter(updates: Benchmark, tmp_path: Path) -> 
         ["Q4-P6", "Q5-P6"],
     ]
     assert [json.loads(files["adapter_config.json"])["r"] for files in found.values()] == [2, 2]
+
+
+@pytest.mark.parametrize("dies_at", [None, 4])
+def test_each_of_several_tellings_has_a_folder_of_adapters(
+    dies_at: int | None, updates: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Edits at every block of a model, also if the job is killed in the second one."""
+    factors = {"shifted@0": 1.0, "shifted@1": 2.0}
+    tellings = [
+        Telling(state_of("shifted", factor=factor), "independent", name) for name, factor in factors.items()
+    ]
+    files = Files.under(tmp_path, "run")._replace(adapters=tmp_path / "adapters")
+    told = Run.of(Session(tiny(), settings_with()), updates, tellings, 0)
+    if dies_at:
+        with counted(monkeypatch, dies_at):
+            evaluate(told, files)
+    evaluate(told, files)
+    for name, factor in factors.items():
+        alone = kept(updates, tmp_path / name, given=state_of("shifted", factor=factor))
+        assert files_of(tmp_path / "adapters" / name) == alone
+    assert sorted(path.name for path in (tmp_path / "adapters").iterdir()) == list(factors)
 
 
 def test_a_method_that_changes_no_weight_leaves_no_adapter(updates: Benchmark, tmp_path: Path) -> None:

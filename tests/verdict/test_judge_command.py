@@ -80,6 +80,9 @@ def test_files_of_other_kinds_are_refused(tmp_path, capsys):
     answers = lines(tmp_path / "a.jsonl", ROW)
     assert main(["judge", str(answers), "--output", str(tmp_path / "b.csv")]) == 1
     assert "ends with .jsonl or .parquet" in capsys.readouterr().err
+    for option in ("--chat={}", "--address=http://localhost:9"):
+        assert main(["judge", str(answers), option]) == 1
+        assert "no chat model judges; name one with --judge" in capsys.readouterr().err
     assert main(["judge", str(tmp_path / "none.jsonl")]) == 1
     assert "no such file" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import CUES
+from factdrift.core.paths import CUES, RESOURCES
 from factdrift.verdict.cues import COLUMNS, read_cues
 from factdrift.verdict.judge import VERDICTS, Case, judged
 from factdrift.verdict.matching import contains, exact_match
@@ -71,12 +71,68 @@ def test_an_answer_that_says_nothing_is_empty(text, verdict):
         (case("us", "Bush"), "wrong"),
         (Case("John Quincy Adams", ("John Adams",), others=("Samuel Adams",)), "wrong"),
         (Case("Barack Hussein Obama", ("Barack Obama",)), "correct"),
-        # Without cue words of a language names are read.
+        # A genitive in a name is part of it.
+        (Case("It is the People's Republic of China.", ("People's Republic of China",)), "correct"),
+        (Case("China's Republic", ("China Republic",)), "wrong"),
+        # A number that begins a name is no point of a list, and the name without it another one.
+        *(
+            (Case(text, ("Bundesliga",), ("2. Bundesliga",)), verdict)
+            for text, verdict in (
+                *(("Bundesliga", "correct"), ("1. Bundesliga\n2. Serie A", "correct")),
+                *((text, "stale") for text in ("2. Bundesliga", "It is 2. Bundesliga.", "Second Bundesliga")),
+            )
+        ),
+        # A language is known by the first part of its code; without its cue words names are read.
+        *(
+            (Case("Die Frau von Merkels Nachfolger", ("Merkel",), language=code), "correct")
+            for code in ("de", "DE", "de-AT")
+        ),
         (Case("東京です。", ("東京",), ("京都",), language="ja"), "correct"),
     ],
 )
 def test_names_that_mean_two_or_another(given, verdict):
     assert judged(given).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted", "verdict"),
+    [
+        # Units of temperature; a degree alone may be any.
+        ("5 °C", "5 °C", "correct"),
+        ("It melts at 1,085 degrees Celsius.", "1085 degree Celsius", "correct"),
+        ("1,085", "1085 degree Celsius", "correct"),
+        ("5°", "5 °C", "correct"),
+        ("5 °F", "5 °C", "wrong"),
+        ("6 °C", "5 degrees Celsius", "wrong"),
+        # A decade before Christ is no other.
+        *((text, "1190s BC", "correct") for text in ("1190s BC", "1195 BC")),
+        *((text, "1190s BC", "wrong") for text in ("1195", "The 1190s.")),
+        # An amount that begins with what looks like a year.
+        ("1,500 m", "1500 metre", "correct"),
+        ("1980", "1980 eruption", "wrong"),
+        # A name with signs in it, and with others.
+        ("ZANU-PF", "ZANU–PF", "correct"),
+        ("It is Chiang Wan-an.", "Chiang Wan-an", "correct"),
+        ("Netflix. Streaming service", "Netflix (streaming service)", "wrong"),
+        # A name that looks like a Roman number.
+        ("President Xi", "Xi Jinping", "correct"),
+        ("Xi", "Xi Jinping", "correct"),
+        ("There are 11.", "Xi Jinping", "wrong"),
+        ("Louis XI", "Xi Jinping", "wrong"),
+    ],
+)
+def test_numbers_and_names_that_look_like_others(text, accepted, verdict):
+    assert judged(Case(text, (accepted,))).verdict == verdict
+
+
+@pytest.mark.slow
+def test_every_label_is_found_in_itself():
+    """Also `Yahoo! Inc.`, `Netflix (streaming service)`, `Cluny – La Sorbonne` and `1. FC Nürnberg`."""
+    tables = [table.read_text().splitlines() for table in (RESOURCES / "sample/entities").glob("*.tsv")]
+    labels = {line.split("\t")[1] for table in tables for line in table[1:]} - {""}
+    assert len(labels) > 6000
+    named = (Case(f"It is {label}.", (label,), ("Zanzibar Quux",)) for label in labels)
+    assert not [each.text for each in named if judged(each).verdict != "correct"]
 
 
 def test_a_wrong_table_of_cue_words_names_its_line(tmp_path):

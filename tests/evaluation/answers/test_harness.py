@@ -21,9 +21,9 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.evaluation.questions.cutoff import CHAINS, read_chains
-from factdrift.evaluation.questions.items import of_statements, read_items
+from factdrift.evaluation.questions.items import read_tempripple
 from factdrift.evaluation.questions.prompts import cloze_of
-from factdrift.evaluation.questions.question import Benchmark, Question
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.tools.harness import (
     QUESTIONS,
@@ -238,7 +238,7 @@ def test_the_harness_gets_our_answers(
     from factdrift.evaluation.scores.answers import predictions
 
     given = {"answer_normalise": "sum", "answer_scoring": ["loglik", "written"], "written_tokens": 12}
-    ripple = of_statements(read_items(harnessed.questions, open_=True))
+    ripple = read_tempripple(Tables([harnessed.questions], open_=True))
     told = ask(harnessed.loaded, ripple, tmp_path, state, **given)
     asked = predictions([told.files.answers], [given]).to_pylist()
     options = [row for row in asked if row["scoring"] == "loglik"]

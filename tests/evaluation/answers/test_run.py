@@ -1,6 +1,8 @@
 """Asking an untrained model: against transformers one by one, edited, in writing, and cloze tests."""
 
 import dataclasses
+import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import ask, chance, settings_with, state_of  # noqa: E402
@@ -18,10 +22,10 @@ from support.tiny_models import tiny_model  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
 from factdrift.evaluation.questions.clozes import question_about, read_edits  # noqa: E402
-from factdrift.evaluation.questions.items import edits_of, of_statements, read_items  # noqa: E402
-from factdrift.evaluation.questions.klob import read_sentences  # noqa: E402
+from factdrift.evaluation.questions.items import edits_of, read_items, read_tempripple  # noqa: E402
+from factdrift.evaluation.questions.klob import read as read_klob  # noqa: E402
 from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed, shots_before  # noqa: E402
-from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables  # noqa: E402
 from factdrift.evaluation.questions.updates import EDITS  # noqa: E402
 from factdrift.evaluation.scores.clozes import CLOZES, lines, shares, table_of  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
@@ -46,7 +50,7 @@ def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def ripple(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     chosen, facts = write_tables(tmp_path_factory.mktemp("tables"))
-    return of_statements(read_items(chosen), facts)
+    return read_tempripple(Tables([chosen], facts=facts))
 
 
 def tiny(family: str = "llama") -> Loaded:
@@ -188,9 +192,29 @@ def test_an_answer_ends_with_its_line_and_is_judged(monkeypatch: pytest.MonkeyPa
         ("", "", "length", "empty"),
     ):
         session, _ = session_that_writes(monkeypatch, text)
-        (row,) = in_writing.ask(session, [Asked(QUESTION)], {})
-        assert [row[name] for name in ("output", "stop", "verdict")] == expected
-        assert row["correct"] == (row["verdict"] == "correct")
+        # The verdict counts also where there are options, whose letter is asked for in another way.
+        with_options = dataclasses.replace(QUESTION, targets=("Marta", "Joe"), answer=1)
+        for row in in_writing.ask(session, [Asked(QUESTION), Asked(with_options)], {}):
+            assert [row[name] for name in ("output", "stop", "verdict")] == expected
+            assert row["correct"] == (row["verdict"] == "correct")
+
+
+def test_fluency_by_hand() -> None:
+    # bigrams ab ba ab: 2/3, 1/3; trigrams aba bab: one half each.
+    h2 = -(2 / 3 * math.log2(2 / 3) + 1 / 3 * math.log2(1 / 3))
+    assert in_writing.fluency("a b a b") == pytest.approx(2 / 3 * h2 + 4 / 3 * 1)
+    # Punctuation marks are words.
+    assert in_writing.fluency("a' a'") == in_writing.fluency("a b a b")
+    assert in_writing.fluency("a a a a a a") == 0
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(1, 4))
+def test_the_entropy_is_that_of_the_shares(tokens: list[str], n: int) -> None:
+    counts = Counter(zip(*(tokens[start:] for start in range(n)), strict=False))
+    shares = [count / counts.total() for count in counts.values()]
+    wanted = -sum(share * math.log2(share) for share in shares)
+    assert in_writing.entropy(tokens, n) == pytest.approx(wanted)
+    assert (in_writing.entropy(tokens, n) == 0) == (len(counts) < 2)
 
 
 def test_a_model_reads_the_cloze_or_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,8 +249,8 @@ def test_who_held_before_is_stale(tmp_path: Path) -> None:
     rows[2]["answer_aliases"] = ["Zoë", rows[0]["answer_label"]]
     path = tmp_path / "items.parquet"
     write_rows(rows, TR_ITEMS, path)
-    asked = {each.id: each for each in of_statements(read_items(path, limit=1, seed=3)).questions}
-    whole = {each.id: each for each in of_statements(read_items(path)).questions}
+    asked = {each.id: each for each in read_tempripple(Tables([path], limit=1, seed=3)).questions}
+    whole = {each.id: each for each in read_tempripple(Tables([path])).questions}
     assert {name: whole[name] for name in asked} == asked
     assert len(asked) < len(whole)
     new, old = whole["i00"], whole["i10"]
@@ -271,7 +295,7 @@ def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
     likeliest = loaded.tokenizer.decode(loaded.model(ids).logits[0, -1].argmax()).strip()
     own = [("expr", "It is", likeliest), ("expr", "It is " * 500, "a")]
     klob = [example(tmp_path, "c", own), chains]
-    benchmarks = {"k": read_sentences(klob), "u": read_edits(edits)}
+    benchmarks = {"k": read_klob(Tables(klob)), "u": read_edits(edits)}
     asked = [ask(loaded, each, tmp_path / name).files.answers for name, each in benchmarks.items()]
     table = table_of(asked, klob, edits)
     assert table.schema.equals(CLOZES)

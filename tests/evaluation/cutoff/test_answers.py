@@ -25,8 +25,7 @@ from factdrift.evaluation.questions.cutoff import ANSWERS, CHAINS, read_chains  
 from factdrift.evaluation.scores.cutoff import Method, span_of, tables  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.settings import Settings  # noqa: E402
-from factdrift.evaluation.ways import cutoff_written  # noqa: E402
-from factdrift.evaluation.ways.cutoff import NEUTRAL, ask, others_of  # noqa: E402
+from factdrift.evaluation.ways.cutoff import NEUTRAL, ask, ask_in_writing, others_of  # noqa: E402
 from factdrift.evaluation.ways.cutoff_rows import holder_named  # noqa: E402
 from factdrift.models.loading import load  # noqa: E402
 
@@ -88,7 +87,7 @@ def test_what_a_model_writes_is_the_answer_of_each_chain_but_dates_of_death(
 
     monkeypatch.setattr(Session, "written", write)
     settings: Settings = read_settings("{}", Settings, "edit")
-    rows = cutoff_written.ask(Session(loaded, settings), chains)
+    rows = ask_in_writing(Session(loaded, settings), chains)
     pa.Table.from_pylist(rows, ANSWERS)
     asked = [row for row in chains if row["died"] is None]
     assert [row["chain"] for row in rows] == [row["chain"] for row in asked]
@@ -161,6 +160,7 @@ def test_what_cannot_be_asked_is_refused_before_a_model_is_loaded(
         ("--way letter", "only a chat model behind an address"),
         ("--dates 2012-01-01", "--dates: give the first and the last date"),
         ("--dates 2020-01-01 2012-01-01", "--dates: give the first and the last date"),
+        ("--chat {}", "--chat: no chat model is asked; give the address of its server"),
         ("--maker soon", "--maker: 'soon' is no date; write 2023, 2023-12 or 2023-12-31"),
         ("-o date.gif", "date.gif: a figure ends in .svg, .pdf, .png"),
         ("--chains text", "text: it is no Parquet file; make it with `answer chains`"),

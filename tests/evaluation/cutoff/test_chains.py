@@ -5,11 +5,20 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import CUTOFF_CHAINS, RESOURCES
-from factdrift.evaluation.questions.cutoff import Asked, question, read_chains, with_dates
+from factdrift.evaluation.questions.cutoff import (
+    Asked,
+    Tables,
+    question,
+    read_chains,
+    with_dates,
+    write_chains,
+)
 from factdrift.evaluation.questions.successions import read_successions
 from factdrift.evaluation.questions.tenures import Several, tenures
 from factdrift.evaluation.scores.cutoff import changes
@@ -17,6 +26,7 @@ from factdrift.streams.changes import day_number
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Held
 
 FIRST, LAST = 20120101, 20241231
+BOUNDS = ("certain_first", "certain_last", "possible_first", "possible_last")
 
 
 def held(
@@ -46,6 +56,9 @@ def test_days_of_a_change_count_half_for_each_holder() -> None:
 def test_a_holder_who_comes_back_has_two_tenures_and_doubted_and_former_ones_have_none() -> None:
     found = told(held(1, 20100101, 20140101), held(2, 20140102, 20180101), held(1, 20180102, LAST))
     assert found[1] == [(None, 20140101, 1.0), (20180102, None, 1.0)]
+    # What is not known in between is its own, too.
+    gap = held(1, 20100101, 20140101, latest=20140630), held(1, 20150101, LAST, earliest=20141001)
+    assert told(*gap) == {1: [(None, 20140630, 1.0), (20141001, None, 1.0)]}
     old, doubted = held(1, 20000101, 20051231), held(4, 20130101, 20140101, doubted=True)
     assert [*told(old, held(2, 20060101, 20160101), held(3, 20160102, LAST), doubted)] == [2, 3]
 
@@ -85,6 +98,38 @@ def test_chains_that_cannot_be_asked_are_left_out_with_a_reason() -> None:
         assert row_of(timeline) == reason
     assert row_of(CHANGE, place="Bo New City") == "in_prompt"
     assert row_of(CHANGE, names={1: ("Ann Old", ["bo new"]), 2: ("Bo New", [])}) == "same_name"
+
+
+def death(subject: int, link: int, day: int, *said: str) -> dict[str, Any]:
+    """A row of a stream: a date of death that a dump states, or several."""
+    return {
+        **{"chain": f"Q{subject}-P570", "link": link, "subject": {"id": f"Q{subject}", "label": "Ann"}},
+        **{"relation": {"id": "P570", "label": "date of death"}, "subject_popularity": 1.0},
+        **{"update_prompt": "Ann died on ____", "generalization_prompts": ["The death of Ann was on ____"]},
+        "objects": [{"raw": each, "label": each, "decision": "new"} for each in said],
+        **{"first_day": day, "last_day": day},
+    }
+
+
+def test_a_date_of_death_that_was_corrected_is_asked_once(tmp_path: Path) -> None:
+    rows = [death(1, 1, 20160301, "1 March"), death(1, 2, 20160302, "2 March"), death(2, 1, 20160301, "x")]
+    rows.append(death(3, 1, 20160401, "1 April", "2 April"))
+    held = {name: pa.array([], pa.int64()) for name in ("subject", "property", "value", *BOUNDS)}
+    entities = {"id": pa.array([], pa.int64()), "label": pa.array([], pa.string())}
+    tables = {
+        "stream": pa.Table.from_pylist(rows),
+        "held": pa.table(held | {"doubted": pa.array([], pa.bool_())}),
+        "entities": pa.table(entities | {"aliases": pa.array([], pa.list_(pa.string()))}),
+    }
+    for name, table in tables.items():
+        pq.write_table(table, tmp_path / name)
+    stream, timelines, items = (tmp_path / name for name in tables)
+    dates = datetime.date(2012, 1, 1), datetime.date(2024, 12, 31)
+    written, _ = write_chains(Tables(stream, [timelines], [items], None), dates, tmp_path / "chains")
+    found = {row["chain"]: row for row in read_chains(tmp_path / "chains")}
+    assert written == len(found) == 2
+    assert (found["Q1-P570"]["died"], found["Q1-P570"]["holders"][0]["label"]) == (20160302, "2 March")
+    assert found["Q2-P570"]["prompts"] == ["Ann died on", "The death of Ann was on"]
 
 
 def successions(folder: Path, *rows: str) -> Path:

@@ -91,6 +91,19 @@ def test_the_holder_that_a_chat_model_writes_is_the_choice(tmp_path: Path) -> No
     assert {(row["choice"], row["reason"]) for row in unsure} == {(None, "unnamed")}
 
 
+def test_a_model_that_names_no_holder_is_said_to_have_no_date(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = answered(some(80), LETTER, tmp_path, lambda _: "I cannot say.")
+    write_parquet(pa.Table.from_pylist(rows, ANSWERS), tmp_path / "silent.parquet")
+    files = {"answers": "silent.parquet", "output": "dates", "out-answers": "all", "figure": "dates.svg"}
+    options = [f"--{name}={tmp_path / file}" for name, file in files.items()]
+    assert main(["answer", "dates", "--dates", "2012-01-01", "2024-12-31", *options]) == 0
+    said = f"silent.parquet: no chain was answered; {tmp_path / 'all'} has the reasons"
+    assert said in capsys.readouterr().out
+    assert pq.read_table(tmp_path / "dates").num_rows == 0
+
+
 def test_answers_to_other_requests_are_refused(tmp_path: Path) -> None:
     answered(some(80), LETTER, tmp_path, lambda _: "A")
     for chains, put in ((some(60), LETTER), (some(80), WRITTEN)):

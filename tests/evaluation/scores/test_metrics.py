@@ -2,7 +2,6 @@
 
 import csv
 import math
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,6 @@ from factdrift.evaluation.scores.table import Group, lines, read_groups
 from factdrift.evaluation.scores.table import write_table as write_scores_table
 from factdrift.evaluation.scores.written import WRITTEN, written_table
 from factdrift.evaluation.tables import TABLES
-from factdrift.evaluation.ways.fluency import entropy, fluency, words
 from factdrift.verdict.judge import Case, judged
 
 META = dict.fromkeys(("revision", "hyper", "regime", "template", "dtype", "torch"), "r")
@@ -416,26 +414,6 @@ def test_groups_are_in_the_order_of_models_and_kinds_then_of_methods(tmp_path: P
     pq.write_table(WRITTEN.empty_table(), tmp_path / "written.parquet")
     found = [" ".join((group.model, group.kind, group.method)) for group in groups_in(tmp_path)]
     assert found == ["m add x", "m add a", "m replace x", "b add x", "b add a"]
-
-
-def test_fluency_by_hand() -> None:
-    assert words("Joe's here, again.") == ["Joe", "'", "s", "here", ",", "again", "."]
-    # bigrams ab ba ab: 2/3, 1/3; trigrams aba bab: one half each.
-    h2 = -(2 / 3 * math.log2(2 / 3) + 1 / 3 * math.log2(1 / 3))
-    found = fluency(["a b a b"])
-    assert found.full == pytest.approx(2 / 3 * h2 + 4 / 3 * 1)
-    assert found.halved == pytest.approx(found.full / 2)
-    assert fluency(["a a a a a a", "a b a b"]).full == pytest.approx(found.full / 2)
-    with pytest.raises(ValueError, match="no text"):
-        fluency([])
-
-
-@given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(1, 4))
-def test_the_entropy_is_that_of_the_shares(tokens: list[str], n: int) -> None:
-    counts = Counter(zip(*(tokens[start:] for start in range(n)), strict=False))
-    shares = [count / counts.total() for count in counts.values()]
-    assert entropy(tokens, n) == pytest.approx(-sum(share * math.log2(share) for share in shares))
-    assert (entropy(tokens, n) == 0) == (len(counts) < 2)
 
 
 def test_classes_of_neighbours_by_hand() -> None:

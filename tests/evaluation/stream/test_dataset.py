@@ -11,6 +11,7 @@ from support.stream_updates import link, links, stream, stream_edits
 from factdrift.core.errors import InputError
 from factdrift.evaluation.plan import by_interval, plan_table, planned
 from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.questions.stream import write_stream_edits
 from factdrift.evaluation.questions.updates import Choice
 
@@ -103,6 +104,22 @@ def test_additions_and_archives(tmp_path: Path) -> None:
     assert "Q1-P6@3" in last["replaces"]
     # Now told: the third ruler is superseded, and no later object can be compared with it.
     assert len(asked(rows, 4, "staleness")["Q1-P6@3"]) == 1
+
+
+def test_two_new_objects_of_one_label_end_each_in_its_own_interval(tmp_path: Path) -> None:
+    row = link("Atlantis", 1, 1, 1, (None, "Joe"), scenario="AddObject")
+    row["objects"] += [{"label": None, "decision": "new"}, {"label": "Joe", "decision": "new"}]
+    row["changes"] = [{"superseded_by": by} for by in (None, 2, 2)]
+    found = edits(tmp_path, [row, link("Atlantis", 1, 2, 2, ("Joe", "Zoë"))], scenarios=["add_object"])
+    assert [each["superseded_in"] for each in found] == [None, 2]
+
+
+def test_other_benchmarks_are_asked_with_the_last_edit_of_their_subject_and_relation(tmp_path: Path) -> None:
+    stream = read_edits(stream_edits(tmp_path / "edits.parquet"))
+    names = ("Q1-P6", "Q1-P6-2", "Q9-P6", "")
+    asked = Benchmark("updates", [Question(f"q{place}", edit) for place, edit in enumerate(names)])
+    steps = by_interval(stream, asked, 5, 0)
+    assert [each.edit for each in steps[1].asked] == ["Q1-P6@2", "Q1-P6@2", "", ""]
 
 
 def test_other_tables_are_refused(tmp_path: Path) -> None:

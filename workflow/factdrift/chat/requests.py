@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from factdrift.chat.settings import Form
 from factdrift.chat.tables import REQUESTS
 from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 
 _SCHEMA_VERSION = 1
 _AT_ONCE = 512
@@ -62,6 +63,15 @@ def build_body(
     elif schema is not None and chat.structured == "json_object":
         body["response_format"] = {"type": "json_object"}
     return canonical({**body, **chat.extra})
+
+
+def write_texts(texts: Iterable[tuple[str, str]], chat: Form, output: Path) -> int:
+    """Writes REQUESTS of names and texts, each the only message of a user; returns their number."""
+    rows = [
+        {"request": name, "body": build_body(chat, [{"role": "user", "content": text}])}
+        for name, text in texts
+    ]
+    return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
 
 
 def canonical(value: Any) -> str:

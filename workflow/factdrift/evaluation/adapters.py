@@ -177,7 +177,7 @@ def _write_about(folder: Path, about: Mapping[str, Any]) -> None:
 
 
 class Keeping:
-    """The adapters of one job, in a folder beside its finished batches until the job ends."""
+    """The adapters of one telling, in a folder beside the finished batches until the job ends."""
 
     def __init__(self, loaded: Loaded, hyper: Hyper, folder: Path):
         self._loaded, self._hyper, self._folder = loaded, hyper, folder
@@ -211,15 +211,16 @@ class Keeping:
             said = about(self._loaded, self._hyper, edits)
             write_adapter(self._loaded, adapter_of(made.deltas, place), folder, said)
 
-    def move(self, output: Path) -> None:
-        """Moves the adapters to their final place, in the place of earlier ones.
 
-        Raises InputError if other files are there.
-        """
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for unfinished in self._folder.iterdir():
-            if writer_of_name(unfinished.name):  # of a job that was killed
-                remove_unfinished(unfinished)
-        remove_folder(output)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(self._folder, output)
+def move_adapters(folder: Path, output: Path) -> None:
+    """Moves the adapters of a job to their final place, in the place of earlier ones.
+
+    Raises InputError if other files are there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in list(folder.rglob(".*")):
+        if writer_of_name(path.name):  # of a job that was killed
+            remove_unfinished(path)
+    remove_folder(output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(folder, output)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.files import write_json
+from factdrift.core.files import sha256, write_json
 from factdrift.core.owned import remove_empty, remove_folder
 from factdrift.core.tables import parquet_writer
 
@@ -76,8 +76,5 @@ def _versions(folder: Path) -> list[Path]:
 
 def digest(paths: Sequence[Path]) -> str | None:
     """SHA-256 over the digests of files, in hexadecimal; None if `paths` is empty."""
-    whole = hashlib.sha256()
-    for path in paths:
-        with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest() if paths else None
+    digests = b"".join(bytes.fromhex(sha256(path)) for path in paths)
+    return hashlib.sha256(digests).hexdigest() if paths else None

@@ -18,11 +18,11 @@ from factdrift.evaluation.settings import Settings
 from factdrift.models.running import OfModel, RunsModel, loaded
 
 if TYPE_CHECKING:
+    from factdrift.evaluation.ways.cutoff_chat import Put
     from factdrift.models.loaded import Loaded
 
 ASKING = "device gpus dtype budget answer_chat_template written_tokens written_instruction written_shots"
 """The settings on which the answers depend."""
-ChatWay = Literal["letter", "written"]
 SAMPLE_DATES = (datetime.date(2012, 1, 1), datetime.date(2024, 12, 31))
 """The first and the last date of the stream behind the chains that ship with the package."""
 
@@ -68,43 +68,47 @@ class Holders(RunsModel, command="answer holders"):
         return f"{len(rows):,} chains asked"
 
 
-class HoldersRequests(Job, command="answer holders-requests"):
-    """Write what a chat model is asked about who holds."""
+class AsksChat(Job):
+    """A command about what a chat model is asked about who holds."""
 
     chains: Annotated[Path, "of `answer chains`"]
-    way: Annotated[ChatWay, "how it is asked"] = "letter"
+    way: Annotated[Literal["letter", "written"], "how it is asked"] = "letter"
     written: Annotated[str, Key("answer.prompts.written")]
     seed: Annotated[int, Key("seed")]
+
+    def put(self) -> Put:
+        from factdrift.evaluation.ways.cutoff_chat import Put
+
+        return Put(self.way, self.written, self.seed)
+
+
+class HoldersRequests(AsksChat, command="answer holders-requests"):
+    """Write what a chat model is asked about who holds."""
+
     # Another limit of the price or another server makes no request again.
     settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
     output: Annotated[Output, "requests", Flag("PARQUET")]
 
     def run(self) -> str:
         from factdrift.evaluation.questions.cutoff import read_chains
-        from factdrift.evaluation.ways.cutoff_chat import Put, write_requests
+        from factdrift.evaluation.ways.cutoff_chat import write_requests
 
-        put = Put(self.way, self.written, self.seed)
-        rows = write_requests(read_chains(self.chains), put, self.settings, self.output)
+        rows = write_requests(read_chains(self.chains), self.put(), self.settings, self.output)
         return f"{self.output}: {rows:,} requests"
 
 
-class HoldersRead(Job, command="answer holders-read"):
+class HoldersRead(AsksChat, command="answer holders-read"):
     """Read who holds from the answers of a chat model."""
 
-    chains: Annotated[Path, "of `answer chains`"]
-    way: Annotated[ChatWay, "how it was asked"] = "letter"
-    written: Annotated[str, Key("answer.prompts.written")]
-    seed: Annotated[int, Key("seed")]
     model: Annotated[str, Key("chat.model")]
     answers: Annotated[Path, "of `chat ask`", Flag("PARQUET")]
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
         from factdrift.evaluation.questions.cutoff import read_chains
-        from factdrift.evaluation.ways.cutoff_chat import Put, read_answers
+        from factdrift.evaluation.ways.cutoff_chat import read_answers
 
-        put = Put(self.way, self.written, self.seed)
-        rows = read_answers(read_chains(self.chains), put, self.model, self.answers)
+        rows = read_answers(read_chains(self.chains), self.put(), self.model, self.answers)
         write_answers(rows, self.output)
         return f"{len(rows):,} chains asked"
 
@@ -139,7 +143,8 @@ class Dates(Job, command="answer dates"):
             told += rows
             own, periods = tables(rows, method)
             whole, quarters = whole + own, quarters + periods
-            said += [*lines(own, rows, maker_of(own[0]["model"])), ""] if own else []
+            silent = [f"{path}: no chain was answered; {self.out_answers} has the reasons"]
+            said += [*(lines(own, rows, maker_of(own[0]["model"])) if own else silent), ""]
         write_parquet(pa.Table.from_pylist(whole, TABLE), self.output)
         write_answers(told, self.out_answers)
         models = dict.fromkeys(row["model"] for row in whole)
@@ -199,6 +204,8 @@ class Cutoff(OfModel, command="cutoff"):
         if len(self.dates) != 2 or self.dates[0] >= self.dates[1]:
             raise InputError("--dates: give the first and the last date of the stream")
         check_format(self.output)
+        if self.chat is not None and self.address is None:
+            raise InputError("--chat: no chat model is asked; give the address of its server with --address")
         try:
             day_of(self.maker or "2023-12")
         except ValueError:
@@ -234,12 +241,12 @@ class Cutoff(OfModel, command="cutoff"):
 def asked_of(model: Loaded, settings: Settings, chains: Rows, way: str, seed: int) -> Rows:
     """Rows of ANSWERS of a loaded model, by likelihood or in writing."""
     from factdrift.evaluation.session import Session
-    from factdrift.evaluation.ways import cutoff, cutoff_written
+    from factdrift.evaluation.ways.cutoff import ask, ask_in_writing
 
     session = Session(model, settings)
     if way == "written":
-        return cutoff_written.ask(session, chains)
-    return cutoff.ask(model, chains, seed, session.budget)
+        return ask_in_writing(session, chains)
+    return ask(model, chains, seed, session.budget)
 
 
 def write_answers(rows: Sequence[dict[str, Any]], path: Path) -> None:

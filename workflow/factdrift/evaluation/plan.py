@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -104,7 +104,8 @@ def by_interval(stream: Benchmark, asked: Benchmark, most: int, seed: int) -> li
             for row in (stream.rows[edit.id] for edit in made):
                 last[f"{row['subject']}-{row['relation']}"] = row["edit"]
             put = [
-                Asking(each, last.get(each.edit, ""), "after")
+                # Of several edits of an update each has a number behind subject and relation.
+                Asking(each, last.get("-".join(each.edit.split("-")[:2]), ""), "after")
                 for each in asked.questions
                 if not each.unedited
             ]
@@ -176,14 +177,13 @@ def planned(rows: Sequence[Row], interval: int, most: int, seed: int) -> list[Pl
 
 def plan_table(rows: Sequence[Row], most: int, seed: int) -> pa.Table:
     """PLAN of all intervals."""
-
-    def lines() -> Iterator[dict[str, Any]]:
-        for interval in intervals_of(rows):
-            for asked in planned(rows, interval, most, seed):
-                named = {"interval": interval, "edit": rows[asked.place]["edit"], "kind": asked.kind}
-                yield from ({**named, "number": number} for number in asked.numbers)
-
-    return pa.Table.from_pylist(list(lines()), schema=PLAN)
+    found = [
+        {"interval": interval, "edit": rows[asked.place]["edit"], "kind": asked.kind, "number": number}
+        for interval in intervals_of(rows)
+        for asked in planned(rows, interval, most, seed)
+        for number in asked.numbers
+    ]
+    return pa.Table.from_pylist(found, schema=PLAN)
 
 
 _OWN, _OTHERS = ("update", "generalization"), ("nearest", "random")

@@ -17,27 +17,27 @@ import msgspec
 import pyarrow as pa
 from torch import Tensor
 
-from factdrift.core.errors import CannotEdit
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.fingerprint import of_module
 from factdrift.core.owned import check_folder
 from factdrift.core.progress import Progress
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation import plan
 from factdrift.evaluation.ability.measure import measured
-from factdrift.evaluation.adapters import Keeping
+from factdrift.evaluation.adapters import Keeping, move_adapters
 from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.plan import Asking, Step
 from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, ways_of
 from factdrift.evaluation.questions.record import record_of
-from factdrift.evaluation.session import Session, excluded
+from factdrift.evaluation.session import Session, excluded, peak_mb
 from factdrift.evaluation.states.edited import at_a_time
 from factdrift.evaluation.states.placed import Lasting, Placed, State
 from factdrift.evaluation.states.plain import Repeated
 from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES, run_id
 from factdrift.evaluation.ways import letter, loglik, written
-from factdrift.evaluation.ways.asked import Asked, Row
+from factdrift.evaluation.ways.asked import Asked, Row, judged
 from factdrift.models.memory import in_batches
 
 ASK: Mapping[Way, Callable[[Session, Sequence[Asked], Any], Iterator[Row]]] = {
@@ -56,7 +56,10 @@ class Files(NamedTuple):
     edits: Path
     states: Path
     adapters: Path | None = None
-    """A folder to be made with an adapter for each edit that did not fail, or for each group of edits."""
+    """A folder to be made with an adapter for each edit that did not fail, or for each group of edits.
+
+    Of several tellings each has a folder in it, with the method's name in the tables.
+    """
 
     @classmethod
     def under(cls, folder: Path, name: str) -> Files:
@@ -65,8 +68,8 @@ class Files(NamedTuple):
 
     def write(self, tables: Mapping[str, pa.Table]) -> None:
         """Writes ANSWERS, MADE and STATES."""
-        for name, path in zip(TABLES, (self.answers, self.edits, self.states), strict=True):
-            write_parquet(tables[name], path)
+        for name, table in tables.items():
+            write_parquet(table, getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class Run:
     ) -> Run:
         """All questions of a benchmark; of edits whose tokens show no borders only where none is made.
 
-        Raises CannotEdit if there is no edit to make.
+        Raises CannotEdit if there is no edit to make, and InputError for a stream of edits that are of none.
 
         `told`: the stream that has the edits, if the benchmark is another one and asked after each interval.
         """
@@ -109,6 +112,11 @@ class Run:
             )
         if tellings[0].lasting:
             stream = told.without(left_out) if told else asked
+            if not stream.rows:
+                raise InputError(
+                    f"--stream: the edits of {benchmark.name} have no intervals; name a table of `edit "
+                    "stream-edits` with --edits"
+                )
             steps = plan.by_interval(stream, asked, settings.stream.probes, seed)
         else:
             steps = plan.grouped(asked, settings.edits, settings.regime == "independent", seed)
@@ -151,14 +159,18 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
     done: list[int] = []
     for order, (telling, meta) in enumerate(zip(run.tellings, metas, strict=True)):
         loop = _Loop(run, telling, meta, kept, order * total)
+        folder = kept.folder("adapters") / (telling.method if len(run.tellings) > 1 else "")
+        keeping = Keeping(run.session.loaded, telling.prepared.hyper, folder) if files.adapters else None
         try:
-            loop.take(mine, files.adapters)
+            loop.take(mine, keeping)
         except CannotEdit as error:
             if len(run.tellings) == 1:
                 raise
             print(f"{telling.method} on {run.session.loaded.name}: skipped: {error}", flush=True)
         else:
             done += [order * total + number for number in mine]
+    if files.adapters:
+        move_adapters(kept.folder("adapters"), files.adapters)
     files.write({name: kept.table(name, schema, done) for name, schema in TABLES.items()})
     costs = kept.costs(done)
     kept.remove()
@@ -173,11 +185,10 @@ class _Loop:
         self._session, self._offset = run.session, offset
         self._named = {"model": run.session.loaded.name, "method": telling.method}
 
-    def take(self, numbers: Sequence[int], adapters: Path | None) -> None:
+    def take(self, numbers: Sequence[int], keeping: Keeping | None) -> None:
         """Takes the steps with these numbers that are not finished."""
-        telling, kept, steps = self._telling, self._kept, self._run.steps
+        telling, steps = self._telling, self._run.steps
         loaded, hyper = self._session.loaded, telling.prepared.hyper
-        keeping = Keeping(loaded, hyper, kept.folder("adapters")) if adapters else None
         # Without their folder the adapters of finished steps have been moved, and are made again.
         again = keeping is not None and not keeping.begun()
         own = hyper.own and not telling.lasting and not telling.unedited and Repeated(hyper.own)
@@ -193,8 +204,6 @@ class _Loop:
                     self._check(state, numbers[0], own)
                 progress.advance(sizes[number])
         progress.say()
-        if keeping and adapters:
-            keeping.move(adapters)
 
     def _has(self, number: int) -> bool:
         return self._kept.has(self._offset + number)
@@ -208,7 +217,7 @@ class _Loop:
             tables["states"] = tables["states"][: int(number == 0)]
         if isinstance(state, Lasting):
             state.save(self._saved(number))
-        costs = {**session.costs, "edits": len(step.edits), "peak_mb": session.peak_mb()}
+        costs = {**session.costs, "edits": len(step.edits), "peak_mb": peak_mb(*session.loaded.devices)}
         if step.interval is not None:
             costs["interval"] = step.interval
         self._kept.write(self._offset + number, tables, costs)
@@ -322,13 +331,7 @@ class _Loop:
             rows = ASK[way](session, [question for _, question in mine], placed.changes)
             answers = [(each, row) for (each, _), row in zip(mine, rows, strict=True)]
             answers += [
-                (
-                    each,
-                    {
-                        **{"question": each.question.id, "role": each.question.role},
-                        **{"way": way, "reason": "edit_failed"},
-                    },
-                )
+                (each, judged(Asked(each.question), way, reason="edit_failed"))
                 for each in left
                 if way in each.question.ways
             ]

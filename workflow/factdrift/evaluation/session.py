@@ -38,12 +38,9 @@ class Session:
     """What is measured on the edited models besides questions."""
     _sentences: dict[tuple[str, str], Sentence | AlignmentError] = field(default_factory=dict)
 
-    def meta(
-        self, method: str, hyper: str, digests: Mapping[str, str | None], regime: str | None = None
-    ) -> dict[str, Any]:
-        """Values of the columns META; `regime`: if it is not that of the settings."""
+    def meta(self, method: str, hyper: str, digests: Mapping[str, str | None], regime: str) -> dict[str, Any]:
+        """Values of the columns META."""
         loaded = self.loaded
-        regime = regime or self.settings.regime
         return {
             "model": loaded.name,
             "revision": loaded.revision,
@@ -73,9 +70,6 @@ class Session:
             if device.type == "cuda":
                 torch.cuda.synchronize(device)
         self.costs[what] = self.costs.get(what, 0.0) + time.perf_counter() - start
-
-    def peak_mb(self) -> float:
-        return peak_mb(*self.loaded.devices)
 
     def device_name(self) -> str:
         if self.loaded.device.type == "cuda":
@@ -121,6 +115,16 @@ class Session:
         tokenizer = self.loaded.tokenizer
         own = tokenizer.tokens if isinstance(tokenizer, Templated) else 0
         return self.settings.length - (len(self.sentence(prompt).ids) - own)
+
+    def turn(self, content: str) -> list[int] | None:
+        """The tokens of a user's turn; None without a chat template, or if the settings do not use it."""
+        tokenizer = untemplated(self.loaded.tokenizer)
+        if self.settings.answer_chat_template == "none" or tokenizer.chat_template is None:
+            return None
+        turns = [{"role": "user", "content": content}]
+        text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        # The template has the tokens that begin a text.
+        return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def text(self, ids: Sequence[int]) -> str:
         decoded: str = self.loaded.tokenizer.decode(ids, skip_special_tokens=True)

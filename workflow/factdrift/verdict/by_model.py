@@ -6,15 +6,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.chat.requests import build_body
+from factdrift.chat.requests import write_texts
 from factdrift.chat.settings import Form
 from factdrift.chat.store import ANSWERED
-from factdrift.chat.tables import ANSWERS, REQUESTS
+from factdrift.chat.tables import ANSWERS
 from factdrift.core.paths import JUDGE
-from factdrift.core.tables import write_parquet
 from factdrift.verdict.judge import VERDICTS, Case
 from factdrift.verdict.text import MOST, without_thinking
 
@@ -44,9 +42,7 @@ def prompt_of(case: Case) -> str:
 
 def write_requests(cases: Mapping[str, Case], chat: Form, output: Path) -> int:
     """Writes REQUESTS about the cases, by their names; returns their number."""
-    bodies = (build_body(chat, [{"role": "user", "content": prompt_of(case)}]) for case in cases.values())
-    rows = [{"request": name, "body": body} for name, body in zip(cases, bodies, strict=True)]
-    return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
+    return write_texts(((name, prompt_of(case)) for name, case in cases.items()), chat, output)
 
 
 def read_words(answers: Path) -> dict[str, str | None]:

@@ -7,16 +7,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
-from factdrift.verdict.names import ACCEPTED, MOST, OTHER, STALE, UNKNOWN, Name, Names, same
+from factdrift.verdict.names import (
+    ACCEPTED,
+    MOST,
+    OTHER,
+    STALE,
+    UNKNOWN,
+    Name,
+    Names,
+    owners_of,
+    same,
+    signs_of,
+)
 from factdrift.verdict.sentences import within_names
 from factdrift.verdict.text import Token, keys_of
-from factdrift.verdict.values import Kind, Value, read_value, values_in
+from factdrift.verdict.values import Value, read_value, values_in
 
 _INNER = frozenset(",.'\"-/:&")
-"""Signs that may stand inside a name."""
+"""Signs that may stand inside any name, whether its label has them or not."""
 _TITLE = re.compile(r"(?:kanzler|minister|president|prasident|chef|trainer|vorganger|nachfolger)(?:in)?$")
 
 
@@ -69,7 +81,8 @@ class Candidates:
         for start, token in enumerate(found):
             for name in self._beginning(token.key) if self._may_begin(found, start) else ():
                 end = self._match(found, start, name)
-                if end and not (name.capital and not self._in_capitals(found[start])):
+                digits = name.part and token.kind == "number"  # `11` is not the Xi of Xi Jinping
+                if end and not digits and not (name.capital and not self._in_capitals(token)):
                     matches.append((start, end, name))
                     break
         matches.sort(key=lambda match: (-(len(match[2].keys)), match[0]))
@@ -159,7 +172,7 @@ class Candidates:
 
     @staticmethod
     def _may_begin(found: Sequence[Token], start: int) -> bool:
-        if not (found[start].is_word or found[start].text == "&"):
+        if not (found[start].is_word or found[start].text == "&" or found[start].kind == "bullet"):
             return False
         if start == 0 or found[start].kind == "alone":
             return True
@@ -175,7 +188,8 @@ class Candidates:
                 token = found[place]
                 initial = token.is_capital and len(token.key) == 1
                 initial = initial and self._names.own(name.keys, name.kind)
-                if token.text in _INNER or self._cues.has("article", token.key) or initial:
+                inner = token.text in _INNER or token.text in signs_of(name.name)
+                if inner or self._cues.has("article", token.key) or initial:
                     place += 1
                     continue
                 break
@@ -187,7 +201,8 @@ class Candidates:
             )
             if own != key and not genitive:
                 return 0
-            if number and found[last].possessive and not genitive and name.keys[number - 1] + "s" != key:
+            owner = number and found[last].possessive and found[last].key not in owners_of(name.name)
+            if owner and not genitive and name.keys[number - 1] + "s" != key:
                 return 0
             last, place = place, place + 1
         if place < len(found) and found[place].end - found[place].start == 1 and found[last].kind != "alone":
@@ -211,7 +226,6 @@ class Candidates:
         """
         start, end = place
         keys = tuple(self._number(token.key) for token in found[start:end] if token.is_word)
-        before = found[start - 1] if start else None
         after = found[end] if end < len(found) else None
         if self.asked and name.kind != ACCEPTED:
             asked = tuple(map(self._number, self.asked))
@@ -335,8 +349,6 @@ class Candidates:
                 if listed:
                     kind, name = side, listed[0]
                     break
-            if kind == UNKNOWN and value.kind == Kind.AMOUNT and not kinds & {Kind.AMOUNT}:
-                continue
             yield Mention(places[0], places[-1] + 1, kind, name, value=True)
 
     @property
@@ -347,24 +359,20 @@ class Candidates:
     def unknown(self, found: Sequence[Token], mentions: Sequence[Mention]) -> list[Mention]:
         """Runs of capitalised words that are neither candidates nor the question's nor common ones."""
         taken = {place for each in mentions for place in range(each.start, each.end)}
-        runs: list[Mention] = []
-        start = None
-        for place in range(len(found) + 1):
-            token = found[place] if place < len(found) else None
-            named = (
-                token is not None
-                and place not in taken
-                and (token.is_capital or token.kind == "alone")
-                and not self._known(token)
-                and token.key not in self.asked
+
+        def is_named(place: int) -> bool:
+            token = found[place]
+            capital = place not in taken and (token.is_capital or token.kind == "alone")
+            return capital and not self._known(token) and token.key not in self.asked
+
+        runs = [[*run] for named, run in groupby(range(len(found)), is_named) if named]
+        return [
+            Mention(
+                *(run[0], run[-1] + 1, UNKNOWN, " ".join(found[place].text for place in run)),
+                possessive=found[run[-1]].possessive,
             )
-            if named and start is None:
-                start = place
-            elif not named and start is not None:
-                words = " ".join(each.text for each in found[start:place])
-                runs.append(Mention(start, place, UNKNOWN, words, found[place - 1].possessive))
-                start = None
-        return runs
+            for run in runs
+        ]
 
 
 def _within(run: tuple[str, ...], words: tuple[str, ...]) -> bool:

@@ -72,10 +72,6 @@ class Cues:
         """Whether a single word is in the row of this kind."""
         return key in self._single[kind]
 
-    def words(self, kind: str) -> frozenset[str]:
-        """The single words of a row."""
-        return self._single[kind]
-
     def phrases(self, kind: str) -> frozenset[tuple[str, ...]]:
         """The phrases of a row of words."""
         return self._words[kind]

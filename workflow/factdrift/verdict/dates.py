@@ -92,7 +92,7 @@ def _forms(cues: Cues) -> _Forms:
         r"(?<![\d/])(?P<m>0?[1-9]|1[0-2])/(?P<year>(?:1\d|20)\d\d)\b(?!/)",
         r"\b(?P<year>\d{4})-(?P<m>0[1-9]|1[0-2])\b(?!-)",
         r"\b(?P<year>(?:1\d|20)\d\d)[-–/](?P<until>\d\d(?:\d\d)?)\b(?![-–/\d])",
-        r"\b(?P<decade>\d{3,4})0(?:s|er)\b(?P<bce> BC)?",
+        r"\b(?P<decade>\d{3,4})0(?:s|er)\b(?P<bc> BC)?",
         r"\b(?P<cent>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?P<of>century|millennium|Jahrhundert|Jahrtausend)"
         r"(?P<bc> BC| v\. ?Chr\.)?",
         rf"(?<![\d.,$€£¥+-])(?P<year>\d{{1,4}})\s*(?P<era>{_BEFORE_CHRIST}|{_AFTER_CHRIST})(?!\w)",
@@ -106,7 +106,8 @@ def _date(match: re.Match[str], forms: _Forms) -> Date | None:
     parts = match.groupdict()
     start, end = match.span()
     if parts.get("decade"):
-        return Date(start, end, (int(parts["decade"]) * 10, 0, 0), 10)
+        first = int(parts["decade"]) * 10
+        return Date(start, end, (-first - 9 if parts.get("bc") else first, 0, 0), 10)
     if parts.get("cent"):
         size = 100 if parts["of"].casefold() in _PERIODS else 1000
         first = (int(parts["cent"]) - 1) * size + 1

@@ -59,8 +59,12 @@ def read(path: Path) -> list[Row]:
             raise InputError(f"{where}: no JSON: {error}") from None
         if not isinstance(row, dict):
             raise InputError(f'{where}: no JSON object such as {{"text": "...", "accepted": ["..."]}}')
-        if "\\u" in line and not _is_text(line):
-            raise InputError(f"{where}: half of a surrogate pair, which is no character; write it as UTF-8")
+        try:
+            json.dumps(row, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"{where}: half of a surrogate pair, which is no character; write it as UTF-8"
+            ) from None
         rows.append(_checked(row, where))
     return rows
 
@@ -76,15 +80,6 @@ def _once(pairs: list[tuple[str, Any]]) -> Row:
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
-
-
-def _is_text(line: str) -> bool:
-    """Whether what a line of JSON holds can be written as UTF-8."""
-    try:
-        json.dumps(json.loads(line), ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _checked(row: Row, where: str) -> Row:
@@ -176,9 +171,8 @@ def _with(row: Row, found: Judged) -> Row:
 def _table(rows: list[Row]) -> pa.Table:
     """Rows as a table; lists and the added columns have their types even where all are empty."""
     names = dict.fromkeys(name for row in rows for name in row) or dict.fromkeys(ADDED)
-    types = dict.fromkeys((*LISTS, "named"), pa.list_(pa.string()))
-    texts = (*ADDED, "judge", "text", "question", "language")
-    types |= dict.fromkeys(texts, pa.string()) | {"named": types["named"]}
+    types = dict.fromkeys((*ADDED, "judge", "text", "question", "language"), pa.string())
+    types |= dict.fromkeys((*LISTS, "named"), pa.list_(pa.string()))
     types |= dict.fromkeys(("exact_match", "contains"), pa.bool_())
     columns = {}
     for name in names:

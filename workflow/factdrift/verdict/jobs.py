@@ -35,6 +35,8 @@ class Judge(Job, command="judge"):
         from factdrift.verdict.files import Asked, judge_file
 
         asked = Asked(self._chat(), self.store, self.which) if self.judge else None
+        if not asked and (self.chat is not None or self.address):
+            raise InputError("--chat, --address: no chat model judges; name one with --judge")
         if asked and self.output is None:
             raise InputError("--judge: name a file for the rows with --output; the agreement is printed")
         for line in judge_file(self.answers, self.output, asked):

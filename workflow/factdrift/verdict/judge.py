@@ -49,11 +49,12 @@ class Judged(NamedTuple):
 
 def judged(case: Case) -> Judged:
     """The verdict on an answer."""
-    cues = _cues(case.language)
+    language = case.language.partition("-")[0].casefold()
+    cues = read_cues(language)
     text = plain(case.text)
     said = without_prompt(text, case.question)
     found = tokens(said)
-    candidates = _candidates(case.accepted, case.stale, case.others, case.question, case.language)
+    candidates = _candidates(case.accepted, case.stale, case.others, case.question, language)
     parts = split(found, cues, candidates.within)
     if not any(each.is_word for each in parts.answer):
         return Judged(
@@ -79,16 +80,12 @@ def judged(case: Case) -> Judged:
     return as_(*(taken or _decided(reading, case.several, asks, candidates)))
 
 
-def _cues(language: str) -> Cues:
-    return read_cues(language.partition("-")[0].casefold())
-
-
 @lru_cache(maxsize=1 << 12)
 def _candidates(
     accepted: tuple[str, ...], stale: tuple[str, ...], others: tuple[str, ...], question: str, language: str
 ) -> Candidates:
     """The candidates of a question, which has many answers."""
-    return Candidates(accepted, stale, others, question, _cues(language), language)
+    return Candidates(accepted, stale, others, question, read_cues(language), language)
 
 
 def _read(found: Sequence[Token], mentions: Sequence[Mention], candidates: Candidates, cues: Cues) -> Reading:
@@ -140,10 +137,7 @@ def _retracted(
     begin = 0
     while begin < len(rest):
         part = split(rest[begin:], cues, candidates.within)
-        sentence = part.answer
-        if not sentence:
-            return None
-        found = _with_no(rest[begin : len(rest) - len(part.rest)], sentence, cues)
+        found = _with_no(rest[begin : len(rest) - len(part.rest)], part.answer, cues)
         begin = len(rest) - len(part.rest)
         mentions = candidates.mentions(found, text)
         after = _read(found, mentions, candidates, cues)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
 from factdrift.verdict.numbers import roman
-from factdrift.verdict.text import keys_of, plain, tokens
+from factdrift.verdict.text import keys_of, name_tokens, plain
 
 ACCEPTED, STALE, OTHER, SHARED, UNKNOWN = "accepted", "stale", "other", "shared", "unknown"
 
@@ -56,11 +56,8 @@ class Names:
                     whole[keys] = Name(keys, kind, text, self._counts_capitals(text, keys))
         self.whole = whole
         nobody = not _WHO & self._asked and any(cues.has("thing", key) for key in self._asked)
-        people = (
-            []
-            if nobody
-            else [each for each in whole.values() if len(each.keys) > 1 and _person(each.name, cues)]
-        )
+        several = [] if nobody else [each for each in whole.values() if len(each.keys) > 1]
+        people = [each for each in several if _person(each.name, cues)]
         self.surnames = frozenset(_without_order(each.keys)[-1] for each in people)
         self.people: dict[str, list[Person]] = {}
         names = dict(whole)
@@ -75,9 +72,12 @@ class Names:
             self.by_first.setdefault(each.keys[0], []).append(each)
 
     def _keys(self, text: str) -> tuple[str, ...]:
-        keys = keys_of(text)
-        bare = tuple(key for key in keys if not self._cues.has("article", key))
-        return tuple(self.number(key) for key in (bare or keys))
+        """The words of a name without articles; the `an` of `Chiang Wan-an` is none."""
+        found = name_tokens(text)
+        words = [each for each in found if each.is_word or each.text == "&"]
+        glued = {each.end for each in found if each.text == "-"}
+        bare = [each for each in words if each.start in glued or not self._cues.has("article", each.key)]
+        return tuple(self.number(each.key) for each in (bare or words))
 
     def number(self, key: str) -> str:
         """A number as its digits, also a Roman one and an ordinal; `&` as the word for it."""
@@ -125,7 +125,19 @@ def _number(key: str, cues: Cues) -> str:
 @lru_cache(maxsize=1 << 14)
 def initials_of(text: str) -> frozenset[str]:
     """The keys of a name that are initials."""
-    return frozenset(each.key for each in tokens(plain(text)) if each.kind == "initials")
+    return frozenset(each.key for each in name_tokens(text) if each.kind == "initials")
+
+
+@lru_cache(maxsize=1 << 14)
+def owners_of(text: str) -> frozenset[str]:
+    """The keys of the words of a name in the genitive: `people` of `People's Republic of China`."""
+    return frozenset(each.key for each in name_tokens(text) if each.possessive)
+
+
+@lru_cache(maxsize=1 << 14)
+def signs_of(text: str) -> frozenset[str]:
+    """The signs in a name, such as the parentheses of `Mercury (planet)`."""
+    return frozenset(each.text for each in name_tokens(text) if not each.is_word)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -141,8 +153,8 @@ def _person(text: str, cues: Cues) -> bool:
 
 
 def _without_order(keys: Sequence[str]) -> Sequence[str]:
-    """The words of a person's name without `Jr.` and the number of a king."""
-    return [key for key in keys if key not in ("jr", "sr") and not key.isdigit()] or keys
+    """The words of a person's name without `Jr.` and the number of a king, which is never the first word."""
+    return [*keys[:1], *(key for key in keys[1:] if key not in ("jr", "sr") and not key.isdigit())]
 
 
 def _in_parts(name: Name, cues: Cues) -> Person | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
 
 from factdrift.verdict.cues import Cues
@@ -22,10 +22,7 @@ def number_of(written: str, language: str) -> Decimal | None:
     for one, other in ((group, point), (point, group)):
         grouped, rest = rf"\d{{1,3}}(?:{re.escape(one)}\d{{3}})+", rf"(?:{re.escape(other)}\d+)?"
         if re.fullmatch(rf"(?:{grouped}|\d+){rest}", text):
-            try:
-                return Decimal(text.replace(one, "").replace(other, "."))
-            except InvalidOperation:
-                return None
+            return Decimal(text.replace(one, "").replace(other, "."))
     return None
 
 

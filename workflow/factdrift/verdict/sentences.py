@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
-from factdrift.verdict.text import Token, keys_of, plain, tokens
+from factdrift.verdict.text import Token, keys_of, name_tokens, tokens
 
-_ENDS = frozenset(".!?…。！？؟।;") - {";"}
+_ENDS = frozenset(".!?…。！？؟।")
+_INSIDE = re.compile(r"[.!?…。！？؟।] ")
 _LABEL = re.compile(r"(?:question|answer|frage|antwort|q|a|f)\s*:\s*", re.I)
 LOOP = 3
 """So many times a phrase of two words or more ends a text that repeats itself, as Holtzman et al. (2020,
@@ -42,17 +43,17 @@ def without_prompt(text: str, question: str) -> str:
 
 
 Pairs = frozenset[tuple[str, str]]
-"""Keys of the words before and behind a point within a name."""
+"""Keys of the words before and behind the end of a sentence that is within a name."""
 
 
 def within_names(names: Iterable[str]) -> Pairs:
-    """Where a point ends no sentence since a name has it there: `Guðni Th. Jóhannesson`."""
+    """Where a sign ends no sentence since a name has it there: `Guðni Th. Jóhannesson`, `Yahoo! Inc.`."""
     return frozenset(
         (before.key, after.key)
         for name in names
-        if ". " in name and (found := tokens(plain(name)))
-        for before, point, after in zip(found, found[1:], found[2:], strict=False)
-        if point.text == "." and before.is_word and after.is_word
+        if _INSIDE.search(name) and (found := name_tokens(name))
+        for before, sign, after in zip(found, found[1:], found[2:], strict=False)
+        if sign.text in _ENDS and before.is_word and after.is_word
     )
 
 
@@ -112,9 +113,7 @@ def _end(found: Sequence[Token], start: int, cues: Cues, within: Pairs) -> tuple
 
 
 def _line_ends(found: Sequence[Token], start: int, place: int, cues: Cues) -> bool:
-    after = [each for each in found[place + 1 :] if each.kind != "break"]
-    if not after:
-        return True
+    after = [each for each in found[place + 1 :] if each.kind != "break"]  # a text ends with none
     before = next(each for each in reversed(found[start:place]) if each.kind != "break")
     if before.text in (":", ",") or cues.has("verb", before.key):
         return False

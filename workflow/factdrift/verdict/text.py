@@ -105,17 +105,20 @@ def tokens(text: str) -> list[Token]:
     found = []
     for match in _TOKEN.finditer(text):
         kind, written = str(match.lastgroup), match[0]
-        if kind == "word":
-            lowered = written.lower()
-            possessive = lowered.endswith("'s") and len(written) > 2 and lowered[:-2] not in _SHORTENED
-            key = _key(written[:-2] if possessive else written)
-            found.append(Token(kind, written, key, match.start(), match.end(), possessive))
-        elif kind == "initials":
-            found.append(Token(kind, written, _key(written), match.start(), match.end()))
+        lowered, possessive = written.lower(), False
+        if kind == "number":
+            key = written.replace(",", "").casefold()
         else:
-            key = written.replace(",", "").casefold() if kind == "number" else _key(written)
-            found.append(Token(kind, written, key, match.start(), match.end()))
+            owner = kind == "word" and len(written) > 2 and lowered.endswith("'s")
+            possessive = owner and lowered[:-2] not in _SHORTENED
+            key = _key(written[:-2] if possessive else written)
+        found.append(Token(kind, written, key, match.start(), match.end(), possessive))
     return found
+
+
+def name_tokens(name: str) -> list[Token]:
+    """The tokens of a name, whose number at the beginning is no point of a list: `2. Bundesliga`."""
+    return tokens(f"x {plain(name)}")[1:]
 
 
 @lru_cache(maxsize=1 << 15)

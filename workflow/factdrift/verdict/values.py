@@ -31,6 +31,8 @@ _METRIC = {
     "min": ("s", Decimal(60)),
 }
 """Unit -> the unit in which it is compared, and how many of these it is: exact ones only."""
+_DEGREES = frozenset(("°", "°c", "°f"))
+"""Units of which the first may be any."""
 
 
 class Value(NamedTuple):
@@ -51,7 +53,8 @@ class Value(NamedTuple):
             is_year = self.kind == Kind.DATE and not any(self.date[1:]) and self.span == 1
             return is_year and other.kind == Kind.AMOUNT and other.number == self.date[0] and not other.unit
         if self.kind == Kind.AMOUNT:
-            if not other.unit or not self.unit or self.unit == other.unit:
+            units = {self.unit, other.unit}
+            if "" in units or len(units) == 1 or ("°" in units and units <= _DEGREES):
                 return self.number == other.number
             return self._metric() == other._metric()
         if self.span > 1:
@@ -65,7 +68,7 @@ class Value(NamedTuple):
         return base, self.number * size
 
 
-_SIGNS = {"$": "$", "€": "€", "£": "£", "¥": "¥", "%": "%", "°": "°", "km²": "km2"}
+_SIGNS = {"$": "$", "€": "€", "£": "£", "¥": "¥", "%": "%", "°C": "°c", "°F": "°f", "°": "°", "km²": "km2"}
 _BELOW = re.compile(r"\s+(?:below zero|unter null)\b", re.I)
 _PER = re.compile(r"\s*(?:/|\b(?:per|pro)\b)\s*([^\W\d_]+)", re.I)
 _CURRENCY = re.compile(r"\s([A-Z][a-z]+(?:\s[A-Z][a-z]+)?)\s([a-z]+)\b")
@@ -83,9 +86,11 @@ def read_value(text: str, cues: Cues, language: str) -> Value | None:
     text = plain(text)
     if (date := raw(text)) is not None:
         return _dated(date)
-    for value in values_in(text, cues, language, frozenset(Kind), known_units=False):
-        if value.start == 0 and value.end == len(text):
-            return value
+    # `1500 metres` begins with what may be a year, so amounts with a known unit are read without dates, too.
+    for kinds, known_units in ((frozenset(Kind), False), (frozenset((Kind.AMOUNT,)), True)):
+        for value in values_in(text, cues, language, kinds, known_units):
+            if value.start == 0 and value.end == len(text):
+                return value
     return None
 
 

@@ -21,7 +21,7 @@ from factdrift.evaluation.questions.tenures import Several, tenures
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Held
 from factdrift.tempripple.phrases import contains, normal
 from factdrift.wikidata.time import pack_date
-from factdrift.words.templates import BLANK
+from factdrift.words.templates import before_blank
 
 _TENURE = pa.struct([("first", pa.int64()), ("last", pa.int64()), ("share", pa.float64())])
 HOLDER = pa.struct(
@@ -144,28 +144,16 @@ def write_chains(tables: Tables, dates: Sequence[datetime.date], output: Path) -
     `dates`: of the dumps, ascending. Returns their number, and how many chains are left out for which reason.
     """
     first, last = pack_date(dates[0]), pack_date(dates[-1])
-    left_out: Counter[str] = Counter()
-    rows = []
     with database(_MEMORY) as db:
         db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(tables.stream)})")
         db.execute(f"CREATE TEMP VIEW held AS SELECT * FROM read_parquet({sql(list(tables.timelines))})")
         names = _names(db, tables.entities)
-        for asked in _asked(db):
-            row = question(asked, names, first, last)
-            if isinstance(row, str):
-                left_out[row] += 1
-            else:
-                rows.append(row)
-        known = {(row["subject_label"], row["relation"]) for row in rows}
-        for succession in read_successions(tables.successions, last) if tables.successions else ():
-            row = _written(succession, first, last)
-            if (succession.subject, succession.relation) in known:
-                left_out["known"] += 1
-            elif isinstance(row, str):
-                left_out[row] += 1
-            else:
-                rows.append(row)
-        rows += _deaths(db, first, last)
+        found = [question(asked, names, first, last) for asked in _asked(db)]
+        known = {(row["subject_label"], row["relation"]) for row in found if not isinstance(row, str)}
+        for each in read_successions(tables.successions, last) if tables.successions else ():
+            found.append("known" if (each.subject, each.relation) in known else _written(each, first, last))
+        rows = [row for row in found if not isinstance(row, str)] + _deaths(db, first, last)
+    left_out = Counter(row for row in found if isinstance(row, str))
     return write_parquet(pa.Table.from_pylist(rows, CHAINS), output), left_out
 
 
@@ -223,29 +211,28 @@ def _asked(db: duckdb.DuckDBPyConnection) -> Iterable[Asked]:
             )
             for row in rows or ()
         ]
-        own = [before_blank(prompt) for prompt in prompts]
+        own = list(filter(None, map(before_blank, prompts)))
         yield Asked(chain, subject, relation, subject_label, relation_label, popularity, own, timeline)
 
 
-def before_blank(prompt: str) -> str:
-    """A cloze test without its blank and the space before it."""
-    return prompt.removesuffix(BLANK).rstrip()
-
-
 def _deaths(db: duckdb.DuckDBPyConnection, first: int, last: int) -> list[dict[str, Any]]:
-    """A row for each date of death that is known to the day, and lies between the first and the last date."""
+    """A row for each date of death that is known to the day, and lies between the first and the last date.
+
+    Of a date that was corrected the last one; nobody has a row for whom two are stated then.
+    """
     db.execute(
         f"""SELECT chain, subject.id, subject.label, relation.label, subject_popularity,
             list_prepend(update_prompt, generalization_prompts), o.raw, o.label, first_day
         FROM (SELECT *, unnest(objects) AS o FROM told WHERE relation.id = '{DEATH}')
         WHERE o.decision = 'new' AND first_day = last_day AND first_day BETWEEN {first} AND {last}
+        QUALIFY link = max(link) OVER (PARTITION BY chain) AND count(*) OVER (PARTITION BY chain, link) = 1
         ORDER BY substr(subject.id, 2)::BIGINT"""
     )
     return [
         {
             **{"chain": chain, "subject": subject, "relation": DEATH, "subject_label": name},
             **{"relation_label": relation, "popularity": popularity, "died": day},
-            "prompts": [before_blank(prompt) for prompt in prompts],
+            "prompts": list(filter(None, map(before_blank, prompts))),
             "holders": [{"id": raw, "label": words, "aliases": [], "tenures": []}],
         }
         for chain, subject, name, relation, popularity, prompts, raw, words, day in db.fetchall()

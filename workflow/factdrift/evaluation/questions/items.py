@@ -91,30 +91,6 @@ def questions_of(items: Sequence[Row]) -> list[Question]:
     ]
 
 
-def of_statements(items: Sequence[Row], facts: Path | None = None) -> Benchmark:
-    """TempRIPPLE's items; with the table of facts, the new fact of each timeline as an edit."""
-    edits = edits_of(items, facts) if facts else []
-    return Benchmark("tempripple", questions_of(items), edits)
-
-
-def of_chains(items: Sequence[Row], stream: Benchmark | None = None) -> Benchmark:
-    """Questions with a date; with a stream, each about the last edit of its chain.
-
-    Questions of chains without an edit are left out then.
-    """
-    questions = questions_of(items)
-    if stream is None:
-        return Benchmark("asof", questions)
-    last = {stream.rows[edit.id]["chain"]: edit for edit in stream.edits}
-    asked = [
-        replace(question, edit=last[item["chain"]].id)
-        for item, question in zip(items, questions, strict=True)
-        if item["chain"] in last
-    ]
-    about = {question.edit for question in asked}
-    return Benchmark("asof", asked, [edit for edit in stream.edits if edit.id in about])
-
-
 def edits_of(items: Sequence[Row], facts: Path) -> list[Edit]:
     """The new fact of each timeline that is asked about, as an edit; timelines in the order of their ids.
 
@@ -140,13 +116,30 @@ def edits_of(items: Sequence[Row], facts: Path) -> list[Edit]:
 
 
 def read_tempripple(tables: Tables) -> Benchmark:
-    """TempRIPPLE's items, with the new facts as edits."""
-    return of_statements(_items(tables), tables.facts)
+    """TempRIPPLE's items; with the table of facts, the new fact of each timeline as an edit."""
+    items = _items(tables)
+    edits = edits_of(items, tables.facts) if tables.facts else []
+    return Benchmark("tempripple", questions_of(items), edits)
 
 
 def read_asof(tables: Tables) -> Benchmark:
-    """Questions with a date, with the edits of a stream."""
-    return of_chains(_items(tables), read_edits(tables.edits) if tables.edits else None)
+    """Questions with a date; with the edits of a stream, each about the last edit of its chain.
+
+    Questions of chains without an edit are left out then.
+    """
+    items = _items(tables)
+    questions = questions_of(items)
+    if tables.edits is None:
+        return Benchmark("asof", questions)
+    stream = read_edits(tables.edits)
+    last = {stream.rows[edit.id]["chain"]: edit for edit in stream.edits}
+    asked = [
+        replace(question, edit=last[item["chain"]].id)
+        for item, question in zip(items, questions, strict=True)
+        if item["chain"] in last
+    ]
+    about = {question.edit for question in asked}
+    return Benchmark("asof", asked, [edit for edit in stream.edits if edit.id in about])
 
 
 def _items(tables: Tables) -> list[Row]:

@@ -1,19 +1,13 @@
 """KLoB's sentences as questions; none is about an edit."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import pyarrow.parquet as pq
 
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 
 
-def read_sentences(tables: Sequence[Path], edits: Benchmark | None = None) -> Benchmark:
-    """The sentences of klob_c and klob_r as cloze tests, each asked for its object.
-
-    `edits`: those that a model may have been told meanwhile.
-    """
+def read(tables: Tables) -> Benchmark:
+    """The sentences of klob_c and klob_r as cloze tests, with the updates that a model may have been told."""
     questions = [
         Question(
             f"{example['example_id']}#{place}",
@@ -23,13 +17,8 @@ def read_sentences(tables: Sequence[Path], edits: Benchmark | None = None) -> Be
             accepted=(sentence["target_label"],),
             ways=("loglik", "written"),
         )
-        for path in tables
+        for path in tables.questions
         for example in pq.read_table(path, columns=["example_id", "subtask", "sentences"]).to_pylist()
         for place, sentence in enumerate(example["sentences"])
     ]
-    return Benchmark("klob", questions, edits.edits if edits else ())
-
-
-def read(tables: Tables) -> Benchmark:
-    """The sentences, with the updates that a model may have been told."""
-    return read_sentences(tables.questions, read_edits(tables.edits) if tables.edits else None)
+    return Benchmark("klob", questions, read_edits(tables.edits).edits if tables.edits else ())

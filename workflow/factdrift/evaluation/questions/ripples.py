@@ -1,7 +1,7 @@
 """Probes of what follows from updates as questions, and their conditions, for the unedited model."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -34,16 +34,15 @@ def read(tables: Tables) -> Benchmark:
     told = read_edits(edits)
     contexts = {edit.id: f"{edit.prompt} {edit.target}. " for edit in told.edits}
     rows = [row for row in pq.read_table(probes).to_pylist() if row["update"] in contexts]
-    questions = [each for row in rows for each in _probe(row, contexts[row["update"]])]
+    questions = [
+        _question(row["probe_id"], row["criterion"], row, row["update"], contexts[row["update"]])
+        for row in rows
+        if before_blank(row["prompt"]) is not None
+    ]
     conditions = {condition_id(each): each for row in rows for each in row["conditions"]}
     questions += [_question(name, CONDITION, each) for name, each in sorted(conditions.items())]
     about = {row["update"] for row in rows}
     return Benchmark("ripples", questions, [edit for edit in told.edits if edit.id in about])
-
-
-def _probe(row: Row, context: str) -> Iterator[Question]:
-    if before_blank(row["prompt"]) is not None:
-        yield _question(row["probe_id"], row["criterion"], row, row["update"], context)
 
 
 def _question(name: str, role: str, row: Row, edit: str = "", context: str = "") -> Question:

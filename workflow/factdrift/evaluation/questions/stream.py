@@ -50,7 +50,9 @@ def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
     intervals = {(row["chain"], row["link"]): row["interval"] for row in known}
     edits = [edit for row in rows for edit in _placed(row, choice, intervals)]
     if choice.limit:
-        edits = _drawn(edits, choice.limit, choice.seed)
+        # Whole chains in the order of their hashes; the last one may be cut.
+        edits.sort(key=lambda edit: (draw("limit", choice.seed, edit["chain"]), edit["interval"]))
+        edits = edits[: choice.limit]
     if not edits:
         raise InputError(
             f"{stream}: no update of {', '.join(choice.scenarios)} in split {choice.split} names its objects "
@@ -67,14 +69,13 @@ def _placed(
 ) -> Iterator[dict[str, Any]]:
     """The edits of an update, named by its interval, too, with the end of the fact that each writes."""
     dated = datetime.date.fromisoformat(row["new_date"]) if choice.dated else None
-    for edit in edits_of(row, choice.archive_target, dated):
-        decision, label = ("new", edit["new"]) if edit["new"] is not None else ("obsolete", edit["obsolete"])
-        (place, *_) = (
-            place
-            for place, one in enumerate(row["objects"])
-            if (one["decision"], one["label"]) == (decision, label)
-        )
-        by = row["changes"][place]["superseded_by"]
+    ends: dict[str, list[int | None]] = {"new": [], "obsolete": []}
+    for one, change in zip(row["objects"], row["changes"], strict=True):
+        if one["label"] and one["decision"] in ends:
+            ends[one["decision"]].append(change["superseded_by"])
+    # An edit for each new object, or for each obsolete one, in their order: two may share a label.
+    edits = edits_of(row, choice.archive_target, dated)
+    for edit, by in zip(edits, ends["new"] or ends["obsolete"], strict=False):
         yield {
             **edit,
             **{name: row[name] for name in _STREAM if name != "changes"},
@@ -83,12 +84,6 @@ def _placed(
             "superseded_by": by,
             "superseded_in": None if by is None else intervals[row["chain"], by],
         }
-
-
-def _drawn(edits: Sequence[dict[str, Any]], limit: int, seed: int) -> list[dict[str, Any]]:
-    """Whole chains in the order of their hashes, until they have `limit` edits; the last one may be cut."""
-    order = sorted(edits, key=lambda edit: (draw("limit", seed, edit["chain"]), edit["interval"]))
-    return order[:limit]
 
 
 def _linked(edits: Sequence[dict[str, Any]]) -> None:

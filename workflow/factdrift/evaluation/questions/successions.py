@@ -56,9 +56,9 @@ def read_successions(path: Path, last: int) -> Iterator[Succession]:
         for (line, fields), (before, after) in zip(rows[1:], itertools.pairwise(spans), strict=True):
             if after[0] <= before[0]:
                 raise InputError(f"{path}, line {line}: {fields[3]} is not after the start of the row above")
-        missing = next((line for line, fields in rows if not fields[4]), None)
-        if missing:
-            raise InputError(f"{path}, line {missing}: no source; name one where the fact can be checked")
+        for line, fields in rows:
+            if not fields[4]:
+                raise InputError(f"{path}, line {line}: no source; name one where the fact can be checked")
         labels = list(dict.fromkeys(fields[2] for _, fields in rows if fields[2]))
         ends = [*spans[1:], (last, NEVER_ENDS)]
         label, said = templates[relation]

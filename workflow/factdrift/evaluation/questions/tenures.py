@@ -86,9 +86,8 @@ def _spans(held: Sequence[Held]) -> list[_Span]:
             EVER if earliest == EVER else day_number(earliest),
             NEVER_ENDS if latest == NEVER_ENDS else day_number(latest),
         )
-        same = next((one for one in reversed(spans) if one.value == own.value), None)
-        between = spans[spans.index(same) + 1 :] if same else []
-        if same and not between and own.first <= same.last + 1:
+        same = spans[-1] if spans and spans[-1].value == own.value else None
+        if same and own.first <= same.last + 1:
             spans[-1] = same._replace(last=max(same.last, own.last), latest=max(same.latest, own.latest))
         else:
             spans.append(own)
@@ -106,12 +105,11 @@ def _between(before: _Span, after: _Span) -> list[tuple[int, int | None, int | N
     first, last = before.last + 1, after.first - 1
     until, since = min(last, before.latest), max(first, after.earliest)
     parts: list[tuple[int, int | None, int | None, float]] = []
-    if before.value == after.value:
-        return [(before.value, first, until, 1.0)] if first <= until else []
+    values = dict.fromkeys((before.value, after.value))
     if first <= min(until, since - 1):
         parts.append((before.value, first, min(until, since - 1), 1.0))
     if since <= until:
-        parts += [(span.value, since, until, 0.5) for span in (before, after)]
+        parts += [(value, since, until, 1 / len(values)) for value in values]
     if max(since, until + 1) <= last:
         parts.append((after.value, max(since, until + 1), last, 1.0))
     return parts

@@ -109,11 +109,14 @@ def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
 def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[dict[str, Any]]:
     """The updates of the chosen scenarios and split, with these columns, split and popularity.
 
-    Raises InputError if the file or a column is missing.
+    Raises InputError if the file or a column is missing, or it is no Parquet file.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; build it with `snakemake --cores all {path}`")
-    names = pq.read_schema(path).names
+    try:
+        names = pq.read_schema(path).names
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path}: no Parquet file: {error}; name a table of updates") from None
     if lacking := [name for name in columns if name not in names]:
         raise InputError(
             f"{path}: lacks {', '.join(lacking)}; give wfd_repl.parquet, of a stream stream.parquet, or a "

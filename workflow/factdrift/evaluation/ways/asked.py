@@ -23,10 +23,12 @@ class Asked(NamedTuple):
 def judged(asked: Asked, way: Way, **answer: Any) -> Row:
     """A row of ANSWERS, as far as a way knows it: `correct` by `parsed`, unless there is no answer.
 
-    A model whose output is not finite was asked and gave no answer, which is wrong.
+    A model whose output is not finite was asked and gave no answer, which is wrong. In writing `correct` is
+    the verdict's.
     """
     row: Row = {"question": asked.question.id, "role": asked.question.role, "way": way, **answer}
-    if asked.question.answer is not None and row.get("reason") in (None, NOT_FINITE):
+    chosen = asked.question.answer is not None and way != "written"
+    if chosen and row.get("reason") in (None, NOT_FINITE):
         row["correct"] = row.get("parsed") == asked.question.answer
     return row
 

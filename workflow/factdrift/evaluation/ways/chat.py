@@ -9,11 +9,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.chat.requests import build_body
+from factdrift.chat.requests import write_texts
 from factdrift.chat.settings import Chat
 from factdrift.chat.store import ANSWERED
 from factdrift.chat.tables import ANSWERS as WRITTEN
-from factdrift.chat.tables import REQUESTS
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
@@ -49,14 +48,13 @@ def asked_of_chat(benchmark: Benchmark) -> Iterator[tuple[Question, Way]]:
 
 def write_requests(benchmark: Benchmark, prompts: Prompts, chat: Chat, output: Path) -> int:
     """Writes REQUESTS, without and with the new fact before the questions; returns their number."""
-    rows = []
+    texts = []
     for state in UNEDITED:
         for question, way in asked_of_chat(benchmark):
             prompt = prompts.letter if way == "letter" else prompts.written
-            text = filled(prompt, question, question.context.strip() if state == CONTEXT else "")
-            body = build_body(chat, [{"role": "user", "content": text}])
-            rows.append({"request": f"{state} {question.id}", "body": body})
-    return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
+            context = question.context.strip() if state == CONTEXT else ""
+            texts.append((f"{state} {question.id}", filled(prompt, question, context)))
+    return write_texts(texts, chat, output)
 
 
 def read_answers(
@@ -88,9 +86,9 @@ def read_answers(
             found = {"output": text}
             if way == "letter":
                 found["parsed"] = parsed(text, question.targets)
+            else:
+                found |= verdict(question, text, question.words or question.prompt)
         named = {"model": chat.model, "method": state, "benchmark": benchmark.name, "edit": question.edit}
-        if way == "written" and "output" in found:
-            found |= verdict(question, found["output"], question.words or question.prompt)
         rows.append({**named, **judged(Asked(question), way, **found)})
     write_parquet(pa.Table.from_pylist(rows, schema=ANSWERS), output)
     return {"run_id": run_id(described), **described}

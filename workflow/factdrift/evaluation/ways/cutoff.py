@@ -1,21 +1,22 @@
-"""Asks a loaded model who holds: log-likelihoods of the holders of each chain. Imports torch."""
+"""Asks a loaded model who holds: log-likelihoods of the holders, or what it writes. Imports torch."""
 
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from factdrift.evaluation.questions.cutoff import with_dates
-from factdrift.evaluation.ways.cutoff_rows import about
+from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.session import Session
+from factdrift.evaluation.ways import written as writing
+from factdrift.evaluation.ways.asked import Asked
+from factdrift.evaluation.ways.cutoff_rows import Row, about, written
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.loaded import Loaded
 from factdrift.models.options import score_options
 from factdrift.models.scoring import BUDGET
-
-Row = dict[str, Any]
 
 NEUTRAL = 8
 """Other subjects of the relation, after whose prompts a holder is scored for the calibration."""
@@ -52,8 +53,22 @@ def ask(loaded: Loaded, chains: Sequence[Row], seed: int, budget: int = BUDGET) 
         for holder in row["holders"]
     }
     known, reasons = _scores(loaded, sorted(pairs), budget)
+    return [_answer(loaded.name, row, others[row["chain"]], known, reasons) for row in rows]
+
+
+def ask_in_writing(session: Session, chains: Sequence[Row]) -> list[Row]:
+    """Rows of ANSWERS in the order of the chains, by their first wording; dates of death are not asked.
+
+    The model continues the sentence, or answers a turn.
+    """
+    asked = [row for row in chains if row["died"] is None]
+    questions = [Asked(Question(row["chain"], prompt=row["prompts"][0])) for row in asked]
+    model = session.loaded.name
     return [
-        _answer(loaded.name, row, [*row["prompts"]], others[row["chain"]], known, reasons) for row in rows
+        {**about(row, model, "written"), "reason": said["reason"]}
+        if said.get("reason")
+        else written(row, model, said["output"])
+        for row, said in zip(asked, writing.ask(session, questions, {}), strict=True)
     ]
 
 
@@ -82,7 +97,6 @@ def _scores(
 def _answer(
     model: str,
     row: Row,
-    prompts: Sequence[str],
     others: Sequence[str],
     known: Mapping[Pair, float],
     reasons: Mapping[Pair, str],
@@ -96,9 +110,9 @@ def _answer(
         return np.array(values, np.float64).reshape(-1, len(labels))
 
     base = about(row, model, "likelihood")
-    own, neutral = table(prompts), table(others)
+    own, neutral = table(row["prompts"]), table(others)
     if not len(own):
-        why = (reasons.get((prompt, label)) for prompt in prompts for label in labels)
+        why = (reasons.get((prompt, label)) for prompt in row["prompts"] for label in labels)
         return {**base, "reason": next(filter(None, why))}
     if not np.isfinite(own).all():
         return {**base, "reason": NOT_FINITE}

@@ -7,22 +7,19 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import NamedTuple
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.chat.requests import build_body
+from factdrift.chat.requests import write_texts
 from factdrift.chat.settings import Form
 from factdrift.chat.store import ANSWERED
-from factdrift.chat.tables import ANSWERS, REQUESTS
+from factdrift.chat.tables import ANSWERS
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.cutoff import with_dates
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.ways.cutoff_rows import Row, about, written
 from factdrift.words.templates import BLANK
 
-ORDERS = 2
 PROMPT = """Complete the sentence with one of the options.
 {cloze} {blank}
 {options}
@@ -65,13 +62,8 @@ def orders(row: Row, seed: int) -> list[list[int]]:
 
 
 def write_requests(chains: Sequence[Row], put: Put, chat: Form, output: Path) -> int:
-    """Writes REQUESTS, ORDERS a chain by letter, one in writing; returns their number."""
-    rows = [
-        {"request": name, "body": build_body(chat, [{"role": "user", "content": text}])}
-        for row in put.rows(chains)
-        for name, text in put.texts(row)
-    ]
-    return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
+    """Writes REQUESTS, two a chain by letter, one in writing; returns their number."""
+    return write_texts((each for row in put.rows(chains) for each in put.texts(row)), chat, output)
 
 
 def read_answers(chains: Sequence[Row], put: Put, model: str, answers: Path) -> list[Row]:
