@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import NOUN_PHRASES, RIPPLES
-from factdrift.core.tables import rows_of
+from factdrift.core.paths import RIPPLES
 from factdrift.ripples.asked import Means
 from factdrift.ripples.build import inverses_of
 from factdrift.ripples.choose import choose, most_of_each
@@ -25,7 +24,7 @@ from factdrift.ripples.world import Fact, Name, Stated, Update, World
 from factdrift.wikidata.tables import PROPERTIES
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import PLAIN, Usage, read_names
-from factdrift.words.noun_phrases import COLUMNS, noun_phrases
+from factdrift.words.noun_phrases import read_noun_phrases
 
 T_OLD, T_NEW = 20210104, 20230227
 EVER = -(10**15)
@@ -89,8 +88,7 @@ def world(facts: list[Fact], **changes: object) -> World:
 
 
 def means() -> Means:
-    phrases = noun_phrases(rows_of(NOUN_PHRASES, COLUMNS), "phrases")
-    words = Words(TEMPLATES, phrases, read_grammar(), read_names())
+    words = Words(TEMPLATES, read_noun_phrases(), read_grammar(), read_names())
     return Means(words, read_relations(RIPPLES), T_OLD, T_NEW, 0)
 
 

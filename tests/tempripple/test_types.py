@@ -137,12 +137,17 @@ def test_tables_of_the_method() -> None:
 @pytest.mark.parametrize(
     ("table", "old", "new", "message"),
     [
-        ("mutable", "\thuman\tteam", "\thumans\tteam", "mutable.tsv, P54: humans is not a type"),
-        ("mutable", "P54\t", "54\t", "mutable.tsv: '54' is no id such as P6"),
-        ("immutable", "several\tS\t", "several\tX\t", "immutable.tsv, P26: 'X' is none of Q S V D N"),
-        ("noun_phrases", "\nP35\t", "\nP9935\t", "P35 of"),
-        ("types", "\tQ5\t", "\tP5\t", "types.tsv: 'P5' is no id such as Q5"),
-        ("types", "type\tclass", "type\tclasses", "types.tsv, line 1: no column class"),
+        ("mutable", "\thuman\tteam", "\thumans\tteam", "mutable.tsv, line 6: humans is not a type"),
+        ("mutable", "P54\t", "54\t", "mutable.tsv, line 6: '54' is no id such as P6"),
+        ("mutable", "\nP6\t", "\nP35\t", "mutable.tsv, line 3: P35 has a row already"),
+        ("mutable", "\tcountry\thuman", "\tcountry", "mutable.tsv, line 2: 4 fields instead of 5"),
+        ("immutable", "several\tS\tyes", "several\tX\tyes", "line 4: guard is 'X', seed is 'yes'; write one"),
+        ("immutable", "several\tS\tyes", "several\tS\tYes", "line 4: guard is 'S', seed is 'Yes'; write"),
+        ("immutable", "\nP22\t", "\nP25\t", "immutable.tsv, line 3: P25 has a row already"),
+        ("noun_phrases", "\nP35\t", "\nP9935\t", "mutable.tsv, line 2: P35 has no noun phrase with an"),
+        ("noun_phrases", "\nP25\t", "\nP9925\t", "immutable.tsv, line 2: P25 has no noun phrase in"),
+        ("types", "\tQ5\t", "\tP5\t", "types.tsv, line 2: 'P5' is no id such as Q5"),
+        ("types", "type\tclass", "type\tclasses", "types.tsv, line 1: the header must be type class label"),
     ],
 )
 def test_a_fault_in_a_table_is_named(tmp_path: Path, table: str, old: str, new: str, message: str) -> None:

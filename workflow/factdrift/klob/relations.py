@@ -9,8 +9,7 @@ from typing import NamedTuple
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, rows_of, sql
 from factdrift.wikidata.ids import property_id, property_number
-from factdrift.words.noun_phrases import COLUMNS as PHRASE_COLUMNS
-from factdrift.words.noun_phrases import NounPhrase, noun_phrases
+from factdrift.words.noun_phrases import NounPhrase, read_noun_phrases
 
 RELATION_COLUMNS = ("pid", "label", "name", "count", "subjects", "objects", "check_subject", "check_object")
 
@@ -73,7 +72,7 @@ def read_method(folder: Path, phrases: Path) -> Method:
         (_number(path, line, first), _number(path, line, second))
         for line, (first, second) in rows_of(path, ("first", "second"))
     }
-    table = noun_phrases(rows_of(phrases, PHRASE_COLUMNS), str(phrases))
+    table = read_noun_phrases(phrases)
     for number in {*relations, *hops}:
         if number not in table:
             raise InputError(f"{phrases}: no noun phrase for {property_id(number)}; add a row")
