@@ -10,7 +10,7 @@ import pytest
 from support.ripples import METHOD, RELATIONS, claim, method_with
 
 from factdrift.tempripple.claims import Claim
-from factdrift.tempripple.immutability import Holds, Refused, immutable_value
+from factdrift.tempripple.immutability import Refused, immutable_value
 from factdrift.tempripple.timelines import Dropped, timeline
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "timelines.tsv"
@@ -65,7 +65,7 @@ def test_continents():
         immutable_value(RELATIONS.immutable[30], {30: CLAIMS[country, 30]}, False, METHOD)
         for country in (142, 30)
     )
-    assert isinstance(of_france, Holds)
-    assert of_france.claim.value == "Q46"
+    assert isinstance(of_france, Claim)
+    assert of_france.value == "Q46"
     assert isinstance(of_usa, Refused)
     assert of_usa.reason == "several_values"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from factdrift.tempripple.claims import groups
-from factdrift.tempripple.dates import ALWAYS, NEVER, arrow_day, packed_day
+from factdrift.tempripple.dates import ALWAYS, NEVER, arrow_day
 from factdrift.tempripple.kinds import Kinds
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.parallels import mark_facts
@@ -20,6 +20,7 @@ from factdrift.tempripple.search import Found, Search
 from factdrift.tempripple.timelines import Dropped, Holding, Timeline, timeline
 from factdrift.tempripple.types import Match, ids
 from factdrift.wikidata.ids import entity_id, property_id
+from factdrift.wikidata.time import pack_date
 
 
 class _Kept(NamedTuple):
@@ -60,8 +61,8 @@ def find_facts(search: Search) -> Found:
 def _candidates(search: Search, counts: Counter[str]) -> dict[int, dict[int, list[str]]]:
     """Property -> subject -> ids of its statements that begin or end in the period, within the cap."""
     method = search.method
-    first, until = (packed_day(day.toordinal()) for day in (method.change_start, method.change_end))
-    table = search.source.candidates(ids(search.relations.mutable), first, until)
+    period = pack_date(method.change_start), pack_date(method.change_end)
+    table = search.source.candidates(ids(search.relations.mutable), *period)
     by_property: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for relation, subject, name in zip(*(column.to_pylist() for column in table.columns), strict=True):
         by_property[relation].append((name, subject))

@@ -26,20 +26,16 @@ REASONS = (
 """Why (x, p) gives no related fact; the first reason that applies is recorded."""
 
 
-class Holds(NamedTuple):
-    """The claim whose value is immutable."""
-
-    claim: Claim
-
-
 class Refused(NamedTuple):
+    """The reason why no value is immutable, and the statements that show it."""
+
     reason: str
     statements: tuple[str, ...]
 
 
 def immutable_value(
     relation: Immutable, of_subject: Mapping[int, list[Claim]], is_human: bool, method: Method
-) -> Holds | Refused | None:
+) -> Claim | Refused | None:
     """The claim with the one immutable value of a property, or the reason why there is none.
 
     `of_subject`: all claims of x by property, including the dates of its birth, death and foundation. None if
@@ -67,7 +63,7 @@ def immutable_value(
             return Refused("no_start", stated)
     claim = min(lasting, key=lambda claim: claim.statement)
     reason = _guarded(relation, claim, of_subject, is_human, method)
-    return Refused(reason, stated) if reason else Holds(claim)
+    return Refused(reason, stated) if reason else claim
 
 
 def is_immutable(claim: Claim, method: Method) -> bool:

@@ -13,17 +13,15 @@ from factdrift.tempripple.kinds import Kinds
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.names import Names
 from factdrift.tempripple.parallels import mark_related
-from factdrift.tempripple.phrases import contains, date_text, question, related_phrase
+from factdrift.tempripple.phrases import contains, date_text, question
 from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Immutable
 from factdrift.tempripple.schemas import Row, row_id
 from factdrift.tempripple.search import Found, Search
 from factdrift.tempripple.types import Match, ids
 from factdrift.wikidata.ids import entity_id, property_id
+from factdrift.words.noun_phrases import nested
 
 HOPS = 3
-
-_VALUE_TYPES = {"wikibase-item": "item"}
-"""Datatype -> value type, where the two differ."""
 
 
 class _Edge(NamedTuple):
@@ -126,7 +124,7 @@ class _Expansion:
                 self._refuse(subject, relation, result.reason, result.statements)
             elif result is not None:
                 values = sorted({claim.value for claim in stated if claim.value is not None})
-                yield _Edge(relation, subject, result.claim, match, "", values)
+                yield _Edge(relation, subject, result, match, "", values)
 
     def _named(self, edge: _Edge) -> _Edge | None:
         claim = edge.claim
@@ -172,14 +170,13 @@ def _extended(path: _Path, edge: _Edge, method: Method, found: Found) -> Iterato
         return
     edges = (*path.edges, edge)
     nodes = path.nodes if item is None else (*path.nodes, item)
-    phrase = related_phrase(edge.relation.phrase, path.phrase)
-    debug = related_phrase(edge.relation.phrase, path.debug)
+    phrase, debug = (nested([edge.relation.phrase], inner) for inner in (path.phrase, path.debug))
     yield _Path(path.fact, edges, nodes, phrase, f"[{len(edges)} {debug}]")
 
 
 def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names, kinds: Kinds) -> Row:
     last = path.edges[-1]
-    claim = last.claim
+    claim, datatype = last.claim, last.relation.datatype
     steps = [
         {
             "p": property_id(edge.relation.property),
@@ -203,7 +200,7 @@ def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names, kinds:
         "fact_id": fact["fact_id"],
         "hop": len(steps),
         "path": steps,
-        "value_type": _VALUE_TYPES.get(last.relation.datatype, last.relation.datatype),
+        "value_type": "item" if datatype == "wikibase-item" else datatype,
         "answer_id": last.value,
         "answer_label": last.label,
         "answer_aliases": names.aliases(claim.object) if claim.object is not None else [],
