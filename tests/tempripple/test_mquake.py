@@ -110,6 +110,9 @@ def test_the_same_answer_a_date_or_a_missing_chain_is_no_case(tmp_path, capsys):
     assert "2 cases; 1 chains left out" in capsys.readouterr().out
     found = json.loads(output.read_text(encoding="utf-8"))
     assert {case["orig"]["triples"][1][1] for case in found} == {"P19"}
+    write_rows([], TR_FACTS, tmp_path / "others.parquet")
+    with pytest.raises(InputError, match=r"follows from no fact of .*others\.parquet; give"):
+        write_mquake(tmp_path / "others.parquet", related, {}, output)
     write_rows([], TR_RELATED, related)
     with pytest.raises(InputError, match="build TempRIPPLE for a longer period"):
         write_mquake(facts, related, {}, tmp_path / "none.json")

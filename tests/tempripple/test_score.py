@@ -6,6 +6,7 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -160,6 +161,18 @@ def test_right_is_1_or_true_and_wrong_is_0_or_false(tmp_path):
             read_predictions(path, ITEMS)
 
 
+def test_ids_and_names_of_models_are_texts_whatever_they_look_like(tmp_path):
+    """A CSV file in which both could be numbers, and a Parquet file with a model that has no name."""
+    items = [{**ITEMS[0], "item_id": "0012345678901234"}]
+    path = tmp_path / "p.csv"
+    lines = [f"{model},{items[0]['item_id']},with,1\n" for model in ("1.1", "1.10")]
+    path.write_text("".join(["model,item_id,condition,correct\n", *lines]))
+    assert [model for model, *_ in read_predictions(path, items)] == ["1.1", "1.10"]
+    columns = {"model": ["a", None], "item_id": ["i00"] * 2, "condition": ["with"] * 2, "correct": [1, 0]}
+    pq.write_table(pa.table(columns), tmp_path / "p.parquet")
+    assert [model for model, *_ in read_predictions(tmp_path / "p.parquet", ITEMS)] == ["", "a"]
+
+
 def test_edited_models_are_compared_with_both_conditions(tmp_path):
     rows = all_of("without", "i00") + all_of("with", "i00 i01 i02") + all_of("edited-rome", "i01 i02")
     found = report(read_predictions(answered(tmp_path / "p.parquet", *rows), ITEMS), draws=10)
@@ -202,6 +215,8 @@ def test_facts_on_the_wrong_side_of_a_models_cutoff_do_not_count(role, start, co
     assert kept["b", "with", 1, 0] == group
     assert (("a", "with", 1, 0) in kept) == counts
     assert left_out == {("a", "with", 1, 0): 0 if counts else 2, ("b", "with", 1, 0): 0}
+    with pytest.raises(InputError, match=r"the fact of item i is not among the facts; .*the same build"):
+        within_cutoff(answers, [], {"a": Cutoff(DAY, DAY)})
 
 
 @pytest.mark.parametrize(
@@ -225,9 +240,8 @@ def test_mcnemar(b, c, p, statistic):
 
 
 def test_point_biserial_of_constants():
-    assert point_biserial([True, True], [1, 2]) is None
-    assert point_biserial([True, False], [3, 3]) is None
-    assert point_biserial([True], [3]) is None
+    for right, numbers in (([1, 1], [1, 2]), ([1, 0], [3, 3]), ([1], [3])):
+        assert point_biserial(np.array(right, float), np.array(numbers, float)) is None
 
 
 def test_wilson():

@@ -151,3 +151,10 @@ def test_a_snapshot_that_knows_nothing_is_refused(
     assert run("facts", *source(folder), "--settings", whole, *outputs) == 1
     assert "tempripple.slice: true" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_query_in_another_encoding_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = tmp_path / "query.rq"
+    query.write_bytes('SELECT ?s WHERE {\n  ?s rdfs:label "Köln"@de }'.encode("latin-1"))
+    assert main(["sparql", str(query)]) == 1
+    assert f"{query}, line 2: byte 0xf6 is not UTF-8" in capsys.readouterr().err

@@ -227,13 +227,14 @@ class Sparql(Job, command="sparql"):
     format: Literal["table", "csv", "json"] = "table"
 
     def run(self) -> str:
+        from factdrift.core.files import utf8_lines
         from factdrift.sparql.queries import answer, as_table
         from factdrift.sparql.server import serving
 
         if str(self.query) == "-":
             query = sys.stdin.read()
         elif self.query.is_file():
-            query = self.query.read_text(encoding="utf-8")
+            query = "\n".join(utf8_lines(self.query))
         else:
             raise InputError(f"{self.query}: no such file; - reads the query from standard input")
         kind = "text/csv" if self.format == "csv" else "application/sparql-results+json"

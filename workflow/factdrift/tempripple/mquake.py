@@ -38,6 +38,10 @@ def write_mquake(facts: Path, related: Path, relations: Mapping[str, str], outpu
     cases: list[dict[str, Any]] = []
     left = 0
     for row in rows:
+        if row["fact_id"] not in by_id:
+            raise InputError(
+                f"{related}: {row['rel_id']} follows from no fact of {facts}; give tables of the same build"
+            )
         fact = by_id[row["fact_id"]]
         if fact["role"] != "new" or not row["discriminates"]:
             continue
