@@ -308,8 +308,11 @@ def test_caps_and_counts(tmp_path):
     [
         ("reverse.tsv", "P9\tThe head of {subject}\tx", "must contain"),
         ("reverse.tsv", "Q6\t{object} is {subject}\t{object} is {subject}", "correct it"),
-        ("rules.tsv", "x\tP6\ts P1\to P39 z\tsource", "no triple|z stands"),
-        ("rules.tsv", "x\tP6\t\to P39 z\tsource", "z stands in the conclusion only"),
+        ("rules.tsv", "x\tP6\ts P1\to P39 z\tsource", "the premise 's P1' is no triple"),
+        ("rules.tsv", "x\tP6\ts P36 o\to P39 s\tsource", "the premise 's P36 o' is no triple"),
+        ("rules.tsv", "x\tP6\t\to P31 Q5\tsource", "the conclusion 'o P31 Q5' is no triple"),
+        ("rules.tsv", "x\tP6\t\to P39 z\tsource", "z is in the conclusion only"),
+        ("rules.tsv", "x\tP6\ts P31 Q5\to P39 z\tsource", "z is in the conclusion only"),
     ],
 )
 def test_a_wrong_row_is_named(tmp_path, name, line, said):

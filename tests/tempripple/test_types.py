@@ -138,7 +138,7 @@ def test_tables_of_the_method() -> None:
     ("table", "old", "new", "message"),
     [
         ("mutable", "\thuman\tteam", "\thumans\tteam", "mutable.tsv, line 6: humans is not a type"),
-        ("mutable", "P54\t", "54\t", "mutable.tsv, line 6: '54' is no id such as P6"),
+        ("mutable", "P54\t", "54\t", "mutable.tsv, line 6: '54' is no property id such as P31"),
         ("mutable", "\nP6\t", "\nP35\t", "mutable.tsv, line 3: P35 has a row already"),
         ("mutable", "\tcountry\thuman", "\tcountry", "mutable.tsv, line 2: 4 fields instead of 5"),
         ("immutable", "several\tS\tyes", "several\tX\tyes", "line 4: guard is 'X', seed is 'yes'; write one"),

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, cast, get_args
 from factdrift.core.errors import InputError
 from factdrift.core.paths import NOUN_PHRASES, TEMPRIPPLE
 from factdrift.core.tables import rows_of
-from factdrift.wikidata.ids import entity_number
+from factdrift.wikidata.ids import entity_number, listed_property
 from factdrift.words.noun_phrases import read_noun_phrases
 
 BIRTH, DEATH, INCEPTION, SPORT = 569, 570, 571, 641
@@ -80,10 +80,12 @@ def read_relations(
     `immutable_set` may keep 16 of the 53. Raises InputError that names the table, the line and what is wrong.
     """
     path = folder / "types.tsv"
-    types = tuple(
-        TypeClass(name, _number(number, "Q5", f"{path}, line {line}"), label)
-        for line, (name, number, label) in rows_of(path, ("type", "class", "label"))
-    )
+    types: list[TypeClass] = []
+    for line, (name, text, label) in rows_of(path, ("type", "class", "label")):
+        item = entity_number(text)
+        if item is None or item < 0:
+            raise InputError(f"{path}, line {line}: {text!r} is no id such as Q5")
+        types.append(TypeClass(name, item, label))
     names = {entry.type for entry in types}
     words = read_noun_phrases(phrases)
     mutable: dict[int, Mutable] = {}
@@ -115,18 +117,11 @@ def read_relations(
         )
     if immutable_set != "full53":
         immutable = {number: relation for number, relation in immutable.items() if relation.seed}
-    return Relations(mutable, immutable, types)
-
-
-def _number(name: str, example: str, where: str) -> int:
-    number = entity_number(name)
-    if number is None or name[0] != example[0]:
-        raise InputError(f"{where}: {name!r} is no id such as {example}")
-    return abs(number)
+    return Relations(mutable, immutable, tuple(types))
 
 
 def _property(name: str, known: Container[int], where: str) -> int:
-    number = _number(name, "P6", where)
+    number = listed_property(name, where)
     if number in known:
         raise InputError(f"{where}: {name} has a row already; remove one of the two")
     return number

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from factdrift.core.errors import InputError
 from factdrift.core.paths import NOUN_PHRASES
 from factdrift.core.tables import rows_of
-from factdrift.wikidata.ids import property_number
+from factdrift.wikidata.ids import listed_property
 
 COLUMNS = ("property", "label", "wh", "phrase", "with_ordinal")
 SUBJECT, ORDINAL = "{x}", "{ord}"
@@ -44,10 +44,7 @@ def read_noun_phrases(path: Path = NOUN_PHRASES) -> Mapping[int, NounPhrase]:
     for line, (identifier, *fields) in rows_of(path, COLUMNS):
         where = f"{path}, line {line}"
         entry = NounPhrase(*fields)
-        try:
-            number = property_number(identifier)
-        except ValueError as error:
-            raise InputError(f"{where}: {error}; correct it") from None
+        number = listed_property(identifier, where)
         if number in phrases:
             raise InputError(f"{where}: {identifier} has a row already; remove one of the two")
         if entry.wh not in ("Who", "What"):
