@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,16 +12,15 @@ import pytest
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import RIPPLES
-from factdrift.ripples.asked import Means
 from factdrift.ripples.build import inverses_of
 from factdrift.ripples.choose import choose, most_of_each
 from factdrift.ripples.conclusions import conclusions
-from factdrift.ripples.criteria import Maker
+from factdrift.ripples.criteria import Maker, Means
 from factdrift.ripples.jobs import Choose
 from factdrift.ripples.tables import DROPPED, PROBES, read_relations
 from factdrift.ripples.tenure import Window, month_of
 from factdrift.ripples.words import Words, names_one, usable_alias
-from factdrift.ripples.world import Fact, Name, Stated, Update, World
+from factdrift.ripples.world import Fact, Name, Stated, Update, World, worlds
 from factdrift.wikidata.tables import PROPERTIES
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import PLAIN, Usage, read_names
@@ -267,6 +267,12 @@ def test_names_have_their_articles_and_plurals_in_the_past():
     assert words.past(9999, lakers, arena, "May 2019") is None
     assert names_one("The capital of Mexico City is ____", ["Mexico City"])
     assert not names_one("The capital of Mexico City is ____", ["Mexico Cit"])
+
+
+@pytest.mark.parametrize("bucket", ["0", "2-of-2", "a-of-b", "0-of-0"])
+def test_a_bucket_that_is_none_is_named(bucket):
+    with pytest.raises(InputError, match=f"--bucket: '{bucket}' is not a bucket such as 0-of-2"):
+        next(worlds(SimpleNamespace(bucket=bucket), read_names()))
 
 
 def test_no_answer_has_more_than_a_quarter():

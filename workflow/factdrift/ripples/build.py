@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from factdrift.core.paths import RIPPLES, TEMPLATES
 from factdrift.core.tables import database, growing, rows_of, sql, write_parquet
-from factdrift.ripples.asked import Means
-from factdrift.ripples.criteria import Maker
+from factdrift.ripples.criteria import Maker, Means
 from factdrift.ripples.tables import PROBES, read_relations, table_of_dropped
 from factdrift.ripples.words import Words
 from factdrift.ripples.world import worlds
