@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from factdrift.core.errors import InputError
-from factdrift.sparql.answers import Bindings
-from factdrift.sparql.client import TooMuch
+from factdrift.sparql.client import Client, TooMuch
 from factdrift.wikidata.time import pack, pack_date, unpack
 
 Binding = dict[str, dict[str, str]]
@@ -19,16 +18,8 @@ Period = tuple[int, int]
 _Asked = TypeVar("_Asked")
 
 
-class Asker(Protocol):
-    """The interface of a client that answers queries (`factdrift.sparql.client.Client`)."""
-
-    url: str
-
-    def rows(self, query: str, divisible: bool) -> Bindings: ...
-
-
 def divided(
-    client: Asker,
+    client: Client,
     query: Callable[[_Asked], str],
     parts: Sequence[_Asked],
     halves: Callable[[_Asked], list[_Asked]],
