@@ -44,8 +44,8 @@ def find_facts(search: Search) -> Found:
         matches = {subject: types.of(subject, relation.subjects) for subject in statements}
         for subject, match in matches.items():
             if match is None:
-                s, p = entity_id(subject), property_id(relation.property)
-                found.drop(s, p, "no_type", statements[subject], " ".join(relation.subjects))
+                wanted = " ".join(relation.subjects)
+                found.drop(subject, relation.property, "no_type", statements[subject], wanted)
         typed = {subject: match for subject, match in matches.items() if match is not None}
         changed = list(_timelines(search, relation, typed, found))
         items = {kept.subject for kept in changed}
@@ -89,7 +89,7 @@ def _timelines(
         counted = [claim for claim in claims if not claim.restricted and claim.object not in excluded]
         result = timeline(counted, search.method)
         if isinstance(result, Dropped):
-            found.drop(entity_id(subject), property_id(relation.property), *result)
+            found.drop(subject, relation.property, *result)
             continue
         values = sorted({claim.value for claim in claims if claim.value is not None})
         yield _Kept(subject, result, subjects[subject], values)
@@ -112,8 +112,8 @@ def _add(found: Found, relation: Mutable, kept: _Kept, search: Search, kinds: Ki
     nameless = sorted({item for item in named if names.label(item) is None})
     if nameless:
         statements = sorted(name for holding in holdings for name in holding.statements)
-        s, p = entity_id(kept.subject), property_id(relation.property)
-        found.drop(s, p, "no_label", statements, " ".join(map(entity_id, nameless)))
+        detail = " ".join(map(entity_id, nameless))
+        found.drop(kept.subject, relation.property, "no_label", statements, detail)
         return
     found.counts["timelines"] += 1
     for place, holding in enumerate(holdings, start=1):
