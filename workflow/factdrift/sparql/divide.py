@@ -52,11 +52,12 @@ def months(period: Period) -> list[Period]:
         return []
     year, month, _ = unpack(first)
     bounds = [first]
-    while True:
-        year, month = (year, month + 1) if month < 12 else (year + 1, 1)
-        if pack(year, month, 1) >= until:
-            return list(pairwise([*bounds, until]))
-        bounds.append(pack(year, month, 1))
+    # From 0 for January: the number of the month after the first.
+    number = year * 12 + month
+    while (bound := pack(number // 12, number % 12 + 1, 1)) < until:
+        bounds.append(bound)
+        number += 1
+    return list(pairwise([*bounds, until]))
 
 
 def halved(period: Period) -> list[Period]:

@@ -55,12 +55,11 @@ class Grammar:
         }
         self._possessives = words.get("possessive", {})
         self._article_after = frozenset(words.get("article_after", {}))
-        clauses = "|".join(map(re.escape, words.get("clause", {})))
-        self._before_subject = re.compile(
-            rf"(?:^|.*, |.*\b(?:{clauses}) )$" if clauses else r"(?:^|.*, )$", re.I
-        )
-        possessives = "|".join(map(re.escape, self._possessives))
-        self._possessive = re.compile(rf"\b(?:{possessives})\b") if possessives else None
+        # Without any word, `(?!)` matches nothing.
+        clauses = "|".join(map(re.escape, words.get("clause", {}))) or "(?!)"
+        self._before_subject = re.compile(rf"(?:^|.*, |.*\b(?:{clauses}) )$", re.I)
+        possessives = "|".join(map(re.escape, self._possessives)) or "(?!)"
+        self._possessive = re.compile(rf"\b(?:{possessives})\b")
 
     def plural(self, template: str, marks: Marks = MARKS) -> str:
         """The template for a plural subject; the same where the subject governs no verb.
@@ -75,9 +74,7 @@ class Grammar:
         verb = re.match(r" (\w+)", after)
         if verb is None or verb[1] not in self._plurals:
             return f"{before}{mark}{after}"
-        rest = after[verb.end() :]
-        if self._possessive is not None:
-            rest = self._possessive.sub(lambda match: self._possessives[match[0]], rest)
+        rest = self._possessive.sub(lambda match: self._possessives[match[0]], after[verb.end() :])
         return f"{before}{mark} {self._plurals[verb[1]]}{rest}"
 
     def past(self, template: str, marks: Marks = MARKS) -> str:
