@@ -327,13 +327,7 @@ class Mquake(WithTables, command="tempripple mquake"):
     def run(self) -> str:
         from factdrift.tempripple.mquake import write_mquake
 
-        known = self.relations()
-        relations = {
-            f"P{number}": relation.label
-            for table in (known.immutable, known.mutable)
-            for number, relation in table.items()
-        }
-        cases, left = write_mquake(self.facts, self.related, relations, self.output)
+        cases, left = write_mquake(self.facts, self.related, self.relations(), self.output)
         return (
             f"{self.output}: {cases:,} cases; {left:,} chains left out: a value is no item, or the fact "
             "before leads to no other one"
