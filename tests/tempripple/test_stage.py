@@ -164,8 +164,10 @@ def test_mutable_drop_reasons(tmp_path: Path) -> None:
             Fact(13, HEAD, 101, "2025-03-14", rank="deprecated"),
             *held(14, HEAD, 100, 101),
             Fact(14, HEAD, 103, "2020-01-01", "2020-02-01", rank="deprecated"),
+            *held(15, HEAD, 100, 106),
         ],
         no_label=frozenset({102}),
+        labels={106: ""},
     )
     found = ripple(world, tmp_path)
     assert {fact["s"] for fact in found.facts} == {"Q1", "Q14"}
@@ -181,6 +183,7 @@ def test_mutable_drop_reasons(tmp_path: Path) -> None:
         "Q10": "left_gap",
         "Q11": "gap",
         "Q12": "order_ambiguous",
+        "Q15": "no_label",
     }
     nameless = next(row for row in found.dropped if row["reason"] == "no_label")
     assert (nameless["detail"], len(nameless["stmt_ids"])) == ("Q102", 2)

@@ -87,7 +87,7 @@ def test_best_rank_and_items_without_type(tmp_path: Path) -> None:
 def test_the_nearest_class_is_recorded(tmp_path: Path) -> None:
     with source_of(world(), tmp_path) as source:
         types = Types(source, RELATIONS.types, 5)
-        types.fetch([1, 4])
+        types.fetch([1, 4, 9])
         match = types.of(1, ("human", "organisation"))
         assert match is not None
         assert (match.type, match.class_number, match.depth) == ("organisation", ORGANISATION, 4)
@@ -95,9 +95,10 @@ def test_the_nearest_class_is_recorded(tmp_path: Path) -> None:
         assert both is not None
         assert both.type == "human"  # of two at the same depth the first of the table
         assert types.of(4, ("team",)) is None
-        anything = types.of(1, ("any",))
-        assert anything is not None
-        assert anything.type == "organisation"
+        for item, found in ((1, ("organisation", f"Q{ORGANISATION}")), (9, ("any", None))):
+            anything = types.of(item, ("any",))
+            assert anything is not None
+            assert (anything.type, anything.class_id) == found
 
 
 def test_each_item_and_class_is_asked_about_once(tmp_path: Path) -> None:

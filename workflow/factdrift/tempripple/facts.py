@@ -109,7 +109,7 @@ def _add(found: Found, relation: Mutable, kept: _Kept, search: Search, kinds: Ki
     """Adds the rows of one timeline, or drops it if its subject or any object has no label."""
     holdings, names = kept.timeline.holdings, search.names
     named = [kept.subject, *(holding.object for holding in holdings)]
-    nameless = sorted({item for item in named if names.label(item) is None})
+    nameless = sorted({item for item in named if not names.label(item)})
     if nameless:
         statements = sorted(name for holding in holdings for name in holding.statements)
         detail = " ".join(map(entity_id, nameless))
@@ -155,7 +155,7 @@ def _fact(relation: Mutable, kept: _Kept, place: int, search: Search) -> Row:
         "stmt_ids": list(holding.statements),
         "statement": statement(phrase, value),
         "question": question(relation.wh, phrase, "is" if is_new else "was"),
-        "s_class": entity_id(kept.match.class_number),
+        "s_class": kept.match.class_id,
         "phrase": phrase,
         "o_aliases": names.aliases(holding.object),
         "known_values": kept.values,

@@ -176,7 +176,7 @@ def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names, kinds:
             "value": edge.value,
             "stmt_id": edge.claim.statement,
             "x_type": edge.match.type,
-            "x_class": entity_id(edge.match.class_number) if edge.match.class_number else None,
+            "x_class": edge.match.class_id,
         }
         for edge in path.edges
     ]

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from factdrift.tempripple.relations import ANY, TypeClass
 from factdrift.tempripple.sources import INSTANCE, SUBCLASS, Ids, Source
+from factdrift.wikidata.ids import entity_id
 
 
 class Match(NamedTuple):
@@ -21,6 +22,11 @@ class Match(NamedTuple):
     """Row of the class in types.tsv, which breaks ties between classes at one depth."""
     type: str
     class_number: int
+
+    @property
+    def class_id(self) -> str | None:
+        """The id of the class; None if ANY matched an item without a type."""
+        return entity_id(self.class_number) if self.class_number else None
 
 
 class Types:
