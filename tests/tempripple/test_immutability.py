@@ -8,7 +8,8 @@ import pytest
 from support.ripples import METHOD, RELATIONS, claim, date, method_with
 
 from factdrift.tempripple.claims import Claim
-from factdrift.tempripple.immutability import Refused, immutable_value, is_immutable
+from factdrift.tempripple.immutability import immutable_value, is_immutable
+from factdrift.tempripple.timelines import Dropped
 
 SPOUSE, DEATH_PLACE, BIRTH, DEATH, INCEPTION, MOTHER, LANGUAGE = 26, 20, 569, 570, 571, 25, 103
 
@@ -27,7 +28,7 @@ def judged(relation: int, *claims: Claim, human: bool = True, **switches: Any) -
     result = immutable_value(RELATIONS.immutable[relation], of_subject, human, method)
     if result is None:
         return "nothing"
-    return result.reason if isinstance(result, Refused) else str(result.value)
+    return result.reason if isinstance(result, Dropped) else str(result.value)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from factdrift.tempripple.phrases import (
     ordinal_text,
     question,
     statement,
+    year,
 )
 from factdrift.words.noun_phrases import nested
 
@@ -48,11 +49,13 @@ def test_names_may_look_like_blanks_and_bring_a_full_stop():
 )
 def test_dates_in_words(written, text):
     assert (date_text(date(written)), date_id(date(written))) == (text, written)
+    assert year(written) == (written[:4], text.split()[-1])
 
 
 def test_dates_before_christ():
     ides = date("0044-03-15")._replace(day=-44 * 10_000 + 315)
     assert (date_text(ides), date_id(ides)) == ("15 March 44 BC", "-0044-03-15")
+    assert year("-0044-03-15") == ("-0044", "44 BC")
 
 
 @pytest.mark.parametrize(

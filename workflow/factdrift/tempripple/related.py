@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from factdrift.tempripple.claims import Claim, groups
-from factdrift.tempripple.immutability import Refused, immutable_value
+from factdrift.tempripple.immutability import immutable_value
 from factdrift.tempripple.kinds import Kinds
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.names import Names
@@ -17,6 +17,7 @@ from factdrift.tempripple.phrases import contains, date_text, question
 from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Immutable
 from factdrift.tempripple.schemas import Row, row_id
 from factdrift.tempripple.search import Found, Search
+from factdrift.tempripple.timelines import Dropped
 from factdrift.tempripple.types import Match, ids
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.words.noun_phrases import nested
@@ -122,7 +123,7 @@ class _Expansion:
                 self._found.drop(subject, number, "wrong_type", statements)
                 continue
             result = immutable_value(relation, claims, is_human, self._method)
-            if isinstance(result, Refused):
+            if isinstance(result, Dropped):
                 self._found.drop(subject, number, *result)
             elif result is not None:
                 values = sorted({claim.value for claim in stated if claim.value is not None})

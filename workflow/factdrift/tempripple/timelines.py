@@ -42,11 +42,11 @@ class Holding(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """The reason why there is no timeline, and the statements that show it."""
+    """The reason why there is no timeline or no immutable value, and the statements that show it."""
 
     reason: str
     statements: tuple[str, ...]
-    detail: str
+    detail: str = ""
 
 
 class Timeline(NamedTuple):
