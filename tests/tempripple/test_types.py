@@ -13,7 +13,7 @@ from support.ripples import RELATIONS, source_of
 from support.worlds import Fact, World
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import NOUN_PHRASES, TEMPRIPPLE
+from factdrift.core.paths import TEMPRIPPLE
 from factdrift.tempripple.relations import read_relations
 from factdrift.tempripple.sources import INSTANCE, SUBCLASS, Ids
 from factdrift.tempripple.table_source import TableSource
@@ -145,18 +145,17 @@ def test_tables_of_the_method() -> None:
         ("immutable", "several\tS\tyes", "several\tX\tyes", "line 4: guard is 'X', seed is 'yes'; write one"),
         ("immutable", "several\tS\tyes", "several\tS\tYes", "line 4: guard is 'S', seed is 'Yes'; write"),
         ("immutable", "\nP22\t", "\nP25\t", "immutable.tsv, line 3: P25 has a row already"),
-        ("noun_phrases", "\nP35\t", "\nP9935\t", "mutable.tsv, line 2: P35 has no noun phrase with an"),
-        ("noun_phrases", "\nP25\t", "\nP9925\t", "immutable.tsv, line 2: P25 has no noun phrase in"),
+        ("mutable", "\nP35\t", "\nP25\t", "mutable.tsv, line 2: P25 has no noun phrase with an ordinal in"),
+        ("immutable", "\nP25\t", "\nP9925\t", "immutable.tsv, line 2: P9925 has no noun phrase in"),
         ("types", "\tQ5\t", "\tP5\t", "types.tsv, line 2: 'P5' is no id such as Q5"),
         ("types", "type\tclass", "type\tclasses", "types.tsv, line 1: the header must be type class label"),
     ],
 )
 def test_a_fault_in_a_table_is_named(tmp_path: Path, table: str, old: str, new: str, message: str) -> None:
     shutil.copytree(TEMPRIPPLE, tmp_path, dirs_exist_ok=True)
-    shutil.copy(NOUN_PHRASES, tmp_path)
     path = tmp_path / f"{table}.tsv"
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError, match=re.escape(message)):
-        read_relations(tmp_path, phrases=tmp_path / NOUN_PHRASES.name)
+        read_relations(tmp_path)

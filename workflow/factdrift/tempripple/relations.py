@@ -72,9 +72,7 @@ class Relations(NamedTuple):
         return sorted({*self.mutable, *self.immutable, BIRTH, DEATH, INCEPTION, SPORT})
 
 
-def read_relations(
-    folder: Path = TEMPRIPPLE, immutable_set: str = "full53", phrases: Path = NOUN_PHRASES
-) -> Relations:
+def read_relations(folder: Path = TEMPRIPPLE, immutable_set: str = "full53") -> Relations:
     """Reads the tables of a folder and the noun phrases of their properties.
 
     `immutable_set` may keep 16 of the 53. Raises InputError that names the table, the line and what is wrong.
@@ -87,14 +85,14 @@ def read_relations(
             raise InputError(f"{path}, line {line}: {text!r} is no id such as Q5")
         types.append(TypeClass(name, item, label))
     names = {entry.type for entry in types}
-    words = read_noun_phrases(phrases)
+    words = read_noun_phrases()
     mutable: dict[int, Mutable] = {}
     path = folder / "mutable.tsv"
     for line, (name, label, datatype, subjects, _) in rows_of(path, _MUTABLE):
         where = f"{path}, line {line}"
         number = _property(name, mutable, where)
         if number not in words or not words[number].with_ordinal:
-            raise InputError(f"{where}: {name} has no noun phrase with an ordinal in {phrases}; add it")
+            raise InputError(f"{where}: {name} has no noun phrase with an ordinal in {NOUN_PHRASES}; add it")
         said = words[number]
         of_types = _subjects(subjects, names, where)
         mutable[number] = Mutable(number, label, datatype, said.wh, said.with_ordinal, of_types)
@@ -104,7 +102,7 @@ def read_relations(
         where = f"{path}, line {line}"
         number = _property(name, immutable, where)
         if number not in words:
-            raise InputError(f"{where}: {name} has no noun phrase in {phrases}; add it")
+            raise InputError(f"{where}: {name} has no noun phrase in {NOUN_PHRASES}; add it")
         if guard not in get_args(Guard) or seed not in ("yes", "no"):
             raise InputError(
                 f"{where}: guard is {guard!r}, seed is {seed!r}; write one of {' '.join(get_args(Guard))}, "

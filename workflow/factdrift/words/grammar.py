@@ -107,9 +107,9 @@ class Grammar:
         return words[-1].endswith(",") or words[-1].lower() in self._article_after
 
 
-def dated(template: str, date: str, marks: Marks = MARKS) -> str:
+def dated(template: str, date: str) -> str:
     """The template as a sentence that begins with a date, such as `As of 2022, `; itself without one."""
-    first = template[:1] if not date or template.startswith(marks.subject) else template[:1].lower()
+    first = template[:1] if not date or template.startswith(SUBJECT) else template[:1].lower()
     return f"{date}{first}{template[1:]}"
 
 
