@@ -302,6 +302,8 @@ class Score(Job, command="tempripple score"):
         from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, read_rows
         from factdrift.tempripple.score import Cutoff, as_markdown, read_predictions, report, within_cutoff
 
+        if self.draws < 1:
+            raise InputError(f"--draws: {self.draws} is not 1 or more")
         answers = read_predictions(self.predictions, read_rows(self.items_, TR_ITEMS))
         facts = read_rows(self.facts, TR_FACTS) if self.facts else []
         note = ""
