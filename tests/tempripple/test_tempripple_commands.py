@@ -112,7 +112,7 @@ def test_from_rows_to_statistics(folder: Path, tmp_path: Path, capsys: pytest.Ca
     assert run("score", items, predictions, "--facts", facts, "--draws", "20", "--json", scores) == 0
     assert "## mcnemar" in capsys.readouterr().out
     assert run("score", items, predictions, "--draws", "0") == 1
-    assert "--draws: 0 is not 1 or more" in capsys.readouterr().err
+    assert "--draws 0: must be 1 or more" in capsys.readouterr().err
     accuracies = json.loads(scores.read_text())["accuracy"]
     found = {(row["items"], row["task"], row["condition"]): (row["n"], row["accuracy"]) for row in accuracies}
     assert found["all", "new", "with"] == found["discriminating", "new", "without"] == (6, 1)

@@ -303,7 +303,7 @@ class Score(Job, command="tempripple score"):
         from factdrift.tempripple.score import Cutoff, as_markdown, read_predictions, report, within_cutoff
 
         if self.draws < 1:
-            raise InputError(f"--draws: {self.draws} is not 1 or more")
+            raise InputError(f"--draws {self.draws}: must be 1 or more")
         answers = read_predictions(self.predictions, read_rows(self.items_, TR_ITEMS))
         facts = read_rows(self.facts, TR_FACTS) if self.facts else []
         note = ""
