@@ -23,15 +23,7 @@ MUST_CHANGE = frozenset({"alias", "logical", "compose_object", "compose_subject"
 
 _TEXTS = pa.list_(pa.string())
 ANSWER = pa.struct([("id", pa.string()), ("label", pa.string()), ("aliases", _TEXTS)])
-STEP = pa.struct(
-    [
-        ("subject", pa.string()),
-        ("relation", pa.string()),
-        ("object", pa.string()),
-        ("statement", pa.string()),
-        ("dump", pa.string()),
-    ]
-)
+STEP = pa.struct([(name, pa.string()) for name in ("subject", "relation", "object", "statement", "dump")])
 CONDITION = pa.struct([("prompt", pa.string()), ("answers", pa.list_(ANSWER)), ("step", STEP)])
 PROBES = pa.schema(
     [
