@@ -47,9 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ripple]:
     folder = tmp_path_factory.mktemp("world")
     with source_of(WORLD, folder) as tables:
         expected = ripple_of(tables)
-    new = folder / "new"
-    files = [new / "statements.parquet"], [new / "entities.parquet"], new / "properties.parquet"
-    return database_of(*files, folder), expected
+    return database_of(folder / "new"), expected
 
 
 @pytest.fixture

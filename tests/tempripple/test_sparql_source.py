@@ -48,13 +48,8 @@ MENTIONED = [Fact(11, 361, item) for item in range(1, 12)]
 
 
 def both(world: World, folder: Path, batch: int = 3) -> Iterator[tuple[Source, Source]]:
-    with source_of(world, folder) as tables:
-        new = folder / "new"
-        database = database_of(
-            [new / "statements.parquet"], [new / "entities.parquet"], new / "properties.parquet", folder
-        )
-        with sparql_source(database, batch) as sparql:
-            yield tables, sparql
+    with source_of(world, folder) as tables, sparql_source(database_of(folder / "new"), batch) as sparql:
+        yield tables, sparql
 
 
 def check(world: World, folder: Path) -> tuple[Ripple, Ripple]:
@@ -190,17 +185,10 @@ def test_the_stage_finds_something(tmp_path: Path) -> None:
 
 def test_statements_with_several_dates(tmp_path: Path) -> None:
     """From lines of a dump: several starts and ends, lexemes, dates that nobody can read."""
-    with source_of_lines(tmp_path) as tables:
-        database = database_of(
-            sorted(tmp_path.glob("statements-*.parquet")),
-            sorted(tmp_path.glob("entities-*.parquet")),
-            tmp_path / "properties.parquet",
-            tmp_path,
-        )
-        with sparql_source(database) as sparql:
-            for name, ask in QUESTIONS.items():
-                assert ask(sparql).to_pylist() == ask(tables).to_pylist(), name
-            row = sparql.statements(ids([1]), ids([HEAD]), ids([])).to_pylist()[0]
+    with source_of_lines(tmp_path) as tables, sparql_source(database_of(tmp_path)) as sparql:
+        for name, ask in QUESTIONS.items():
+            assert ask(sparql).to_pylist() == ask(tables).to_pylist(), name
+        row = sparql.statements(ids([1]), ids([HEAD]), ids([])).to_pylist()[0]
     assert (row["statement"], len(row["starts"])) == ("Q1$a", 2)
 
 
