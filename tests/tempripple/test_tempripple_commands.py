@@ -37,7 +37,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         labels={30: "United States of America"},
         no_label=frozenset({105}),
     )
-    world.new.sort(key=lambda fact: fact.s)
     world.write(directory)
     run(
         *("rows", "--statements", directory / "new/statements.parquet"),
