@@ -38,7 +38,7 @@ _CORRECT = {"1": True, "true": True, "0": False, "false": False}
 _AS_TEXT = pyarrow.csv.ConvertOptions(
     column_types=dict.fromkeys(("item_id", "condition", "model"), pa.string())
 )
-"""Of a CSV file: ids and names such as `0012` and `1.10` are no numbers."""
+"""Reads these columns of a CSV file as texts: `0012` and `1.10` are ids and names, not numbers."""
 
 Key = tuple[str, str, int, int]
 """Model, condition, task, hop."""
