@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import NOUN_PHRASES
-from factdrift.core.tables import rows_of
 from factdrift.klob.relations import Method
 from factdrift.klob.templates import read_templates, sentence
-from factdrift.words.noun_phrases import COLUMNS, nested, noun_phrases
+from factdrift.words.noun_phrases import COLUMNS, nested, read_noun_phrases
 
 TEXTS = ["[X] 's tongue is , as it were, [Y]", "The  tongue of [X] : [Y]", "[X]\u00a0speaks [Y]"]
 
@@ -97,7 +95,7 @@ def test_names_are_used_in_sentences_unchanged(name: str) -> None:
 
 
 def test_noun_phrases_nest_innermost_first() -> None:
-    phrases = noun_phrases(rows_of(NOUN_PHRASES, COLUMNS), "table")
+    phrases = read_noun_phrases()
     assert (
         nested([phrases[26].phrase, phrases[108].phrase], "Ada {x}")
         == "the employer of the spouse of Ada {x}"
@@ -117,9 +115,10 @@ def test_noun_phrases_nest_innermost_first() -> None:
         (["P6", "l", "Who", "the head of {x}", "the head of {x}"], r"must have \{ord\}"),
     ],
 )
-def test_noun_phrases_that_cannot_be_used(row: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        noun_phrases([(2, row)], "table")
+def test_noun_phrases_that_cannot_be_used(row: list[str], message: str, tmp_path: Path) -> None:
     good = ["P6", "l", "Who", "the head of {x}", ""]
-    with pytest.raises(InputError, match="line 3: P6 has a row already"):
-        noun_phrases([(2, good), (3, good)], "table")
+    for name, rows, said in (("a", [row], message), ("b", [good] * 2, "line 3: P6 has a row already")):
+        path = tmp_path / f"{name}.tsv"
+        path.write_text("".join("\t".join(each) + "\n" for each in (COLUMNS, *rows)))
+        with pytest.raises(InputError, match=said):
+            read_noun_phrases(path)

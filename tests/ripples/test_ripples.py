@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import NOUN_PHRASES, RIPPLES
-from factdrift.core.tables import rows_of
-from factdrift.ripples.asked import Means
+from factdrift.core.paths import RIPPLES
 from factdrift.ripples.build import inverses_of
 from factdrift.ripples.choose import choose, most_of_each
 from factdrift.ripples.conclusions import conclusions
-from factdrift.ripples.criteria import Maker
+from factdrift.ripples.criteria import Maker, Means
 from factdrift.ripples.jobs import Choose
 from factdrift.ripples.tables import DROPPED, PROBES, read_relations
 from factdrift.ripples.tenure import Window, month_of
 from factdrift.ripples.words import Words, names_one, usable_alias
-from factdrift.ripples.world import Fact, Name, Stated, Update, World
+from factdrift.ripples.world import Fact, Name, Stated, Update, World, worlds
 from factdrift.wikidata.tables import PROPERTIES
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import PLAIN, Usage, read_names
-from factdrift.words.noun_phrases import COLUMNS, noun_phrases
+from factdrift.words.noun_phrases import read_noun_phrases
 
 T_OLD, T_NEW = 20210104, 20230227
 EVER = -(10**15)
@@ -89,8 +88,7 @@ def world(facts: list[Fact], **changes: object) -> World:
 
 
 def means() -> Means:
-    phrases = noun_phrases(rows_of(NOUN_PHRASES, COLUMNS), "phrases")
-    words = Words(TEMPLATES, phrases, read_grammar(), read_names())
+    words = Words(TEMPLATES, read_noun_phrases(), read_grammar(), read_names())
     return Means(words, read_relations(RIPPLES), T_OLD, T_NEW, 0)
 
 
@@ -271,6 +269,12 @@ def test_names_have_their_articles_and_plurals_in_the_past():
     assert not names_one("The capital of Mexico City is ____", ["Mexico Cit"])
 
 
+@pytest.mark.parametrize("bucket", ["0", "2-of-2", "a-of-b", "0-of-0"])
+def test_a_bucket_that_is_none_is_named(bucket):
+    with pytest.raises(InputError, match=f"--bucket: '{bucket}' is not a bucket such as 0-of-2"):
+        next(worlds(SimpleNamespace(bucket=bucket), read_names()))
+
+
 def test_no_answer_has_more_than_a_quarter():
     for counts in ([100, 1, 1, 1], [5, 5, 5], [7], [34, 20, 20, 20, 6]):
         most = most_of_each(counts)
@@ -310,8 +314,11 @@ def test_caps_and_counts(tmp_path):
     [
         ("reverse.tsv", "P9\tThe head of {subject}\tx", "must contain"),
         ("reverse.tsv", "Q6\t{object} is {subject}\t{object} is {subject}", "correct it"),
-        ("rules.tsv", "x\tP6\ts P1\to P39 z\tsource", "no triple|z stands"),
-        ("rules.tsv", "x\tP6\t\to P39 z\tsource", "z stands in the conclusion only"),
+        ("rules.tsv", "x\tP6\ts P1\to P39 z\tsource", "the premise 's P1' is no triple"),
+        ("rules.tsv", "x\tP6\ts P36 o\to P39 s\tsource", "the premise 's P36 o' is no triple"),
+        ("rules.tsv", "x\tP6\t\to P31 Q5\tsource", "the conclusion 'o P31 Q5' is no triple"),
+        ("rules.tsv", "x\tP6\t\to P39 z\tsource", "z is in the conclusion only"),
+        ("rules.tsv", "x\tP6\ts P31 Q5\to P39 z\tsource", "z is in the conclusion only"),
     ],
 )
 def test_a_wrong_row_is_named(tmp_path, name, line, said):

@@ -25,19 +25,11 @@ WORST = [each for fault in FAULTS for each in (fault, "", "")]
 QUERY = "PREFIX wd: <http://www.wikidata.org/entity/> SELECT ?p ?o WHERE { wd:Q1 ?p ?o }"
 
 WORLD = World(
-    new=sorted(
-        [
-            *kinds(Q1=(COUNTRY,), Q2=(COUNTRY,), Q3=(HUMAN,), Q4=(HUMAN,), Q5=(HUMAN,)),
-            Fact(1, 6, 3, "2010", "2025-03-14"),
-            Fact(1, 6, 4, "2025-03-14"),
-            Fact(2, 6, 5, "2010", "2025-05"),
-            Fact(3, 25, 9),
-            Fact(3, 22, 10),
-            Fact(4, 25, 11),
-            Fact(9, 19, 8),
-        ],
-        key=lambda fact: fact.s,
-    )
+    new=[
+        *kinds(Q1=(COUNTRY,), Q2=(COUNTRY,), Q3=(HUMAN,), Q4=(HUMAN,), Q5=(HUMAN,)),
+        *(Fact(1, 6, 3, "2010", "2025-03-14"), Fact(1, 6, 4, "2025-03-14"), Fact(2, 6, 5, "2010", "2025-05")),
+        *(Fact(3, 25, 9), Fact(3, 22, 10), Fact(4, 25, 11), Fact(9, 19, 8)),
+    ]
 )
 
 
@@ -47,9 +39,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ripple]:
     folder = tmp_path_factory.mktemp("world")
     with source_of(WORLD, folder) as tables:
         expected = ripple_of(tables)
-    new = folder / "new"
-    files = [new / "statements.parquet"], [new / "entities.parquet"], new / "properties.parquet"
-    return database_of(*files, folder), expected
+    return database_of(folder / "new"), expected
 
 
 @pytest.fixture

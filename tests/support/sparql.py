@@ -6,7 +6,7 @@ import contextlib
 import gzip
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -24,14 +24,19 @@ from support.listening import Handler, in_thread
 from support.ripples import RELATIONS
 
 
-def database_of(statements: Sequence[Path], entities: Sequence[Path], properties: Path, folder: Path) -> Path:
-    """The database of a snapshot's RDF."""
-    rdf, database = folder / "rdf.nt.gz", folder / "database"
+def rdf_of(snapshot: Path, output: Path) -> Path:
+    """The RDF of a snapshot, whose folder has all buckets of its tables."""
+    buckets = (sorted(snapshot.glob(f"{name}*.parquet")) for name in ("statements", "entities"))
     classes = [entry.number for entry in RELATIONS.types]
     with tables.database() as db:
-        write_rdf(db, statements, entities, properties, RELATIONS.properties(), classes, rdf)
-    load([rdf], database)
-    return database
+        write_rdf(db, *buckets, snapshot / "properties.parquet", RELATIONS.properties(), classes, output)
+    return output
+
+
+def database_of(snapshot: Path) -> Path:
+    """The database of a snapshot's RDF, beside its tables."""
+    load([rdf_of(snapshot, snapshot / "rdf.nt.gz")], snapshot / "database")
+    return snapshot / "database"
 
 
 @contextlib.contextmanager

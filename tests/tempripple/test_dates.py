@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.worlds import GREGORIAN, JULIAN
 
 from factdrift.core.tables import database
-from factdrift.tempripple.dates import NEVER, Date, Span, arrow_day, covered, day_number, packed_day
+from factdrift.tempripple.dates import NEVER, Date, Span, arrow_day, covered, day_number
 from factdrift.tempripple.rows import create_macros
 from factdrift.wikidata.time import parse_time
 
@@ -52,8 +52,6 @@ def test_there_is_no_year_0():
 def test_day_numbers_are_those_of_the_calendar(date):
     number = day_number(date.year, date.month, date.day)
     assert number == date.toordinal()
-    packed = date.year * 10_000 + date.month * 100 + date.day
-    assert packed_day(number) == packed
     assert arrow_day(number) == (date - datetime.date(1970, 1, 1)).days
 
 

@@ -8,7 +8,8 @@ import pytest
 from support.ripples import METHOD, RELATIONS, claim, date, method_with
 
 from factdrift.tempripple.claims import Claim
-from factdrift.tempripple.immutability import Holds, Refused, immutable_value, is_immutable
+from factdrift.tempripple.immutability import immutable_value, is_immutable
+from factdrift.tempripple.timelines import Dropped
 
 SPOUSE, DEATH_PLACE, BIRTH, DEATH, INCEPTION, MOTHER, LANGUAGE = 26, 20, 569, 570, 571, 25, 103
 
@@ -27,7 +28,7 @@ def judged(relation: int, *claims: Claim, human: bool = True, **switches: Any) -
     result = immutable_value(RELATIONS.immutable[relation], of_subject, human, method)
     if result is None:
         return "nothing"
-    return result.reason if isinstance(result, Refused) else str(result.claim.value)
+    return result.reason if isinstance(result, Dropped) else str(result.value)
 
 
 @pytest.mark.parametrize(
@@ -137,5 +138,5 @@ def test_guards(relation, claims, human, expected):
 def test_of_several_statements_the_one_with_the_smallest_id_is_shown():
     claims = {LANGUAGE: [claim(name, "Q7", relation=LANGUAGE) for name in ("b", "a")]}
     result = immutable_value(RELATIONS.immutable[LANGUAGE], claims, True, METHOD)
-    assert isinstance(result, Holds)
-    assert result.claim.statement == "a"
+    assert isinstance(result, Claim)
+    assert result.statement == "a"

@@ -16,7 +16,7 @@ from support.ripples import METHOD, method_with
 
 from factdrift.tempripple.distractors import Asked, Choice, Instance, Pool
 from factdrift.tempripple.items import make_items
-from factdrift.tempripple.phrases import normal, year
+from factdrift.tempripple.phrases import normal
 
 
 def instance(x: str, value: str, label: str | None = None, precision: int | None = None) -> Instance:
@@ -123,11 +123,6 @@ def test_dates_about_the_same_kind_go_before_dates_of_the_same_precision():
     few = chosen([*countries, *clubs[:2]], club)
     assert "1880-05-06" in values(few)
     assert (few.year_only, few.alike, len(few.options)) == (False, 1, 3)
-
-
-def test_years_before_christ():
-    assert year("-0044-03-15") == ("-0044", "44 BC")
-    assert year("0079-08-24") == ("0079", "79")
 
 
 @given(

@@ -40,18 +40,11 @@ def tables(found: Ripple, folder: Path) -> tuple[Path, Path]:
     return paths
 
 
-LABELS = {
-    f"P{number}": each.label
-    for part in (RELATIONS.mutable, RELATIONS.immutable)
-    for number, each in part.items()
-}
-
-
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     """A case of two hops and one of three."""
     folder = tmp_path_factory.mktemp("cases")
-    write_mquake(*tables(ripple(world(), folder), folder), LABELS, folder / "mquake.json")
+    write_mquake(*tables(ripple(world(), folder), folder), RELATIONS, folder / "mquake.json")
     return folder / "mquake.json"
 
 
@@ -100,6 +93,22 @@ def test_klob_reads_the_chains(file, tmp_path):
     assert read_mquake(file, [6, 19], [19, 17], "np", 0, tmp_path / "chains.parquet") == 2
 
 
+def test_each_hop_is_asked_with_its_own_word(tmp_path):
+    """Who the mother is and what her native language; and properties that the tables lack are named."""
+    mothers = [Fact(BIDEN, 25, 70), Fact(TRUMP, 25, 71), Fact(70, 103, 80), Fact(71, 103, 81)]
+    made = ripple(world(*mothers, *kinds(Q70=(HUMAN,), Q71=(HUMAN,))), tmp_path)
+    facts, related = tables(made, tmp_path)
+    write_mquake(facts, related, RELATIONS, tmp_path / "out.json")
+    cases = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    (chain,) = [case["new_single_hops"] for case in cases if case["new_answer"] == "item 81"]
+    assert [hop["question"] for hop in chain[1:]] == [
+        "Who is the mother of Donald Trump?",
+        "What is the native language of item 71?",
+    ]
+    with pytest.raises(InputError, match=r"tr_related\.parquet: P103, P17, P19, P25 is not in the tables"):
+        write_mquake(facts, related, RELATIONS._replace(immutable={}), tmp_path / "none.json")
+
+
 def test_the_same_answer_a_date_or_a_missing_chain_is_no_case(tmp_path, capsys):
     dates = [Fact(BIDEN, 569, Date("1942-11-20")), Fact(TRUMP, 569, Date("1946-06-14"))]
     alone = [Fact(TRUMP, 26, 70), Fact(BIDEN, 103, 80), Fact(TRUMP, 103, 80)]
@@ -110,7 +119,10 @@ def test_the_same_answer_a_date_or_a_missing_chain_is_no_case(tmp_path, capsys):
     assert "2 cases; 1 chains left out" in capsys.readouterr().out
     found = json.loads(output.read_text(encoding="utf-8"))
     assert {case["orig"]["triples"][1][1] for case in found} == {"P19"}
+    write_rows([], TR_FACTS, tmp_path / "others.parquet")
+    with pytest.raises(InputError, match=r"follows from no fact of .*others\.parquet; give"):
+        write_mquake(tmp_path / "others.parquet", related, RELATIONS, output)
     write_rows([], TR_RELATED, related)
     with pytest.raises(InputError, match="build TempRIPPLE for a longer period"):
-        write_mquake(facts, related, {}, tmp_path / "none.json")
+        write_mquake(facts, related, RELATIONS, tmp_path / "none.json")
     assert not (tmp_path / "none.json").exists()

@@ -13,9 +13,10 @@ from factdrift.tempripple.phrases import (
     normal,
     ordinal_text,
     question,
-    related_phrase,
     statement,
+    year,
 )
+from factdrift.words.noun_phrases import nested
 
 
 def test_ordinals():
@@ -29,10 +30,8 @@ def test_phrases_nest_without_brackets():
     phrase = holder_phrase(RELATIONS.mutable[6].phrase, "most recent", "Poland")
     assert statement(phrase, "Donald Tusk") == "The most recent head of government of Poland is Donald Tusk."
     assert question("Who", phrase, "was") == "Who was the most recent head of government of Poland?"
-    nested = related_phrase(
-        RELATIONS.immutable[103].phrase, related_phrase(RELATIONS.immutable[26].phrase, phrase)
-    )
-    assert question("What", nested, "is") == (
+    longer = nested((RELATIONS.immutable[number].phrase for number in (26, 103)), phrase)
+    assert question("What", longer, "is") == (
         "What is the native language of the spouse of the most recent head of government of Poland?"
     )
 
@@ -40,7 +39,7 @@ def test_phrases_nest_without_brackets():
 def test_names_may_look_like_blanks_and_bring_a_full_stop():
     phrase = holder_phrase("the {ord} employer of {x}", "previous", "{ord} {x}")
     assert phrase == "the previous employer of {ord} {x}"
-    assert related_phrase("the founder of {x}", phrase) == "the founder of the previous employer of {ord} {x}"
+    assert nested(["the founder of {x}"], phrase) == "the founder of the previous employer of {ord} {x}"
     assert statement("the capital", "Fulham F.C.") == "The capital is Fulham F.C."
 
 
@@ -50,11 +49,13 @@ def test_names_may_look_like_blanks_and_bring_a_full_stop():
 )
 def test_dates_in_words(written, text):
     assert (date_text(date(written)), date_id(date(written))) == (text, written)
+    assert year(written) == (written[:4], text.split()[-1])
 
 
 def test_dates_before_christ():
     ides = date("0044-03-15")._replace(day=-44 * 10_000 + 315)
     assert (date_text(ides), date_id(ides)) == ("15 March 44 BC", "-0044-03-15")
+    assert year("-0044-03-15") == ("-0044", "44 BC")
 
 
 @pytest.mark.parametrize(

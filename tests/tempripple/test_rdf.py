@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import gzip
-from pathlib import Path
 
 import pytest
 from support.ripple_lines import source as source_of_lines
-from support.ripples import RELATIONS
+from support.sparql import rdf_of
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import database
 from factdrift.sparql.server import load, serving
 from factdrift.sparql.vocabulary import DATATYPES, PREFIXES, datatype_iri, datatype_of
-from factdrift.tempripple.rdf import write_rdf
-
-
-def rdf_of(folder: Path, buckets: int, name: str = "rdf.nt.gz") -> Path:
-    folder.mkdir()
-    with source_of_lines(folder, buckets), database() as db:
-        write_rdf(
-            db,
-            sorted(folder.glob("statements-*.parquet")),
-            sorted(folder.glob("entities-*.parquet")),
-            folder / "properties.parquet",
-            RELATIONS.properties(),
-            [entry.number for entry in RELATIONS.types],
-            folder / name,
-        )
-    return folder / name
 
 
 @pytest.fixture(scope="module")
 def rdf(tmp_path_factory):
-    return rdf_of(tmp_path_factory.mktemp("rdf") / "a", 1)
+    folder = tmp_path_factory.mktemp("rdf")
+    with source_of_lines(folder, 1):
+        return rdf_of(folder, folder / "rdf.nt.gz")
 
 
 def short(line: str) -> str:
@@ -73,7 +57,8 @@ def test_triples_of_statements(rdf):
 
 
 def test_bytes_do_not_depend_on_buckets(rdf, tmp_path):
-    plain = rdf_of(tmp_path / "plain", 3, "rdf.nt").read_bytes()
+    with source_of_lines(tmp_path, 3):
+        plain = rdf_of(tmp_path, tmp_path / "rdf.nt").read_bytes()
     assert gzip.decompress(rdf.read_bytes()) == plain
 
 

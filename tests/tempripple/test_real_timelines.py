@@ -10,7 +10,7 @@ import pytest
 from support.ripples import METHOD, RELATIONS, claim, method_with
 
 from factdrift.tempripple.claims import Claim
-from factdrift.tempripple.immutability import Holds, Refused, immutable_value
+from factdrift.tempripple.immutability import immutable_value
 from factdrift.tempripple.timelines import Dropped, timeline
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "timelines.tsv"
@@ -55,17 +55,12 @@ def test_holders_newest_first_or_why_there_are_none(subject, relation, first, ye
     assert found == expected
 
 
-def test_truthy_data_would_lose_the_history():
-    of_usa = CLAIMS[30, 6]
-    assert (len(of_usa), sum(each.preferred for each in of_usa)) == (45, 1)
-
-
 def test_continents():
     of_france, of_usa = (
         immutable_value(RELATIONS.immutable[30], {30: CLAIMS[country, 30]}, False, METHOD)
         for country in (142, 30)
     )
-    assert isinstance(of_france, Holds)
-    assert of_france.claim.value == "Q46"
-    assert isinstance(of_usa, Refused)
+    assert isinstance(of_france, Claim)
+    assert of_france.value == "Q46"
+    assert isinstance(of_usa, Dropped)
     assert of_usa.reason == "several_values"

@@ -6,6 +6,7 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -118,46 +119,61 @@ def test_models_are_kept_apart_and_csv_is_read(tmp_path):
     assert "| all | a | new related | 1 | without | 2 | 1 | 0.5 |" in text
 
 
+HEADER = "item_id,condition,correct\n"
+
+
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("text", "said"),
     [
-        ([("i99", "with", True)], "row 1: 'i99' is no item"),
-        ([("i00", "with", True), ("i00", "with", True)], "row 2: i00 is answered twice"),
-        ([("i00", "w/ ctx", True)], "row 1: `condition` must be without, with"),
-        ([("i00", "with", None)], "`correct` true or false"),
+        ("item_id,correct\ni00,true\n", "no column condition"),
+        ("", ""),
+        (HEADER, "no answer"),
+        (f"{HEADER}i99,with,1\n", "line 2: 'i99' is no item"),
+        (f"{HEADER}i00,with,1\ni00,with,1\n", "line 3: i00 is answered twice"),
+        (f"{HEADER}i00,w/ ctx,1\n", "line 2: `condition` must be without, with"),
+        *(
+            (f"{HEADER}i00,with,1\ni01,with,{odd}\n", "line 3: .*`correct` true or false, or 1 or 0")
+            for odd in ("perhaps", "0.2", "-1", "7", "nan", "")
+        ),
     ],
 )
-def test_wrong_predictions_are_named(rows, said, tmp_path):
-    path = answered(tmp_path / "p.parquet", *rows)
-    with pytest.raises(InputError, match=said):
+def test_csv_files_that_cannot_be_used_are_named(text, said, tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=rf"p\.csv[:,] {said}"):
         read_predictions(path, ITEMS)
 
 
-def test_files_that_are_none_are_named(tmp_path):
+def test_parquet_files_that_cannot_be_used_are_named(tmp_path):
     with pytest.raises(InputError, match=r"none\.parquet"):
         read_predictions(tmp_path / "none.parquet", ITEMS)
-    wrong = tmp_path / "wrong.csv"
-    for text, said in (
-        ("item_id,correct\ni00,true\n", "no column condition"),
-        ("", r"wrong\.csv: "),
-        ("item_id,condition,correct\n", r"wrong\.csv: "),
+    for answers, rows, said in (
+        ([("i00", "with", True), ("i00", "with", True)], None, ", row 2: i00 is answered twice"),
+        ([("i00", "with", None)], None, ", row 1: .*`correct` true or false"),
+        ([("i00", "with", True)], 0, ": no answer"),
     ):
-        wrong.write_text(text)
-        with pytest.raises(InputError, match=said):
-            read_predictions(wrong, ITEMS)
-    with pytest.raises(InputError, match=r"p\.parquet: no answer"):
-        read_predictions(answered(tmp_path / "p.parquet", *all_of("with", ""), rows=0), ITEMS)
+        path = answered(tmp_path / "p.parquet", *answers, rows=rows)
+        with pytest.raises(InputError, match=rf"p\.parquet{said}"):
+            read_predictions(path, ITEMS)
 
 
-def test_right_is_1_or_true_and_wrong_is_0_or_false(tmp_path):
+def test_right_is_1_and_wrong_is_0(tmp_path):
     path = tmp_path / "p.csv"
-    path.write_text("item_id,condition,correct\ni00,with,1\ni01,with,0\n")
+    path.write_text(f"{HEADER}i00,with,1\ni01,with,0\n")
     (group,) = read_predictions(path, ITEMS).values()
     assert [answer.correct for answer in group] == [True, False]
-    for correct in ("perhaps", "0.2", "-1", "7", "nan", ""):
-        path.write_text(f"item_id,condition,correct\ni00,with,1\ni01,with,{correct}\n")
-        with pytest.raises(InputError, match=r"p\.csv, line 3: .*`correct` true or false, or 1 or 0"):
-            read_predictions(path, ITEMS)
+
+
+def test_ids_and_names_of_models_are_texts_whatever_they_look_like(tmp_path):
+    """A CSV file in which both could be numbers, and a Parquet file with a model that has no name."""
+    items = [{**ITEMS[0], "item_id": "0012345678901234"}]
+    path = tmp_path / "p.csv"
+    lines = [f"{model},{items[0]['item_id']},with,1\n" for model in ("1.1", "1.10")]
+    path.write_text("".join(["model,item_id,condition,correct\n", *lines]))
+    assert [model for model, *_ in read_predictions(path, items)] == ["1.1", "1.10"]
+    columns = {"model": ["a", None], "item_id": ["i00"] * 2, "condition": ["with"] * 2, "correct": [1, 0]}
+    pq.write_table(pa.table(columns), tmp_path / "p.parquet")
+    assert [model for model, *_ in read_predictions(tmp_path / "p.parquet", ITEMS)] == ["", "a"]
 
 
 def test_edited_models_are_compared_with_both_conditions(tmp_path):
@@ -202,6 +218,8 @@ def test_facts_on_the_wrong_side_of_a_models_cutoff_do_not_count(role, start, co
     assert kept["b", "with", 1, 0] == group
     assert (("a", "with", 1, 0) in kept) == counts
     assert left_out == {("a", "with", 1, 0): 0 if counts else 2, ("b", "with", 1, 0): 0}
+    with pytest.raises(InputError, match=r"the fact of item i is not among the facts; .*the same build"):
+        within_cutoff(answers, [], {"a": Cutoff(DAY, DAY)})
 
 
 @pytest.mark.parametrize(
@@ -225,9 +243,8 @@ def test_mcnemar(b, c, p, statistic):
 
 
 def test_point_biserial_of_constants():
-    assert point_biserial([True, True], [1, 2]) is None
-    assert point_biserial([True, False], [3, 3]) is None
-    assert point_biserial([True], [3]) is None
+    for right, numbers in (([1, 1], [1, 2]), ([1, 0], [3, 3]), ([1], [3])):
+        assert point_biserial(np.array(right, float), np.array(numbers, float)) is None
 
 
 def test_wilson():

@@ -48,13 +48,8 @@ MENTIONED = [Fact(11, 361, item) for item in range(1, 12)]
 
 
 def both(world: World, folder: Path, batch: int = 3) -> Iterator[tuple[Source, Source]]:
-    with source_of(world, folder) as tables:
-        new = folder / "new"
-        database = database_of(
-            [new / "statements.parquet"], [new / "entities.parquet"], new / "properties.parquet", folder
-        )
-        with sparql_source(database, batch) as sparql:
-            yield tables, sparql
+    with source_of(world, folder) as tables, sparql_source(database_of(folder / "new"), batch) as sparql:
+        yield tables, sparql
 
 
 def check(world: World, folder: Path) -> tuple[Ripple, Ripple]:
@@ -132,7 +127,7 @@ def worlds(draw: st.DrawFn) -> World:
     people = kinds(**{f"Q{item}": (HUMAN,) for item in (3, 4, 5)})
     changed = [Fact(1, HEAD, 3, "2010", "2025-03-14"), Fact(1, HEAD, 4, "2025-03-14")]
     return World(
-        new=sorted([*chosen, *countries, *people, *changed, *MENTIONED], key=lambda fact: fact.s),
+        new=[*chosen, *countries, *people, *changed, *MENTIONED],
         no_label=draw(st.frozensets(st.integers(1, 11), max_size=2)),
         no_article=draw(st.frozensets(st.integers(20, 21), max_size=2)),
         labels={7: 'line\nbreak "quoted" \\', 8: ""},
@@ -162,7 +157,7 @@ def test_all_values_and_dates(tmp_path: Path) -> None:
         for place, start in enumerate(DATES)
         for end in [DATES[(place + shift) % len(DATES)]]
     ]
-    world = World(new=sorted([*values, *dated, *MENTIONED], key=lambda fact: fact.s))
+    world = World(new=[*values, *dated, *MENTIONED])
     check(world, tmp_path)
 
 
@@ -181,7 +176,6 @@ def test_the_stage_finds_something(tmp_path: Path) -> None:
             *MENTIONED,
         ]
     )
-    world.new.sort(key=lambda fact: fact.s)
     found, _ = check(world, tmp_path)
     assert {fact["o"] for fact in found.facts} == {"Q3", "Q4"}
     assert found.answers(1) == {("P25", "item 9"), ("P569", "1 January 1950")}
@@ -190,17 +184,10 @@ def test_the_stage_finds_something(tmp_path: Path) -> None:
 
 def test_statements_with_several_dates(tmp_path: Path) -> None:
     """From lines of a dump: several starts and ends, lexemes, dates that nobody can read."""
-    with source_of_lines(tmp_path) as tables:
-        database = database_of(
-            sorted(tmp_path.glob("statements-*.parquet")),
-            sorted(tmp_path.glob("entities-*.parquet")),
-            tmp_path / "properties.parquet",
-            tmp_path,
-        )
-        with sparql_source(database) as sparql:
-            for name, ask in QUESTIONS.items():
-                assert ask(sparql).to_pylist() == ask(tables).to_pylist(), name
-            row = sparql.statements(ids([1]), ids([HEAD]), ids([])).to_pylist()[0]
+    with source_of_lines(tmp_path) as tables, sparql_source(database_of(tmp_path)) as sparql:
+        for name, ask in QUESTIONS.items():
+            assert ask(sparql).to_pylist() == ask(tables).to_pylist(), name
+        row = sparql.statements(ids([1]), ids([HEAD]), ids([])).to_pylist()[0]
     assert (row["statement"], len(row["starts"])) == ("Q1$a", 2)
 
 

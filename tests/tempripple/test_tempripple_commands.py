@@ -37,7 +37,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         labels={30: "United States of America"},
         no_label=frozenset({105}),
     )
-    world.new.sort(key=lambda fact: fact.s)
     world.write(directory)
     run(
         *("rows", "--statements", directory / "new/statements.parquet"),
@@ -97,8 +96,9 @@ def test_from_rows_to_statistics(folder: Path, tmp_path: Path, capsys: pytest.Ca
     questions = {row["question"] for row in rows if row["s"] == "Q30"}
     assert "Who is the most recent head of government of the United States of America?" in questions
     assert {row["s_label"] for row in rows if row["s"] == "Q30"} == {"United States of America"}
-    assert run("examples", items, "--number", "3") == 0
+    assert run("examples", items, "--number", "3", "--seed", "1") == 0
     shown = capsys.readouterr().out
+    assert "results/tempripple.parquet --number 3 --seed 1`" in shown
     assert shown.count("### ") == 3
     assert shown.count("**") == 6
     predictions = tmp_path / "predictions.csv"
@@ -110,6 +110,8 @@ def test_from_rows_to_statistics(folder: Path, tmp_path: Path, capsys: pytest.Ca
     scores = tmp_path / "scores.json"
     assert run("score", items, predictions, "--facts", facts, "--draws", "20", "--json", scores) == 0
     assert "## mcnemar" in capsys.readouterr().out
+    assert run("score", items, predictions, "--draws", "0") == 1
+    assert "--draws 0: must be 1 or more" in capsys.readouterr().err
     accuracies = json.loads(scores.read_text())["accuracy"]
     found = {(row["items"], row["task"], row["condition"]): (row["n"], row["accuracy"]) for row in accuracies}
     assert found["all", "new", "with"] == found["discriminating", "new", "without"] == (6, 1)
@@ -150,3 +152,10 @@ def test_a_snapshot_that_knows_nothing_is_refused(
     assert run("facts", *source(folder), "--settings", whole, *outputs) == 1
     assert "tempripple.slice: true" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_query_in_another_encoding_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = tmp_path / "query.rq"
+    query.write_bytes('SELECT ?s WHERE {\n  ?s rdfs:label "Köln"@de }'.encode("latin-1"))
+    assert main(["sparql", str(query)]) == 1
+    assert f"{query}, line 2: byte 0xf6 is not UTF-8" in capsys.readouterr().err

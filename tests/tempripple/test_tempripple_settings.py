@@ -74,6 +74,10 @@ def test_tempripple_as_yaml_gives_it():
         ('{"snapshots_new": "2026-01-05", "alike": ["P106"]}', r"alike\[0\]"),
         ('{"snapshots_new": "2026-01-05", "restrictive_qualifiers": ["Q5"]}', "'Q5' is not an id such as P"),
         ('{"snapshots_new": "2026-01-05", "change_end": "2020-01-01"}', "must be in this order"),
+        (
+            '{"snapshots_new": "2026-01-05", "immutable_from": "2026-01-01"}',
+            "must not be after immutable_until",
+        ),
         ('{"snapshots_new": "soon"}', "snapshots_new"),
     ],
 )

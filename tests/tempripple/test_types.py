@@ -13,7 +13,7 @@ from support.ripples import RELATIONS, source_of
 from support.worlds import Fact, World
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import NOUN_PHRASES, TEMPRIPPLE
+from factdrift.core.paths import TEMPRIPPLE
 from factdrift.tempripple.relations import read_relations
 from factdrift.tempripple.sources import INSTANCE, SUBCLASS, Ids
 from factdrift.tempripple.table_source import TableSource
@@ -87,7 +87,7 @@ def test_best_rank_and_items_without_type(tmp_path: Path) -> None:
 def test_the_nearest_class_is_recorded(tmp_path: Path) -> None:
     with source_of(world(), tmp_path) as source:
         types = Types(source, RELATIONS.types, 5)
-        types.fetch([1, 4])
+        types.fetch([1, 4, 9])
         match = types.of(1, ("human", "organisation"))
         assert match is not None
         assert (match.type, match.class_number, match.depth) == ("organisation", ORGANISATION, 4)
@@ -95,9 +95,10 @@ def test_the_nearest_class_is_recorded(tmp_path: Path) -> None:
         assert both is not None
         assert both.type == "human"  # of two at the same depth the first of the table
         assert types.of(4, ("team",)) is None
-        anything = types.of(1, ("any",))
-        assert anything is not None
-        assert anything.type == "organisation"
+        for item, found in ((1, ("organisation", f"Q{ORGANISATION}")), (9, ("any", None))):
+            anything = types.of(item, ("any",))
+            assert anything is not None
+            assert (anything.type, anything.class_id) == found
 
 
 def test_each_item_and_class_is_asked_about_once(tmp_path: Path) -> None:
@@ -137,20 +138,24 @@ def test_tables_of_the_method() -> None:
 @pytest.mark.parametrize(
     ("table", "old", "new", "message"),
     [
-        ("mutable", "\thuman\tteam", "\thumans\tteam", "mutable.tsv, P54: humans is not a type"),
-        ("mutable", "P54\t", "54\t", "mutable.tsv: '54' is no id such as P6"),
-        ("immutable", "several\tS\t", "several\tX\t", "immutable.tsv, P26: 'X' is none of Q S V D N"),
-        ("noun_phrases", "\nP35\t", "\nP9935\t", "P35 of"),
-        ("types", "\tQ5\t", "\tP5\t", "types.tsv: 'P5' is no id such as Q5"),
-        ("types", "type\tclass", "type\tclasses", "types.tsv, line 1: no column class"),
+        ("mutable", "\thuman\tteam", "\thumans\tteam", "mutable.tsv, line 6: humans is not a type"),
+        ("mutable", "P54\t", "54\t", "mutable.tsv, line 6: '54' is no property id such as P31"),
+        ("mutable", "\nP6\t", "\nP35\t", "mutable.tsv, line 3: P35 has a row already"),
+        ("mutable", "\tcountry\thuman", "\tcountry", "mutable.tsv, line 2: 4 fields instead of 5"),
+        ("immutable", "several\tS\tyes", "several\tX\tyes", "line 4: guard is 'X', seed is 'yes'; write one"),
+        ("immutable", "several\tS\tyes", "several\tS\tYes", "line 4: guard is 'S', seed is 'Yes'; write"),
+        ("immutable", "\nP22\t", "\nP25\t", "immutable.tsv, line 3: P25 has a row already"),
+        ("mutable", "\nP35\t", "\nP25\t", "mutable.tsv, line 2: P25 has no noun phrase with an ordinal in"),
+        ("immutable", "\nP25\t", "\nP9925\t", "immutable.tsv, line 2: P9925 has no noun phrase in"),
+        ("types", "\tQ5\t", "\tP5\t", "types.tsv, line 2: 'P5' is no id such as Q5"),
+        ("types", "type\tclass", "type\tclasses", "types.tsv, line 1: the header must be type class label"),
     ],
 )
 def test_a_fault_in_a_table_is_named(tmp_path: Path, table: str, old: str, new: str, message: str) -> None:
     shutil.copytree(TEMPRIPPLE, tmp_path, dirs_exist_ok=True)
-    shutil.copy(NOUN_PHRASES, tmp_path)
     path = tmp_path / f"{table}.tsv"
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError, match=re.escape(message)):
-        read_relations(tmp_path, phrases=tmp_path / NOUN_PHRASES.name)
+        read_relations(tmp_path)

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, rows_of, sql
-from factdrift.wikidata.ids import property_id, property_number
-from factdrift.words.noun_phrases import COLUMNS as PHRASE_COLUMNS
-from factdrift.words.noun_phrases import NounPhrase, noun_phrases
+from factdrift.wikidata.ids import listed_property, property_id
+from factdrift.words.noun_phrases import NounPhrase, read_noun_phrases
 
 RELATION_COLUMNS = ("pid", "label", "name", "count", "subjects", "objects", "check_subject", "check_object")
 
@@ -57,7 +56,7 @@ def read_method(folder: Path, phrases: Path) -> Method:
     path = folder / "relations.tsv"
     for line, fields in rows_of(path, RELATION_COLUMNS):
         identifier, label, name, count, _, _, check_subject, check_object = fields
-        number = _number(path, line, identifier)
+        number = listed_property(identifier, f"{path}, line {line}")
         if number in relations:
             raise InputError(f"{path}, line {line}: {identifier} has two rows; remove one")
         if not count.isdigit():
@@ -65,15 +64,15 @@ def read_method(folder: Path, phrases: Path) -> Method:
         relations[number] = Relation(label, name, int(count), check_subject, check_object)
     path = folder / "second_hops.tsv"
     hops = {
-        _number(path, line, identifier): (label, shared == "yes")
+        listed_property(identifier, f"{path}, line {line}"): (label, shared == "yes")
         for line, (identifier, label, shared) in rows_of(path, ("pid", "label", "first_hop_too"))
     }
     path = folder / "inverse_pairs.tsv"
     pairs = {
-        (_number(path, line, first), _number(path, line, second))
+        (listed_property(first, f"{path}, line {line}"), listed_property(second, f"{path}, line {line}"))
         for line, (first, second) in rows_of(path, ("first", "second"))
     }
-    table = noun_phrases(rows_of(phrases, PHRASE_COLUMNS), str(phrases))
+    table = read_noun_phrases(phrases)
     for number in {*relations, *hops}:
         if number not in table:
             raise InputError(f"{phrases}: no noun phrase for {property_id(number)}; add a row")
@@ -133,10 +132,3 @@ def quotas(method: Method, choice: str | int) -> dict[int, int | None]:
     if choice == "table2":
         return {number: relation.examples for number, relation in method.relations.items()}
     return dict.fromkeys(method.relations, int(choice))
-
-
-def _number(path: Path, line: int, identifier: str) -> int:
-    try:
-        return property_number(identifier)
-    except ValueError as error:
-        raise InputError(f"{path}, line {line}: {error}; correct it") from None

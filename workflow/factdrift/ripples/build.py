@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from factdrift.core.paths import NOUN_PHRASES, RIPPLES, TEMPLATES
+from factdrift.core.paths import RIPPLES, TEMPLATES
 from factdrift.core.tables import database, growing, rows_of, sql, write_parquet
-from factdrift.ripples.asked import Means
-from factdrift.ripples.criteria import Maker
+from factdrift.ripples.criteria import Maker, Means
 from factdrift.ripples.tables import PROBES, read_relations, table_of_dropped
 from factdrift.ripples.words import Words
 from factdrift.ripples.world import worlds
@@ -20,7 +19,7 @@ from factdrift.wikidata.ids import property_number
 from factdrift.wikidata.time import pack_date
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import read_names
-from factdrift.words.noun_phrases import COLUMNS, NounPhrase, noun_phrases
+from factdrift.words.noun_phrases import read_noun_phrases
 
 if TYPE_CHECKING:
     from factdrift.ripples.jobs import Probes
@@ -32,7 +31,7 @@ def write_probes(job: Probes) -> int:
     Caps come later (`choose`): they need all buckets.
     """
     names = read_names()
-    words = Words(_templates(job), _phrases(), read_grammar(), names)
+    words = Words(_templates(job), read_noun_phrases(), read_grammar(), names)
     relations = read_relations(RIPPLES)
     relations = relations._replace(inverses=inverses_of(job.properties, relations.inverses))
     means = Means(words, relations, pack_date(job.old_date), pack_date(job.new_date), job.seed)
@@ -63,10 +62,6 @@ def _templates(job: Probes) -> Mapping[int, Sequence[str]]:
         ).fetchall():
             own.setdefault(relation, []).append(template)
     return {relation: each[:5] for relation, each in (found | own).items()}
-
-
-def _phrases() -> dict[int, NounPhrase]:
-    return noun_phrases(rows_of(NOUN_PHRASES, COLUMNS), str(NOUN_PHRASES))
 
 
 def inverses_of(properties: Path, table: Collection[tuple[int, int]]) -> frozenset[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -54,15 +55,11 @@ def choose(job: Choose) -> None:
 
 def most_of_each(counts: list[int]) -> int:
     """The largest c for which no answer has more than a quarter if each keeps c at most; at least 1."""
-    most = 1
-    low, high = 1, max(counts, default=1)
-    while low <= high:
-        middle = (low + high) // 2
-        if ANSWER_SHARE * min(middle, max(counts)) <= sum(min(count, middle) for count in counts):
-            most, low = middle, middle + 1
-        else:
-            high = middle - 1
-    return most
+
+    def is_too_many(most: int) -> bool:
+        return ANSWER_SHARE * most > sum(min(count, most) for count in counts)
+
+    return max(1, bisect_left(range(1, max(counts) + 1), True, key=is_too_many))
 
 
 def _cap_answers(db: duckdb.DuckDBPyConnection, dropped: Counter[tuple[str, str, str]]) -> None:

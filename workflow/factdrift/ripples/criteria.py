@@ -5,18 +5,46 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from factdrift.ripples.asked import Asked, Means, Row, answer, condition_of, number_of, step, step_of
 from factdrift.ripples.conclusions import Conclusion, conclusions
-from factdrift.ripples.tables import MUST_CHANGE
+from factdrift.ripples.tables import MUST_CHANGE, Relations
 from factdrift.ripples.tenure import Window, month_of
-from factdrift.ripples.words import Sentence, names_one, usable_alias
-from factdrift.ripples.world import Fact, Name, Update, World
+from factdrift.ripples.words import Sentence, Words, names_one, usable_alias
+from factdrift.ripples.world import Fact, Name, Update, World, number_of
 from factdrift.words.mentions import name_key
 from factdrift.words.names import PLAIN
 
 CLASS_RELATIONS = (31, 279)
 """What something is an instance or a subclass of is no fact that an update could change."""
+
+Row = dict[str, Any]
+
+
+class Means(NamedTuple):
+    """What probes are made with."""
+
+    words: Words
+    relations: Relations
+    t_old: int
+    t_new: int
+    seed: int
+
+
+class Asked(NamedTuple):
+    """What a candidate asks, before it is checked. `subject`: the item whose fact is asked for."""
+
+    subject: int
+    relation: int
+    sentence: Sentence | None
+    answers: Sequence[Row]
+    path: Sequence[Row]
+    kind: str = ""
+    stale: Sequence[Row] = ()
+    conditions: Sequence[Row] = ()
+    date: str | None = None
+    popularity: int = 0
+
 
 Candidate = Asked | str
 """What is asked, or the reason why it cannot be (a key of REASONS)."""
@@ -348,3 +376,29 @@ def _second_hop(facts: Sequence[Fact]) -> str | None:
     if others or fact.new_values != 1 or fact is not facts[0] or not fact.new_statement:
         return "not_unique"
     return None if fact.old_statement else "not_before"
+
+
+def answer(item: int | None, name: Name) -> Row:
+    """A value of ANSWER."""
+    return {"id": None if item is None else f"Q{item}", "label": name.label, "aliases": list(name.aliases)}
+
+
+def step(subject: int, relation: int, item: str | None, statement: str | None, dump: str) -> Row:
+    """A value of STEP."""
+    return {
+        "subject": f"Q{subject}",
+        "relation": f"P{relation}",
+        "object": item,
+        "statement": statement,
+        "dump": dump,
+    }
+
+
+def step_of(fact: Fact, dump: str) -> Row:
+    statement = fact.old_statement if dump == "old" else fact.new_statement
+    item = None if fact.object is None else f"Q{fact.object}"
+    return step(fact.subject, fact.property, item, statement, dump)
+
+
+def condition_of(sentence: Sentence, answers: Sequence[Row], path: Row) -> Row:
+    return {"prompt": sentence.prompt, "answers": list(answers), "step": path}

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import rows_of, table_of
-from factdrift.wikidata.ids import property_number
+from factdrift.wikidata.ids import listed_property
 
 CRITERIA = (
     *("alias", "logical", "compose_object", "compose_subject", "preserve", "specific"),
@@ -23,15 +23,7 @@ MUST_CHANGE = frozenset({"alias", "logical", "compose_object", "compose_subject"
 
 _TEXTS = pa.list_(pa.string())
 ANSWER = pa.struct([("id", pa.string()), ("label", pa.string()), ("aliases", _TEXTS)])
-STEP = pa.struct(
-    [
-        ("subject", pa.string()),
-        ("relation", pa.string()),
-        ("object", pa.string()),
-        ("statement", pa.string()),
-        ("dump", pa.string()),
-    ]
-)
+STEP = pa.struct([(name, pa.string()) for name in ("subject", "relation", "object", "statement", "dump")])
 CONDITION = pa.struct([("prompt", pa.string()), ("answers", pa.list_(ANSWER)), ("step", STEP)])
 PROBES = pa.schema(
     [
@@ -88,7 +80,10 @@ REASONS = {
 
 
 class Rule(NamedTuple):
-    """A row of rules.tsv. Premise and conclusion are triples of `s`, `o`, `z` or an item, and a property."""
+    """A row of rules.tsv, in which `s` and `o` are the update's subject and new object, `z` is any value.
+
+    The premise is a triple (`s` or `o`, property, `z` or an item), the conclusion one of `s`, `o` and `z`.
+    """
 
     name: str
     relation: int
@@ -106,7 +101,8 @@ class Relations(NamedTuple):
     rules: Sequence[Rule]
 
 
-_TRIPLE = re.compile(r"([so]) (P[1-9]\d*) ([soz]|Q[1-9]\d*)")
+_PREMISE = re.compile(r"([so]) (P[1-9]\d*) (z|Q[1-9]\d*)")
+_CONCLUSION = re.compile(r"([so]) (P[1-9]\d*) ([soz])")
 
 
 def read_relations(folder: Path) -> Relations:
@@ -114,44 +110,36 @@ def read_relations(folder: Path) -> Relations:
     reverse: dict[int, tuple[str, str]] = {}
     path = folder / "reverse.tsv"
     for line, (relation, sentence, rewording) in rows_of(path, ("property", "sentence", "rewording")):
-        number = _number(path, line, relation)
+        where = f"{path}, line {line}"
+        number = listed_property(relation, where)
         if number in reverse:
-            raise InputError(f"{path}, line {line}: {relation} has a row already; remove one of the two")
+            raise InputError(f"{where}: {relation} has a row already; remove one of the two")
         for text in (sentence, rewording):
             if text.count("{object}") != 1 or not text.endswith(" {subject}"):
-                raise InputError(
-                    f"{path}, line {line}: {text!r} must contain {{object}} once and end with {{subject}}"
-                )
+                raise InputError(f"{where}: {text!r} must contain {{object}} once and end with {{subject}}")
         reverse[number] = (sentence, rewording)
     path = folder / "inverses.tsv"
     pairs = set()
     for line, (first, second, _) in rows_of(path, ("first", "second", "source")):
-        one, other = _number(path, line, first), _number(path, line, second)
+        one, other = (listed_property(each, f"{path}, line {line}") for each in (first, second))
         pairs |= {(one, other), (other, one)}
     path = folder / "rules.tsv"
     rules = []
-    for line, (name, relation, premise, conclusion, _) in rows_of(
-        path, ("name", "relation", "premise", "conclusion", "source")
-    ):
-        concluded = _triple(path, line, conclusion)
-        if "z" in concluded and "z" not in premise.split(" "):
-            raise InputError(f"{path}, line {line}: z stands in the conclusion only; write a premise with z")
-        given = _triple(path, line, premise) if premise else None
-        rules.append(Rule(name, _number(path, line, relation), given, concluded))
+    columns = ("name", "relation", "premise", "conclusion", "source")
+    for line, (name, relation, premise, conclusion, _) in rows_of(path, columns):
+        where = f"{path}, line {line}"
+        given = _triple(_PREMISE, premise, "premise", "o P118 z` or `s P31 Q7278", where) if premise else None
+        concluded = _triple(_CONCLUSION, conclusion, "conclusion", "o P39 z", where)
+        if "z" in concluded and (given is None or given[2] != "z"):
+            raise InputError(f"{where}: z is in the conclusion only; write a premise with z")
+        rules.append(Rule(name, listed_property(relation, where), given, concluded))
     return Relations(reverse, frozenset(pairs), rules)
 
 
-def _number(path: Path, line: int, identifier: str) -> int:
-    try:
-        return property_number(identifier)
-    except ValueError as error:
-        raise InputError(f"{path}, line {line}: {error}; correct it") from None
-
-
-def _triple(path: Path, line: int, text: str) -> tuple[str, int, str]:
-    found = _TRIPLE.fullmatch(text)
+def _triple(form: re.Pattern[str], text: str, part: str, example: str, where: str) -> tuple[str, int, str]:
+    found = form.fullmatch(text)
     if found is None:
-        raise InputError(f"{path}, line {line}: {text!r} is no triple such as `o P118 z` or `s P31 Q7278`")
+        raise InputError(f"{where}: the {part} {text!r} is no triple such as `{example}`")
     return found[1], int(found[2][1:]), found[3]
 
 

@@ -96,13 +96,12 @@ def _months(begin: int, end: int) -> Iterator[tuple[int, int]]:
     if begin > end or begin < 10_000:
         return
     year, month, day = unpack(end)
-    if day < calendar.monthrange(year, month)[1]:
-        year, month = (year, month - 1) if month > 1 else (year - 1, 12)
-    for _ in range(_MOST):
+    last = year * 12 + month - (day < calendar.monthrange(year, month)[1])
+    for number in range(last - 1, last - 1 - _MOST, -1):
+        year, month = number // 12, number % 12 + 1
         if _days(year, month)[0] < begin:
             return
         yield year, month
-        year, month = (year, month - 1) if month > 1 else (year - 1, 12)
 
 
 def _days(year: int, month: int) -> tuple[int, int]:

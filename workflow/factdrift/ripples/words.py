@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from factdrift.ripples.world import Name
-from factdrift.words.grammar import Grammar, cloze
+from factdrift.words.grammar import Grammar, cloze, dated
 from factdrift.words.mentions import mentions, name_key
 from factdrift.words.names import Names, written
 from factdrift.words.noun_phrases import NounPhrase, nested
@@ -49,11 +49,8 @@ class Words(NamedTuple):
         templates = self.templates.get(relation, ())
         if not templates:
             return None
-        first, second = (
-            cloze(text, subject.label, subject.usage, self.grammar, answer.usage.article, BLANK)
-            for text in (templates[0], templates[min(1, len(templates) - 1)])
-        )
-        return Sentence(first, second if second != first else "", self._question([relation], subject))
+        prompt, *others = dict.fromkeys(self._said(text, subject, answer) for text in templates[:2])
+        return Sentence(prompt, "".join(others), self._question([relation], subject))
 
     def past(self, relation: int, subject: Name, answer: Name, when: str) -> Sentence | None:
         """The cloze in the past, after a date such as `March 2019`; None if no template has a known past."""
@@ -62,17 +59,11 @@ class Words(NamedTuple):
         ]
         if not said:
             return None
-        first, second = (
-            self._dated(text, subject, answer, when) for text in (said[0], said[min(1, len(said) - 1)])
-        )
-        return Sentence(first, second if second != first else "")
-
-    def _dated(self, template: str, subject: Name, answer: Name, when: str) -> str:
-        text = self.grammar.past(self.grammar.plural(template) if subject.usage.plural else template)
-        first = text if text.startswith(SUBJECT) else f"{text[:1].lower()}{text[1:]}"
-        usage = subject.usage._replace(plural=False)
-        article = answer.usage.article
-        return cloze(f"In {when}, {first}", subject.label, usage, self.grammar, article, BLANK)
+        plural = self.grammar.plural if subject.usage.plural else str
+        dated_texts = [dated(self.grammar.past(plural(text)), f"In {when}, ") for text in said[:2]]
+        # The verbs of the past are those of the subject's number already.
+        subject = subject._replace(usage=subject.usage._replace(plural=False))
+        return Sentence(*dict.fromkeys(self._said(text, subject, answer) for text in dated_texts))
 
     def composed(self, relations: Sequence[int], subject: Name, answer: Name) -> Sentence | None:
         """`The spouse of the head of government of Germany is ____`; the innermost relation first."""
@@ -88,11 +79,10 @@ class Words(NamedTuple):
         swapped = [
             text.replace(OBJECT, "\0").replace(SUBJECT, OBJECT).replace("\0", SUBJECT) for text in texts
         ]
-        first, second = (
-            cloze(text, subject.label, subject.usage, self.grammar, answer.usage.article, BLANK)
-            for text in swapped
-        )
-        return Sentence(first, second)
+        return Sentence(*(self._said(text, subject, answer) for text in swapped))
+
+    def _said(self, template: str, subject: Name, answer: Name) -> str:
+        return cloze(template, subject.label, subject.usage, self.grammar, answer.usage.article, BLANK)
 
     def _phrase(self, relations: Iterable[int], subject: Name) -> str:
         return nested(

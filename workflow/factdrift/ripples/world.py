@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.errors import InputError
 from factdrift.core.tables import database, fetched, sql
 from factdrift.ripples.facts import kept_objects
 from factdrift.ripples.names import create_updates
@@ -112,11 +113,11 @@ class World(NamedTuple):
     names: Mapping[int, Name]
     gone: frozenset[int]
     """The items of updates and their neighbours that are dead or dissolved at T_new."""
-    former: Mapping[int, frozenset[str]]
-    """Subject -> its former names."""
+    former: Mapping[int, Set[str]]
+    """Subject -> its former names: those of FORMER_NAMES, and the label that the new dump changed."""
     updated: frozenset[tuple[int, int]]
     """All groups of the dataset that have an update."""
-    ambiguous: frozenset[int]
+    ambiguous: Set[int]
     """Items whose label another item has that is as popular."""
     known_names: Mapping[str, int]
     """Name in small letters -> how many subjects of updates have it as label or alias."""
@@ -134,8 +135,10 @@ class World(NamedTuple):
 
 
 def worlds(job: Probes, names: Names) -> Iterator[World]:
-    """The updates of a bucket in their order, some at a time."""
+    """The updates of a bucket in their order, some at a time. Raises InputError for a bucket that is none."""
     bucket, _, buckets = job.bucket.partition("-of-")
+    if not (bucket.isdecimal() and buckets.isdecimal() and int(bucket) < int(buckets)):
+        raise InputError(f"--bucket: {job.bucket!r} is not a bucket such as 0-of-2")
     with database(job.memory_mb, job.threads) as db:
         create_updates(db, job.dataset, job.groups)
         for name in ("facts", "stated", "gone", "names", "shared"):
@@ -150,7 +153,7 @@ def worlds(job: Probes, names: Names) -> Iterator[World]:
         ).to_arrow_table()
         for start in range(0, rows.num_rows, _BLOCK):
             block = [Update(*(row.values())) for row in rows.slice(start, _BLOCK).to_pylist()]
-            yield _world(db, block, updated, known, (names, job.seed))
+            yield _world(db, block, updated, known, names, job.seed)
 
 
 def _world(
@@ -158,29 +161,18 @@ def _world(
     block: Sequence[Update],
     updated: frozenset[tuple[int, int]],
     known: Mapping[str, int],
-    how: tuple[Names, int],
+    used: Names,
+    seed: int,
 ) -> World:
-    names, seed = how
-    items = {update.subject for update in block} | set(_objects(block))
-    _register(db, "items", items)
+    items = {update.subject for update in block}
+    items |= {number_of(each) or 0 for update in block for each in update.objects}
+    _register(db, items)
     about: dict[int, dict[int, list[Fact]]] = defaultdict(lambda: defaultdict(list))
-    pointing: dict[int, list[Fact]] = defaultdict(list)
-    columns = ", ".join(Fact._fields)
-    for row in fetched(
-        db.execute(
-            f"SELECT {columns} FROM facts SEMI JOIN items ON id = subject WHERE about "
-            "ORDER BY subject, property, key"
-        )
-    ):
-        fact = Fact(*row)
+    for fact in _facts(db, "id = subject WHERE about ORDER BY subject, property, key"):
         about[fact.subject][fact.property].append(fact)
-    for row in fetched(
-        db.execute(
-            f"SELECT {columns} FROM facts SEMI JOIN items ON id = object WHERE NOT about "
-            f"QUALIFY {kept_objects(seed)} ORDER BY property, subject, key"
-        )
-    ):
-        fact = Fact(*row)
+    pointing: dict[int, list[Fact]] = defaultdict(list)
+    chosen = f"NOT about QUALIFY {kept_objects(seed)}"
+    for fact in _facts(db, f"id = object WHERE {chosen} ORDER BY property, subject, key"):
         assert fact.object is not None
         pointing[fact.object].append(fact)
     groups: dict[tuple[int, int], list[Stated]] = defaultdict(list)
@@ -191,78 +183,56 @@ def _world(
         )
     ):
         groups[subject, relation].append(Stated(*statement))
-    wanted = set(items)
     for facts in about.values():
-        wanted |= {fact.object for each in facts.values() for fact in each if fact.object is not None}
-    wanted |= {fact.subject for each in pointing.values() for fact in each}
-    wanted |= set(_of_neighbors(block))
-    _register(db, "items", {item for item in wanted if item > 0})
-    gone = [item for (item,) in db.sql("SELECT id FROM gone SEMI JOIN items USING (id)").fetchall()]
-    former = _former(db, about)
-    return World(
-        block,
-        about,
-        pointing,
-        groups,
-        _names(db, names),
-        frozenset(gone),
-        former,
-        updated,
-        _ambiguous(db),
-        known,
-    )
-
-
-def _objects(block: Iterable[Update]) -> Iterator[int]:
+        items |= {fact.object or 0 for each in facts.values() for fact in each}
+    items |= {fact.subject for each in pointing.values() for fact in each}
     for update in block:
-        for each in update.objects:
-            if (each["id"] or "").startswith("Q"):
-                yield int(each["id"][1:])
+        for near in (*(update.nearest or ()), *(update.random or ())):
+            objects = (each["object"] for each in near["objects"])
+            items |= {number_of(each) or 0 for each in (near["subject"], *objects)}
+    _register(db, items)
+    gone = frozenset(item for (item,) in db.sql("SELECT id FROM gone SEMI JOIN items USING (id)").fetchall())
+    names: dict[int, Name] = {}
+    former = _former(about)
+    ambiguous = set()
+    columns = "id, label, aliases, classes, sitelinks, former, ambiguous"
+    for item, label, aliases, classes, sitelinks, once, shared in fetched(
+        db.execute(f"SELECT {columns} FROM names SEMI JOIN items USING (id)")
+    ):
+        names[item] = Name(label, aliases, used.usage(label, classes), sitelinks)
+        if once is not None:
+            former[item].add(once)
+        if shared:
+            ambiguous.add(item)
+    return World(block, about, pointing, groups, names, gone, former, updated, ambiguous, known)
 
 
-def _of_neighbors(block: Iterable[Update]) -> Iterator[int]:
-    for update in block:
-        for fact in (*(update.nearest or ()), *(update.random or ())):
-            yield int(fact["subject"]["id"][1:])
-            for each in fact["objects"]:
-                if (each["object"]["id"] or "").startswith("Q"):
-                    yield int(each["object"]["id"][1:])
+def number_of(each: Mapping[str, Any] | None) -> int | None:
+    """The number of an item of the dataset; None for a literal."""
+    identifier = (each or {}).get("id") or ""
+    return int(identifier[1:]) if identifier.startswith("Q") else None
 
 
-def _register(db: duckdb.DuckDBPyConnection, name: str, items: Iterable[int]) -> None:
-    db.register("given", pa.table({"id": pa.array(sorted(items), pa.int32())}))
-    db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM given")
+def _register(db: duckdb.DuckDBPyConnection, items: Iterable[int]) -> None:
+    """TEMP TABLE items (id): those of the numbers that are positive."""
+    numbers = sorted(item for item in items if item > 0)
+    db.register("given", pa.table({"id": pa.array(numbers, pa.int32())}))
+    db.execute("CREATE OR REPLACE TEMP TABLE items AS SELECT * FROM given")
     db.unregister("given")
 
 
-def _names(db: duckdb.DuckDBPyConnection, names: Names) -> dict[int, Name]:
-    """The names of the table `items`."""
-    query = (
-        """SELECT id, label, aliases, classes, sitelinks FROM names SEMI JOIN items USING (id) ORDER BY id"""
-    )
-    return {
-        item: Name(label, aliases, names.usage(label, classes), sitelinks)
-        for item, label, aliases, classes, sitelinks in fetched(db.execute(query))
-    }
+def _facts(db: duckdb.DuckDBPyConnection, joined: str) -> Iterator[Fact]:
+    """The facts that join the table `items`; `joined`: SQL from the condition of the join on."""
+    query = f"SELECT {', '.join(Fact._fields)} FROM facts SEMI JOIN items ON {joined}"
+    yield from map(Fact._make, fetched(db.execute(query)))
 
 
-def _ambiguous(db: duckdb.DuckDBPyConnection) -> frozenset[int]:
-    """Of the table `items`, those whose label another item has that has as many sitelinks or more."""
-    rows = db.sql("SELECT id FROM names SEMI JOIN items USING (id) WHERE ambiguous").fetchall()
-    return frozenset(item for (item,) in rows)
-
-
-def _former(
-    db: duckdb.DuckDBPyConnection, about: Mapping[int, Mapping[int, Sequence[Fact]]]
-) -> dict[int, frozenset[str]]:
-    """Values of FORMER_NAMES that held at T_old and do not at T_new; and labels that the new dump changed."""
-    found: dict[int, set[str]] = defaultdict(set)
+def _former(about: Mapping[int, Mapping[int, Sequence[Fact]]]) -> defaultdict[int, set[str]]:
+    """Subject -> values of FORMER_NAMES that held at T_old and do not at T_new."""
+    found = defaultdict[int, set[str]](set)
     for subject, facts in about.items():
         for relation in FORMER_NAMES:
             for fact in facts.get(relation, ()):
                 if fact.new_values == 0 and fact.json:
                     found[subject].add(shown(fact.datatype, fact.json, {}).label)
-    query = "SELECT id, former FROM names SEMI JOIN items USING (id) WHERE former IS NOT NULL ORDER BY id"
-    for item, label in fetched(db.execute(query)):
-        found[item].add(label)
-    return {subject: frozenset(each) for subject, each in found.items()}
+    return found

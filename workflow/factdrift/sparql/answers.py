@@ -25,8 +25,8 @@ Bindings = list[dict[str, dict[str, str]]]
 """The rows of an answer as SPARQL's JSON has them: for each bound variable `type` and `value`, for literals
 perhaps `xml:lang` or `datatype`."""
 
-_Term = TypedDict(
-    "_Term",
+Term = TypedDict(
+    "Term",
     {
         "type": Literal["uri", "literal", "typed-literal", "bnode"],
         "value": str,
@@ -36,31 +36,13 @@ _Term = TypedDict(
 )
 
 
-class _Results(msgspec.Struct):
-    bindings: list[dict[str, _Term]]
-
-
-class _Answer(msgspec.Struct):
-    results: _Results
-
-
 class _Kept(msgspec.Struct):
     """The content of a file."""
 
     url: str
     query: str
     answered: str
-    rows: list[dict[str, _Term]] | None
-
-
-def decode_answer(body: bytes) -> Bindings:
-    """The rows of a server's answer to a SELECT.
-
-    Raises msgspec.ValidationError or RecursionError if it is not of the form that SPARQL's JSON has,
-    ValueError if it is not JSON.
-    """
-    rows: list[Any] = msgspec.json.decode(body, type=_Answer).results.bindings
-    return rows
+    rows: list[dict[str, Term]] | None
 
 
 class Answers:

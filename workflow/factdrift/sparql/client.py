@@ -16,6 +16,7 @@ import time
 import urllib.error
 from collections.abc import Callable
 from importlib.metadata import version
+from typing import Any
 
 import msgspec
 from SPARQLWrapper import JSON, POST, SPARQLWrapper
@@ -24,7 +25,7 @@ from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperE
 from factdrift.core.errors import InputError
 from factdrift.core.nodes import file_lock
 from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after, say
-from factdrift.sparql.answers import Answers, Bindings, decode_answer
+from factdrift.sparql.answers import Answers, Bindings, Term
 
 POLICY = RetryPolicy(tries=8, first=4.0, unreached=3)
 """Some eight minutes of waiting in all before the job ends. No wait is below three seconds, because the Query
@@ -46,6 +47,14 @@ _UNREACHED = (errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH)
 
 _TIMED_OUT = ("TimeoutException", "QueryTimeout")
 """Words in the body of status 500 if the query took too long."""
+
+
+class _Results(msgspec.Struct):
+    bindings: list[dict[str, Term]]
+
+
+class _Answer(msgspec.Struct):
+    results: _Results
 
 
 class TooMuch(Exception):
@@ -170,8 +179,9 @@ def _bindings(body: bytes) -> Bindings:
     TransientError if it is JSON of another form than SPARQL's.
     """
     try:
-        return decode_answer(body)
+        rows: list[Any] = msgspec.json.decode(body, type=_Answer).results.bindings
     except (msgspec.ValidationError, RecursionError) as error:
         raise TransientError(f"the answer does not have the form of SPARQL's results ({error})") from error
     except ValueError as error:
         raise TooMuch("an answer that is not whole") from error
+    return rows

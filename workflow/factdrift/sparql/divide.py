@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from factdrift.core.errors import InputError
-from factdrift.sparql.answers import Bindings
-from factdrift.sparql.client import TooMuch
+from factdrift.sparql.client import Client, TooMuch
 from factdrift.wikidata.time import pack, pack_date, unpack
 
 Binding = dict[str, dict[str, str]]
@@ -19,16 +18,8 @@ Period = tuple[int, int]
 _Asked = TypeVar("_Asked")
 
 
-class Asker(Protocol):
-    """The interface of a client that answers queries (`factdrift.sparql.client.Client`)."""
-
-    url: str
-
-    def rows(self, query: str, divisible: bool) -> Bindings: ...
-
-
 def divided(
-    client: Asker,
+    client: Client,
     query: Callable[[_Asked], str],
     parts: Sequence[_Asked],
     halves: Callable[[_Asked], list[_Asked]],
@@ -61,11 +52,12 @@ def months(period: Period) -> list[Period]:
         return []
     year, month, _ = unpack(first)
     bounds = [first]
-    while True:
-        year, month = (year, month + 1) if month < 12 else (year + 1, 1)
-        if pack(year, month, 1) >= until:
-            return list(pairwise([*bounds, until]))
-        bounds.append(pack(year, month, 1))
+    # From 0 for January: the number of the month after the first.
+    number = year * 12 + month
+    while (bound := pack(number // 12, number % 12 + 1, 1)) < until:
+        bounds.append(bound)
+        number += 1
+    return list(pairwise([*bounds, until]))
 
 
 def halved(period: Period) -> list[Period]:

@@ -65,12 +65,6 @@ def day_number(year: int, month: int, day: int) -> int:
     return datetime.date(of_cycle + _CYCLE_YEARS, month, day).toordinal() + (cycles - 1) * _CYCLE_DAYS
 
 
-def packed_day(number: int) -> int:
-    """A day number from 1 on as year * 10000 + month * 100 + day."""
-    day = datetime.date.fromordinal(number)
-    return day.year * 10_000 + day.month * 100 + day.day
-
-
 def arrow_day(number: int) -> int | None:
     """A day number as days since 1970-01-01; None for NEVER and ALWAYS, 0001-01-01 for earlier days."""
     if number in (NEVER, ALWAYS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -128,7 +128,9 @@ class _Group:
         chances = self._chances(f"{seed}|{asked.item_id}|".encode())
         ranks = self._ranks(asked.answer.kinds)
         drawn: dict[str, int] = {}
-        for place in self._ordered(chances, weights, ranks):
+        with np.errstate(divide="ignore"):
+            keys = -np.log(chances) / weights
+        for place in np.lexsort((keys, ranks)).tolist():
             if len(drawn) == wanted:
                 break
             name = self._names[place]
@@ -165,14 +167,6 @@ class _Group:
         """[values] a number above 0 and up to 1 for each, from the hash of prefix and value."""
         digests = b"".join([hashlib.sha256(prefix + value).digest()[:8] for value in self._encoded])
         return (np.frombuffer(digests, dtype=">u8").astype(np.float64) + 0.5) / 2.0**64
-
-    def _ordered(
-        self, chances: NDArray[np.float64], weights: NDArray[np.float64], ranks: NDArray[np.int64]
-    ) -> Iterator[int]:
-        """The places of all values, by rank, then by key."""
-        with np.errstate(divide="ignore"):
-            keys = -np.log(chances) / weights
-        yield from np.lexsort((keys, ranks)).tolist()
 
 
 def _in_year(instance: Instance) -> Instance:

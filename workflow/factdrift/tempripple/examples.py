@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 import textwrap
 from pathlib import Path
 
-from factdrift.tempripple.dates import EPOCH, Date, packed_day
-from factdrift.tempripple.phrases import date_id
+from factdrift.tempripple.dates import EPOCH
 from factdrift.tempripple.schemas import TASKS, TR_ITEMS, Row, read_rows
-from factdrift.wikidata.time import DAY
 
 WIDTH = 100
 
@@ -28,19 +27,17 @@ def examples(items: Path, number: int, seed: int) -> str:
             if groups[key] and len(chosen) < number:
                 chosen.append(groups[key].pop())
     chosen.sort(key=lambda row: (row["task"], row["hop"], row["item_id"]))
-    days = sorted({date_id(Date(packed_day(row["as_of"] + EPOCH), DAY)) for row in chosen})
-    return "\n".join([*_header(len(chosen), days), *map(_example, chosen)])
-
-
-def _header(number: int, days: list[str]) -> list[str]:
-    return [
+    days = {datetime.date.fromordinal(row["as_of"] + EPOCH).isoformat() for row in chosen}
+    command = f"factdrift tempripple examples results/tempripple.parquet --number {len(chosen)}"
+    header = [
         "# Items of TempRIPPLE",
         "",
-        f"{number} items as of {' and '.join(days) or 'no day'}, spread over tasks and hops.",
+        f"{len(chosen)} items as of {' and '.join(sorted(days)) or 'no day'}, spread over tasks and hops.",
         "The answer is bold. The quoted sentence is the context, given in one of two conditions only.",
-        f"Printed by `factdrift tempripple examples results/tempripple.parquet --number {number}`.",
+        f"Printed by `{command}{f' --seed {seed}' if seed else ''}`.",
         "",
     ]
+    return "\n".join([*header, *map(_example, chosen)])
 
 
 def _example(row: Row) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from factdrift.tempripple.claims import groups
-from factdrift.tempripple.dates import ALWAYS, NEVER, arrow_day, packed_day
+from factdrift.tempripple.dates import ALWAYS, NEVER, arrow_day
 from factdrift.tempripple.kinds import Kinds
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.parallels import mark_facts
@@ -20,6 +20,7 @@ from factdrift.tempripple.search import Found, Search
 from factdrift.tempripple.timelines import Dropped, Holding, Timeline, timeline
 from factdrift.tempripple.types import Match, ids
 from factdrift.wikidata.ids import entity_id, property_id
+from factdrift.wikidata.time import pack_date
 
 
 class _Kept(NamedTuple):
@@ -43,8 +44,8 @@ def find_facts(search: Search) -> Found:
         matches = {subject: types.of(subject, relation.subjects) for subject in statements}
         for subject, match in matches.items():
             if match is None:
-                s, p = entity_id(subject), property_id(relation.property)
-                found.drop(s, p, "no_type", statements[subject], " ".join(relation.subjects))
+                wanted = " ".join(relation.subjects)
+                found.drop(subject, relation.property, "no_type", statements[subject], wanted)
         typed = {subject: match for subject, match in matches.items() if match is not None}
         changed = list(_timelines(search, relation, typed, found))
         items = {kept.subject for kept in changed}
@@ -60,8 +61,8 @@ def find_facts(search: Search) -> Found:
 def _candidates(search: Search, counts: Counter[str]) -> dict[int, dict[int, list[str]]]:
     """Property -> subject -> ids of its statements that begin or end in the period, within the cap."""
     method = search.method
-    first, until = (packed_day(day.toordinal()) for day in (method.change_start, method.change_end))
-    table = search.source.candidates(ids(search.relations.mutable), first, until)
+    period = pack_date(method.change_start), pack_date(method.change_end)
+    table = search.source.candidates(ids(search.relations.mutable), *period)
     by_property: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for relation, subject, name in zip(*(column.to_pylist() for column in table.columns), strict=True):
         by_property[relation].append((name, subject))
@@ -88,7 +89,7 @@ def _timelines(
         counted = [claim for claim in claims if not claim.restricted and claim.object not in excluded]
         result = timeline(counted, search.method)
         if isinstance(result, Dropped):
-            found.drop(entity_id(subject), property_id(relation.property), *result)
+            found.drop(subject, relation.property, *result)
             continue
         values = sorted({claim.value for claim in claims if claim.value is not None})
         yield _Kept(subject, result, subjects[subject], values)
@@ -108,11 +109,11 @@ def _add(found: Found, relation: Mutable, kept: _Kept, search: Search, kinds: Ki
     """Adds the rows of one timeline, or drops it if its subject or any object has no label."""
     holdings, names = kept.timeline.holdings, search.names
     named = [kept.subject, *(holding.object for holding in holdings)]
-    nameless = sorted({item for item in named if names.label(item) is None})
+    nameless = sorted({item for item in named if not names.label(item)})
     if nameless:
         statements = sorted(name for holding in holdings for name in holding.statements)
-        s, p = entity_id(kept.subject), property_id(relation.property)
-        found.drop(s, p, "no_label", statements, " ".join(map(entity_id, nameless)))
+        detail = " ".join(map(entity_id, nameless))
+        found.drop(kept.subject, relation.property, "no_label", statements, detail)
         return
     found.counts["timelines"] += 1
     for place, holding in enumerate(holdings, start=1):
@@ -154,7 +155,7 @@ def _fact(relation: Mutable, kept: _Kept, place: int, search: Search) -> Row:
         "stmt_ids": list(holding.statements),
         "statement": statement(phrase, value),
         "question": question(relation.wh, phrase, "is" if is_new else "was"),
-        "s_class": entity_id(kept.match.class_number),
+        "s_class": kept.match.class_id,
         "phrase": phrase,
         "o_aliases": names.aliases(holding.object),
         "known_values": kept.values,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from factdrift.tempripple.claims import Claim, best_rank
 from factdrift.tempripple.dates import Span, covered
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Immutable
+from factdrift.tempripple.timelines import Dropped
 from factdrift.wikidata.time import YEAR
 
 REASONS = (
@@ -26,20 +26,9 @@ REASONS = (
 """Why (x, p) gives no related fact; the first reason that applies is recorded."""
 
 
-class Holds(NamedTuple):
-    """The claim whose value is immutable."""
-
-    claim: Claim
-
-
-class Refused(NamedTuple):
-    reason: str
-    statements: tuple[str, ...]
-
-
 def immutable_value(
     relation: Immutable, of_subject: Mapping[int, list[Claim]], is_human: bool, method: Method
-) -> Holds | Refused | None:
+) -> Claim | Dropped | None:
     """The claim with the one immutable value of a property, or the reason why there is none.
 
     `of_subject`: all claims of x by property, including the dates of its birth, death and foundation. None if
@@ -52,22 +41,22 @@ def immutable_value(
     competing = [claim for claim in claims if _may_hold_inside(claim, method)]
     values = {claim.value for claim in competing}
     if not values:
-        return Refused("outside_window", stated)
+        return Dropped("outside_window", stated)
     if len(values) > 1:
-        return Refused("several_values", stated)
+        return Dropped("several_values", stated)
     if None in values:
-        return Refused("unknown_value", stated)
+        return Dropped("unknown_value", stated)
     lasting = [claim for claim in competing if is_immutable(claim, method)]
     if not lasting:
         faulty = any(claim.has_bad_date for claim in competing)
-        return Refused("bad_date" if faulty else "not_immutable", stated)
+        return Dropped("bad_date" if faulty else "not_immutable", stated)
     if relation.guard == "S":
         lasting = [claim for claim in lasting if claim.starts]
         if not lasting:
-            return Refused("no_start", stated)
+            return Dropped("no_start", stated)
     claim = min(lasting, key=lambda claim: claim.statement)
     reason = _guarded(relation, claim, of_subject, is_human, method)
-    return Refused(reason, stated) if reason else Holds(claim)
+    return Dropped(reason, stated) if reason else claim
 
 
 def is_immutable(claim: Claim, method: Method) -> bool:

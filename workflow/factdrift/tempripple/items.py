@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from factdrift.tempripple.dates import arrow_day
@@ -31,6 +31,12 @@ class _Question(NamedTuple):
         return self.related or self.fact
 
     @property
+    def aliases(self) -> list[str]:
+        """Other names of the answer."""
+        names: list[str] = self.source["o_aliases" if self.related is None else "answer_aliases"]
+        return names
+
+    @property
     def pool(self) -> tuple[str, bool]:
         return self.instance.asked[1], self.related is not None
 
@@ -38,7 +44,10 @@ class _Question(NamedTuple):
 def make_items(facts: Sequence[Row], related: Sequence[Row], method: ItemMethod) -> list[Row]:
     """Rows of TR_ITEMS for all rows of TR_FACTS and TR_RELATED."""
     questions = list(_questions(facts, related, method.alike))
-    pools = _pools(questions)
+    instances: dict[tuple[str, bool], list[Instance]] = defaultdict(list)
+    for question in questions:
+        instances[question.pool].append(question.instance)
+    pools = {key: Pool(of_pool) for key, of_pool in instances.items()}
     new = {(fact["s"], fact["p"]): fact for fact in facts if fact["role"] == "new"}
     timelines: dict[tuple[str, str], set[str]] = defaultdict(set)
     for fact in facts:
@@ -66,26 +75,13 @@ def _questions(facts: Sequence[Row], related: Sequence[Row], alike: Sequence[str
         yield _Question(row_id("item", row["rel_id"]), by_id[row["fact_id"]], row, instance)
 
 
-def _pools(questions: Iterable[_Question]) -> Mapping[tuple[str, bool], Pool]:
-    instances: dict[tuple[str, bool], list[Instance]] = defaultdict(list)
-    for question in questions:
-        instances[question.pool].append(question.instance)
-    return {key: Pool(of_property) for key, of_property in instances.items()}
-
-
 def _asked(question: _Question, timeline: frozenset[str], method: ItemMethod) -> Asked:
     never = frozenset(question.source["known_values"])
     if question.instance.precision is None:
         never |= timeline
     is_hard = method.same_timeline == "include" and question.related is None
-    aliases = question.source["o_aliases" if question.related is None else "answer_aliases"]
-    return Asked(
-        question.item_id,
-        question.instance,
-        aliases,
-        never,
-        timeline - {question.instance.value} if is_hard else frozenset(),
-    )
+    always = timeline - {question.instance.value} if is_hard else frozenset[str]()
+    return Asked(question.item_id, question.instance, question.aliases, never, always)
 
 
 def _item(question: _Question, choice: Choice, context: str, method: ItemMethod) -> Row:
@@ -124,7 +120,7 @@ def _item(question: _Question, choice: Choice, context: str, method: ItemMethod)
         "option_ids": None if is_open else [value for value, _ in options],
         "answer_index": None,
         "answer_label": question.instance.label,
-        "answer_aliases": question.source["o_aliases" if related is None else "answer_aliases"],
+        "answer_aliases": question.aliases,
         "pool_size": choice.pool_size,
         "open_only": is_open,
         "discriminates": question.source["discriminates"],

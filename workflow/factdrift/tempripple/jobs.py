@@ -227,13 +227,14 @@ class Sparql(Job, command="sparql"):
     format: Literal["table", "csv", "json"] = "table"
 
     def run(self) -> str:
+        from factdrift.core.files import utf8_lines
         from factdrift.sparql.queries import answer, as_table
         from factdrift.sparql.server import serving
 
         if str(self.query) == "-":
             query = sys.stdin.read()
         elif self.query.is_file():
-            query = self.query.read_text(encoding="utf-8")
+            query = "\n".join(utf8_lines(self.query))
         else:
             raise InputError(f"{self.query}: no such file; - reads the query from standard input")
         kind = "text/csv" if self.format == "csv" else "application/sparql-results+json"
@@ -301,6 +302,8 @@ class Score(Job, command="tempripple score"):
         from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, read_rows
         from factdrift.tempripple.score import Cutoff, as_markdown, read_predictions, report, within_cutoff
 
+        if self.draws < 1:
+            raise InputError(f"--draws {self.draws}: must be 1 or more")
         answers = read_predictions(self.predictions, read_rows(self.items_, TR_ITEMS))
         facts = read_rows(self.facts, TR_FACTS) if self.facts else []
         note = ""
@@ -326,13 +329,7 @@ class Mquake(WithTables, command="tempripple mquake"):
     def run(self) -> str:
         from factdrift.tempripple.mquake import write_mquake
 
-        known = self.relations()
-        relations = {
-            f"P{number}": relation.label
-            for table in (known.immutable, known.mutable)
-            for number, relation in table.items()
-        }
-        cases, left = write_mquake(self.facts, self.related, relations, self.output)
+        cases, left = write_mquake(self.facts, self.related, self.relations(), self.output)
         return (
             f"{self.output}: {cases:,} cases; {left:,} chains left out: a value is no item, or the fact "
             "before leads to no other one"

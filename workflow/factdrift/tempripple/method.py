@@ -49,6 +49,12 @@ class Method(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                     raise ValueError(f"{key}: {name!r} is not an id such as {letter}518")
         if not self.window_start < self.change_start < self.change_end:
             raise ValueError("window_start, change_start and change_end must be in this order")
+        first, last = self.immutable_span
+        if first > last:
+            raise ValueError(
+                "immutable_from (by default window_start) must not be after immutable_until (by default the "
+                "day before change_end)"
+            )
 
     @property
     def partial_period(self) -> bool:

@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+CONFIDENCE = 0.95
+"""Of all intervals."""
+
 EXACT_BELOW = 25
 """McNemar's test is exact for fewer discordant pairs than this."""
 
@@ -29,18 +32,14 @@ class McNemar(NamedTuple):
     statistic: float | None
 
 
-def wilson(right: int, asked: int, confidence: float = 0.95) -> Interval:
+def wilson(right: int, asked: int) -> Interval:
     """Wilson's interval of a share, without continuity correction."""
-    interval = stats.binomtest(right, asked).proportion_ci(confidence, method="wilson")
+    interval = stats.binomtest(right, asked).proportion_ci(CONFIDENCE, method="wilson")
     return Interval(float(interval.low), float(interval.high))
 
 
 def clustered_interval(
-    correct: Sequence[bool],
-    clusters: Sequence[Hashable],
-    seed: int = 0,
-    draws: int = 2000,
-    confidence: float = 0.95,
+    correct: Sequence[bool], clusters: Sequence[Hashable], seed: int = 0, draws: int = 2000
 ) -> Interval:
     """Percentile bootstrap interval of the share of right answers; whole clusters are resampled."""
     places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
@@ -49,11 +48,11 @@ def clustered_interval(
     sizes = np.bincount(index).astype(np.float64)
     chosen = np.random.default_rng(seed).integers(0, len(places), (draws, len(places)))
     shares = right[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)
-    return _percentiles(shares, confidence)
+    return _percentiles(shares)
 
 
-def _percentiles(values: NDArray[np.float64], confidence: float) -> Interval:
-    tail = (1 - confidence) / 2
+def _percentiles(values: NDArray[np.float64]) -> Interval:
+    tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
     return Interval(float(low), float(high))
 
@@ -61,14 +60,13 @@ def _percentiles(values: NDArray[np.float64], confidence: float) -> Interval:
 def resampled_interval(
     statistic: Callable[[NDArray[np.int64]], float | None],
     clusters: Sequence[Hashable],
-    seed: int = 0,
-    draws: int = 2000,
-    confidence: float = 0.95,
+    seed: int,
+    draws: int,
 ) -> Interval | None:
     """Percentile bootstrap interval of a statistic of rows; whole clusters of rows are resampled.
 
     `statistic` gets the indices of the rows drawn, [n], and returns None where it is not defined; such draws
-    are left out. None if no draw is left.
+    are left out. None if no draw is left, or if there are no rows.
     """
     members: dict[Hashable, list[int]] = {}
     for row, cluster in enumerate(clusters):
@@ -76,12 +74,12 @@ def resampled_interval(
     groups = [np.array(rows, dtype=np.int64) for rows in members.values()]
     random = np.random.default_rng(seed)
     resampled = []
-    for _ in range(draws):
+    for _ in range(draws if groups else 0):
         chosen = random.integers(0, len(groups), len(groups))
         value = statistic(np.concatenate([groups[place] for place in chosen]))
         if value is not None:
             resampled.append(value)
-    return _percentiles(np.array(resampled), confidence) if resampled else None
+    return _percentiles(np.array(resampled)) if resampled else None
 
 
 def mcnemar(only_first: int, only_second: int) -> McNemar:
@@ -103,12 +101,8 @@ def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
     return float(stats.fisher_exact([first, second]).pvalue)
 
 
-def point_biserial(
-    correct: Sequence[bool] | NDArray[np.bool_], values: Sequence[float] | NDArray[np.float64]
-) -> float | None:
+def point_biserial(correct: NDArray[np.float64], values: NDArray[np.float64]) -> float | None:
     """Pearson's correlation of right (1) or wrong (0) with a number; None if either is constant."""
-    answers: NDArray[np.float64] = np.asarray(correct, dtype=np.float64)
-    numbers: NDArray[np.float64] = np.asarray(values, dtype=np.float64)
-    if len(answers) < 2 or not np.ptp(answers) or not np.ptp(numbers):
+    if len(correct) < 2 or not np.ptp(correct) or not np.ptp(values):
         return None
-    return float(np.corrcoef(answers, numbers)[0, 1])
+    return float(np.corrcoef(correct, values)[0, 1])

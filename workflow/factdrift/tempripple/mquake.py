@@ -9,27 +9,40 @@ from typing import Any
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
+from factdrift.tempripple.phrases import question
+from factdrift.tempripple.relations import Relations
 from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, Row, read_rows
-
-SUBJECT = "{}"
-"""Placeholder of the subject in the prompt of an edit."""
+from factdrift.wikidata.ids import property_id
+from factdrift.words.noun_phrases import nested
 
 Chain = tuple[Row, Row]
 """A mutable fact, and what follows from it (rows of TR_FACTS and TR_RELATED)."""
 
 
-def write_mquake(facts: Path, related: Path, relations: Mapping[str, str], output: Path) -> tuple[int, int]:
+def write_mquake(facts: Path, related: Path, relations: Relations, output: Path) -> tuple[int, int]:
     """Writes a case for each new fact and chain from it; returns the numbers of cases and of chains left out.
 
     The new fact is the edit, and the fact before it in its timeline is what it replaces. A chain counts if
     all its values are items, and a chain along the same properties from the fact before ends elsewhere.
-    Cases are in the order of `rel_id`. `relations`: property -> label. Raises InputError if there is none.
+    Cases are in the order of `rel_id`. Raises InputError if there is none, or if the tables are not of one
+    build.
     """
     by_place: dict[tuple[str, str, int], Row] = {}
     by_id: dict[str, Row] = {}
     for fact in read_rows(facts, TR_FACTS):
         by_place[fact["s"], fact["p"], fact["ordinal"]] = by_id[fact["fact_id"]] = fact
     rows = sorted(read_rows(related, TR_RELATED), key=lambda row: str(row["rel_id"]))
+    edges = (edge for row in rows for edge in row["path"])
+    for path, used, known in (
+        (facts, by_id.values(), relations.mutable),
+        (related, edges, relations.immutable),
+    ):
+        unknown = {row["p"] for row in used} - {property_id(number) for number in known}
+        if unknown:
+            raise InputError(
+                f"{path}: {', '.join(sorted(unknown))} is not in the tables of properties; name the folder "
+                "with those of the build (--resources)"
+            )
     along: dict[tuple[str, ...], list[Row]] = {}
     labels: dict[tuple[str, ...], str] = {}
     for row in rows:
@@ -38,6 +51,10 @@ def write_mquake(facts: Path, related: Path, relations: Mapping[str, str], outpu
     cases: list[dict[str, Any]] = []
     left = 0
     for row in rows:
+        if row["fact_id"] not in by_id:
+            raise InputError(
+                f"{related}: {row['rel_id']} follows from no fact of {facts}; give tables of the same build"
+            )
         fact = by_id[row["fact_id"]]
         if fact["role"] != "new" or not row["discriminates"]:
             continue
@@ -68,7 +85,7 @@ def _place(row: Row, hops: int) -> tuple[str, ...]:
 
 
 def _case(
-    old: Chain, new: Chain, labels: Mapping[tuple[str, ...], str], relations: Mapping[str, str], number: int
+    old: Chain, new: Chain, labels: Mapping[tuple[str, ...], str], relations: Relations, number: int
 ) -> dict[str, Any] | None:
     """A case; None if a value on the way is no item, or its label or the subject cannot be found."""
     (before, _), (fact, row) = old, new
@@ -83,7 +100,7 @@ def _case(
         "case_id": number,
         "requested_rewrite": [
             {
-                "prompt": opening[:start] + SUBJECT + opening[start + len(fact["s_label"]) :],
+                "prompt": opening[:start] + "{}" + opening[start + len(fact["s_label"]) :],
                 "relation_id": fact["p"],
                 "target_new": {"str": fact["o_label"], "id": fact["o"]},
                 "target_true": {"str": before["o_label"], "id": before["o"]},
@@ -118,7 +135,7 @@ def _hops(
     asked: Row,
     opening: str,
     labels: Mapping[tuple[str, ...], str],
-    relations: Mapping[str, str],
+    relations: Relations,
 ) -> tuple[list[Row], list[list[str]], list[list[str]]] | None:
     """Single hops, triples by id and triples by label of a chain; the first hop is asked as in `asked`."""
     fact, row = chain
@@ -127,7 +144,7 @@ def _hops(
     hops = [first | {"answer": label, "answer_alias": list(fact["o_aliases"])}]
     triples, texts = (
         [[fact["s"], fact["p"], fact["o"]]],
-        [[fact["s_label"], relations.get(fact["p"], fact["p"]), label]],
+        [[fact["s_label"], relations.mutable[int(fact["p"][1:])].label, label]],
     )
     name = _named(fact) + ("." if label.endswith(".") else "")
     for hop, edge in enumerate(row["path"], 1):
@@ -135,32 +152,17 @@ def _hops(
         if value is None or not edge["value"].startswith("Q"):
             return None
         last = hop == len(row["path"])
-        question = _asked(row["question_debug"], hop, name, len(row["path"]))
-        phrase = question.partition(" is ")[2].removesuffix("?")
+        relation = relations.immutable[int(edge["p"][1:])]
+        phrase = nested([relation.phrase], name)
         hops.append(
             {
-                "question": question,
-                "cloze": f"{phrase[:1].upper()}{phrase[1:]} is",
+                "question": question(relation.wh, phrase, "is"),
+                "cloze": f"{phrase[0].upper()}{phrase[1:]} is",
                 "answer": value,
                 "answer_alias": list(row["answer_aliases"]) if last else [],
             }
         )
         triples.append([edge["x"], edge["p"], edge["value"]])
-        texts.append([label, relations.get(edge["p"], edge["p"]), value])
+        texts.append([label, relation.label, value])
         name = label = value
     return hops, triples, texts
-
-
-def _asked(debug: str, hop: int, name: str, hops: int) -> str:
-    """The question about one hop alone, from the question with numbered brackets: the inner one is a name.
-
-    `What is [2 the capital of [1 the country of [0 the employer of X]]]?`, hop 1, `Cornell` -> `What is the
-    country of Cornell?`
-    """
-    asks, _, rest = debug.partition(f"[{hops} ")
-    for number in range(hops - 1, hop - 1, -1):
-        rest = rest.partition(f"[{number} ")[2]
-    before, _, inner = rest.partition(f"[{hop - 1} ")
-    # Behind the inner phrase come one bracket for each phrase around it, and the words after it.
-    after = inner.rsplit("]", hops - hop + 2)[1:]
-    return f"{asks}{before}{name}{after[0] if after else ''}?"

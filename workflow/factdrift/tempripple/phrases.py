@@ -6,9 +6,10 @@ import datetime
 import re
 import unicodedata
 
-from factdrift.tempripple.dates import Date, packed_day
-from factdrift.wikidata.time import DAY, MONTH, unpack
+from factdrift.tempripple.dates import Date
+from factdrift.wikidata.time import DAY, MONTH, pack_date, unpack
 from factdrift.words.dates import MONTHS, ordinal
+from factdrift.words.noun_phrases import ORDINAL, nested
 
 _FIRST = ("most recent", "previous", "third most recent")
 _UNITS = ("four", "fif", "six", "seven", "eigh", "nin", "ten", "eleven", "twelf")
@@ -28,16 +29,7 @@ def ordinal_text(index: int) -> str:
 
 def holder_phrase(phrase: str, ordinal_words: str, subject: str) -> str:
     """`the {ord} capital of {x}` -> `the previous capital of Kazakhstan`; labels may contain anything."""
-    return _filled(phrase, {"ord": ordinal_words, "x": subject})
-
-
-def related_phrase(phrase: str, inner: str) -> str:
-    """`the spouse of {x}` -> `the spouse of the previous head of government of Kazakhstan`."""
-    return _filled(phrase, {"x": inner})
-
-
-def _filled(phrase: str, values: dict[str, str]) -> str:
-    return re.sub(r"\{(\w+)\}", lambda blank: values[blank[1]], phrase)
+    return nested([phrase.replace(ORDINAL, ordinal_words)], subject)
 
 
 def statement(phrase: str, value: str) -> str:
@@ -52,7 +44,7 @@ def question(wh: str, phrase: str, verb: str) -> str:
 
 def as_of(day: datetime.date, sentence: str) -> str:
     """`As of 31 December 2022, the most recent ...`: the sentence or question, dated."""
-    text = date_text(Date(packed_day(day.toordinal()), DAY))
+    text = date_text(Date(pack_date(day), DAY))
     return f"As of {text}, {sentence[0].lower()}{sentence[1:]}"
 
 

@@ -27,32 +27,27 @@ def check_presence(source: Source, relations: Relations, is_slice: bool) -> Pres
     Raises InputError if a property has another datatype, and, unless the snapshot is a slice, if a property
     or class is missing. Labels that differ are printed as warnings.
     """
-    presence = Presence([], [])
     properties: dict[int, Mutable | Immutable] = {**relations.immutable, **relations.mutable}
-    declared = {
-        number: (label, datatype) for number, label, datatype in _rows(source.declarations(ids(properties)))
-    }
-    for number, relation in sorted(properties.items()):
-        name = property_id(number)
-        if number not in declared:
-            presence.missing.append(f"{name} {relation.label}")
-            continue
-        label, datatype = declared[number]
-        if datatype != relation.datatype:
+    expected = {property_id(number): properties[number].label for number in sorted(properties)}
+    expected |= {entity_id(entry.number): entry.label for entry in relations.types}
+    found: dict[str, str | None] = {}
+    for number, label, datatype in _rows(source.declarations(ids(properties))):
+        found[property_id(number)] = label
+        if datatype != properties[number].datatype:
             raise InputError(
-                f"the snapshot knows {name} ({label}) with the datatype {datatype}, TempRIPPLE as "
-                f"{relation.datatype}; correct its row in resources/tempripple/"
+                f"the snapshot knows {property_id(number)} ({label}) with the datatype {datatype}, "
+                f"TempRIPPLE as {properties[number].datatype}; correct its row in resources/tempripple/"
             )
-        if label != relation.label:
-            presence.renamed.append(f"{name}: {relation.label!r} is called {label!r}")
     terms = source.terms(ids(entry.number for entry in relations.types))
-    named = {number: label for number, label, _ in _rows(terms)}
-    for entry in {entry.number: entry for entry in relations.types}.values():
-        name = entity_id(entry.number)
-        if entry.number not in named:
-            presence.missing.append(f"{name} {entry.label}")
-        elif named[entry.number] != entry.label:
-            presence.renamed.append(f"{name}: {entry.label!r} is called {named[entry.number]!r}")
+    found |= {entity_id(number): label for number, label, _ in _rows(terms)}
+    presence = Presence(
+        [f"{name} {label}" for name, label in expected.items() if name not in found],
+        [
+            f"{name}: {label!r} is called {found[name]!r}"
+            for name, label in expected.items()
+            if name in found and found[name] != label
+        ],
+    )
     if presence.missing and not is_slice:
         raise InputError(
             "the snapshot lacks properties or classes that TempRIPPLE needs: "

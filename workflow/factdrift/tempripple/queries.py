@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from factdrift.sparql.divide import Period
 from factdrift.sparql.vocabulary import PROLOGUE
 from factdrift.wikidata.time import unpack
 
@@ -17,10 +18,11 @@ _RANK = "?st wikibase:rank ?rank . FILTER(?rank != wikibase:DeprecatedRank)"
 _NAMED = 'FILTER(LANG(?l) IN ("en", "mul")) BIND(LANG(?l) AS ?lang)'
 
 
-def candidates(relation: int, first: int, until: int) -> str:
-    """Statements of one property with a start or end from the day `first` up to, not including, `until`."""
+def candidates(relation: int, period: Period) -> str:
+    """Statements of one property with a start or end in the period."""
     # Both branches are complete, because some engines join what is beside a UNION with all of its rows.
-    within = f"FILTER(?t >= {_stamp(first)} && ?t < {_stamp(until)})"
+    first, until = map(_stamp, period)
+    within = f"FILTER(?t >= {first} && ?t < {until})"
     branches = " UNION ".join(
         f"{{ ?s p:P{relation} ?st . ?st pqv:P{part} ?n . ?n wikibase:timeValue ?t . {_RANK} {within} }}"
         for part in (580, 582)
@@ -36,16 +38,16 @@ def statements(subjects: Iterable[int], relations: Iterable[int], restrictive: I
         claims = f"BIND(p:P{relation} AS ?p) ?s p:P{relation} ?st ."
         value, node = f"ps:P{relation}", f"psv:P{relation}"
     else:
-        claims = f"""?s ?p ?st . FILTER(?p IN ({_list("p:P", relations)}))
+        claims = f"""?s ?p ?st . FILTER(?p IN ({_named("p:P", relations, ", ")}))
   ?property wikibase:claim ?p ; wikibase:statementProperty ?ps ; wikibase:statementValue ?psv ."""
         value, node = "?ps", "?psv"
     qualifiers = list(restrictive)
     asked = restricted = ""
     if qualifiers:
         asked = " ?q"
-        restricted = f"\n  OPTIONAL {{ ?st ?q ?qv . FILTER(?q IN ({_list('pq:P', qualifiers)})) }}"
+        restricted = f"\n  OPTIONAL {{ ?st ?q ?qv . FILTER(?q IN ({_named('pq:P', qualifiers, ', ')})) }}"
     return f"""{PROLOGUE}SELECT DISTINCT ?s ?p ?st ?rank ?o ?vt ?vp ?vc ?sv ?sp ?ev ?ep ?ex{asked} WHERE {{
-  VALUES ?s {{ {_values("wd:Q", subjects)} }}
+  VALUES ?s {{ {_named("wd:Q", subjects)} }}
   {claims}
   {_RANK}
   OPTIONAL {{ ?st {value} ?o . }}
@@ -60,7 +62,7 @@ def statements(subjects: Iterable[int], relations: Iterable[int], restrictive: I
 def classes(items: Iterable[int], relation: int) -> str:
     """The classes of items: values of best rank of P31 or P279."""
     return f"""{PROLOGUE}SELECT DISTINCT ?s ?o WHERE {{
-  VALUES ?s {{ {_values("wd:Q", items)} }}
+  VALUES ?s {{ {_named("wd:Q", items)} }}
   ?s wdt:P{relation} ?o .
 }}"""
 
@@ -68,7 +70,7 @@ def classes(items: Iterable[int], relation: int) -> str:
 def terms(items: Iterable[int]) -> str:
     """Labels and aliases in English and for all languages; ?kind is the predicate."""
     return f"""{PROLOGUE}SELECT ?s ?kind ?l ?lang WHERE {{
-  VALUES ?s {{ {_values("wd:Q", items)} }}
+  VALUES ?s {{ {_named("wd:Q", items)} }}
   ?s ?kind ?l . FILTER(?kind IN (rdfs:label, skos:altLabel))
   {_NAMED}
 }}"""
@@ -77,18 +79,14 @@ def terms(items: Iterable[int]) -> str:
 def declarations(relations: Iterable[int]) -> str:
     """Datatype and labels of properties."""
     return f"""{PROLOGUE}SELECT ?s ?type ?l ?lang WHERE {{
-  VALUES ?s {{ {_values("wd:P", relations)} }}
+  VALUES ?s {{ {_named("wd:P", relations)} }}
   ?s wikibase:propertyType ?type .
   OPTIONAL {{ ?s rdfs:label ?l . {_NAMED} }}
 }}"""
 
 
-def _values(prefix: str, numbers: Iterable[int]) -> str:
-    return " ".join(f"{prefix}{number}" for number in numbers)
-
-
-def _list(prefix: str, numbers: Iterable[int]) -> str:
-    return ", ".join(f"{prefix}{number}" for number in numbers)
+def _named(prefix: str, numbers: Iterable[int], between: str = " ") -> str:
+    return between.join(f"{prefix}{number}" for number in numbers)
 
 
 def _stamp(packed: int) -> str:

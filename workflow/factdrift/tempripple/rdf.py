@@ -24,13 +24,12 @@ from factdrift.tempripple.rows import create_macros
 from factdrift.tempripple.sources import INSTANCE, SUBCLASS
 from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR
 
-START, END, POINT_IN_TIME = 580, 582, 585
 _GREGORIAN_CALENDAR = "Q1985727"
 
 _PARTS = {
-    START: ("coalesce(starts, [start])", "start_unknown"),
-    END: ('coalesce(ends, ["end"])', "end_unknown"),
-    POINT_IN_TIME: ("[pit]", "false"),
+    580: ("coalesce(starts, [start])", "start_unknown"),
+    582: ('coalesce(ends, ["end"])', "end_unknown"),
+    585: ("[pit]", "false"),
 }
 """The qualifiers whose values the tables hold: SQL for their dates, and for whether one is unknown."""
 
@@ -50,10 +49,34 @@ def write_rdf(
     items; names of the items that any of these mention and of `classes`; declarations of all properties.
     The bytes depend on the rows only, not on the number of files that hold them. Triples may be repeated.
     """
+    create_macros(db)
+    db.execute(_MACROS)
+    for name, paths in (("all_statements", statements), ("entities", entities), ("declared", [properties])):
+        db.read_parquet([str(path) for path in paths]).create_view(name)
+    db.execute(
+        f"""
+        CREATE TEMP TABLE relations AS SELECT unnest({sql(sorted(set(relations)))}) AS property;
+        CREATE TEMP TABLE mentioned AS
+            WITH related AS (SELECT subject, object FROM all_statements SEMI JOIN relations USING (property))
+            SELECT subject AS id FROM related UNION SELECT object FROM related WHERE object > 0;
+        CREATE TEMP VIEW written AS
+            SELECT * REPLACE (coalesce(statement, 'Q' || subject || '$' || position) AS statement)
+            FROM all_statements
+            WHERE property IN (FROM relations) OR property = {SUBCLASS}
+                OR property = {INSTANCE} AND subject IN (FROM mentioned);
+        CREATE TEMP VIEW listed AS
+            SELECT id, {INSTANCE} AS property, unnest(classes) AS class
+                FROM entities SEMI JOIN mentioned USING (id) WHERE NOT whole
+            UNION ALL SELECT id, {SUBCLASS}, unnest(superclasses) FROM entities WHERE NOT whole;
+        CREATE TEMP TABLE named AS
+            FROM mentioned UNION SELECT unnest({sql(sorted(set(classes)))})
+            UNION SELECT subject FROM written UNION SELECT object FROM written WHERE object > 0
+            UNION SELECT id FROM listed UNION SELECT class FROM listed;
+        """
+    )
     lines = 0
     with _opened(output) as file:
-        _prepare(db, statements, entities, properties, sorted(set(relations)), sorted(set(classes)))
-        for query in (_properties(), _items(), _listed_classes(), _statements(), _dates()):
+        for query in (_properties(), _ITEMS, _LISTED_CLASSES, _statements(), _dates()):
             for text in _texts(db, query):
                 file.write(text)
                 lines += text.count(b"\n")
@@ -77,41 +100,6 @@ def _texts(db: duckdb.DuckDBPyConnection, query: str) -> Iterator[bytes]:
         lines = batch.column(0).flatten().drop_null().to_pylist()
         if lines:
             yield "".join(f"{line} .\n" for line in lines).encode("utf-8")
-
-
-def _prepare(
-    db: duckdb.DuckDBPyConnection,
-    statements: Sequence[Path],
-    entities: Sequence[Path],
-    properties: Path,
-    relations: Sequence[int],
-    classes: Sequence[int],
-) -> None:
-    create_macros(db)
-    db.execute(_MACROS)
-    for name, paths in (("all_statements", statements), ("entities", entities), ("declared", [properties])):
-        db.read_parquet([str(path) for path in paths]).create_view(name)
-    db.execute(
-        f"""
-        CREATE TEMP TABLE relations AS SELECT unnest({sql(relations)}) AS property;
-        CREATE TEMP TABLE mentioned AS
-            WITH related AS (SELECT subject, object FROM all_statements SEMI JOIN relations USING (property))
-            SELECT subject AS id FROM related UNION SELECT object FROM related WHERE object > 0;
-        CREATE TEMP VIEW written AS
-            SELECT * REPLACE (coalesce(statement, 'Q' || subject || '$' || position) AS statement)
-            FROM all_statements
-            WHERE property IN (FROM relations) OR property = {SUBCLASS}
-                OR property = {INSTANCE} AND subject IN (FROM mentioned);
-        CREATE TEMP VIEW listed AS
-            SELECT id, {INSTANCE} AS property, unnest(classes) AS class
-                FROM entities SEMI JOIN mentioned USING (id) WHERE NOT whole
-            UNION ALL SELECT id, {SUBCLASS}, unnest(superclasses) FROM entities WHERE NOT whole;
-        CREATE TEMP TABLE named AS
-            FROM mentioned UNION SELECT unnest({sql(classes)})
-            UNION SELECT subject FROM written UNION SELECT object FROM written WHERE object > 0
-            UNION SELECT id FROM listed UNION SELECT class FROM listed;
-        """
-    )
 
 
 _NAMESPACES = "".join(
@@ -223,15 +211,14 @@ def _dates() -> str:
         """
 
 
-def _items() -> str:
-    """SQL: the names of items."""
-    return "SELECT terms(wd('Q' || id), label, aliases) FROM entities SEMI JOIN named USING (id) ORDER BY id"
+_ITEMS = "SELECT terms(wd('Q' || id), label, aliases) FROM entities SEMI JOIN named USING (id) ORDER BY id"
+"""SQL: the names of items."""
 
-
-def _listed_classes() -> str:
-    """SQL: the classes of items without statements in the snapshot."""
-    return """SELECT [triple(wd('Q' || id), wdt('P' || property), wd('Q' || class))]
-        FROM listed ORDER BY id, property, class"""
+_LISTED_CLASSES = """
+    SELECT [triple(wd('Q' || id), wdt('P' || property), wd('Q' || class))]
+    FROM listed ORDER BY id, property, class
+    """
+"""SQL: the classes of items without statements in the snapshot."""
 
 
 def _properties() -> str:

@@ -8,22 +8,21 @@ from itertools import groupby
 from typing import NamedTuple
 
 from factdrift.tempripple.claims import Claim, groups
-from factdrift.tempripple.immutability import Refused, immutable_value
+from factdrift.tempripple.immutability import immutable_value
 from factdrift.tempripple.kinds import Kinds
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.names import Names
 from factdrift.tempripple.parallels import mark_related
-from factdrift.tempripple.phrases import contains, date_text, question, related_phrase
+from factdrift.tempripple.phrases import contains, date_text, question
 from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Immutable
 from factdrift.tempripple.schemas import Row, row_id
 from factdrift.tempripple.search import Found, Search
+from factdrift.tempripple.timelines import Dropped
 from factdrift.tempripple.types import Match, ids
 from factdrift.wikidata.ids import entity_id, property_id
+from factdrift.words.noun_phrases import nested
 
 HOPS = 3
-
-_VALUE_TYPES = {"wikibase-item": "item"}
-"""Datatype -> value type, where the two differ."""
 
 
 class _Edge(NamedTuple):
@@ -59,13 +58,16 @@ def find_related(search: Search, facts: list[Row]) -> Found:
     contexts = {(fact["s"], fact["p"]): fact["statement"] for fact in facts if fact["role"] == "new"}
     expansion = _Expansion(search, found)
     kinds = Kinds(search.source, search.types)
-    paths = [_start(fact) for fact in facts]
+    paths = [
+        _Path(fact, (), (int(fact["s"][1:]), int(fact["o"][1:])), fact["phrase"], f"[0 {fact['phrase']}]")
+        for fact in facts
+    ]
     for hop in range(1, HOPS + 1):
         expansion.fetch({path.nodes[-1] for path in paths})
         extended = [
             longer
             for path in paths
-            for edge in expansion.edges(path.nodes[-1])
+            for edge in expansion.edges[path.nodes[-1]]
             for longer in _extended(path, edge, search.method, found)
         ]
         last = [path.edges[-1] for path in extended]
@@ -89,14 +91,12 @@ class _Expansion:
         self._relations = relations.immutable
         self._asked = ids([*relations.immutable, BIRTH, DEATH, INCEPTION])
         self._found = found
-        self._edges: dict[int, list[_Edge]] = {}
-
-    def edges(self, item: int) -> list[_Edge]:
-        return self._edges[item]
+        self.edges: dict[int, list[_Edge]] = {}
 
     def fetch(self, items: Iterable[int]) -> None:
-        new = sorted(set(items) - self._edges.keys())
-        self._edges |= {item: [] for item in new}
+        """Reads the edges of those items that were not fetched before, all at once."""
+        new = sorted(set(items) - self.edges.keys())
+        self.edges |= {item: [] for item in new}
         self._types.fetch(new)
         self._names.fetch(new)
         table = self._source.statements(ids(new), self._asked, ids([]))
@@ -108,7 +108,7 @@ class _Expansion:
         for edge in holding:
             named = self._named(edge)
             if named is not None:
-                self._edges[edge.subject].append(named)
+                self.edges[edge.subject].append(named)
 
     def _judge(self, subject: int, claims: dict[int, list[Claim]]) -> Iterator[_Edge]:
         """Yields the edges of one item, still without labels."""
@@ -119,14 +119,15 @@ class _Expansion:
                 continue
             match = self._types.of(subject, relation.subjects)
             if match is None:
-                self._refuse(subject, relation, "wrong_type", [claim.statement for claim in stated])
+                statements = [claim.statement for claim in stated]
+                self._found.drop(subject, number, "wrong_type", statements)
                 continue
             result = immutable_value(relation, claims, is_human, self._method)
-            if isinstance(result, Refused):
-                self._refuse(subject, relation, result.reason, result.statements)
+            if isinstance(result, Dropped):
+                self._found.drop(subject, number, *result)
             elif result is not None:
                 values = sorted({claim.value for claim in stated if claim.value is not None})
-                yield _Edge(relation, subject, result.claim, match, "", values)
+                yield _Edge(relation, subject, result, match, "", values)
 
     def _named(self, edge: _Edge) -> _Edge | None:
         claim = edge.claim
@@ -137,23 +138,14 @@ class _Expansion:
             if claim.written is not None
             else claim.text
         )
-        reason = "no_label" if not label else self._leak(edge.subject, label)
-        if reason or not label:
-            self._refuse(edge.subject, edge.relation, reason or "no_label", [claim.statement])
-            return None
-        return edge._replace(label=label)
-
-    def _leak(self, subject: int, answer: str) -> str | None:
-        label = self._names.label(subject)
-        return "leak" if self._method.leak_check and label and contains(label, answer) else None
-
-    def _refuse(self, subject: int, relation: Immutable, reason: str, statements: Iterable[str]) -> None:
-        self._found.drop(entity_id(subject), property_id(relation.property), reason, statements)
-
-
-def _start(fact: Row) -> _Path:
-    nodes = int(fact["s"][1:]), int(fact["o"][1:])
-    return _Path(fact, (), nodes, fact["phrase"], f"[0 {fact['phrase']}]")
+        if not label:
+            reason = "no_label"
+        elif self._method.leak_check and contains(self._names.label(edge.subject) or "", label):
+            reason = "leak"
+        else:
+            return edge._replace(label=label)
+        self._found.drop(edge.subject, edge.relation.property, reason, [claim.statement])
+        return None
 
 
 def _extended(path: _Path, edge: _Edge, method: Method, found: Found) -> Iterator[_Path]:
@@ -167,19 +159,17 @@ def _extended(path: _Path, edge: _Edge, method: Method, found: Found) -> Iterato
     if reason is not None:
         way = " ".join(f"{property_id(step.relation.property)} {step.value}" for step in (*path.edges, edge))
         detail = f"{path.fact['fact_id']} {path.fact['o']} {way}"
-        s, p = entity_id(edge.subject), property_id(edge.relation.property)
-        found.drop(s, p, reason, [edge.claim.statement], detail)
+        found.drop(edge.subject, edge.relation.property, reason, [edge.claim.statement], detail)
         return
     edges = (*path.edges, edge)
     nodes = path.nodes if item is None else (*path.nodes, item)
-    phrase = related_phrase(edge.relation.phrase, path.phrase)
-    debug = related_phrase(edge.relation.phrase, path.debug)
+    phrase, debug = (nested([edge.relation.phrase], inner) for inner in (path.phrase, path.debug))
     yield _Path(path.fact, edges, nodes, phrase, f"[{len(edges)} {debug}]")
 
 
 def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names, kinds: Kinds) -> Row:
     last = path.edges[-1]
-    claim = last.claim
+    claim, datatype = last.claim, last.relation.datatype
     steps = [
         {
             "p": property_id(edge.relation.property),
@@ -187,7 +177,7 @@ def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names, kinds:
             "value": edge.value,
             "stmt_id": edge.claim.statement,
             "x_type": edge.match.type,
-            "x_class": entity_id(edge.match.class_number) if edge.match.class_number else None,
+            "x_class": edge.match.class_id,
         }
         for edge in path.edges
     ]
@@ -203,7 +193,7 @@ def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names, kinds:
         "fact_id": fact["fact_id"],
         "hop": len(steps),
         "path": steps,
-        "value_type": _VALUE_TYPES.get(last.relation.datatype, last.relation.datatype),
+        "value_type": "item" if datatype == "wikibase-item" else datatype,
         "answer_id": last.value,
         "answer_label": last.label,
         "answer_aliases": names.aliases(claim.object) if claim.object is not None else [],
@@ -235,5 +225,6 @@ def _cap(found: Found, facts: Iterable[Row], method: Method) -> None:
             by_key[key(row)].append(row)
         for row in (row for rows in by_key.values() for row in rows[cap:]):
             last = row["path"][-1]
-            found.drop(last["x"], last["p"], reason, [last["stmt_id"]], row["rel_id"])
+            subject, relation = int(last["x"][1:]), int(last["p"][1:])
+            found.drop(subject, relation, reason, [last["stmt_id"]], row["rel_id"])
         found.rows = [row for rows in by_key.values() for row in rows[:cap]]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
+from collections.abc import Container
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import NOUN_PHRASES, TEMPRIPPLE
 from factdrift.core.tables import rows_of
-from factdrift.wikidata.ids import entity_number
-from factdrift.words.noun_phrases import COLUMNS as PHRASE_COLUMNS
-from factdrift.words.noun_phrases import NounPhrase, noun_phrases
+from factdrift.wikidata.ids import entity_number, listed_property
+from factdrift.words.noun_phrases import read_noun_phrases
 
 BIRTH, DEATH, INCEPTION, SPORT = 569, 570, 571, 641
 """Properties that are read in addition to those of the tables."""
@@ -20,6 +19,9 @@ ANY = "any"
 """In `subjects`: items of any type, or of none."""
 
 Guard = Literal["Q", "S", "V", "D", "N"]
+
+_MUTABLE = ("property", "label", "datatype", "subjects", "objects")
+_IMMUTABLE = ("property", "label", "datatype", "subjects", "values", "guard", "seed")
 
 
 class Mutable(NamedTuple):
@@ -70,88 +72,62 @@ class Relations(NamedTuple):
         return sorted({*self.mutable, *self.immutable, BIRTH, DEATH, INCEPTION, SPORT})
 
 
-def read_relations(
-    folder: Path = TEMPRIPPLE, immutable_set: str = "full53", phrases: Path = NOUN_PHRASES
-) -> Relations:
+def read_relations(folder: Path = TEMPRIPPLE, immutable_set: str = "full53") -> Relations:
     """Reads the tables of a folder and the noun phrases of their properties.
 
-    `immutable_set` may keep 16 of the 53. Raises InputError that names the table and the property.
+    `immutable_set` may keep 16 of the 53. Raises InputError that names the table, the line and what is wrong.
     """
-    mutable, immutable, types = (folder / f"{name}.tsv" for name in ("mutable", "immutable", "types"))
-    words = noun_phrases(rows_of(phrases, PHRASE_COLUMNS), str(phrases))
-
-    def spoken(row: dict[str, str], path: Path) -> NounPhrase:
-        number = -_number(row["property"], "P6", path)
-        if number not in words or (path == mutable and not words[number].with_ordinal):
-            kind = "noun phrase with an ordinal" if path == mutable else "noun phrase"
-            raise InputError(f"{phrases}: {row['property']} of {path} has no {kind}; add it")
-        return words[number]
-
-    classes = tuple(
-        TypeClass(row["type"], _number(row["class"], "Q5", types), row["label"])
-        for row in _rows(types, ("type", "class", "label"))
-    )
-    known = {entry.type for entry in classes}
-    mutables = [
-        Mutable(
-            -_number(row["property"], "P6", mutable),
-            row["label"],
-            row["datatype"],
-            spoken(row, mutable).wh,
-            spoken(row, mutable).with_ordinal,
-            _subjects(row, known, mutable),
+    path = folder / "types.tsv"
+    types: list[TypeClass] = []
+    for line, (name, text, label) in rows_of(path, ("type", "class", "label")):
+        item = entity_number(text)
+        if item is None or item < 0:
+            raise InputError(f"{path}, line {line}: {text!r} is no id such as Q5")
+        types.append(TypeClass(name, item, label))
+    names = {entry.type for entry in types}
+    words = read_noun_phrases()
+    mutable: dict[int, Mutable] = {}
+    path = folder / "mutable.tsv"
+    for line, (name, label, datatype, subjects, _) in rows_of(path, _MUTABLE):
+        where = f"{path}, line {line}"
+        number = _property(name, mutable, where)
+        if number not in words or not words[number].with_ordinal:
+            raise InputError(f"{where}: {name} has no noun phrase with an ordinal in {NOUN_PHRASES}; add it")
+        said = words[number]
+        of_types = _subjects(subjects, names, where)
+        mutable[number] = Mutable(number, label, datatype, said.wh, said.with_ordinal, of_types)
+    immutable: dict[int, Immutable] = {}
+    path = folder / "immutable.tsv"
+    for line, (name, label, datatype, subjects, _, guard, seed) in rows_of(path, _IMMUTABLE):
+        where = f"{path}, line {line}"
+        number = _property(name, immutable, where)
+        if number not in words:
+            raise InputError(f"{where}: {name} has no noun phrase in {NOUN_PHRASES}; add it")
+        if guard not in get_args(Guard) or seed not in ("yes", "no"):
+            raise InputError(
+                f"{where}: guard is {guard!r}, seed is {seed!r}; write one of {' '.join(get_args(Guard))}, "
+                "and yes or no"
+            )
+        said = words[number]
+        of_types = _subjects(subjects, names, where)
+        immutable[number] = Immutable(
+            number, label, datatype, of_types, said.wh, said.phrase, cast(Guard, guard), seed == "yes"
         )
-        for row in _rows(mutable, ("property", "label", "datatype", "subjects"))
-    ]
-    immutables = [
-        Immutable(
-            -_number(row["property"], "P6", immutable),
-            row["label"],
-            row["datatype"],
-            _subjects(row, known, immutable),
-            spoken(row, immutable).wh,
-            spoken(row, immutable).phrase,
-            _guard(row, immutable),
-            row["seed"] == "yes",
-        )
-        for row in _rows(immutable, ("property", "label", "datatype", "subjects", "guard", "seed"))
-    ]
-    return Relations(
-        {relation.property: relation for relation in mutables},
-        {each.property: each for each in immutables if each.seed or immutable_set == "full53"},
-        classes,
-    )
+    if immutable_set != "full53":
+        immutable = {number: relation for number, relation in immutable.items() if relation.seed}
+    return Relations(mutable, immutable, tuple(types))
 
 
-def _number(name: str, example: str, path: Path) -> int:
-    number = entity_number(name)
-    if number is None or name[0] != example[0]:
-        raise InputError(f"{path}: {name!r} is no id such as {example}")
+def _property(name: str, known: Container[int], where: str) -> int:
+    number = listed_property(name, where)
+    if number in known:
+        raise InputError(f"{where}: {name} has a row already; remove one of the two")
     return number
 
 
-def _guard(row: dict[str, str], path: Path) -> Guard:
-    if row["guard"] not in get_args(Guard):
-        raise InputError(
-            f"{path}, {row['property']}: {row['guard']!r} is none of {' '.join(get_args(Guard))}"
-        )
-    return cast(Guard, row["guard"])
-
-
-def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        missing = set(columns) - set(rows.fieldnames or ())
-        if missing:
-            raise InputError(f"{path}, line 1: no column {', '.join(sorted(missing))}")
-        return list(rows)
-
-
-def _subjects(row: dict[str, str], known: set[str], path: Path) -> tuple[str, ...]:
-    names = tuple(row["subjects"].split())
+def _subjects(text: str, known: set[str], where: str) -> tuple[str, ...]:
+    names = tuple(text.split())
     unknown = set(names) - known - {ANY}
     if unknown:
-        raise InputError(
-            f"{path}, {row['property']}: {', '.join(sorted(unknown))} is not a type of types.tsv"
-        )
+        raise InputError(f"{where}: {', '.join(sorted(unknown))} is not a type of types.tsv")
     return names

@@ -65,9 +65,9 @@ def make_rows(
         create_macros(db)
         db.read_parquet(str(statements)).create_view("statements")
         db.read_parquet(str(entities)).create_view("entities")
-        rows = _write(db, _rows(sorted(set(properties))), ROWS, out_rows)
-        _write(db, _EDGES, EDGES, out_classes)
-    return rows
+        write_parquet(db.sql(_EDGES).to_arrow_reader().cast(EDGES), out_classes)
+        rows = db.sql(_rows(sorted(set(properties)))).to_arrow_reader().cast(ROWS)
+        return write_parquet(rows, out_rows)
 
 
 def _rows(properties: Sequence[int]) -> str:
@@ -122,7 +122,3 @@ _EDGES = f"""
     )
     ORDER BY id, property, class
     """
-
-
-def _write(db: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema, path: Path) -> int:
-    return write_parquet(db.sql(query).to_arrow_reader().cast(schema), path)

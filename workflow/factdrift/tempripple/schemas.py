@@ -14,6 +14,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 
 _TEXTS = pa.list_(pa.string())
+_STEP = pa.struct([(name, pa.string()) for name in ("p", "x", "value", "stmt_id", "x_type", "x_class")])
 
 TR_FACTS = pa.schema(
     [
@@ -54,21 +55,7 @@ TR_RELATED = pa.schema(
         ("rel_id", pa.string()),
         ("fact_id", pa.string()),
         ("hop", pa.int8()),
-        (
-            "path",
-            pa.list_(
-                pa.struct(
-                    [
-                        ("p", pa.string()),
-                        ("x", pa.string()),
-                        ("value", pa.string()),
-                        ("stmt_id", pa.string()),
-                        ("x_type", pa.string()),
-                        ("x_class", pa.string()),
-                    ]
-                )
-            ),
-        ),
+        ("path", pa.list_(_STEP)),
         ("value_type", pa.string()),
         ("answer_id", pa.string()),
         ("answer_label", pa.string()),

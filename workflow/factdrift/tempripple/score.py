@@ -16,8 +16,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
+from factdrift.tempripple.dates import EPOCH
 from factdrift.tempripple.metrics import (
-    Interval,
     clustered_interval,
     fisher,
     mcnemar,
@@ -35,6 +35,10 @@ _CONDITION = re.compile(r"without|with|edited(-\w+)?")
 
 _COLUMNS = ("item_id", "condition", "correct")
 _CORRECT = {"1": True, "true": True, "0": False, "false": False}
+_AS_TEXT = pyarrow.csv.ConvertOptions(
+    column_types=dict.fromkeys(("item_id", "condition", "model"), pa.string())
+)
+"""Reads these columns of a CSV file as texts: `0012` and `1.10` are ids and names, not numbers."""
 
 Key = tuple[str, str, int, int]
 """Model, condition, task, hop."""
@@ -73,7 +77,10 @@ def read_predictions(path: Path, items: Iterable[Row]) -> Answers:
     is anything else; and if there is no row.
     """
     try:
-        table = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
+        if path.suffix == ".csv":
+            table = pyarrow.csv.read_csv(path, convert_options=_AS_TEXT)
+        else:
+            table = pq.read_table(path)
     except (OSError, pa.ArrowInvalid) as error:
         raise InputError(f"{path}: {error}; give a Parquet or .csv file of {', '.join(_COLUMNS)}") from error
     missing = set(_COLUMNS) - set(table.column_names)
@@ -81,9 +88,12 @@ def read_predictions(path: Path, items: Iterable[Row]) -> Answers:
         raise InputError(f"{path}: no column {', '.join(sorted(missing))}")
     if not table.num_rows:
         raise InputError(f"{path}: no answer; give a row for each item that was asked")
-    names, conditions = (table[name].cast(pa.string()).to_pylist() for name in ("item_id", "condition"))
-    correct = [_as_bool(value) for value in table["correct"].to_pylist()]
-    models = table["model"].to_pylist() if "model" in table.column_names else [""] * table.num_rows
+    if "model" not in table.column_names:
+        table = table.append_column("model", pa.array([""] * table.num_rows))
+    names, conditions, models = (
+        table[name].cast(pa.string()).fill_null("").to_pylist() for name in ("item_id", "condition", "model")
+    )
+    correct = map(_as_bool, table["correct"].to_pylist())
     header = 1 if path.suffix == ".csv" else None
     return grouped(zip(names, conditions, correct, models, strict=True), items, str(path), header)
 
@@ -145,17 +155,22 @@ def within_cutoff(
 
     An item of a new fact counts if the fact certainly began after the day `unknown`, one of an old fact if it
     certainly began by `known`; related items count as their fact does. A fact without a start began before
-    any day. `facts`: rows of TR_FACTS. Models without a cutoff keep all answers.
+    any day. `facts`: rows of TR_FACTS. Models without a cutoff keep all answers. Raises InputError if the
+    fact of an item is not among `facts`.
     """
     by_id = {fact["fact_id"]: fact for fact in facts}
     kept: dict[Key, list[Answer]] = {}
     left_out: dict[Key, int] = {}
     for key, group in answers.items():
-        cutoff = cutoffs.get(key[0])
+        counted, cutoff = list(group), cutoffs.get(key[0])
         if cutoff is not None:
+            for answer in group:
+                if answer.item["fact_id"] not in by_id:
+                    raise InputError(
+                        f"the fact of item {answer.item['item_id']} is not among the facts; give tr_facts "
+                        "and items of the same build"
+                    )
             counted = [answer for answer in group if _counts(by_id[answer.item["fact_id"]], cutoff)]
-        else:
-            counted = list(group)
         left_out[key] = len(group) - len(counted)
         if counted:
             kept[key] = counted
@@ -164,7 +179,7 @@ def within_cutoff(
 
 def _counts(fact: Row, cutoff: Cutoff) -> bool:
     """Whether a fact's start, in days since 1970-01-01, is on its side of the cutoff."""
-    known, unknown = ((day - datetime.date(1970, 1, 1)).days for day in cutoff)
+    known, unknown = (day.toordinal() - EPOCH for day in cutoff)
     if fact["role"] == "new":
         return fact["start_lo"] is not None and fact["start_lo"] > unknown
     return fact["start_hi"] is None or fact["start_hi"] <= known
@@ -253,16 +268,12 @@ def _mean_days(facts: Sequence[Row]) -> dict[str, float]:
 def _durations(group: Sequence[Answer], days: Mapping[str, float], seed: int, draws: int) -> Row:
     """Correlation of a right answer with the mean duration of its property; properties are resampled."""
     dated = [answer for answer in group if answer.item["p"] in days]
-    correct = np.array([answer.correct for answer in dated])
-    values = np.array([days[answer.item["p"]] for answer in dated])
-    interval: Interval | None = None
-    if dated:
-        interval = resampled_interval(
-            lambda rows: point_biserial(correct[rows], values[rows]),
-            [answer.item["p"] for answer in dated],
-            seed,
-            draws,
-        )
+    correct = np.array([answer.correct for answer in dated], dtype=np.float64)
+    values = np.array([days[answer.item["p"]] for answer in dated], dtype=np.float64)
+    clusters = [answer.item["p"] for answer in dated]
+    interval = resampled_interval(
+        lambda rows: point_biserial(correct[rows], values[rows]), clusters, seed, draws
+    )
     return {"n": len(dated), "r": point_biserial(correct, values), "interval": interval}
 
 

@@ -19,6 +19,7 @@ from factdrift.tempripple.relations import Relations
 from factdrift.tempripple.schemas import Row
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.types import Types
+from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.names import read_names
 
@@ -45,10 +46,12 @@ class Found:
     dropped: list[Row] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
-    def drop(self, s: str, p: str, reason: str, statements: Iterable[str], detail: str = "") -> None:
+    def drop(
+        self, subject: int, relation: int, reason: str, statements: Iterable[str], detail: str = ""
+    ) -> None:
         """Adds a row of TR_DROPPED."""
-        row = {"s": s, "p": p, "reason": reason, "stmt_ids": list(statements), "detail": detail}
-        self.dropped.append(row | {"stage": self.stage})
+        row = {"s": entity_id(subject), "p": property_id(relation), "reason": reason}
+        self.dropped.append(row | {"stmt_ids": list(statements), "detail": detail, "stage": self.stage})
 
 
 def search_of(source: Source, method: Method, relations: Relations, labels: Sequence[Path] = ()) -> Search:

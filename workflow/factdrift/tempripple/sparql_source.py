@@ -13,7 +13,7 @@ import pyarrow as pa
 from factdrift.core.errors import InputError
 from factdrift.core.tables import table_of
 from factdrift.sparql.client import Client
-from factdrift.sparql.divide import Binding, Period, divided, halved, months, unusable
+from factdrift.sparql.divide import Binding, divided, halved, months, unusable
 from factdrift.sparql.vocabulary import DATE_TIME, PREFIXES, datatype_of, item_of
 from factdrift.tempripple import queries
 from factdrift.tempripple.sources import CANDIDATES, CLASSES, DECLARATIONS, STATEMENTS, TERMS, Ids
@@ -34,10 +34,11 @@ class SparqlSource:
         self._client, self._batch, self._monthly = client, batch, monthly
 
     def candidates(self, properties: Ids, first: int, until: int) -> pa.Table:
+        periods = months((first, until)) if self._monthly else [(first, until)]
         candidates = set()
         for relation in properties.tolist():
-            query = partial(_of_period, relation)
-            for row in divided(self._client, query, self._periods(first, until), halved, {"s", "st"}):
+            query = partial(queries.candidates, relation)
+            for row in divided(self._client, query, periods, halved, {"s", "st"}):
                 subject = item_of(row["s"])
                 if subject is not None:
                     candidates.add((relation, subject, _statement(row["st"])))
@@ -105,10 +106,6 @@ class SparqlSource:
             raise unusable(self._client.url, "names no property", value)
         return int(number)
 
-    def _periods(self, first: int, until: int) -> list[Period]:
-        """The period cut at the first day of each month, or uncut if `monthly` is false."""
-        return months((first, until)) if self._monthly or first >= until else [(first, until)]
-
 
 def _halves(batch: list[int]) -> list[list[int]]:
     """The two halves of a batch; an empty list if it cannot be divided."""
@@ -116,26 +113,19 @@ def _halves(batch: list[int]) -> list[list[int]]:
     return [batch[:middle], batch[middle:]] if middle else []
 
 
-def _of_period(relation: int, period: Period) -> str:
-    return queries.candidates(relation, *period)
-
-
 def _judged(rows: list[Binding]) -> tuple[Any, ...]:
     """The columns of STATEMENTS from `preferred` on, from all rows of one statement."""
     first = rows[0]
-    dates = {
-        which: {date for row in rows if (date := _date(row, *names)) is not None}
-        for which, names in (("start", ("sv", "sp")), ("end", ("ev", "ep")))
-    }
+    starts, ends = (
+        sorted({date for row in rows if (date := _date(row, *names)) is not None})
+        for names in (("sv", "sp"), ("ev", "ep"))
+    )
     unread = any("ex" in row or ("ev" in row and _date(row, "ev", "ep") is None) for row in rows)
     return (
         first["rank"]["value"] == PREFIXES["wikibase"] + "PreferredRank",
         *_value(next((row for row in rows if "o" in row), first)),
-        *(
-            [{"day": day, "precision": precision} for day, precision in sorted(dates[which])]
-            for which in ("start", "end")
-        ),
-        unread and not dates["end"],
+        *([{"day": day, "precision": level} for day, level in dates] for dates in (starts, ends)),
+        unread and not ends,
         any("q" in row for row in rows),
     )
 

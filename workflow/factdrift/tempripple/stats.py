@@ -83,19 +83,16 @@ def _durations(facts: Sequence[Row], relations: Relations) -> dict[str, dict[str
 def _duration(facts: Sequence[Row]) -> dict[str, Any]:
     """Counts and durations in years of facts with a known start, with and without ongoing ones."""
     dated = [fact for fact in facts if fact["duration_days"] is not None]
-    ended = [fact for fact in dated if fact["end_lo"] is not None]
+    days = [fact["duration_days"] for fact in dated]
+    ended = [fact["duration_days"] for fact in dated if fact["end_lo"] is not None]
     return {
         "subjects": len({(fact["s"], fact["p"]) for fact in facts}),
         "facts": len(facts),
-        "mean_years": _mean_years(dated),
-        "max_years": _years(max((fact["duration_days"] for fact in dated), default=None)),
-        "mean_years_ended": _mean_years(ended),
-        "without_start": len(facts) - len(dated),
+        "mean_years": _years(fmean(days) if days else None),
+        "max_years": _years(max(days, default=None)),
+        "mean_years_ended": _years(fmean(ended) if ended else None),
+        "without_start": len(facts) - len(days),
     }
-
-
-def _mean_years(facts: Sequence[Row]) -> float | None:
-    return _years(fmean(fact["duration_days"] for fact in facts)) if facts else None
 
 
 def _years(days: float | None) -> float | None:

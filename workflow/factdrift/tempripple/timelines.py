@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from factdrift.tempripple.claims import Claim
@@ -42,11 +42,11 @@ class Holding(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """The reason why there is no timeline, and the statements that show it."""
+    """The reason why there is no timeline or no immutable value, and the statements that show it."""
 
     reason: str
     statements: tuple[str, ...]
-    detail: str
+    detail: str = ""
 
 
 class Timeline(NamedTuple):
@@ -147,10 +147,9 @@ def _united(holdings: list[Holding]) -> list[Holding]:
 
 
 def _duplicates(holdings: Sequence[Holding]) -> tuple[int, int] | None:
-    for place, one in enumerate(holdings):
-        for further, other in enumerate(holdings[place + 1 :], place + 1):
-            if one.object == other.object and not ordered_pair(one, other):
-                return place, further
+    for (place, one), (further, other) in combinations(enumerate(holdings), 2):
+        if one.object == other.object and not ordered_pair(one, other):
+            return place, further
     return None
 
 
@@ -172,13 +171,12 @@ def _ordered(holdings: list[Holding], method: Method) -> list[Holding] | Dropped
     holdings = sorted(holdings, key=lambda holding: holding.key)
     faults: dict[str, Dropped] = {}
     followers = dict.fromkeys(holdings, 0)
-    for place, one in enumerate(holdings):
-        for other in holdings[place + 1 :]:
-            if ordered_pair(one, other):
-                followers[one if before(one, other) else other] += 1
-            else:
-                fault = _fault(one, other)
-                faults.setdefault(fault.reason, fault)
+    for one, other in combinations(holdings, 2):
+        if ordered_pair(one, other):
+            followers[one if before(one, other) else other] += 1
+        else:
+            fault = _fault(one, other)
+            faults.setdefault(fault.reason, fault)
     if method.on_ambiguous == "keep":
         faults.pop("order_ambiguous", None)
         if not faults:

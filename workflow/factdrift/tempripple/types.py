@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from factdrift.tempripple.relations import ANY, TypeClass
 from factdrift.tempripple.sources import INSTANCE, SUBCLASS, Ids, Source
+from factdrift.wikidata.ids import entity_id
 
 
 class Match(NamedTuple):
@@ -21,6 +22,11 @@ class Match(NamedTuple):
     """Row of the class in types.tsv, which breaks ties between classes at one depth."""
     type: str
     class_number: int
+
+    @property
+    def class_id(self) -> str | None:
+        """The id of the class; None if ANY matched an item without a type."""
+        return entity_id(self.class_number) if self.class_number else None
 
 
 class Types:
@@ -33,7 +39,6 @@ class Types:
         for place, entry in enumerate(classes):
             self._wanted[entry.number].append((place, entry))
         self._of_item: dict[int, tuple[Match, ...]] = {}
-        self._reached: dict[int, dict[int, int]] = {}
         self._instances: dict[int, list[int]] = {}
         self._above: dict[int, list[int]] = {}
 
@@ -66,10 +71,12 @@ class Types:
 
     def reached(self, item: int) -> dict[int, int]:
         """All classes of an item that was fetched -> the number of steps of P279 to each."""
-        found: dict[int, int] = {}
-        for number in self._instances[item]:
-            for reached, steps in self._reached_from(number).items():
-                found[reached] = min(steps, found.get(reached, steps))
+        found = dict.fromkeys(self._instances[item], 0)
+        frontier = list(found)
+        for step in range(1, self._depth + 1):
+            above = {number for below in frontier for number in self._above[below]}
+            frontier = list(above - found.keys())
+            found |= dict.fromkeys(frontier, step)
         return found
 
     def _fetch_above(self, classes: set[int]) -> None:
@@ -82,17 +89,6 @@ class Types:
                 for number, above in _pairs(self._source.classes(ids(unknown), SUBCLASS)):
                     self._above[number].append(above)
             frontier = {above for number in frontier for above in self._above[number]}
-
-    def _reached_from(self, start: int) -> dict[int, int]:
-        if start not in self._reached:
-            steps = {start: 0}
-            frontier = [start]
-            for step in range(1, self._depth + 1):
-                frontier = [above for number in frontier for above in self._above.get(number, ())]
-                frontier = [number for number in dict.fromkeys(frontier) if number not in steps]
-                steps |= dict.fromkeys(frontier, step)
-            self._reached[start] = steps
-        return self._reached[start]
 
     def _matches(self, reached: dict[int, int]) -> tuple[Match, ...]:
         return tuple(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from factdrift.core.errors import InputError
+
 MADE_UP_ITEMS = 900_000_000
 """Items from this number on are entities of the bundled sample whose id in Wikidata is not known.
 
@@ -44,6 +46,14 @@ def property_number(property_id: str) -> int:
     ):
         raise ValueError(f"{property_id!r} is no property id such as P31")
     return int(property_id[1:])
+
+
+def listed_property(property_id: str, where: str) -> int:
+    """The same for an id of a table. Raises InputError that begins with `where`, its file and line."""
+    try:
+        return property_number(property_id)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}; correct it") from None
 
 
 def property_id(number: int) -> str:

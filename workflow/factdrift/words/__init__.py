@@ -1,1 +1,1 @@
-"""Words: literals as people write them, and sentence templates with their blanks. Pure; touches no file."""
+"""Words: literals as people write them, sentence templates with their blanks, and the tables of both."""

@@ -55,12 +55,11 @@ class Grammar:
         }
         self._possessives = words.get("possessive", {})
         self._article_after = frozenset(words.get("article_after", {}))
-        clauses = "|".join(map(re.escape, words.get("clause", {})))
-        self._before_subject = re.compile(
-            rf"(?:^|.*, |.*\b(?:{clauses}) )$" if clauses else r"(?:^|.*, )$", re.I
-        )
-        possessives = "|".join(map(re.escape, self._possessives))
-        self._possessive = re.compile(rf"\b(?:{possessives})\b") if possessives else None
+        # Without any word, `(?!)` matches nothing.
+        clauses = "|".join(map(re.escape, words.get("clause", {}))) or "(?!)"
+        self._before_subject = re.compile(rf"(?:^|.*, |.*\b(?:{clauses}) )$", re.I)
+        possessives = "|".join(map(re.escape, self._possessives)) or "(?!)"
+        self._possessive = re.compile(rf"\b(?:{possessives})\b")
 
     def plural(self, template: str, marks: Marks = MARKS) -> str:
         """The template for a plural subject; the same where the subject governs no verb.
@@ -75,9 +74,7 @@ class Grammar:
         verb = re.match(r" (\w+)", after)
         if verb is None or verb[1] not in self._plurals:
             return f"{before}{mark}{after}"
-        rest = after[verb.end() :]
-        if self._possessive is not None:
-            rest = self._possessive.sub(lambda match: self._possessives[match[0]], rest)
+        rest = self._possessive.sub(lambda match: self._possessives[match[0]], after[verb.end() :])
         return f"{before}{mark} {self._plurals[verb[1]]}{rest}"
 
     def past(self, template: str, marks: Marks = MARKS) -> str:
@@ -110,9 +107,9 @@ class Grammar:
         return words[-1].endswith(",") or words[-1].lower() in self._article_after
 
 
-def dated(template: str, date: str, marks: Marks = MARKS) -> str:
+def dated(template: str, date: str) -> str:
     """The template as a sentence that begins with a date, such as `As of 2022, `; itself without one."""
-    first = template[:1] if not date or template.startswith(marks.subject) else template[:1].lower()
+    first = template[:1] if not date or template.startswith(SUBJECT) else template[:1].lower()
     return f"{date}{first}{template[1:]}"
 
 

@@ -22,21 +22,20 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import NAMES
-from factdrift.core.tables import rows_of, table_of
+from factdrift.core.tables import fetched, rows_of, table_of
 from factdrift.wikidata.ids import entity_number
 
 COLUMNS = ("language", "match", "text", "article", "number", "note")
 MATCHES = ("name", "class", "end", "start", "part")
 
 _PATTERNS = {"end": r"\S.* (?:{})", "start": r"(?:{})(?: .*)?", "part": r"(?:.* )?(?:{})(?: .*)?"}
-_BATCH = 65_536
 _USAGES = pa.schema([("id", pa.int32()), ("article", pa.string()), ("plural", pa.bool_())])
 
 
@@ -125,11 +124,9 @@ def create_usages(db: duckdb.DuckDBPyConnection, named: str, names: Names | None
     db.execute("CREATE OR REPLACE TEMP TABLE usages (id INTEGER, article VARCHAR, plural BOOLEAN)")
     if not names:
         return
-    query = db.execute(f"SELECT id, label, classes FROM ({named}) WHERE label IS NOT NULL")
-    found: list[tuple[Any, ...]] = []
-    while rows := query.fetchmany(_BATCH):
-        used = ((item, names.usage(label, classes)) for item, label, classes in rows)
-        found += [(item, *usage) for item, usage in used if usage != PLAIN]
+    rows = fetched(db.execute(f"SELECT id, label, classes FROM ({named}) WHERE label IS NOT NULL"))
+    used = ((item, names.usage(label, classes)) for item, label, classes in rows)
+    found = [(item, *usage) for item, usage in used if usage != PLAIN]
     db.register("usages_found", table_of(found, _USAGES))
     db.execute("INSERT INTO usages SELECT * FROM usages_found")
     db.unregister("usages_found")

@@ -8,11 +8,15 @@ state of {x}"), empty where the relation has none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.core.errors import InputError
-from factdrift.wikidata.ids import property_number
+from factdrift.core.paths import NOUN_PHRASES
+from factdrift.core.tables import rows_of
+from factdrift.wikidata.ids import listed_property
 
 COLUMNS = ("property", "label", "wh", "phrase", "with_ordinal")
 SUBJECT, ORDINAL = "{x}", "{ord}"
@@ -29,20 +33,18 @@ class NounPhrase(NamedTuple):
     with_ordinal: str
 
 
-def noun_phrases(rows: Iterable[tuple[int, Sequence[str]]], source: str) -> dict[int, NounPhrase]:
-    """Property number -> phrase, from numbered rows with COLUMNS; `source` names the table in errors.
+@lru_cache(maxsize=8)
+def read_noun_phrases(path: Path = NOUN_PHRASES) -> Mapping[int, NounPhrase]:
+    """Property number -> phrase, from a table with COLUMNS.
 
     Raises InputError, with the line, for an invalid or repeated id, another question word, or a phrase with
     other blanks than it should have.
     """
     phrases: dict[int, NounPhrase] = {}
-    for line, (identifier, *fields) in rows:
-        where = f"{source}, line {line}"
+    for line, (identifier, *fields) in rows_of(path, COLUMNS):
+        where = f"{path}, line {line}"
         entry = NounPhrase(*fields)
-        try:
-            number = property_number(identifier)
-        except ValueError as error:
-            raise InputError(f"{where}: {error}; correct it") from None
+        number = listed_property(identifier, where)
         if number in phrases:
             raise InputError(f"{where}: {identifier} has a row already; remove one of the two")
         if entry.wh not in ("Who", "What"):

@@ -3,17 +3,14 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from factdrift.core.paths import NOUN_PHRASES
-from factdrift.core.tables import rows_of
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables, probe_id
-from factdrift.words.noun_phrases import COLUMNS, NounPhrase, nested, noun_phrases
+from factdrift.words.noun_phrases import nested, read_noun_phrases
 
 OWN = ("update", "generalization")
 """Roles of probes on the clozes of the update itself."""
@@ -139,12 +136,7 @@ def _questions(row: dict[str, Any]) -> Iterator[Question]:
         )
 
 
-@cache
-def _phrases() -> dict[int, NounPhrase]:
-    return noun_phrases(rows_of(NOUN_PHRASES, COLUMNS), str(NOUN_PHRASES))
-
-
 def question_about(relation: str, subject: str) -> str:
     """`Who is the spouse of Ada?`; empty for a relation without a noun phrase."""
-    phrase = _phrases().get(int(relation[1:])) if re.fullmatch(r"P\d+", relation) else None
+    phrase = read_noun_phrases().get(int(relation[1:])) if re.fullmatch(r"P\d+", relation) else None
     return f"{phrase.wh} is {nested([phrase.phrase], subject)}?" if phrase else ""

@@ -9,7 +9,8 @@ from functools import partial
 
 from factdrift.core.progress import Progress
 from factdrift.snapshots.recent import queries
-from factdrift.sparql.divide import Asker, Period, divided, halved, months, unusable
+from factdrift.sparql.client import Client
+from factdrift.sparql.divide import Period, divided, halved, months, unusable
 from factdrift.sparql.vocabulary import item_of
 from factdrift.wikidata.time import pack_date
 
@@ -33,7 +34,7 @@ class Search:
     scope: str = "enwiki"
 
 
-def search(client: Asker, wanted: Search) -> Found:
+def search(client: Client, wanted: Search) -> Found:
     """The items that the server names.
 
     Raises InputError if an answer cannot be used, or the server fails for good.
@@ -70,7 +71,7 @@ def chosen(changes: Found, limit: int) -> list[int]:
     return sorted(sorted(changes, key=lambda item: (place[item], item))[:limit])
 
 
-def _items(client: Asker, query: partial[str], month: Period) -> set[int]:
+def _items(client: Client, query: partial[str], month: Period) -> set[int]:
     items = set()
     for row in divided(client, query, [month], halved, {"s"}):
         if row["s"]["type"] != "uri":
