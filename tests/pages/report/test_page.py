@@ -10,12 +10,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.updates import dataset, update
 
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import warnings
+from factdrift.core.tables import database
 from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
 from factdrift.pages import day, shown
-from factdrift.pages.report.blocks import Build
+from factdrift.pages.report import world
+from factdrift.pages.report.blocks import Build, Cards
 from factdrift.pages.report.page import figure, write_page
 
 
@@ -95,6 +98,17 @@ def test_numbers_are_those_of_the_tables(page: Page, sample: Build) -> None:
     assert "kept" not in [row[0] for row in page.tables["funnel-5"]]
     text = (sample.results / "report.html").read_text("utf-8")
     assert "wfd_repl keeps 502 of the 536 replacements: 34 of relations" in text
+    assert re.search(r"left out by chance \(.*; key undersample\)\.", text)
+
+
+def test_without_a_replacement_other_scenarios_are_shown(tmp_path: Path) -> None:
+    build = Build(tmp_path, tmp_path, tmp_path)
+    dataset(tmp_path / "wikifactdiff.parquet", [update("America", 1, scenario="Archive", is_replace=False)])
+    with database() as db:
+        replaced, every = world.updates(build, db).blocks
+    assert isinstance(replaced, Cards)
+    assert isinstance(every, Cards)
+    assert [card["scenario"] for card in (*replaced.records, *every.records)] == ["Archive"]
 
 
 def test_dates_of_models_have_a_section(copy: Build) -> None:

@@ -147,7 +147,7 @@ class Reasons:
         else:
             yield (
                 "Not in wfd_repl: its relation would otherwise prevail there, so that chance keeps only "
-                "some of its replacements (key `method.undersample`)."
+                "some of its replacements (key `undersample`)."
             )
 
     def _pair(self, pair: Pair) -> Iterator[str]:

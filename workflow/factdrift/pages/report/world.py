@@ -97,7 +97,7 @@ def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
     cards = replaced.to_arrow_table().to_pylist()
     shown = [card["subject"]["id"] for card in cards]
     kinds = db.sql(
-        f"""SELECT {columns} FROM {rows} WHERE len(objects) <= 6 AND subject.id NOT IN {sql(shown)}
+        f"""SELECT {columns} FROM {rows} WHERE len(objects) <= 6 AND subject.id NOT IN {sql(shown)}::VARCHAR[]
         QUALIFY row_number() OVER (PARTITION BY scenario ORDER BY place) = 1
         ORDER BY list_position({sql(tuple(SCENARIOS))}, scenario)"""
     )
@@ -250,7 +250,7 @@ def _undersampled(build: Build, by_stage: dict[str, dict[str, int]], db: duckdb.
     left = sum(number for _, number in found)
     return (
         f"wfd_repl keeps {whole - left:,} of the {whole:,} replacements: {left:,} of relations that would "
-        f"otherwise prevail are left out by chance ({named}; key method.undersample)."
+        f"otherwise prevail are left out by chance ({named}; key undersample)."
     )
 
 
