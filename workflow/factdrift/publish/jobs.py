@@ -100,7 +100,7 @@ class Refresh(Job, command="refresh"):
         configure(default, keys_of_methods)
         arguments = [*self.snakemake] or ["--cores", "all"]
         for argument in arguments:
-            if argument.partition("=")[0] in ("--config", "-C", "--configfile", "--configfiles"):
+            if argument.startswith(("--config", "-C")):  # also `-Cseed=7`, and names that are cut off
                 raise InputError(
                     f"{argument}: `factdrift refresh` must know the configuration too; write its keys to a "
                     "file, and name that by --configfile before the `--`"

@@ -81,6 +81,8 @@ class _Refresh:
         self._say, self._lock = say, lock
         self._skipped = read_skipped(SKIPPED)
         self._named: set[str] = set()
+        self._damaged: set[Candidate] = set()
+        """What was found damaged by this refresh: of one date, one server may have it and then another."""
         self._trial = any(_TRIAL.fullmatch(argument) for argument in order.arguments)
 
     def run(self) -> int:
@@ -130,7 +132,7 @@ class _Refresh:
             known = self._skipped.get(candidate.date)
             if known is None:
                 usable.setdefault(candidate.date, candidate)
-            elif known.is_same(candidate):
+            elif known.is_same(candidate) or candidate in self._damaged:
                 if candidate.date not in self._named:
                     self._say(
                         f"skipped {candidate.date}: {known.reason} (remove it from {SKIPPED} to try it again)"
@@ -138,9 +140,10 @@ class _Refresh:
                 self._named.add(candidate.date)
             else:
                 self._say(f"{candidate.date}: the server has another file than the one that was skipped")
-                del self._skipped[candidate.date]
-                write_skipped(self._skipped, SKIPPED)
-                cleanup.remove_snapshot(candidate.date)
+                if not self._trial:
+                    del self._skipped[candidate.date]
+                    write_skipped(self._skipped, SKIPPED)
+                    cleanup.remove_snapshot(candidate.date)
                 usable[candidate.date] = candidate
         return usable
 
@@ -149,6 +152,7 @@ class _Refresh:
         write_skipped(self._skipped, SKIPPED)
         self._say(f"release {dump.date} is not made, and its dump is skipped from now on: {reason}")
         self._named.add(dump.date)
+        self._damaged.add(dump)
 
     def _make(self, before: Release, release: Release) -> tuple[int, dict[str, str]]:
         """Runs the workflow for one release. Returns the exit status, and date -> reason of damaged dumps."""
