@@ -39,13 +39,11 @@ class Folders(Job, command="publish folders", beside="words"):
     output: Annotated[Output, "made anew; must not exist", Flag("FOLDER")]
 
     def run(self) -> str:
-        from factdrift.publish.folders import Published, Replay, write_folders
+        from factdrift.publish.folders import write_folders
 
         if bool(self.answers) != bool(self.store):
             raise InputError("--answers and --store belong together; give both or neither")
-        replay = Replay(self.answers, self.store) if self.store else None
-        published = Published(self.date, self.url)
-        written = write_folders(self.products, self.manifest, self.output, replay, self.memory_mb, published)
+        written = write_folders(self)
         return "\n".join(f"{self.output / name}: {rows:,} rows" for name, rows in written.items())
 
 
