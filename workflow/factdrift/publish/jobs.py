@@ -82,7 +82,7 @@ class Refresh(Job, command="refresh"):
         from factdrift.core.paths import CONFIG
         from factdrift.core.settings import configure
         from factdrift.evaluation.methods.own import keys_of_methods
-        from factdrift.publish.releases.refresh import Order, Settings, refresh
+        from factdrift.publish.releases.refresh import Order, refresh
         from factdrift.publish.releases.series import configuration
         from factdrift.snapshots.fetch import Client
 
@@ -106,12 +106,9 @@ class Refresh(Job, command="refresh"):
         if self.configfile is not None:
             arguments += ["--configfile", str(self.configfile)]
         keys = config["refresh"]
-        status = refresh(
-            Settings(keys["listings"], keys["every"], keys["retention"]),
-            Client(config["contact"]),
-            Order(own, configuration(config), configuration(default), arguments),
-            lambda text: print(text, flush=True),
-        )
+        asked = (keys["listings"], keys["every"], keys["retention"])
+        order = Order(*asked, own, configuration(config), configuration(default), arguments)
+        status = refresh(order, Client(config["contact"]))
         if status:
             raise SystemExit(status)
 
