@@ -15,11 +15,14 @@ from support.updates import dataset, update
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import warnings
 from factdrift.core.tables import database
+from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
 from factdrift.pages import day, shown
 from factdrift.pages.report import world
 from factdrift.pages.report.blocks import Build, Cards
 from factdrift.pages.report.page import figure, write_page
+from factdrift.pages.report.streams import streams
+from factdrift.streams.assemble import STREAM
 
 
 class Page(HTMLParser):
@@ -109,6 +112,12 @@ def test_without_a_replacement_other_scenarios_are_shown(tmp_path: Path) -> None
     assert isinstance(replaced, Cards)
     assert isinstance(every, Cards)
     assert [card["scenario"] for card in (*replaced.records, *every.records)] == ["Archive"]
+
+
+def test_a_stream_without_updates_has_no_section(tmp_path: Path) -> None:
+    pq.write_table(pa.schema([*SCHEMA, *STREAM]).empty_table(), tmp_path / "stream.parquet")
+    with database() as db:
+        assert streams(Build(tmp_path, tmp_path, tmp_path), db, tmp_path / "stream.parquet") is None
 
 
 def test_dates_of_models_have_a_section(copy: Build) -> None:
@@ -243,7 +252,7 @@ def test_what_was_built_besides_is_shown(copy: Build) -> None:
     ):
         assert said in text
     (copy.pair / "edit/bleedover.svg").write_text("<svg><script>1</script></svg>")
-    with pytest.raises(InputError, match="has a script in it"):
+    with pytest.raises(InputError, match=r"edit/bleedover\.svg: has a script in it"):
         write_page(copy, copy.results / "report.html")
 
 

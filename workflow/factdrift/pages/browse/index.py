@@ -95,11 +95,16 @@ def _state(path: Path) -> str | None:
     if not path.is_file():
         return None
     try:
-        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            held = dict(db.execute("SELECT key, value FROM meta"))
+        held = dict(_read(path, "SELECT key, value FROM meta"))
     except sqlite3.DatabaseError:
         return None
     return held.get("state") if held.get("version") == str(VERSION) else None
+
+
+def _read(path: Path, query: str) -> list[tuple[str, ...]]:
+    """The rows of a query of a file that may be no database; sqlite3.DatabaseError if it is none."""
+    with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+        return db.execute(query).fetchall()
 
 
 def _may_replace(path: Path) -> bool:
@@ -111,8 +116,7 @@ def _may_replace(path: Path) -> bool:
     if not path.stat().st_size:
         return True
     try:
-        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {name for (name,) in _read(path, "SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.DatabaseError:
         return False
     return {"meta", "kinds", "names", "words", "updates", "instances", "subclasses"} <= tables

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from factdrift.pages.browse.subjects import Row, Subject
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.links import revision_page
-from factdrift.wikidata.time import Time
+from factdrift.wikidata.time import YEAR, Time
 from factdrift.words.dates import written_date
 from factdrift.words.literals import shown
 
@@ -25,9 +25,6 @@ earlier are cut there."""
 
 _ORDER = {"obsolete": 0, "new": 1, "static": 2, "unknown": 3, "ignore": 4}
 """The order of a relation's rows by their label; what a filter dropped comes last."""
-
-YEAR = 9
-"""The precision of a date that names a year; one more is a month, two more a day."""
 
 _DATES = {"start": 580, "end": 582, "pit": 585}
 """The qualifiers that are shown as dates."""

@@ -1,12 +1,14 @@
 """Why two builds differ, as far as their manifests show."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from factdrift.core.manifests import read_manifest
 from factdrift.core.paths import RESOURCES
 from factdrift.core.tables import rows_of
+from factdrift.pages import leaves
 
 
 class Cause(NamedTuple):
@@ -22,7 +24,7 @@ def causes(before: Path, after: Path) -> list[Cause] | None:
     """What differs between two manifests and can change the dataset; None if a manifest is missing."""
     if not (before.is_file() and after.is_file()):
         return None
-    flat = [dict(_leaves(json.loads(path.read_text(encoding="utf-8")))) for path in (before, after)]
+    flat = [dict(leaves(read_manifest(path), ".")) for path in (before, after)]
     rows = rows_of(RESOURCES / "causes.tsv", ("key", "changes"))
     acting = {key: frozenset(changes.split()) for _, (key, changes) in rows}
     found = []
@@ -49,11 +51,3 @@ def _above(key: str) -> Iterator[str]:
     """`configuration.method.start` and the keys above it, the longest first."""
     parts = key.split(".")
     yield from (".".join(parts[:count]) for count in range(len(parts), 0, -1))
-
-
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{name}.{key}" if name else str(key))
-    else:
-        yield name, value

@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 
 from factdrift.core.tables import sql
-from factdrift.pages.report.blocks import Block, Build, Picture, Section, table
+from factdrift.pages.report.blocks import Block, Build, Section, picture, table
 
 COLUMNS = {
     **dict.fromkeys(("model", "way", "reading", "of"), "text"),
@@ -30,12 +30,10 @@ def cutoff(build: Build, db: duckdb.DuckDBPyConnection, path: Path | None) -> Se
             low, high, latest, tau, eps, p
         FROM read_parquet({sql(path)}) WHERE subset IN ('all', 'relation', 'popularity', 'deaths')"""
     ).df()
-    source = build.source(path, "cutoff.parquet")
-    blocks: list[Block] = [table("Dates of models", COLUMNS, rows, source, NOTE)]
-    picture = path.with_suffix(".svg")
-    if picture.is_file():
-        svg = picture.read_text(encoding="utf-8")
+    blocks: list[Block] = [table("Dates of models", COLUMNS, rows, build.source(path), NOTE)]
+    drawn = path.with_suffix(".svg")
+    if drawn.is_file():
         title = "Changes whose later holder a model prefers, by quarter"
-        blocks.insert(0, Picture(title, svg[svg.index("<svg") :], build.source(picture, "cutoff.svg")))
+        blocks.insert(0, picture(title, drawn, build.source(drawn)))
     lead = "As of which date does a model answer, judged by who it says holds what has changed hands?"
     return Section("cutoff", "The dates of models", lead, blocks)
