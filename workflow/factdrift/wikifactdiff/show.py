@@ -19,7 +19,8 @@ from factdrift.wikifactdiff.listing import opened
 
 Record = dict[str, Any]
 
-_SIGNS = {"new": "+", "obsolete": "-", "static": "="}
+SIGNS = {"new": "+", "obsolete": "-", "static": "="}
+"""Label -> what a line about a triple begins with."""
 _STYLES = {"new": "green", "obsolete": "red", "static": ""}
 
 
@@ -127,7 +128,7 @@ def _began(value: Record) -> str:
 def _object_lines(value: Record, subject: str) -> Iterator[tuple[str, str]]:
     name = value["label"] if value["id"] is None else _name(value)
     announced = ", announced before it began" if value["announced"] else ""
-    yield _STYLES[value["decision"]], f"  {_SIGNS[value['decision']]} {value['decision']:8} {name}"
+    yield _STYLES[value["decision"]], f"  {SIGNS[value['decision']]} {value['decision']:8} {name}"
     yield "", f"      rule {value['rule']}{announced}{_dates(value)}"
     for side in ("old", "new"):
         statement, revision = value[f"{side}_statement"], value[f"{side}_revision"]

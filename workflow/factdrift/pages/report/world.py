@@ -10,6 +10,7 @@ import pandas as pd
 from factdrift.core.tables import sql
 from factdrift.pages import meanings, shown
 from factdrift.pages.report.blocks import Bars, Build, Cards, Columns, Section, Table, table
+from factdrift.wikifactdiff.funnel import by_stage
 
 CARDS = 12
 """The number of replacements that are shown in words."""
@@ -162,18 +163,13 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
     """What became of every statement and triple, from the dumps to WFD_repl."""
     path = build.pair / "funnel.parquet"
     source = build.source(path)
-    counts = db.sql(
-        f"SELECT stage, reason, sum(triples)::BIGINT AS n FROM read_parquet({sql(path)}) GROUP BY ALL"
-    ).fetchall()
-    by_stage: dict[str, dict[str, int]] = {}
-    for stage, reason, number in counts:
-        by_stage.setdefault(stage, {})[reason] = number
+    counts = by_stage(db, path)
 
     def total(stage: str) -> int:
-        return sum(by_stage.get(stage, {}).values())
+        return sum(counts.get(stage, {}).values())
 
     def kept(stage: str) -> int:
-        return by_stage.get(stage, {}).get("kept", 0)
+        return counts.get(stage, {}).get("kept", 0)
 
     steps = [
         ("statements of the old dump", total("preprocess_old"), "plain"),
@@ -184,17 +180,17 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
         ("triples in wikifactdiff", kept("groups"), "new"),
         ("triples in wfd_repl", kept("wfd_repl"), "new"),
     ]
-    one_sided = total("difference") - by_stage.get("difference", {}).get("F0", 0)
+    one_sided = total("difference") - counts.get("difference", {}).get("F0", 0)
     means = meanings()
 
     def explained(title: str, kind: str, stage: str, note: str = "") -> Table:
-        found = {name: number for name, number in by_stage.get(stage, {}).items() if name != "kept"}
+        found = {name: number for name, number in counts.get(stage, {}).items() if name != "kept"}
         ordered = sorted(found.items(), key=lambda each: (-each[1], each[0]))
         rows = [(name, means.get(f"{kind} {name}", ""), number) for name, number in ordered]
         columns = {kind: "text", "meaning": "text", "triples": "number"}
         return table(title, columns, pd.DataFrame(rows, columns=list(columns)), source, note, True)
 
-    filters = _wide(by_stage, "preprocess_old", "preprocess_new")
+    filters = _wide(counts, "preprocess_old", "preprocess_new")
     filters.insert(1, "meaning", [means.get(f"filter {name}", "not dropped") for name in filters["index"]])
     return Section(
         "funnel",
@@ -208,7 +204,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
                 source,
                 f"Of the triples in either dump, {one_sided:,} are in one of them only. One in both dumps "
                 "is in the dataset if its dates, or other triples of its group, say that something changed. "
-                f"{_undersampled(build, by_stage, db)}",
+                f"{_undersampled(build, counts, db)}",
             ),
             table(
                 "Statements by filter",
@@ -231,9 +227,9 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
     )
 
 
-def _undersampled(build: Build, by_stage: dict[str, dict[str, int]], db: duckdb.DuckDBPyConnection) -> str:
+def _undersampled(build: Build, counts: dict[str, dict[str, int]], db: duckdb.DuckDBPyConnection) -> str:
     """How many replacements WFD_repl leaves out, and of which relations, as a sentence."""
-    if not by_stage.get("wfd_repl", {}).get("undersampled"):
+    if not counts.get("wfd_repl", {}).get("undersampled"):
         return "wfd_repl has all updates that replace one object by another."
     rows = f"read_parquet({sql(build.dataset)})"
     (whole,) = db.sql(f"SELECT count(*) FILTER (is_replace) FROM {rows}").fetchall()[0]
@@ -251,8 +247,8 @@ def _undersampled(build: Build, by_stage: dict[str, dict[str, int]], db: duckdb.
     )
 
 
-def _wide(by_stage: dict[str, dict[str, int]], *stages: str) -> pd.DataFrame:
-    frame = pd.DataFrame({stage: by_stage.get(stage, {}) for stage in stages}).fillna(0).astype(int)
+def _wide(counts: dict[str, dict[str, int]], *stages: str) -> pd.DataFrame:
+    frame = pd.DataFrame({stage: counts.get(stage, {}) for stage in stages}).fillna(0).astype(int)
     return frame.sort_values(list(stages), ascending=False, kind="stable").reset_index()
 
 
