@@ -95,13 +95,13 @@ def _state(path: Path) -> str | None:
     if not path.is_file():
         return None
     try:
-        held = dict(_read(path, "SELECT key, value FROM meta"))
+        held: dict[str, str] = dict(_read(path, "SELECT key, value FROM meta"))
     except sqlite3.DatabaseError:
         return None
     return held.get("state") if held.get("version") == str(VERSION) else None
 
 
-def _read(path: Path, query: str) -> list[tuple[str, ...]]:
+def _read(path: Path, query: str) -> list[Any]:
     """The rows of a query of a file that may be no database; sqlite3.DatabaseError if it is none."""
     with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
         return db.execute(query).fetchall()
