@@ -78,6 +78,8 @@ class Refresh(Job, command="refresh"):
     ] = ()
 
     def run(self) -> None:
+        from snakemake.utils import update_config
+
         from factdrift.core.files import read_yaml
         from factdrift.core.paths import CONFIG
         from factdrift.core.settings import configure
@@ -92,7 +94,7 @@ class Refresh(Job, command="refresh"):
         if self.configfile is not None:
             if not self.configfile.is_file():
                 raise InputError(f"{self.configfile}: no such file; name a configuration")
-            config = _merged(config, read_yaml(self.configfile))
+            update_config(config, read_yaml(self.configfile))
         config |= own
         configure(config, keys_of_methods)
         configure(default, keys_of_methods)
@@ -111,12 +113,3 @@ class Refresh(Job, command="refresh"):
         status = refresh(order, Client(config["contact"]))
         if status:
             raise SystemExit(status)
-
-
-def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Two configurations merged as Snakemake does it: mappings key by key."""
-    both = dict(below)
-    for key, value in above.items():
-        held = both.get(key)
-        both[key] = _merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
-    return both
