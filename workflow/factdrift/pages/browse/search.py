@@ -184,15 +184,10 @@ class Index:
                 found[row["id"]] = dict(row)
         return found
 
-    def updates_of(self, subjects: Iterable[int]) -> dict[int, dict[int, dict[str, Any]]]:
-        """Subject -> relation -> update."""
-        found: dict[int, dict[int, dict[str, Any]]] = {}
-        for subject in subjects:
-            for row in self._db.execute(
-                "SELECT * FROM updates WHERE subject = ? ORDER BY relation", (subject,)
-            ):
-                found.setdefault(subject, {})[row["relation"]] = _update(row)
-        return found
+    def updates_of(self, subject: int) -> dict[int, dict[str, Any]]:
+        """Relation -> update of a subject."""
+        rows = self._db.execute("SELECT * FROM updates WHERE subject = ? ORDER BY relation", (subject,))
+        return {row["relation"]: _update(row) for row in rows}
 
     def updates(
         self,

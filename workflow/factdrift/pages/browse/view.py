@@ -5,7 +5,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
+from factdrift.pages.browse.search import Index
 from factdrift.pages.browse.subjects import Row, Subject
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.links import revision_page
@@ -132,7 +134,7 @@ def relations(
     triples: dict[int, list[Row]] = defaultdict(list)
     for row in subject.triples:
         triples[row["property"]].append(row)
-    made = []
+    made, rank = [], itemgetter("rank_no")
     for number in sides.keys() | updates.keys():
         old, new = sides[number]
         made.append(
@@ -142,8 +144,8 @@ def relations(
                 _pairs(old, new, triples[number], names, untouched.get(number, ())),
                 updates.get(number),
                 bool(triples[number]),
-                [_fact(row, names) for row in sorted(subject.nearest.get(number, ()), key=_rank)],
-                [_fact(row, names) for row in sorted(subject.random.get(number, ()), key=_rank)],
+                [_fact(row, names) for row in sorted(subject.nearest.get(number, ()), key=rank)],
+                [_fact(row, names) for row in sorted(subject.random.get(number, ()), key=rank)],
                 subject.answers.get(number, []),
                 subject.ripples.get(number, []),
             )
@@ -151,8 +153,12 @@ def relations(
     return sorted(made, key=lambda each: (each.update is None, not each.open, each.number))
 
 
-def _rank(row: Row) -> int:
-    return int(row["rank_no"])
+def indexed(
+    subject: Subject, index: Index, untouched: Mapping[int, Sequence[Row]]
+) -> tuple[list[Relation], dict[int, Row]]:
+    """The subject's relations with names and updates of the index, and the names."""
+    names = index.names(ids_of(subject))
+    return relations(subject, names, index.updates_of(subject.id), untouched), names
 
 
 def named(number: int, names: Names) -> Value:
@@ -303,10 +309,20 @@ class _Units(Mapping[int, tuple[str | None, str | None]]):
         return iter(self._names)
 
 
-def units_of(rows: Sequence[Row]) -> set[int]:
-    """The items that are units of the rows' quantities."""
-    found = set()
-    for row in rows:
+def ids_of(subject: Subject) -> set[int]:
+    """The entities that the rows of a subject name, units of quantities included; properties are negative."""
+    found = {subject.id}
+    statements = [*subject.old, *subject.new]
+    for row in statements:
+        found.add(-row["property"])
+        found.update(-qualifier for qualifier in row["qualifiers"] or ())
+    groups = [*subject.nearest.values(), *subject.random.values()]
+    facts = [row for group in groups for row in group]
+    for row in facts:
+        found.update((row["neighbor"], -row["relation"]))
+    for row in statements + facts:
+        if row["object"] is not None:
+            found.add(row["object"])
         if row["datatype"] == "quantity" and row["json"]:
             unit = str(_fields(row).get("unit", "")).rpartition("/Q")[2]
             if unit.isascii() and unit.isdigit() and len(unit) < 10:

@@ -13,8 +13,8 @@ from factdrift.core.tables import sql
 from factdrift.pages import meanings
 from factdrift.pages.browse.build import SIDES, Build
 from factdrift.pages.browse.search import Index
-from factdrift.pages.browse.subjects import Row, Subject, Tables, ids_of
-from factdrift.pages.browse.view import Decision, Pair, Relation, Statement, Value, named, relations, units_of
+from factdrift.pages.browse.subjects import Row, Subject, Tables
+from factdrift.pages.browse.view import Decision, Pair, Relation, Statement, Value, indexed, named
 from factdrift.wikidata.ids import entity_id
 from factdrift.wikidata.links import is_made_up, page
 from factdrift.wikidata.text import folded, printable
@@ -82,9 +82,7 @@ class Reasons:
         return next((each.pairs for each in found if each.number == wanted), [])
 
     def _relations(self, held: Subject) -> list[Relation]:
-        names = self._index.names(ids_of(held) | units_of([*held.old, *held.new]))
-        updates = self._index.updates_of([held.id]).get(held.id, {})
-        return relations(held, names, updates, self._tables.untouched)
+        return indexed(held, self._index, self._tables.untouched)[0]
 
     def _name(self, number: int) -> str:
         label = named(number, self._index.names([number])).text
