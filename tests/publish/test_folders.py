@@ -287,10 +287,12 @@ def test_inputs_are_checked(bench: Bench, tmp_path: Path, capsys: pytest.Capture
     manifest = ("--manifest", bench.manifest)
     assert "no such file; build it, or leave it out" in said(bench.folder / "klob_d.parquet", *manifest)
     other = bench.put("other.parquet", [update(1)])
+    assert "other.parquet: is in no data set; those known are wikifactdiff.parquet" in said(other, *manifest)
+    other.write_text("rows")
+    assert re.search(r"other\.parquet: .*; build it again", said(other, *manifest))
     again = shutil.copy(bench.folder / "klob_c.parquet", tmp_path)
     both = said(bench.folder / "klob_c.parquet", again, *manifest)
     assert f"{again}: {bench.folder}/klob_c.parquet is the same product; leave one of them out" in both
-    assert "other.parquet: is in no data set; those known are wikifactdiff.parquet" in said(other, *manifest)
     account = bench.folder / "klob_meta.json"
     account.write_text("{}", "utf-8")
     assert "add results/wikifactdiff.parquet" in said(account, *manifest)

@@ -211,6 +211,10 @@ def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (first / "manifest.json").write_text("{", "utf-8")
     assert main(["diff-builds", str(first), str(second)]) == 1
     assert f"{first}/manifest.json: is no JSON" in capsys.readouterr().err
+    (first / "manifest.json").unlink()
+    (second / "wikifactdiff.parquet").write_text("rows")
+    assert main(["diff-builds", str(first), str(second)]) == 1
+    assert f"{second}/wikifactdiff.parquet: " in capsys.readouterr().err
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
     with pytest.raises(InputError, match="no column objects, relation"):
         differences(first / "wikifactdiff.parquet", tmp_path / "other.parquet", str)

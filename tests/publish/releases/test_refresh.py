@@ -161,6 +161,13 @@ def test_keys_that_a_refresh_would_not_see_are_refused(run: Run, argument: str) 
     assert f"{argument}: `factdrift refresh` must know the configuration too" in run.said()
 
 
+@pytest.mark.parametrize("text", ["", "- seed", "seed: [", "seed: \xe9".encode("latin-1")])
+def test_a_configuration_that_cannot_be_read_is_named(run: Run, text: str | bytes) -> None:
+    Path("refresh.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert refresh() == 1
+    assert run.said().startswith("factdrift: refresh.yaml: ")
+
+
 def test_a_release_keeps_the_newest_snapshots(series: Run) -> None:
     # Of another build; of a first release that was never complete.
     for folder in ("2020-01-06", "2026-09-14"):

@@ -37,21 +37,33 @@ def write_folders(job: Folders) -> dict[str, int]:
     Everything is written beside `output` and renamed at the end. The bytes depend on the products, the
     manifest, the stored answers, `date` and `url` only. A data set without any row is left out, because
     nothing can load it. Raises InputError if `output` exists, nothing is left, a file is no product, two
-    files are the same product, a product or its description is missing, or the manifest is that of another
-    build.
+    files are the same product, a product is no Parquet file, it or its description is missing, or the
+    manifest is that of another build.
     """
     output = job.output
     if output.exists() and any(output.iterdir() if output.is_dir() else [output]):
         raise InputError(f"{output}: exists; remove it, or name another folder")
     sources: dict[str, Path] = {}
+    rows: dict[str, int] = {}
     for path in job.products:
         if not path.is_file():
             raise InputError(f"{path}: no such file; build it, or leave it out")
         if sources.setdefault(path.name, path) != path:
             raise InputError(f"{path}: {sources[path.name]} is the same product; leave one of them out")
+        if path.suffix == ".parquet":
+            try:
+                rows[path.name] = pq.read_metadata(path).num_rows
+            except pa.ArrowInvalid as error:
+                raise InputError(f"{path}: {error}; build it again") from error
     build = read_manifest(job.manifest)
-    _check_build(sources, build, job.manifest)
-    filled = [dataset for dataset in chosen(sources) if _has_rows(dataset, sources)]
+    for name, number in rows.items():
+        listed = [held for table, held in build["rows"].items() if Path(table).name == name]
+        if listed and number not in listed:
+            raise InputError(
+                f"{sources[name]}: has {number:,} rows, {job.manifest} lists {listed[0]:,}; it is the "
+                "manifest of another build. Name the one that was made with the file"
+            )
+    filled = [each for each in chosen(sources) if any(rows.get(name) for name in each.needed)]
     if not filled:
         raise InputError(f"{', '.join(sources)}: no table has a row, so there is nothing to publish")
     with atomic_path(output) as folder:
@@ -59,22 +71,6 @@ def write_folders(job: Folders) -> dict[str, int]:
             dataset.folder: _write(dataset, sources, build, folder / dataset.folder, job)
             for dataset in filled
         }
-
-
-def _check_build(sources: dict[str, Path], build: dict[str, Any], manifest: Path) -> None:
-    """Raises InputError if a product has another number of rows than the manifest says of its build."""
-    for name, path in sources.items():
-        listed = [rows for table, rows in build["rows"].items() if Path(table).name == name]
-        if listed and pq.read_metadata(path).num_rows not in listed:
-            raise InputError(
-                f"{path}: has {pq.read_metadata(path).num_rows:,} rows, {manifest} lists {listed[0]:,}; it "
-                "is the manifest of another build. Name the one that was made with the file"
-            )
-
-
-def _has_rows(dataset: Dataset, sources: dict[str, Path]) -> bool:
-    tables = [sources[product] for product in dataset.needed if product in sources]
-    return any(pq.read_metadata(path).num_rows for path in tables)
 
 
 def _write(

@@ -78,6 +78,7 @@ class Refresh(Job, command="refresh"):
     ] = ()
 
     def run(self) -> None:
+        import yaml
         from snakemake.utils import update_config
 
         from factdrift.core.files import read_yaml
@@ -94,7 +95,13 @@ class Refresh(Job, command="refresh"):
         if self.configfile is not None:
             if not self.configfile.is_file():
                 raise InputError(f"{self.configfile}: no such file; name a configuration")
-            update_config(config, read_yaml(self.configfile))
+            try:
+                given: Any = read_yaml(self.configfile)
+            except (yaml.YAMLError, UnicodeDecodeError) as error:
+                raise InputError(f"{self.configfile}: {error}; correct it") from error
+            if not isinstance(given, dict):
+                raise InputError(f"{self.configfile}: holds no keys; write some, such as `variant: paper`")
+            update_config(config, given)
         config |= own
         configure(config, keys_of_methods)
         configure(default, keys_of_methods)
