@@ -18,8 +18,7 @@ from factdrift.pages.report import models, world
 from factdrift.pages.report.audit import audit
 from factdrift.pages.report.blocks import Build, Section
 from factdrift.pages.report.context import neighbours, popularity, run_times, templates
-from factdrift.pages.report.cutoff import cutoff
-from factdrift.pages.report.streams import streams
+from factdrift.pages.report.streams import cutoff, streams
 from factdrift.wikidata.links import is_made_up, page
 
 

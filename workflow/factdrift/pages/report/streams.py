@@ -1,11 +1,11 @@
-"""The section about a sequence of dates."""
+"""Sections about a sequence of dates: its updates, and the dates as of which models answer."""
 
 from pathlib import Path
 
 import duckdb
 
 from factdrift.core.tables import sql
-from factdrift.pages.report.blocks import Bars, Block, Build, Columns, Section, Source, table
+from factdrift.pages.report.blocks import Bars, Block, Build, Columns, Section, Source, picture, table
 from factdrift.pages.report.world import months_of
 
 LAGS = (31, 92, 366, 731)
@@ -75,3 +75,33 @@ def _lags(db: duckdb.DuckDBPyConnection, rows: str, source: Source) -> Bars:
     bars = [(name, found.get(place, 0), "plain") for place, name in enumerate(names)]
     note = "Between the change and the first dump that states it; dates closer to each other tell more."
     return Bars("How late Wikidata was at most", bars, source, note)
+
+
+def cutoff(build: Build, db: duckdb.DuckDBPyConnection, path: Path | None) -> Section | None:
+    """The date of each model with its interval, and the picture, which is beside the table."""
+    if path is None:
+        return None
+    rows = db.sql(
+        f"""SELECT model, way, reading, if(subset = value, value, subset || ' ' || value), informative,
+            CASE verdict WHEN 'date' THEN date WHEN 'before' THEN 'before ' || first_date
+                WHEN 'after' THEN 'after ' || last_date ELSE 'no date can be told' END,
+            low, high, latest, tau, eps, p
+        FROM read_parquet({sql(path)}) WHERE subset IN ('all', 'relation', 'popularity', 'deaths')"""
+    ).df()
+    columns = {
+        **dict.fromkeys(("model", "way", "reading", "of"), "text"),
+        "chains": "number",
+        **dict.fromkeys(("answers as of", "not before", "not after", "latest knowledge"), "text"),
+        **{"spread, days": "number", "says nothing": "share", "p": "share"},
+    }
+    note = (
+        "Without a bound the interval reaches an end of the stream. Spread: how far the knowledge of single "
+        "facts is from the date. Says nothing: the share of answers that do not depend on time."
+    )
+    blocks: list[Block] = [table("Dates of models", columns, rows, build.source(path), note)]
+    drawn = path.with_suffix(".svg")
+    if drawn.is_file():
+        title = "Changes whose later holder a model prefers, by quarter"
+        blocks.insert(0, picture(title, drawn, build.source(drawn)))
+    lead = "As of which date does a model answer, judged by who it says holds what has changed hands?"
+    return Section("cutoff", "The dates of models", lead, blocks)
