@@ -301,6 +301,8 @@ def test_inputs_are_checked(bench: Bench, tmp_path: Path, capsys: pytest.Capture
     assert "--answers and --store belong together" in said(klob, *manifest, "--store", tmp_path)
     bench.manifest.write_text("{", "utf-8")
     assert "is no JSON" in said(klob, *manifest)
+    bench.manifest.write_text('{"dates": {}}', "utf-8")
+    assert "has no configuration; name the manifest.json of the build" in said(klob, *manifest)
     bench.manifest.write_text(json.dumps(MANIFEST | {"rows": {"results/a_b/klob_c.parquet": 99}}), "utf-8")
     assert re.search(r"klob_c\.parquet: has 2 rows, .*manifest\.json lists 99", said(klob, *manifest))
     bench.manifest.write_text(json.dumps(MANIFEST), "utf-8")

@@ -279,6 +279,14 @@ def test_sentences_and_questions_are_shown(copy: Build) -> None:
     ]
 
 
+def test_a_file_elsewhere_cannot_be_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    build = Build(Path("results"), Path("results/2021-01-04_2023-02-27"), Path("logs"))
+    assert build.source(tmp_path / "results/stream.parquet").path == "stream.parquet"
+    with pytest.raises(InputError, match=r"stream\.parquet: is not below results, the folder of the page"):
+        build.source(tmp_path / "stream.parquet")
+
+
 def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:
     build = Build(tmp_path, tmp_path / "2021-01-04_2023-02-27", tmp_path)
     with pytest.raises(InputError, match=r"manifest\.json: no such file; build it with `snakemake"):

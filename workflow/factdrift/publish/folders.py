@@ -56,6 +56,9 @@ def write_folders(job: Folders) -> dict[str, int]:
             except pa.ArrowInvalid as error:
                 raise InputError(f"{path}: {error}; build it again") from error
     build = read_manifest(job.manifest)
+    lacking = sorted({"configuration", "dates", "rows", "sample", "versions"} - set(build))
+    if lacking:
+        raise InputError(f"{job.manifest}: has no {lacking[0]}; name the manifest.json of the build")
     for name, number in rows.items():
         listed = [held for table, held in build["rows"].items() if Path(table).name == name]
         if listed and number not in listed:

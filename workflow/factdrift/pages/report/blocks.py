@@ -192,7 +192,13 @@ class Build:
     def source(self, path: Path, target: str = "") -> Source:
         """Where a file is, seen from the page in `results/`, and the command that builds it.
 
-        `target`: the name that users build, where that is another than the file's.
+        `target`: the name that users build, where that is another than the file's. Raises InputError if the
+        file is in another folder.
         """
-        relative = path.relative_to(self.results).as_posix()
+        try:
+            relative = path.absolute().relative_to(self.results.absolute()).as_posix()
+        except ValueError:
+            raise InputError(
+                f"{path}: is not below {self.results}, the folder of the page that links to it; copy it there"
+            ) from None
         return Source(relative, f"snakemake --cores all results/{target or path.name}")
