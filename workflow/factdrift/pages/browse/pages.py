@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from factdrift.pages import environment, meanings, packaged, palette
 from factdrift.pages.browse.build import rows
-from factdrift.pages.browse.search import ALL, CLASS, RELATION, SUBJECT, Chosen, Index
+from factdrift.pages.browse.search import ALL, CLASS, CLASSES, RELATION, SUBJECT, Chosen, Index
 from factdrift.pages.browse.subjects import Row, Subject, Tables
 from factdrift.pages.browse.view import Relation, indexed, on_axis, time_line
 from factdrift.wikidata.ids import entity_id, property_id
@@ -79,6 +79,7 @@ class Pages:
             "warnings": _warnings(self.manifest),
             "rows_at_once": most_rows,
             "rows_open": OPEN,
+            "classes_shown": CLASSES,
             "stages": STAGES,
         }
         self._templates = made
