@@ -15,6 +15,7 @@ from support.tables import written
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.updates.classify import UPDATES
 from factdrift.verbalize.literals import LITERALS
+from factdrift.verbalize.templates import TEMPLATES
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, TIME
 from factdrift.wikidata.time import parse_time
 from factdrift.wikifactdiff.jobs import Assemble
@@ -23,9 +24,6 @@ Row = dict[str, Any]
 Build = Callable[..., "Files"]
 
 POPULARITY = pa.schema([("id", pa.int32()), ("popularity", pa.float64()), ("source", pa.string())])
-TEMPLATES = pa.schema(
-    [("property", pa.int32()), ("rank", pa.int32()), ("template", pa.string()), ("source", pa.string())]
-)
 GROUPS = pa.schema([("subject", pa.int32()), ("property", pa.int32())])
 
 USA, TRUMP, BIDEN, FRANCE, MACRON = 30, 22686, 6279, 142, 3052772

@@ -16,7 +16,6 @@ from support.tables import written
 
 import factdrift
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
 from factdrift.updates.untouched import UNTOUCHED
 from factdrift.wikifactdiff.export import export
 from factdrift.wikifactdiff.jobs import Funnel, Manifest, Sides
@@ -219,15 +218,6 @@ def test_show(build):
         find(dataset, "Q31", None, None)
     with pytest.raises(InputError, match="no update of Q30 P7; there are P1082, P6"):
         find(dataset, "Q30", "P7", None)
-    other = dataset.with_name("other.parquet")
-    with pytest.raises(InputError, match=r"no such file; build it with `snakemake .*other\.parquet`"):
-        find(other, "Q30", None, None)
-    other.write_text("no table")
-    with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
-        find(other, "Q30", None, None)
-    write_parquet(pa.table({"id": [1]}), other)
-    with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
-        find(other, "Q30", None, None)
 
 
 def manifest_of(output: Path, dump: Path, snapshot: Path, **more: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.wikifactdiff.listing import Wanted, default_dataset, lines, search
+from factdrift.wikifactdiff.show import find
 
 
 def value(label: str, decision: str, **dates: str) -> dict[str, str | None]:
@@ -122,9 +123,17 @@ def test_the_command_finds_the_dataset(dataset, monkeypatch, capsys):
         default_dataset()
 
 
-def test_a_file_that_is_no_dataset_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"gone\.parquet: no such file"):
-        search(tmp_path / "gone.parquet", Wanted(), None)
-    pq.write_table(pa.table({"id": [1]}), tmp_path / "other.parquet")
+@pytest.mark.parametrize(
+    "read",
+    [lambda path: search(path, Wanted(search="x"), None), lambda path: find(path, "Q30", None, None)],
+)
+def test_a_file_that_is_no_dataset_is_named(tmp_path, read):
+    path = tmp_path / "other.parquet"
+    with pytest.raises(InputError, match=r"no such file; build it with `snakemake .*other\.parquet`"):
+        read(path)
+    path.write_text("no table")
     with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
-        search(tmp_path / "other.parquet", Wanted(search="x"), None)
+        read(path)
+    pq.write_table(pa.table({"id": [1]}), path)
+    with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
+        read(path)
