@@ -284,14 +284,15 @@ def test_a_skipped_dump_is_named_and_taken_again_when_the_server_has_another(run
     assert json.loads(SKIPPED.read_text()) == {}
 
 
-def test_a_dry_run_keeps_the_list_of_skipped_dumps_and_what_was_fetched(series: Run) -> None:
+@pytest.mark.parametrize("argument", ["--dry-run", "--touch", "-t", "--list-rules", "--unlock"])
+def test_what_makes_nothing_keeps_skipped_dumps_and_what_was_fetched(series: Run, argument: str) -> None:
     """Also where the server has another file than the one that was skipped."""
     other = {"address": "https://example.org/other", "modified": "", "reason": "cut at byte 7"}
     SKIPPED.write_text(json.dumps({"2026-11-07": other}))
     (SNAPSHOTS / "2026-11-07").mkdir()
     (SNAPSHOTS / "2026-11-07/.refresh.json").write_text('{"dump": "https://example.org/other"}')
     series.workflow.does = [lambda config: 0]
-    assert refresh("--dry-run") == 1
+    assert refresh(argument) == 1
     assert "the server has another file than the one that was skipped" in series.said()
     assert json.loads(SKIPPED.read_text()) == {"2026-11-07": other}
     assert (SNAPSHOTS / "2026-11-07").is_dir()

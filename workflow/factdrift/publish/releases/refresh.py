@@ -28,8 +28,8 @@ from factdrift.snapshots.fetch import Client
 RELEASES = Path("results/releases")
 SKIPPED = RELEASES / "skipped.json"
 
-_TRIAL = re.compile("--dry.*|-[a-zA-Z]*n[a-zA-Z]*")
-"""Arguments with which Snakemake only shows what it would do, also among other letters (`-np`)."""
+_TRIAL = re.compile("--(dry|touch|list|unlock).*|-t|-[a-zA-Z]*n[a-zA-Z]*")
+"""Arguments with which Snakemake makes nothing; `-n` also among other letters (`-np`)."""
 
 
 class Order(NamedTuple):
