@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.nodes import file_lock
@@ -173,16 +172,11 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
         db.executemany("INSERT INTO updates VALUES (?, ?, ?, ?, ?, ?)", batch)
         progress.advance(len(batch))
     progress.say()
-    tables.execute("CREATE TEMP TABLE counts (id INTEGER, updates INTEGER)")
-    counted = db.execute(
-        "SELECT subject, count(*) FROM updates GROUP BY 1 "
-        "UNION ALL SELECT -relation, count(*) FROM updates GROUP BY 1"
-    ).fetchall()
-    columns = {"id": [row[0] for row in counted], "updates": [row[1] for row in counted]}
-    tables.register(
-        "counted", pa.table(columns, schema=pa.schema([("id", pa.int32()), ("updates", pa.int32())]))
+    tables.execute(
+        f"""CREATE TEMP TABLE counts AS SELECT id, count(*)::INTEGER AS updates FROM (
+            SELECT unnest([substr(subject.id, 2)::INTEGER, -substr(relation.id, 2)::INTEGER]) AS id
+            FROM read_parquet({sql(build.dataset)})) GROUP BY id"""
     )
-    tables.execute("INSERT INTO counts FROM counted")
 
 
 def _dates(decision: str, *names: str) -> str:
