@@ -93,7 +93,8 @@ def lines(records: list[Record], stream: TextIO) -> Iterator[str]:
 def _lines(records: list[Record]) -> Iterator[tuple[str, str]]:
     """Yields style (empty for none) and text of each line."""
     first = records[0]
-    yield "bold", _headline(first["subject"])
+    subject = first["subject"]
+    yield "bold", _name(subject) + (f": {subject['description']}" if subject["description"] else "")
     source = f"({first['popularity_source']}), {first['split']} split"
     yield "", f"popularity {first['subject_popularity']} {source}"
     for record in records:
@@ -149,11 +150,6 @@ def _dates(value: Record) -> str:
         if value[name] is not None
     ]
     return f"; {' '.join(parts)}" if parts else ""
-
-
-def _headline(subject: Record) -> str:
-    text = _name(subject)
-    return f"{text}: {subject['description']}" if subject["description"] else text
 
 
 def _name(entity: Record) -> str:

@@ -215,7 +215,11 @@ def _pair(
     untouched: Sequence[Row],
 ) -> Pair:
     triples = [by_new.get(new["statement"]) if new else None, by_old.get(old["statement"]) if old else None]
-    decisions = [_by_rule(triple) for triple in triples if triple is not None]
+    decisions = [
+        Decision("rule", row["rule"], row["label"], row["dropped_by"] or "", row["dropped_by"] is None)
+        for row in triples
+        if row is not None
+    ]
     for row in (old, new):
         if row is not None and row["dropped_by"]:
             decisions.append(Decision("filter", row["dropped_by"]))
@@ -226,11 +230,6 @@ def _pair(
     latest = new or old
     assert latest is not None
     return Pair(_statement(old, names), _statement(new, names), list(dict.fromkeys(decisions)), _span(latest))
-
-
-def _by_rule(triple: Row) -> Decision:
-    reached = triple["dropped_by"] is None
-    return Decision("rule", triple["rule"], triple["label"], triple["dropped_by"] or "", reached)
 
 
 def _statement(row: Row | None, names: Names) -> Statement | None:

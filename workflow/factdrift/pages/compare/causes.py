@@ -1,7 +1,6 @@
 """Why two builds differ, as far as their manifests show."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,7 +32,10 @@ def causes(before: Path, after: Path) -> list[Cause] | None:
         values = [
             each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in found_in
         ]
-        changes = next((acting[part] for part in _above(key) if part in acting), None)
+        # `configuration.method.start` and the keys above it, the longest first.
+        parts = key.split(".")
+        above = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+        changes = next((acting[part] for part in above if part in acting), None)
         if values[0] != values[1] and changes:
             found.append(Cause(key, values[0], values[1], changes))
     return found
@@ -45,9 +47,3 @@ def cause_of(change: str, found: list[Cause] | None) -> str:
         return "no manifest"
     keys = [each.key for each in found if each.changes & {"all", change}]
     return ", ".join(keys) or ("none of the keys that differ" if found else "the manifests agree")
-
-
-def _above(key: str) -> Iterator[str]:
-    """`configuration.method.start` and the keys above it, the longest first."""
-    parts = key.split(".")
-    yield from (".".join(parts[:count]) for count in range(len(parts), 0, -1))

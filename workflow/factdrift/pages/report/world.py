@@ -190,7 +190,9 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
         columns = {kind: "text", "meaning": "text", "triples": "number"}
         return table(title, columns, pd.DataFrame(rows, columns=list(columns)), source, note, True)
 
-    filters = _wide(counts, "preprocess_old", "preprocess_new")
+    dumps = ["preprocess_old", "preprocess_new"]
+    filters = pd.DataFrame({stage: counts.get(stage, {}) for stage in dumps}).fillna(0).astype(int)
+    filters = filters.sort_values(dumps, ascending=False, kind="stable").reset_index()
     filters.insert(1, "meaning", [means.get(f"filter {name}", "not dropped") for name in filters["index"]])
     return Section(
         "funnel",
@@ -245,11 +247,6 @@ def _undersampled(build: Build, counts: dict[str, dict[str, int]], db: duckdb.Du
         f"wfd_repl keeps {whole - left:,} of the {whole:,} replacements: {left:,} of relations that would "
         f"otherwise prevail are left out by chance ({named}; key undersample)."
     )
-
-
-def _wide(counts: dict[str, dict[str, int]], *stages: str) -> pd.DataFrame:
-    frame = pd.DataFrame({stage: counts.get(stage, {}) for stage in stages}).fillna(0).astype(int)
-    return frame.sort_values(list(stages), ascending=False, kind="stable").reset_index()
 
 
 def time_line(build: Build, db: duckdb.DuckDBPyConnection, dates: dict[str, str]) -> Section | None:
