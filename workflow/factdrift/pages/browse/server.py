@@ -151,13 +151,9 @@ class _Explorer:
         return HTMLResponse(self.pages.results(self._index(), text, "part" in request.query_params))
 
     def entity(self, request: Request) -> Response:
+        """The page of an item, or of a property."""
         number = int(request.path_params["number"])
-        return self._entity(number, request)
-
-    def property(self, request: Request) -> Response:
-        return self._entity(-int(request.path_params["number"]), request)
-
-    def _entity(self, id: int, request: Request) -> Response:
+        id = number if request.url.path.startswith("/Q") else -number
         row = self._index().names([id]).get(id)
         if row is None:
             return self._nothing(request.url.path)
@@ -211,7 +207,7 @@ def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Sta
         Route("/explorer.css", fixed(style(), "text/css")),
         Route("/explorer.js", fixed(script(), "text/javascript")),
         Route("/Q{number:number}", explorer.checked(explorer.entity)),
-        Route("/P{number:number}", explorer.checked(explorer.property)),
+        Route("/P{number:number}", explorer.checked(explorer.entity)),
         Route("/Q{number:number}-P{relation:number}", explorer.checked(explorer.statements)),
     ]
     return Starlette(
