@@ -64,8 +64,8 @@ rule explorer:
             date=[OLD, NEW],
             name=["properties", "classes", *buckets("entities/{bucket}")],
         ),
-        scores=lambda wildcards: built_or_asked(["edit_scores.parquet"]),
-        layout=page_layout("browse", resource("rules.tsv"), resource("steps.tsv")),
+        scores=lambda wildcards: built_or_asked(["edit_scores.parquet", "ripples.parquet"]),
+        layout=page_layout("browse"),
     output:
         directory("results/explorer"),
     log:

@@ -1,10 +1,10 @@
 """What the pages about a build show, and what they are made of."""
 
 
-def page_layout(pages, *beside):
-    """The templates, styles and scripts of pages, which no fingerprint covers, and files `beside` them."""
+def page_layout(pages):
+    """The templates, styles, scripts and explanations of pages, which no fingerprint covers."""
     files = (*Path(PACKAGE, "pages", pages, "templates").iterdir(), PACKAGE / "pages" / "palette.css")
-    return sorted(map(str, (*files, *beside)))
+    return sorted(map(str, (*files, *map(resource, ("rules.tsv", "steps.tsv", "glossary.tsv")))))
 
 
 def shown_products(wildcards):

@@ -14,6 +14,7 @@ import pytest
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.klob.schemas import EXAMPLES, SENTENCES
 from factdrift.publish.folders import write_folders
+from factdrift.publish.jobs import Folders
 from factdrift.streams.assemble import STREAM
 from factdrift.tempripple.schemas import ASOF, TR_ITEMS
 
@@ -157,10 +158,11 @@ class Bench:
             self.products.append(path)
         return path
 
-    def write(self, output: Path, *names: str) -> dict[str, int]:
+    def write(self, output: Path, *names: str, **given: Any) -> dict[str, int]:
         """Publishes the products of these names, or all."""
-        products = [self.folder / name for name in names] or self.products
-        return write_folders(products, self.manifest, output)
+        products = tuple(self.folder / name for name in names) or tuple(self.products)
+        given = {"date": "", "url": ""} | given
+        return write_folders(Folders(products=products, manifest=self.manifest, output=output, **given))
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.publish.folders import Published, write_folders
-
 from .conftest import Bench, update
 
 
@@ -43,10 +41,10 @@ def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, t
     assert found["wfd_repl"]["name"] == "wfd_repl_2021-01-04_2023-02-27"
     card = (published / "tempripple/README.md").read_text("utf-8")
     assert "what changed from 2021-01-05 to 2022-12-31" in card
-    given = Published("2026-11-23", "https://example.org/wfd")
-    write_folders([bench.folder / "wfd_repl.parquet"], bench.manifest, tmp_path / "dated", published=given)
+    given = {"date": "2026-11-23", "url": "https://example.org/wfd"}
+    bench.write(tmp_path / "dated", "wfd_repl.parquet", **given)
     dated = metadata(tmp_path / "dated/wfd_repl")
-    assert (dated["datePublished"], dated["url"]) == given
+    assert [dated["datePublished"], dated["url"]] == [*given.values()]
     text = (tmp_path / "dated/wfd_repl/README.md").read_text("utf-8")
     assert "  year = {2026},\n  date = {2026-11-23},\n  url = {https://example.org/wfd}," in text
     # The version is that of the tables, whatever is said of them.

@@ -25,7 +25,6 @@ from factdrift.core.errors import InputError
 from factdrift.publish import folders
 from factdrift.publish.card import cell
 from factdrift.publish.datasets import known
-from factdrift.publish.folders import Replay, write_folders
 from factdrift.publish.shards import write_splits
 
 from .conftest import MANIFEST, Bench, example, item, object_, update
@@ -289,6 +288,11 @@ def test_inputs_are_checked(bench: Bench, tmp_path: Path, capsys: pytest.Capture
     assert "no such file; build it, or leave it out" in said(bench.folder / "klob_d.parquet", *manifest)
     other = bench.put("other.parquet", [update(1)])
     assert "other.parquet: is in no data set; those known are wikifactdiff.parquet" in said(other, *manifest)
+    other.write_text("rows")
+    assert re.search(r"other\.parquet: .*; build it again", said(other, *manifest))
+    again = shutil.copy(bench.folder / "klob_c.parquet", tmp_path)
+    both = said(bench.folder / "klob_c.parquet", again, *manifest)
+    assert f"{again}: {bench.folder}/klob_c.parquet is the same product; leave one of them out" in both
     account = bench.folder / "klob_meta.json"
     account.write_text("{}", "utf-8")
     assert "add results/wikifactdiff.parquet" in said(account, *manifest)
@@ -297,6 +301,8 @@ def test_inputs_are_checked(bench: Bench, tmp_path: Path, capsys: pytest.Capture
     assert "--answers and --store belong together" in said(klob, *manifest, "--store", tmp_path)
     bench.manifest.write_text("{", "utf-8")
     assert "is no JSON" in said(klob, *manifest)
+    bench.manifest.write_text('{"dates": {}}', "utf-8")
+    assert "has no configuration; name the manifest.json of the build" in said(klob, *manifest)
     bench.manifest.write_text(json.dumps(MANIFEST | {"rows": {"results/a_b/klob_c.parquet": 99}}), "utf-8")
     assert re.search(r"klob_c\.parquet: has 2 rows, .*manifest\.json lists 99", said(klob, *manifest))
     bench.manifest.write_text(json.dumps(MANIFEST), "utf-8")
@@ -362,8 +368,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_answers_of_the_build_and_no_others(bench: Bench, store: Path, tmp_path: Path) -> None:
-    replay = Replay([answers(tmp_path, "aac")], store)
-    write_folders(bench.products, bench.manifest, tmp_path / "out", replay)
+    bench.write(tmp_path / "out", answers=(answers(tmp_path, "aac"),), store=store)
     for name in ("wikifactdiff", "wfd_repl"):
         exported = tmp_path / "out" / name / "replay" / "answers.parquet"
         keys = sorted(request(each).key for each in "ac")
@@ -374,7 +379,7 @@ def test_answers_of_the_build_and_no_others(bench: Bench, store: Path, tmp_path:
 
 
 def test_a_store_that_lacks_an_answer(bench: Bench, store: Path, tmp_path: Path) -> None:
-    replay = Replay([answers(tmp_path, "ad")], store)
+    given = (answers(tmp_path, "ad"),)
     with pytest.raises(InputError, match="chat: lacks 1 of 2 answers"):
-        write_folders(bench.products, bench.manifest, tmp_path / "out", replay)
+        bench.write(tmp_path / "out", answers=given, store=store)
     assert not (tmp_path / "out").exists()

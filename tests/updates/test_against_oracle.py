@@ -288,6 +288,27 @@ def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
         for each in group
         if is_untouched(group)
     )
+    rows = [
+        {
+            "subject": each.any.subject,
+            "property": each.any.property,
+            "change": each.change,
+            "key": each.any.key,
+            "old_statement": each.old and each.old.id,
+            "new_statement": each.new and each.new.id,
+            "rule": each.rule,
+            "label": each.label,
+            "announced": each.announced,
+            "leaks": each.leaks,
+            "dropped_by": each.dropped_by,
+            "scenario": each.scenario,
+            "is_replace": each.is_replace if each.dropped_by is None else None,
+            "subject_is_ph_new": each.subject_is_ph_new,
+            "relation_is_temp_func": each.relation_is_temp_func,
+        }
+        for each in triples
+    ]
+    kept = ("subject", "property", "change", "old_statement", "new_statement")
     return {
         "old": [
             {"subject": each.subject, "statement": each.id, "dropped_by": old_dropped[each.id]}
@@ -301,37 +322,8 @@ def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
             {"property": key[0], "rule": key[1], "label": key[2], "dropped_by": key[3], "triples": number}
             for key, number in sorted(counts.items())
         ],
-        "differences": [
-            {
-                "subject": each.any.subject,
-                "property": each.any.property,
-                "change": each.change,
-                "old_statement": each.old and each.old.id,
-                "new_statement": each.new and each.new.id,
-            }
-            for each in triples
-        ],
-        "triples": [
-            {
-                "subject": each.any.subject,
-                "property": each.any.property,
-                "change": each.change,
-                "key": each.any.key,
-                "old_statement": each.old and each.old.id,
-                "new_statement": each.new and each.new.id,
-                "rule": each.rule,
-                "label": each.label,
-                "announced": each.announced,
-                "leaks": each.leaks,
-                "dropped_by": each.dropped_by,
-                "scenario": each.scenario,
-                "is_replace": each.is_replace if each.dropped_by is None else None,
-                "subject_is_ph_new": each.subject_is_ph_new,
-                "relation_is_temp_func": each.relation_is_temp_func,
-            }
-            for each in triples
-            if not is_untouched(groups[each.any.subject, each.any.property])
-        ],
+        "differences": [{name: row[name] for name in kept} for row in rows],
+        "triples": [row for row in rows if not is_untouched(groups[row["subject"], row["property"]])],
     }
 
 

@@ -200,6 +200,8 @@ def test_a_rule_that_decides_about_groups_of_which_nothing_is_known_is_told(tmp_
         (read_subjects, "P2  # properties are no subjects\n", "no item id in it"),
         (read_subjects, None, "missing"),
         (in_paper, "row\trule\tlabel\tpaper\treference\n", "line 1: the column 'revised' is missing"),
+        (in_paper, HEADER + "1\ta\tnew\ttrue\n", "line 2: 4 fields instead of 7"),
+        (in_paper, "", "line 1: the column 'label' is missing"),
         (in_paper, HEADER + "1\ta\told\ttrue\t=\t=\t\n", "line 2: 'old' is none of new, obsolete"),
         (in_paper, HEADER + "1\ta\tnew\ta\t=\t=\t\n2\ta\tnew\ttrue\t=\t=\t\n", "line 3: the rule 'a' occurs"),
         (in_paper, HEADER + "1\ta\tnew\tadded\t=\t=\t\n", "the last rule must hold always"),

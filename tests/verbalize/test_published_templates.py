@@ -106,6 +106,9 @@ def json_lines(*rows: Any) -> bytes:
     return "".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows).encode()
 
 
+DAMAGED = bytearray(gzip.compress(json_lines(*ROWS)))
+DAMAGED[60] ^= 255
+
 PACKED = {".jsonl": bytes, ".xz": lzma.compress, ".gz": gzip.compress}
 
 
@@ -134,6 +137,7 @@ def test_sentences_of_the_public_dataset_are_filtered_and_counted(tmp_path, prom
 
 def test_our_own_templates(tmp_path, prompts):
     rows: list[dict[str, Any]] = [
+        {"property": 36, "template": "A {subject} {object}"},  # without a rank: of a table of candidates
         {"property": 36, "rank": 2, "template": "B {subject} {object}", "source": "bundled"},
         {"property": 36, "rank": 1, "template": "C {subject} {object}", "count": 4, "examples": ["C a b"]},
         {"property": 6, "rank": 1, "template": "{object} {subject}", "count": 4},
@@ -144,6 +148,7 @@ def test_our_own_templates(tmp_path, prompts):
         (6, None, f"{OBJECT} {SUBJECT}", 4, "object_not_last"),
         (36, 1, f"C {SUBJECT} {OBJECT}", 4, None),
         (36, 2, f"B {SUBJECT} {OBJECT}", None, None),
+        (36, 3, f"A {SUBJECT} {OBJECT}", None, None),
     ]
     assert found[1]["examples"] == ["C a b"]
     assert dropped == {"object_not_last": 1}
@@ -166,7 +171,9 @@ def test_our_own_templates(tmp_path, prompts):
         ("c.parquet", [{"verbalizations": 1}], "no column triple, error"),
         ("d.parquet", [{"property": "P6", "template": "x"}], "row 0"),
         ("cut.jsonl.xz", lzma.compress(json_lines(*ROWS))[:-30], "fetch the file again"),
-        ("e.jsonl", json_lines(ROWS[0], "{"), "line 2"),
+        ("damaged.jsonl.gz", bytes(DAMAGED), "fetch the file again"),
+        ("deep.jsonl", "[" * 100_000, "line 1: maximum recursion"),
+        ("e.jsonl", json_lines(ROWS[0], "{"), "line 2: Expecting"),
         (
             "f.jsonl",
             json_lines(ROWS[0], ROWS[1] | {"triple": {"relation": {"id": "P1"}}}),

@@ -13,7 +13,9 @@ import pytest
 from support.tables import written
 
 from factdrift.neighbors.facts import NEIGHBORS
-from factdrift.updates.open_groups import JOINED
+from factdrift.updates.classify import UPDATES
+from factdrift.verbalize.literals import LITERALS
+from factdrift.verbalize.templates import TEMPLATES
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, TIME
 from factdrift.wikidata.time import parse_time
 from factdrift.wikifactdiff.jobs import Assemble
@@ -21,25 +23,7 @@ from factdrift.wikifactdiff.jobs import Assemble
 Row = dict[str, Any]
 Build = Callable[..., "Files"]
 
-UPDATES = pa.schema(
-    [
-        *JOINED,
-        ("label", pa.string()),
-        ("rule", pa.string()),
-        ("announced", pa.bool_()),
-        ("leaks", pa.bool_()),
-        ("dropped_by", pa.string()),
-        ("scenario", pa.string()),
-        ("is_replace", pa.bool_()),
-        ("subject_is_ph_new", pa.bool_()),
-        ("relation_is_temp_func", pa.bool_()),
-    ]
-)
 POPULARITY = pa.schema([("id", pa.int32()), ("popularity", pa.float64()), ("source", pa.string())])
-TEMPLATES = pa.schema(
-    [("property", pa.int32()), ("rank", pa.int32()), ("template", pa.string()), ("source", pa.string())]
-)
-LITERALS = pa.schema([(name, pa.string()) for name in ("datatype", "key", "json", "label", "short", "raw")])
 GROUPS = pa.schema([("subject", pa.int32()), ("property", pa.int32())])
 
 USA, TRUMP, BIDEN, FRANCE, MACRON = 30, 22686, 6279, 142, 3052772

@@ -12,6 +12,7 @@ import pytest
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.wikifactdiff.listing import Wanted, default_dataset, lines, search
+from factdrift.wikifactdiff.show import find
 
 
 def value(label: str, decision: str, **dates: str) -> dict[str, str | None]:
@@ -115,14 +116,24 @@ def test_the_command_finds_the_dataset(dataset, monkeypatch, capsys):
     assert "\x1b" not in said
     assert main(["show", "--subject", "Q183", "--search", "x"]) == 1
     assert "leave out --search and --since" in capsys.readouterr().err
+    assert main(["show", "--limit", "-1"]) == 1
+    assert "--limit -1: give the number of updates to print" in capsys.readouterr().err
     dataset.unlink()
     with pytest.raises(InputError, match=r"wikifactdiff\.parquet: no such file; build it with"):
         default_dataset()
 
 
-def test_a_file_that_is_no_dataset_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"gone\.parquet: no such file"):
-        search(tmp_path / "gone.parquet", Wanted(), None)
-    pq.write_table(pa.table({"id": [1]}), tmp_path / "other.parquet")
+@pytest.mark.parametrize(
+    "read",
+    [lambda path: search(path, Wanted(search="x"), None), lambda path: find(path, "Q30", None, None)],
+)
+def test_a_file_that_is_no_dataset_is_named(tmp_path, read):
+    path = tmp_path / "other.parquet"
+    with pytest.raises(InputError, match=r"no such file; build it with `snakemake .*other\.parquet`"):
+        read(path)
+    path.write_text("no table")
     with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
-        search(tmp_path / "other.parquet", Wanted(search="x"), None)
+        read(path)
+    pq.write_table(pa.table({"id": [1]}), path)
+    with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
+        read(path)

@@ -2,9 +2,11 @@
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from browsing import Synthetic
 
@@ -72,6 +74,14 @@ def test_a_larger_build_is_for_the_server(
     assert main(["explorer", str(made.pair), "-o", str(tmp_path / "x")]) == 1
     assert "60 updates; files are written for up to 59: use `factdrift browse`" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_build_without_updates_has_a_first_page(made: Synthetic, tmp_path: Path) -> None:
+    shutil.copytree(made.pair.parent, tmp_path / "results")
+    path = tmp_path / "results" / made.pair.name / "wikifactdiff.parquet"
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
+    assert main(["explorer", str(path.parent), "-o", str(tmp_path / "x")]) == 0
+    assert {page.name for page in (tmp_path / "x").glob("*.html")} == {"index.html", "names.html"}
 
 
 def test_other_files_are_not_replaced(

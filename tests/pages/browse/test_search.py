@@ -245,6 +245,14 @@ def test_it_lies_in_the_cache_folder(build: Build, tmp_path: Path, monkeypatch: 
         assert db.execute("SELECT count(*) FROM names").fetchone() == (400 + 2000,)
 
 
+def test_a_manifest_that_is_no_json_is_named(build: Build, tmp_path: Path) -> None:
+    copy = Build(tmp_path, build.old, build.new)
+    assert copy.manifest() == {}
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match=r"manifest\.json: is no JSON"):
+        copy.manifest()
+
+
 def test_a_folder_that_is_none_of_a_pair(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no folder of a pair"):
         Build.of(tmp_path)

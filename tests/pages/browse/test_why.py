@@ -67,7 +67,9 @@ def test_a_replacement_left_out_of_wfd_repl_says_why(said: Said, built: Path) ->
     ).fetchall()[0][0]
     status, text = said(subject, "population")
     assert status == 0
-    assert "Not in wfd_repl: its relation would otherwise prevail there" in " ".join(text.split())
+    said_once = " ".join(text.split())
+    assert "Not in wfd_repl: its relation would otherwise prevail there" in said_once
+    assert "(key `undersample`)" in said_once
 
 
 def test_all_relations_of_a_subject(said: Said) -> None:

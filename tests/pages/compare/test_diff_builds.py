@@ -207,6 +207,14 @@ def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = build(tmp_path / "a", [update("Q1")], None)
     assert main(["diff-builds", str(first), str(tmp_path)]) == 1
     assert "wikifactdiff.parquet: no such file; name a folder" in capsys.readouterr().err
+    second = build(tmp_path / "b", [update("Q1")])
+    (first / "manifest.json").write_text("{", "utf-8")
+    assert main(["diff-builds", str(first), str(second)]) == 1
+    assert f"{first}/manifest.json: is no JSON" in capsys.readouterr().err
+    (first / "manifest.json").unlink()
+    (second / "wikifactdiff.parquet").write_text("rows")
+    assert main(["diff-builds", str(first), str(second)]) == 1
+    assert f"{second}/wikifactdiff.parquet: " in capsys.readouterr().err
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
     with pytest.raises(InputError, match="no column objects, relation"):
         differences(first / "wikifactdiff.parquet", tmp_path / "other.parquet", str)

@@ -8,20 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.explorer import HOSTILE
 
 from factdrift.pages.report.blocks import Build
 from factdrift.pages.report.page import write_page
 
 PAIR = "2021-01-04_2023-02-27"
-
-HOSTILE = (
-    "</script><script>window.hacked = 1</script>",
-    '<img src="https://example.org/x.png" onerror="window.hacked = 1">',
-    "\u202egnirts\u202c \u200fright to left\u200f שלום",
-    "{{ 7 * 7 }} {% raw %}",
-    "x" * 1_000_000,
-    "\x1b[2J\x07\u2028a & b \" ' `",
-)
 
 
 @pytest.fixture(scope="session")

@@ -10,13 +10,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.updates import dataset, update
 
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import warnings
+from factdrift.core.tables import database
+from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
 from factdrift.pages import day, shown
-from factdrift.pages.report.blocks import Build
+from factdrift.pages.report import world
+from factdrift.pages.report.blocks import Build, Cards
 from factdrift.pages.report.page import figure, write_page
+from factdrift.pages.report.streams import streams
+from factdrift.streams.assemble import STREAM
 
 
 class Page(HTMLParser):
@@ -95,6 +101,23 @@ def test_numbers_are_those_of_the_tables(page: Page, sample: Build) -> None:
     assert "kept" not in [row[0] for row in page.tables["funnel-5"]]
     text = (sample.results / "report.html").read_text("utf-8")
     assert "wfd_repl keeps 502 of the 536 replacements: 34 of relations" in text
+    assert re.search(r"left out by chance \(.*; key undersample\)\.", text)
+
+
+def test_without_a_replacement_other_scenarios_are_shown(tmp_path: Path) -> None:
+    build = Build(tmp_path, tmp_path, tmp_path)
+    dataset(tmp_path / "wikifactdiff.parquet", [update("America", 1, scenario="Archive", is_replace=False)])
+    with database() as db:
+        replaced, every = world.updates(build, db).blocks
+    assert isinstance(replaced, Cards)
+    assert isinstance(every, Cards)
+    assert [card["scenario"] for card in (*replaced.records, *every.records)] == ["Archive"]
+
+
+def test_a_stream_without_updates_has_no_section(tmp_path: Path) -> None:
+    pq.write_table(pa.schema([*SCHEMA, *STREAM]).empty_table(), tmp_path / "stream.parquet")
+    with database() as db:
+        assert streams(Build(tmp_path, tmp_path, tmp_path), db, tmp_path / "stream.parquet") is None
 
 
 def test_dates_of_models_have_a_section(copy: Build) -> None:
@@ -229,7 +252,7 @@ def test_what_was_built_besides_is_shown(copy: Build) -> None:
     ):
         assert said in text
     (copy.pair / "edit/bleedover.svg").write_text("<svg><script>1</script></svg>")
-    with pytest.raises(InputError, match="has a script in it"):
+    with pytest.raises(InputError, match=r"edit/bleedover\.svg: has a script in it"):
         write_page(copy, copy.results / "report.html")
 
 
@@ -254,6 +277,14 @@ def test_sentences_and_questions_are_shown(copy: Build) -> None:
         ["new", "0", "Who holds 3?"],
         ["old related", "2", "Who was it?"],
     ]
+
+
+def test_a_file_elsewhere_cannot_be_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    build = Build(Path("results"), Path("results/2021-01-04_2023-02-27"), Path("logs"))
+    assert build.source(tmp_path / "results/stream.parquet").path == "stream.parquet"
+    with pytest.raises(InputError, match=r"stream\.parquet: is not below results, the folder of the page"):
+        build.source(tmp_path / "stream.parquet")
 
 
 def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:

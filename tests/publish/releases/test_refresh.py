@@ -155,9 +155,17 @@ def test_settings_that_are_wrong_are_told_before_anything_is_asked(
     assert not run.server.asked
 
 
-def test_keys_that_a_refresh_would_not_see_are_refused(run: Run) -> None:
-    assert refresh("--config", "variant=revised") == 1
-    assert "--config: `factdrift refresh` must know the configuration too" in run.said()
+@pytest.mark.parametrize("argument", ["--config", "-C", "-Cvariant=revised", "--configf", "--configfile=a"])
+def test_keys_that_a_refresh_would_not_see_are_refused(run: Run, argument: str) -> None:
+    assert refresh(argument, "variant=revised") == 1
+    assert f"{argument}: `factdrift refresh` must know the configuration too" in run.said()
+
+
+@pytest.mark.parametrize("text", ["", "- seed", "seed: [", "seed: \xe9".encode("latin-1")])
+def test_a_configuration_that_cannot_be_read_is_named(run: Run, text: str | bytes) -> None:
+    Path("refresh.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert refresh() == 1
+    assert run.said().startswith("factdrift: refresh.yaml: ")
 
 
 def test_a_release_keeps_the_newest_snapshots(series: Run) -> None:
@@ -274,6 +282,37 @@ def test_a_skipped_dump_is_named_and_taken_again_when_the_server_has_another(run
     assert held == [False]
     assert "2026-11-07: the server has another file than the one that was skipped" in run.said()
     assert json.loads(SKIPPED.read_text()) == {}
+
+
+@pytest.mark.parametrize("argument", ["--dry-run", "--touch", "-t", "--list-rules", "--unlock"])
+def test_what_makes_nothing_keeps_skipped_dumps_and_what_was_fetched(series: Run, argument: str) -> None:
+    """Also where the server has another file than the one that was skipped."""
+    other = {"address": "https://example.org/other", "modified": "", "reason": "cut at byte 7"}
+    SKIPPED.write_text(json.dumps({"2026-11-07": other}))
+    (SNAPSHOTS / "2026-11-07").mkdir()
+    (SNAPSHOTS / "2026-11-07/.refresh.json").write_text('{"dump": "https://example.org/other"}')
+    series.workflow.does = [lambda config: 0]
+    assert refresh(argument) == 1
+    assert "the server has another file than the one that was skipped" in series.said()
+    assert json.loads(SKIPPED.read_text()) == {"2026-11-07": other}
+    assert (SNAPSHOTS / "2026-11-07").is_dir()
+
+
+def test_a_dump_that_is_damaged_on_two_servers_is_tried_once_on_each(series: Run) -> None:
+    server = series.server
+    for path in [path for path in server.files if path.startswith(HOME)]:
+        data = server.files[path]
+        server.files[path.replace(HOME, "/mirror/")] = data
+    configured(server, refresh={"listings": [server.url + HOME, f"{server.url}/mirror/"]})
+
+    def broken(config: dict[str, Any]) -> int:
+        newest = config["stream"][-1]
+        return damaged(newest, "cut at byte 7") if newest == "2026-11-07" else Workflow.make(config)
+
+    series.workflow.does = [broken] * 9
+    assert refresh() == 1
+    assert len(series.workflow.lines) == 3
+    assert "results/releases/2026-11-14: 6 files" in series.said()
 
 
 def test_a_mended_dump_replaces_the_one_here(series: Run) -> None:

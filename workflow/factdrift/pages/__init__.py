@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from factdrift.core.paths import RESOURCES
 from factdrift.wikidata.text import printable
@@ -43,6 +44,15 @@ def day(text: str) -> str:
     from babel.dates import format_date
 
     return format_date(datetime.date.fromisoformat(text), "d MMMM y", locale="en")
+
+
+def leaves(value: Any, between: str, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the values in nested mappings, each after the keys that lead to it, joined by `between`."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from leaves(inner, between, f"{name}{between}{key}" if name else str(key))
+    else:
+        yield name, value
 
 
 def packaged(package: str, name: str) -> str:

@@ -12,6 +12,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Output, Place
 
 OfPair = Annotated[Place, "folder of the pair of dates", Flag("results/OLD_NEW", by_place=True)]
+OfNewest = Annotated[Path | None, "folder of the pair of dates; default: the newest", Flag("results/OLD_NEW")]
 Build = Annotated[Path, "folder with wikifactdiff.parquet and manifest.json"]
 
 
@@ -46,9 +47,7 @@ class Browse(WithMemory, command="browse"):
     For example: factdrift browse --pair results/2021-01-04_2023-02-27
     """
 
-    pair: Annotated[
-        Path | None, "folder of the pair of dates; default: the newest", Flag("results/OLD_NEW")
-    ] = None
+    pair: OfNewest = None
     port: Annotated[int, "0 for a free one"] = 8765
     index: Annotated[Path | None, "default: in the cache folder of the user", Flag("FILE")] = None
     no_browser: Annotated[bool, "only print the address"] = False
@@ -77,9 +76,7 @@ class Why(WithMemory, command="why"):
 
     subject: Annotated[str | None, "id or name of an item", Flag("SUBJECT", by_place=True)] = None
     relation: Annotated[str | None, "id or name of a relation", Flag("RELATION", by_place=True)] = None
-    pair: Annotated[
-        Path | None, "folder of the pair of dates; default: the newest", Flag("results/OLD_NEW")
-    ] = None
+    pair: OfNewest = None
 
     def run(self) -> str:
         import shutil

@@ -1,6 +1,5 @@
 """The card of a data set: README.md with the YAML header that the Hugging Face hub and `datasets` read."""
 
-import functools
 import hashlib
 import json
 import re
@@ -180,18 +179,12 @@ def cell(value: Any) -> str:
     return re.sub(r"(?i)(:)(?=//)|(www)(?=\.)|(@)", lambda match: f"{match[0]}\u2060", text)
 
 
-@functools.cache
-def _citation() -> dict[str, Any]:
-    citation: dict[str, Any] = read_yaml(CITATION)
-    return citation
-
-
 def bibtex(dataset: Dataset, this: Edition) -> str:
     """BibTeX of a data set, of the software and of its papers; the latter from CITATION.cff.
 
     Raises InputError if CITATION.cff lacks a paper.
     """
-    own = _citation()
+    own = read_yaml(CITATION)
     data = {
         "title": f"{dataset.title}: {this.covers}",
         "authors": own["authors"],
@@ -210,11 +203,6 @@ def bibtex(dataset: Dataset, this: Edition) -> str:
         name = paper["authors"][0]["family-names"].split()[0].lower()
         entries.append(_entry(kind, f"{name}{paper.get('year', '')}", paper))
     return "\n\n".join(entries)
-
-
-def cite_as(dataset: Dataset, this: Edition) -> str:
-    """The BibTeX of a data set on one line."""
-    return " ".join(bibtex(dataset, this).split())
 
 
 def _entry(kind: str, key: str, work: Mapping[str, Any]) -> str:

@@ -1,14 +1,13 @@
 """Croissant metadata (MLCommons, version 1.0): files with checksums, and every field with its description."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from factdrift.core.files import sha256
-from factdrift.publish.card import Edition, Table, cite_as
+from factdrift.core.files import sha256, write_json
+from factdrift.publish.card import Edition, Table, bibtex
 from factdrift.publish.datasets import Dataset
 
 Node = dict[str, Any]
@@ -69,7 +68,7 @@ def write_croissant(dataset: Dataset, tables: list[Table], this: Edition, folder
         "version": this.version,
         **({"datePublished": this.date} if this.date else {}),
         **({"url": this.url} if this.url else {}),
-        "citeAs": cite_as(dataset, this),
+        "citeAs": " ".join(bibtex(dataset, this).split()),
         "creator": {"@type": "sc:Organization", "name": "The factdrift authors"},
         "temporalCoverage": this.covers,
         "inLanguage": "en",
@@ -77,9 +76,7 @@ def write_croissant(dataset: Dataset, tables: list[Table], this: Edition, folder
         "distribution": files,
         "recordSet": sets,
     }
-    (folder / "croissant.json").write_text(
-        json.dumps(metadata, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    write_json(metadata, folder / "croissant.json", indent=2)
 
 
 def _field(table: Table, field: pa.Field) -> Node:

@@ -1,17 +1,18 @@
 """Writes one folder for each data set that was built, all of them or none."""
 
-import json
+from __future__ import annotations
+
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.chat.exchange import export_store
 from factdrift.core.errors import InputError
-from factdrift.core.files import sha256
+from factdrift.core.files import sha256, write_json
 from factdrift.core.manifests import public, read_manifest
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import DICTIONARY
@@ -23,83 +24,60 @@ from factdrift.publish.flat import write_flat
 from factdrift.publish.shards import write_splits
 from factdrift.publish.statistics import count
 
+if TYPE_CHECKING:
+    from factdrift.publish.jobs import Folders
+
 UPDATES = Config("updates", pages=["flat_updates"], files={"full": "updates.parquet"})
 """The flat table, which is a file at the top of a folder and not in shards."""
 
 
-class Published(NamedTuple):
-    """When and where the folders will be published, as the publisher says; empty where that is not known."""
-
-    date: str = ""
-    url: str = ""
-
-
-class Replay(NamedTuple):
-    """Tables of answers of a chat model that the build has used, and the store that holds them."""
-
-    answers: Sequence[Path]
-    store: Path
-
-
-def write_folders(
-    products: Sequence[Path],
-    manifest: Path,
-    output: Path,
-    replay: Replay | None = None,
-    memory_mb: int = 2000,
-    published: Published | None = None,
-) -> dict[str, int]:
+def write_folders(job: Folders) -> dict[str, int]:
     """Writes OUTPUT/FOLDER for each data set whose first table is among `products`; returns folder -> rows.
 
     Everything is written beside `output` and renamed at the end. The bytes depend on the products, the
-    manifest and the stored answers only. A data set without any row is left out, because nothing can load it.
-    Raises InputError if `output` exists, nothing is left, a file is no product, a product or its description
-    is missing, or the manifest is that of another build.
+    manifest, the stored answers, `date` and `url` only. A data set without any row is left out, because
+    nothing can load it. Raises InputError if `output` exists, nothing is left, a file is no product, two
+    files are the same product, a product is no Parquet file, it or its description is missing, or the
+    manifest is that of another build.
     """
+    output = job.output
     if output.exists() and any(output.iterdir() if output.is_dir() else [output]):
         raise InputError(f"{output}: exists; remove it, or name another folder")
-    sources = {path.name: path for path in products}
-    for path in products:
+    sources: dict[str, Path] = {}
+    rows: dict[str, int] = {}
+    for path in job.products:
         if not path.is_file():
             raise InputError(f"{path}: no such file; build it, or leave it out")
-    build = read_manifest(manifest)
-    _check_build(sources, build, manifest)
-    filled = [dataset for dataset in chosen(sources) if _has_rows(dataset, sources)]
+        if sources.setdefault(path.name, path) != path:
+            raise InputError(f"{path}: {sources[path.name]} is the same product; leave one of them out")
+        if path.suffix == ".parquet":
+            try:
+                rows[path.name] = pq.read_metadata(path).num_rows
+            except pa.ArrowInvalid as error:
+                raise InputError(f"{path}: {error}; build it again") from error
+    build = read_manifest(job.manifest)
+    lacking = sorted({"configuration", "dates", "rows", "sample", "versions"} - set(build))
+    if lacking:
+        raise InputError(f"{job.manifest}: has no {lacking[0]}; name the manifest.json of the build")
+    for name, number in rows.items():
+        listed = [held for table, held in build["rows"].items() if Path(table).name == name]
+        if listed and number not in listed:
+            raise InputError(
+                f"{sources[name]}: has {number:,} rows, {job.manifest} lists {listed[0]:,}; it is the "
+                "manifest of another build. Name the one that was made with the file"
+            )
+    filled = [each for each in chosen(sources) if any(rows.get(name) for name in each.needed)]
     if not filled:
         raise InputError(f"{', '.join(sources)}: no table has a row, so there is nothing to publish")
     with atomic_path(output) as folder:
         return {
-            dataset.folder: _write(
-                dataset, sources, build, folder / dataset.folder, replay, memory_mb, published or Published()
-            )
+            dataset.folder: _write(dataset, sources, build, folder / dataset.folder, job)
             for dataset in filled
         }
 
 
-def _check_build(sources: dict[str, Path], build: dict[str, Any], manifest: Path) -> None:
-    """Raises InputError if a product has another number of rows than the manifest says of its build."""
-    for name, path in sources.items():
-        listed = [rows for table, rows in build["rows"].items() if Path(table).name == name]
-        if listed and pq.read_metadata(path).num_rows not in listed:
-            raise InputError(
-                f"{path}: has {pq.read_metadata(path).num_rows:,} rows, {manifest} lists {listed[0]:,}; it "
-                "is the manifest of another build. Name the one that was made with the file"
-            )
-
-
-def _has_rows(dataset: Dataset, sources: dict[str, Path]) -> bool:
-    tables = [sources[product] for product in dataset.needed if product in sources]
-    return any(pq.read_metadata(path).num_rows for path in tables)
-
-
 def _write(
-    dataset: Dataset,
-    sources: dict[str, Path],
-    build: dict[str, Any],
-    folder: Path,
-    replay: Replay | None,
-    memory_mb: int,
-    published: Published,
+    dataset: Dataset, sources: dict[str, Path], build: dict[str, Any], folder: Path, job: Folders
 ) -> int:
     folder.mkdir(parents=True)
     tables = []
@@ -109,17 +87,16 @@ def _write(
             tables.append(_table(config, counts, folder, f"{config.name}/{{split}}-*.parquet"))
     if dataset.updates:
         (product,) = dataset.needed
-        rows = write_flat(sources[product], folder, memory_mb)
+        rows = write_flat(sources[product], folder, job.memory_mb)
         tables.append(_table(UPDATES, {"full": rows}, folder, "updates.parquet"))
-        if replay is not None:
-            _write_replay(replay, folder / "replay" / "answers.parquet")
+        if job.store is not None:
+            _write_replay(job.answers, job.store, folder / "replay" / "answers.parquet")
     for account in dataset.accounts:
         if account in sources:
             shutil.copyfile(sources[account], folder / account)
-    statistics, facts = count(dataset, folder, memory_mb)
-    manifest = json.dumps(public(build), indent=2, ensure_ascii=False)
-    (folder / "manifest.json").write_text(f"{manifest}\n", encoding="utf-8")
-    this = edition(dataset, facts, build, folder, *published)
+    statistics, facts = count(dataset, folder, job.memory_mb)
+    write_json(public(build), folder / "manifest.json", indent=2)
+    this = edition(dataset, facts, build, folder, job.date, job.url)
     write_card(dataset, tables, statistics, facts, build, this, folder)
     write_croissant(dataset, tables, this, folder)
     write_checksums(folder)
@@ -151,10 +128,11 @@ def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> 
     return Table(config.name, rows, pattern, schema, [*own, *inner.values()], meanings, nested)
 
 
-def _write_replay(replay: Replay, output: Path) -> None:
+def _write_replay(answers: Sequence[Path], store: Path, output: Path) -> None:
+    """Writes the stored replies behind tables of answers of a chat model."""
     output.parent.mkdir()
-    keys = {key for path in replay.answers for key in pq.read_table(path, columns=["key"])["key"].to_pylist()}
-    export_store(replay.store, output, keys)
+    keys = {key for path in answers for key in pq.read_table(path, columns=["key"])["key"].to_pylist()}
+    export_store(store, output, keys)
 
 
 def write_checksums(folder: Path) -> None:

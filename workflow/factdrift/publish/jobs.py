@@ -39,13 +39,11 @@ class Folders(Job, command="publish folders", beside="words"):
     output: Annotated[Output, "made anew; must not exist", Flag("FOLDER")]
 
     def run(self) -> str:
-        from factdrift.publish.folders import Published, Replay, write_folders
+        from factdrift.publish.folders import write_folders
 
         if bool(self.answers) != bool(self.store):
             raise InputError("--answers and --store belong together; give both or neither")
-        replay = Replay(self.answers, self.store) if self.store else None
-        published = Published(self.date, self.url)
-        written = write_folders(self.products, self.manifest, self.output, replay, self.memory_mb, published)
+        written = write_folders(self)
         return "\n".join(f"{self.output / name}: {rows:,} rows" for name, rows in written.items())
 
 
@@ -80,11 +78,14 @@ class Refresh(Job, command="refresh"):
     ] = ()
 
     def run(self) -> None:
+        import yaml
+        from snakemake.utils import update_config
+
         from factdrift.core.files import read_yaml
         from factdrift.core.paths import CONFIG
         from factdrift.core.settings import configure
         from factdrift.evaluation.methods.own import keys_of_methods
-        from factdrift.publish.releases.refresh import Order, Settings, refresh
+        from factdrift.publish.releases.refresh import Order, refresh
         from factdrift.publish.releases.series import configuration
         from factdrift.snapshots.fetch import Client
 
@@ -94,13 +95,19 @@ class Refresh(Job, command="refresh"):
         if self.configfile is not None:
             if not self.configfile.is_file():
                 raise InputError(f"{self.configfile}: no such file; name a configuration")
-            config = _merged(config, read_yaml(self.configfile))
+            try:
+                given: Any = read_yaml(self.configfile)
+            except (yaml.YAMLError, UnicodeDecodeError) as error:
+                raise InputError(f"{self.configfile}: {error}; correct it") from error
+            if not isinstance(given, dict):
+                raise InputError(f"{self.configfile}: holds no keys; write some, such as `variant: paper`")
+            update_config(config, given)
         config |= own
         configure(config, keys_of_methods)
         configure(default, keys_of_methods)
         arguments = [*self.snakemake] or ["--cores", "all"]
         for argument in arguments:
-            if argument.partition("=")[0] in ("--config", "-C", "--configfile", "--configfiles"):
+            if argument.startswith(("--config", "-C")):  # also `-Cseed=7`, and names that are cut off
                 raise InputError(
                     f"{argument}: `factdrift refresh` must know the configuration too; write its keys to a "
                     "file, and name that by --configfile before the `--`"
@@ -108,20 +115,8 @@ class Refresh(Job, command="refresh"):
         if self.configfile is not None:
             arguments += ["--configfile", str(self.configfile)]
         keys = config["refresh"]
-        status = refresh(
-            Settings(keys["listings"], keys["every"], keys["retention"]),
-            Client(config["contact"]),
-            Order(own, configuration(config), configuration(default), arguments),
-            lambda text: print(text, flush=True),
-        )
+        asked = (keys["listings"], keys["every"], keys["retention"])
+        order = Order(*asked, own, configuration(config), configuration(default), arguments)
+        status = refresh(order, Client(config["contact"]))
         if status:
             raise SystemExit(status)
-
-
-def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Two configurations merged as Snakemake does it: mappings key by key."""
-    both = dict(below)
-    for key, value in above.items():
-        held = both.get(key)
-        both[key] = _merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
-    return both

@@ -27,30 +27,13 @@ Lines = NDArray[np.int64]
 """Row numbers, from 0, within a block or a whole table. [n], int64."""
 
 
-def in_step(
-    old: Path, new: Path, columns: Sequence[str], rows: int = BLOCK
-) -> Iterator[tuple[pa.Table, pa.Table]]:
+def in_step(old: Path, new: Path, columns: Sequence[str], rows: int = BLOCK) -> Iterator[list[pa.Table]]:
     """Yields pairs of blocks, one of each table, that hold all rows of the same range of subjects.
 
     Subjects ascend from block to block. `columns` must include `subject` and `position`. The larger block of
     a pair has about `rows` rows. Raises InputError if a table is not sorted by subject and position.
     """
-    sides = (_Rows(old, columns, rows), _Rows(new, columns, rows))
-    wanted = rows
-    while True:
-        for side in sides:
-            side.fill(wanted)
-        last = [side.last_subject() for side in sides if not side.ended]
-        if not last:
-            yield sides[0].rest(), sides[1].rest()
-            return
-        # The last subject of what has been read may go on.
-        end = min(last)
-        if all(side.begins_at_or_after(end) for side in sides):
-            wanted *= 2
-            continue
-        yield sides[0].before(end), sides[1].before(end)
-        wanted = rows
+    return _blocks([_Rows(path, columns, rows) for path in (old, new)], rows)
 
 
 def in_blocks(
@@ -60,17 +43,26 @@ def in_blocks(
 
     With `positions` false the table need only be sorted by subject.
     """
-    side = _Rows(path, columns, rows, positions)
+    for (block,) in _blocks([_Rows(path, columns, rows, positions)], rows):
+        yield block
+
+
+def _blocks(sides: list[_Rows], rows: int) -> Iterator[list[pa.Table]]:
+    """Yields a block of each table, all of the same range of subjects."""
     wanted = rows
     while True:
-        side.fill(wanted)
-        if side.ended:
-            yield side.rest()
+        for side in sides:
+            side.fill(wanted)
+        last = [side.last_subject() for side in sides if not side.ended]
+        if not last:
+            yield [side.rest() for side in sides]
             return
-        if side.begins_at_or_after(side.last_subject()):
+        # The last subject of what has been read may go on.
+        end = min(last)
+        if all(side.begins_at_or_after(end) for side in sides):
             wanted *= 2
             continue
-        yield side.before(side.last_subject())
+        yield [side.before(end) for side in sides]
         wanted = rows
 
 

@@ -11,10 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import duckdb
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from factdrift.core.tables import database, sql, write_tables
 from factdrift.updates.after_rules import steps
@@ -126,19 +123,18 @@ def _steps(
 def _mentioned(db: duckdb.DuckDBPyConnection, job: Classify, rows: int) -> None:
     """TEMP TABLE mentioned (id, removed): subjects and objects of open groups; of any F- if `removed`."""
     statements = Statements(job.old, job.new, ["object"])
-    ids: dict[str, list[NDArray[np.int32]]] = {"all": [], "removed": []}
+    db.execute("CREATE TEMP TABLE seen (id INTEGER, removed BOOLEAN)")
     for block in divided(job.triples, rows):
-        joined = statements.join(block.open)
-        for name, part in (("all", joined), ("removed", joined.filter(pc.equal(joined["change"], "F-")))):
-            both = pa.chunked_array([*part["subject"].chunks, *part["object"].drop_null().chunks], pa.int32())
-            ids[name].append(both.unique().to_numpy())
-    ids_of = {name: np.unique(np.concatenate([np.empty(0, np.int32), *parts])) for name, parts in ids.items()}
-    db.register(
-        "ids",
-        pa.table({"id": ids_of["all"], "removed": np.isin(ids_of["all"], ids_of["removed"])}),
+        db.register("joined", statements.join(block.open))
+        db.execute(
+            """INSERT INTO seen SELECT subject, change = 'F-' FROM joined
+            UNION SELECT object, change = 'F-' FROM joined WHERE object IS NOT NULL"""
+        )
+        db.unregister("joined")
+    db.execute(
+        """CREATE TEMP TABLE mentioned AS SELECT id, bool_or(removed) AS removed FROM seen GROUP BY id;
+        DROP TABLE seen"""
     )
-    db.execute("CREATE TEMP TABLE mentioned AS SELECT * FROM ids")
-    db.unregister("ids")
 
 
 def facts(method: Method) -> str:

@@ -77,11 +77,12 @@ def _triples(
         ids = (block[0]["id"].to_numpy(), block[1]["id"].to_numpy())
         again_old, again_new = match_repeated(db, matched, ids, read, method)
         old_lines, new_lines = _in_order(
-            *block,
+            block[0],
+            block[1],
             np.concatenate([matched.old, again_old]),
             np.concatenate([matched.new, again_new]),
         )
-        yield _table(*block, old_lines, new_lines, first)
+        yield _table(block[0], block[1], old_lines, new_lines, first)
         first += [table.num_rows for table in block]
 
 

@@ -24,6 +24,7 @@ from factdrift.updates.dumps import Dump
 from factdrift.updates.kept import DATES, KEPT, WRITER, packed, statement_ids
 from factdrift.updates.matching import identities, repeated
 from factdrift.updates.method import Method, number, numbers
+from factdrift.updates.only import with_subclasses
 from factdrift.updates.readings import high, low
 from factdrift.wikidata.tables import STATEMENTS, TIME
 
@@ -88,13 +89,7 @@ def _relevant_items(entities: Sequence[Path], classes: Path, method: Method) -> 
         words = " OR ".join(f"contains(label, {sql(word)})" for word in method.page_class_words)
         pages = f"SELECT id FROM read_parquet({sql(classes)}) WHERE {words}"
     else:
-        pages = f"""
-            WITH RECURSIVE edges AS (
-                SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
-            ), pages AS (
-                SELECT unnest({sql(numbers(method.page_classes))}) AS id
-                UNION SELECT edges.id FROM edges JOIN pages ON edges.superclass = pages.id
-            ) SELECT id FROM pages"""
+        pages = with_subclasses([classes], numbers(method.page_classes))
     with_article = f"read_parquet({sql(entities)}) WHERE title IS NOT NULL"
     return f"""SELECT id FROM {with_article} AND id NOT IN (
             SELECT id FROM (SELECT id, unnest(classes) AS class FROM {with_article})

@@ -27,22 +27,26 @@ def asked_subjects(db: duckdb.DuckDBPyConnection, job: Classify) -> list[int] | 
     wanted = _classes(job)
     if not wanted:
         return listed
-    kinds = f"""
-        WITH RECURSIVE edges AS (
-            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(job.classes)})
-        ), kinds AS (
-            SELECT unnest({sql(wanted)}) AS id
-            UNION SELECT edges.id FROM edges JOIN kinds ON edges.superclass = kinds.id
-        ) SELECT id FROM kinds"""
     rows = db.sql(
         f"""SELECT DISTINCT id FROM (
             SELECT id, unnest(classes) AS class
             FROM read_parquet({sql([*job.entities, *job.old_entities])})
             WHERE id IN (SELECT subject FROM read_parquet({sql(job.triples)}))
-        ) WHERE class IN ({kinds}) ORDER BY id"""
+        ) WHERE class IN ({with_subclasses(job.classes, wanted)}) ORDER BY id"""
     ).fetchall()
     in_file = None if listed is None else set(listed)
     return [number for (number,) in rows if in_file is None or number in in_file]
+
+
+def with_subclasses(classes: Sequence[Path], numbers: Sequence[int]) -> str:
+    """SQL: the ids of these classes and of all classes below them, by the tables `classes`."""
+    return f"""
+        WITH RECURSIVE edges AS (
+            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
+        ), below AS (
+            SELECT unnest({sql(numbers)}) AS id
+            UNION SELECT edges.id FROM edges JOIN below ON edges.superclass = below.id
+        ) SELECT id FROM below"""
 
 
 def asked_relations(names: Sequence[str]) -> list[int]:

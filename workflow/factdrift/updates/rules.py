@@ -6,13 +6,13 @@ repeats the condition of `paper`, `-` leaves the row out.
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import NamedTuple, get_args
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import utf8_lines
 from factdrift.core.switches import Variant
-from factdrift.core.tables import sql
+from factdrift.core.tables import rows_of, sql
 
 LABELS = ("new", "obsolete", "static", "ignore", "unknown")
 
@@ -29,22 +29,23 @@ class Rule(NamedTuple):
 def read_rules(path: Path, variant: Variant) -> list[Rule]:
     """The rules of one variant, in order.
 
-    Raises InputError for a missing column, an unknown label or a name that occurs twice.
+    Raises InputError for a missing column, a row with too few or many fields, an unknown label or a name that
+    occurs twice.
     """
     rules: list[Rule] = []
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        missing = {"row", "rule", "label", *get_args(Variant)} - set(reader.fieldnames or ())
-        if missing:
-            raise InputError(f"{path}, line 1: the column {sorted(missing)[0]!r} is missing")
-        for line, row in enumerate(reader, start=2):
-            if row["label"] not in LABELS:
-                raise InputError(f"{path}, line {line}: {row['label']!r} is none of {', '.join(LABELS)}")
-            if any(rule.name == row["rule"] for rule in rules):
-                raise InputError(f"{path}, line {line}: the rule {row['rule']!r} occurs twice; rename one")
-            condition = row["paper"] if row[variant] == "=" else row[variant]
-            if condition != "-":
-                rules.append(Rule(row["row"], row["rule"], row["label"], condition))
+    header = "".join(utf8_lines(path)[:1]).split("\t")
+    missing = {"row", "rule", "label", *get_args(Variant)} - set(header)
+    if missing:
+        raise InputError(f"{path}, line 1: the column {sorted(missing)[0]!r} is missing")
+    for line, fields in rows_of(path, header):
+        row = dict(zip(header, fields, strict=True))
+        if row["label"] not in LABELS:
+            raise InputError(f"{path}, line {line}: {row['label']!r} is none of {', '.join(LABELS)}")
+        if any(rule.name == row["rule"] for rule in rules):
+            raise InputError(f"{path}, line {line}: the rule {row['rule']!r} occurs twice; rename one")
+        condition = row["paper"] if row[variant] == "=" else row[variant]
+        if condition != "-":
+            rules.append(Rule(row["row"], row["rule"], row["label"], condition))
     if not rules or rules[-1].condition != "true":
         raise InputError(f"{path}: the last rule must hold always (condition 'true')")
     return rules

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import table_of, write_parquet
 from factdrift.updates.method import Method
 from factdrift.updates.open_groups import JOINED
 from factdrift.wikidata.time import DAY, pack_date
@@ -80,8 +80,7 @@ class Untouched:
         for (property_, asked), number in sorted(self.triples.items()):
             rule, label, dropped_by = fates[property_]
             rows.append((property_, rule, label, dropped_by if asked else "only", number))
-        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in UNTOUCHED]
-        write_parquet(pa.table(columns, schema=UNTOUCHED), output)
+        write_parquet(table_of(rows, UNTOUCHED), output)
 
     def _fates(
         self, decide: Callable[[pa.Table], pa.Table], rules: Path, method: Method

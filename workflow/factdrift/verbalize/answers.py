@@ -50,7 +50,10 @@ def parse(answer: Mapping[str, Any], names: Sequence[str], count: int, language:
     written = [sentence.strip() for sentence in sentences if sentence.strip()]
     if not written:
         return Parsed("empty", ())
-    if language.is_other(_without(names, " ".join(written))):
+    unnamed = " ".join(written)
+    for name in names:
+        unnamed = unnamed.replace(name, " ")
+    if language.is_other(unnamed):
         return Parsed("wrong_language", ())
     kind = "ok" if len(set(map(sentence_key, written))) == len(written) else "duplicated"
     return Parsed(kind if len(written) == count else "wrong_count", written[:count])
@@ -59,12 +62,6 @@ def parse(answer: Mapping[str, Any], names: Sequence[str], count: int, language:
 def sentence_key(sentence: str) -> str:
     """A key that is equal for sentences that differ only in case, diacritics and final punctuation."""
     return name_key(sentence).strip(".\"' ")
-
-
-def _without(names: Sequence[str], text: str) -> str:
-    for name in names:
-        text = text.replace(name, " ")
-    return text
 
 
 def _listed(content: str) -> list[str] | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -96,7 +97,7 @@ def _own(path: Path) -> Iterator[dict[str, Any]]:
             raise InputError(f"{path}, row {place}: property (an integer) and template (a text) are expected")
         relations.setdefault(row["property"], []).append(row)
     for number, rows in sorted(relations.items()):
-        rows.sort(key=lambda row: row.get("rank") or 0)
+        rows.sort(key=lambda row: (row.get("rank") is None, row.get("rank")))
         yield from _ordered(
             number, [(row["template"], row.get("count"), row.get("examples") or []) for row in rows]
         )
@@ -181,16 +182,17 @@ def _from_sentences(
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    number = 0
+    read = 0
     try:
         with _OPENERS[path.suffix](path, "rt", encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
+            for line in file:
                 row = json.loads(line)
                 if not isinstance(row, dict):
                     raise ValueError("no object")
-                yield f"{path}, line {number}", row
-    except (ValueError, EOFError, OSError, lzma.LZMAError) as error:
-        raise InputError(f"{path}, line {number + 1}: {error}; fetch the file again") from None
+                read += 1
+                yield f"{path}, line {read}", row
+    except (ValueError, RecursionError, EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"{path}, line {read + 1}: {error}; fetch the file again") from None
 
 
 def _table(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -30,8 +30,6 @@ _JSON = "coalesce(new_json, old_json)"
 _COMMON_ARTICLE = "CASE WHEN count(DISTINCT coalesce(u.article, '')) = 1 THEN any_value(u.article) END"
 """SQL: the article of a group's objects where all have the same one: the prompt must fit each of them."""
 
-ORDER = "subject_popularity DESC NULLS LAST, subject_number, relation_number"
-
 _PITS = """SELECT new_pit AS pit FROM triples WHERE datatype = 'quantity'
     UNION ALL SELECT pit FROM facts WHERE datatype = 'quantity'"""
 """SQL: the points in time of measurements."""
@@ -289,7 +287,8 @@ def _records(job: Assemble, unique_names: bool) -> str:
             LEFT JOIN neighborhood n ON n.subject = g.subject AND n.property = g.property
             LEFT JOIN random_neighborhood m ON m.subject = g.subject AND m.property = g.property
         )
-        SELECT * EXCLUDE (subject_number, relation_number) FROM records ORDER BY {ORDER}"""
+        SELECT * EXCLUDE (subject_number, relation_number) FROM records
+        ORDER BY subject_popularity DESC NULLS LAST, subject_number, relation_number"""
 
 
 def _bound(name: str) -> str:

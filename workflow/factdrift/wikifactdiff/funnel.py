@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import duckdb
 
 from factdrift.core.tables import database, sql, write_query
 
@@ -22,6 +25,20 @@ STAGES = (
 """The stages in order. Their reasons: names of filters, or `kept` (the first two); `F-`, `F0`, `F+`; names of
 rules; labels; the step that dropped a triple or its group, or `kept`; scenarios of kept triples; and `kept`,
 `undersampled` or `other_scenario`."""
+
+
+def by_stage(db: duckdb.DuckDBPyConnection, funnel: Path) -> dict[str, dict[str, int]]:
+    """Stage -> reason -> triples of a funnel, all relations together; in the order of STAGES and of reasons.
+
+    A stage without triples is left out.
+    """
+    counts: dict[str, dict[str, int]] = {}
+    for stage, reason, triples in db.sql(
+        f"""SELECT stage, reason, sum(triples)::BIGINT FROM read_parquet({sql(funnel)})
+        GROUP BY stage, reason ORDER BY list_position({sql(STAGES)}, stage), reason"""
+    ).fetchall():
+        counts.setdefault(stage, {})[reason] = triples
+    return counts
 
 
 def write_funnel(job: Funnel) -> int:

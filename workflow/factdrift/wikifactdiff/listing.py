@@ -25,6 +25,10 @@ LIMIT = 20
 """The number of updates that a list has if no other is asked for."""
 
 
+LONGEST = 120
+"""Characters of the objects of an update that a list shows."""
+
+
 class Wanted(NamedTuple):
     """Which updates are asked for: all that fulfil every condition which is not None."""
 
@@ -137,7 +141,8 @@ def _change(record: Record, stream: TextIO) -> str:
     for (_, values), style in zip(parts.items(), ("red", "green"), strict=True):
         labels = printable(", ".join(str(value["label"]) for value in values[:3]))
         others = f" and {len(values) - 3:,} more" if len(values) > 3 else ""
-        texts.append(styled(_shortened(labels), style, stream) + others if values else "")
+        shown = labels if len(labels) <= LONGEST else f"{labels[:LONGEST]}…"
+        texts.append(styled(shown, style, stream) + others if values else "")
     obsolete, new = texts
     change = f"{obsolete} → {new}" if obsolete and new else f"+ {new}" if new else f"- {obsolete}"
     dates = _written(parts["new"], "start", "point_in_time") or _written(parts["obsolete"], "end")
@@ -152,7 +157,3 @@ def _written(values: Sequence[Record], *names: str) -> list[str]:
         for name in names
         if value[name] is not None and re.match(r"\d{4}", value[name])
     ]
-
-
-def _shortened(text: str, most: int = 120) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"

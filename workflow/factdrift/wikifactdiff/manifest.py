@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json
 from factdrift.core.progress import Progress
-from factdrift.core.tables import database, sql
+from factdrift.core.tables import database
+from factdrift.wikifactdiff.funnel import by_stage
 
 if TYPE_CHECKING:
     from factdrift.wikifactdiff.jobs import Manifest
@@ -36,7 +37,7 @@ def write_manifest(job: Manifest) -> None:
     if len(job.samples) != len(job.sample_dates):
         raise InputError(f"--samples: {len(job.samples)} files, but --sample-dates: {len(job.sample_dates)}")
     dates = (job.old_date, job.new_date)
-    manifest = {
+    manifest: dict[str, Any] = {
         "dates": dict(zip(("old", "new"), dates, strict=True)),
         "dumps": {day: _dump(path, job.checksum) for day, path in zip(dates, job.dumps, strict=True)},
         "snapshots": {day: _json(path) for day, path in zip(dates, job.snapshots, strict=True)},
@@ -44,8 +45,9 @@ def write_manifest(job: Manifest) -> None:
         "configuration": job.configuration,
         "versions": versions(),
         "rows": {str(path): pq.read_metadata(path).num_rows for path in sorted(job.tables)},
-        "triples": _counts(job.funnel),
     }
+    with database() as db:
+        manifest["triples"] = by_stage(db, job.funnel)
     write_json(manifest, job.output, indent=2)
 
 
@@ -71,17 +73,3 @@ def _dump(path: Path, checksum: str) -> dict[str, Any]:
 
 def _json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _counts(funnel: Path) -> dict[str, dict[str, int]]:
-    """Stage -> reason -> triples, all relations together, in the order of the stages."""
-    counts: dict[str, dict[str, int]] = {}
-    with database() as db:
-        rows = db.sql(
-            f"""SELECT stage, reason, sum(triples)::BIGINT FROM (
-                SELECT *, row_number() OVER () AS line FROM read_parquet({sql(funnel)}))
-            GROUP BY stage, reason ORDER BY min(min(line)) OVER (PARTITION BY stage), reason"""
-        ).fetchall()
-    for stage, reason, triples in rows:
-        counts.setdefault(stage, {})[reason] = triples
-    return counts

@@ -19,7 +19,8 @@ from factdrift.wikifactdiff.listing import opened
 
 Record = dict[str, Any]
 
-_SIGNS = {"new": "+", "obsolete": "-", "static": "="}
+SIGNS = {"new": "+", "obsolete": "-", "static": "="}
+"""Label -> what a line about a triple begins with."""
 _STYLES = {"new": "green", "obsolete": "red", "static": ""}
 
 
@@ -92,7 +93,8 @@ def lines(records: list[Record], stream: TextIO) -> Iterator[str]:
 def _lines(records: list[Record]) -> Iterator[tuple[str, str]]:
     """Yields style (empty for none) and text of each line."""
     first = records[0]
-    yield "bold", _headline(first["subject"])
+    subject = first["subject"]
+    yield "bold", _name(subject) + (f": {subject['description']}" if subject["description"] else "")
     source = f"({first['popularity_source']}), {first['split']} split"
     yield "", f"popularity {first['subject_popularity']} {source}"
     for record in records:
@@ -127,7 +129,7 @@ def _began(value: Record) -> str:
 def _object_lines(value: Record, subject: str) -> Iterator[tuple[str, str]]:
     name = value["label"] if value["id"] is None else _name(value)
     announced = ", announced before it began" if value["announced"] else ""
-    yield _STYLES[value["decision"]], f"  {_SIGNS[value['decision']]} {value['decision']:8} {name}"
+    yield _STYLES[value["decision"]], f"  {SIGNS[value['decision']]} {value['decision']:8} {name}"
     yield "", f"      rule {value['rule']}{announced}{_dates(value)}"
     for side in ("old", "new"):
         statement, revision = value[f"{side}_statement"], value[f"{side}_revision"]
@@ -148,11 +150,6 @@ def _dates(value: Record) -> str:
         if value[name] is not None
     ]
     return f"; {' '.join(parts)}" if parts else ""
-
-
-def _headline(subject: Record) -> str:
-    text = _name(subject)
-    return f"{text}: {subject['description']}" if subject["description"] else text
 
 
 def _name(entity: Record) -> str:

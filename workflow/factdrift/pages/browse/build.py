@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 import duckdb
 
 from factdrift.core.errors import InputError
+from factdrift.core.manifests import read_manifest
 from factdrift.core.tables import sql
 
 SIDES = ("old", "new")
@@ -67,17 +67,14 @@ class Build:
         return self.pair / "filtered" / side
 
     def table(self, *names: str) -> Path | None:
-        """A table of the pair; None if it has not been built."""
+        """A file of the pair; None if it has not been built."""
         path = self.pair.joinpath(*names)
         return path if path.is_file() else None
 
     def manifest(self) -> dict[str, Any]:
         """The account of the build; empty if it has not been written."""
-        path = self.pair / "manifest.json"
-        if not path.is_file():
-            return {}
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+        path = self.table("manifest.json")
+        return {} if path is None else read_manifest(path)
 
     def bucket(self, folder: Path, subject: int) -> Path:
         """The table of a folder that has the rows of a subject."""

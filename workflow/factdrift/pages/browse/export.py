@@ -75,7 +75,7 @@ def export(build: Build, index: Index, db: duckdb.DuckDBPyConnection, folder: Pa
             (made / name).write_text(text, encoding="utf-8")
             number += 1
 
-        for page in range(1, -(-whole // LISTED) + 1):
+        for page in range(1, max(1, -(-whole // LISTED)) + 1):
             write(links.home(page), pages.home(index, number=page))
         others = [*(-number for number in relations), *(each for each in classes if each in named)]
         chosen = set(subjects)

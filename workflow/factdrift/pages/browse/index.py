@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.nodes import file_lock
@@ -95,11 +94,16 @@ def _state(path: Path) -> str | None:
     if not path.is_file():
         return None
     try:
-        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            held = dict(db.execute("SELECT key, value FROM meta"))
+        held: dict[str, str] = dict(_read(path, "SELECT key, value FROM meta"))
     except sqlite3.DatabaseError:
         return None
     return held.get("state") if held.get("version") == str(VERSION) else None
+
+
+def _read(path: Path, query: str) -> list[Any]:
+    """The rows of a query of a file that may be no database; sqlite3.DatabaseError if it is none."""
+    with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+        return db.execute(query).fetchall()
 
 
 def _may_replace(path: Path) -> bool:
@@ -111,8 +115,7 @@ def _may_replace(path: Path) -> bool:
     if not path.stat().st_size:
         return True
     try:
-        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {name for (name,) in _read(path, "SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.DatabaseError:
         return False
     return {"meta", "kinds", "names", "words", "updates", "instances", "subclasses"} <= tables
@@ -169,16 +172,11 @@ def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
         db.executemany("INSERT INTO updates VALUES (?, ?, ?, ?, ?, ?)", batch)
         progress.advance(len(batch))
     progress.say()
-    tables.execute("CREATE TEMP TABLE counts (id INTEGER, updates INTEGER)")
-    counted = db.execute(
-        "SELECT subject, count(*) FROM updates GROUP BY 1 "
-        "UNION ALL SELECT -relation, count(*) FROM updates GROUP BY 1"
-    ).fetchall()
-    columns = {"id": [row[0] for row in counted], "updates": [row[1] for row in counted]}
-    tables.register(
-        "counted", pa.table(columns, schema=pa.schema([("id", pa.int32()), ("updates", pa.int32())]))
+    tables.execute(
+        f"""CREATE TEMP TABLE counts AS SELECT id, count(*)::INTEGER AS updates FROM (
+            SELECT unnest([substr(subject.id, 2)::INTEGER, -substr(relation.id, 2)::INTEGER]) AS id
+            FROM read_parquet({sql(build.dataset)})) GROUP BY id"""
     )
-    tables.execute("INSERT INTO counts FROM counted")
 
 
 def _dates(decision: str, *names: str) -> str:

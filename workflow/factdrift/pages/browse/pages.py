@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from factdrift.pages import environment, meanings, packaged, palette
 from factdrift.pages.browse.build import rows
-from factdrift.pages.browse.search import ALL, CLASS, RELATION, SUBJECT, Chosen, Index
-from factdrift.pages.browse.subjects import Row, Subject, Tables, ids_of
-from factdrift.pages.browse.view import on_axis, relations, time_line, units_of
+from factdrift.pages.browse.search import ALL, CLASS, CLASSES, RELATION, SUBJECT, Chosen, Index
+from factdrift.pages.browse.subjects import Row, Subject, Tables
+from factdrift.pages.browse.view import Relation, indexed, on_axis, time_line
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.links import is_made_up, page
 
@@ -79,6 +79,7 @@ class Pages:
             "warnings": _warnings(self.manifest),
             "rows_at_once": most_rows,
             "rows_open": OPEN,
+            "classes_shown": CLASSES,
             "stages": STAGES,
         }
         self._templates = made
@@ -138,13 +139,13 @@ class Pages:
             listed = self._listed(index, chosen, number, relation=-row["id"])
             sentences, counts = self._sentences[-row["id"]], self._counts[entity_id(row["id"])]
             return self._render("relation.html", row=row, sentences=sentences, counts=counts, **listed)
-        found, line = [], None
+        found: list[Relation] = []
+        line = None
         names: dict[int, Row] = {row["id"]: row}
         classes = [int(each) for each in json.loads(row["classes"] or "[]")]
         if subject is not None and number == 1:
-            names |= index.names(ids_of(subject) | units_of([*subject.old, *subject.new, *_facts(subject)]))
-            updates = index.updates_of([row["id"]]).get(row["id"], {})
-            found = relations(subject, names, updates, self.tables.untouched)
+            found, named = indexed(subject, index, self.tables.untouched)
+            names |= named
             line = time_line(found, self.build.old, self.build.new)
         below, above = index.subclasses(row["id"]), index.superclasses(row["id"])
         names |= index.names([*classes, *below, *above])
@@ -163,10 +164,7 @@ class Pages:
 
     def statements(self, index: Index, subject: Subject, relation: int, part: bool) -> str | None:
         """The statements of a subject and relation alone; None if there are none."""
-        names = index.names(ids_of(subject) | units_of([*subject.old, *subject.new]))
-        every = relations(
-            subject, names, index.updates_of([subject.id]).get(subject.id, {}), self.tables.untouched
-        )
+        every, names = indexed(subject, index, self.tables.untouched)
         one = next((each for each in every if each.number == relation), None)
         if one is None:
             return None
@@ -183,10 +181,6 @@ class Pages:
     def nothing(self, text: str, heading: str = "Not found") -> str:
         """A page that says what was not found, or why nothing is shown."""
         return self._render("nothing.html", said=text, heading=heading)
-
-
-def _facts(subject: Subject) -> list[Row]:
-    return [row for groups in (subject.nearest, subject.random) for facts in groups.values() for row in facts]
 
 
 def _warnings(manifest: Mapping[str, Any]) -> list[str]:

@@ -22,6 +22,9 @@ GROUPS = ("exact", "relations", "subjects", "classes")
 EXACT = 10
 """Names that are exactly what was typed, at most."""
 
+CLASSES = 100
+"""Classes above or below another that its page shows, at most."""
+
 Row = dict[str, Any]
 
 
@@ -184,15 +187,10 @@ class Index:
                 found[row["id"]] = dict(row)
         return found
 
-    def updates_of(self, subjects: Iterable[int]) -> dict[int, dict[int, dict[str, Any]]]:
-        """Subject -> relation -> update."""
-        found: dict[int, dict[int, dict[str, Any]]] = {}
-        for subject in subjects:
-            for row in self._db.execute(
-                "SELECT * FROM updates WHERE subject = ? ORDER BY relation", (subject,)
-            ):
-                found.setdefault(subject, {})[row["relation"]] = _update(row)
-        return found
+    def updates_of(self, subject: int) -> dict[int, dict[str, Any]]:
+        """Relation -> update of a subject."""
+        rows = self._db.execute("SELECT * FROM updates WHERE subject = ? ORDER BY relation", (subject,))
+        return {row["relation"]: _update(row) for row in rows}
 
     def updates(
         self,
@@ -231,17 +229,15 @@ class Index:
         )
         return [dict(row) for row in rows]
 
-    def subclasses(self, of: int, most: int = 100) -> list[int]:
-        """Some classes that are directly below a class, by id."""
-        rows = self._db.execute("SELECT sub FROM subclasses WHERE class = ? ORDER BY sub LIMIT ?", (of, most))
-        return [row["sub"] for row in rows]
+    def subclasses(self, of: int) -> list[int]:
+        """The classes directly below a class, by id; of more than CLASSES one more than that."""
+        query = f"SELECT sub FROM subclasses WHERE class = ? ORDER BY sub LIMIT {CLASSES + 1}"
+        return [row["sub"] for row in self._db.execute(query, (of,))]
 
-    def superclasses(self, of: int, most: int = 100) -> list[int]:
-        """Some classes that are directly above a class, by id."""
-        rows = self._db.execute(
-            "SELECT class FROM subclasses WHERE sub = ? ORDER BY class LIMIT ?", (of, most)
-        )
-        return [row["class"] for row in rows]
+    def superclasses(self, of: int) -> list[int]:
+        """The classes directly above a class, as `subclasses`."""
+        query = f"SELECT class FROM subclasses WHERE sub = ? ORDER BY class LIMIT {CLASSES + 1}"
+        return [row["class"] for row in self._db.execute(query, (of,))]
 
     def with_updates(self, kind: str) -> list[int]:
         """The `subject`s or `relation`s of all updates, or the `class`es of which subjects are instances."""

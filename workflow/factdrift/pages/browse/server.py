@@ -19,11 +19,11 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from factdrift.core.errors import InputError
 from factdrift.pages.browse.build import Build
@@ -34,11 +34,14 @@ from factdrift.pages.browse.subjects import Subject, Tables
 HOST = "127.0.0.1"
 """The loopback interface: no other machine reaches the server."""
 
-POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-
+HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+"""What keeps pages from loading or sending anything elsewhere."""
 
 CHANGED = (
     "The tables have been built anew, or are being built, since this server was started, so that a page "
@@ -94,24 +97,10 @@ def _query(number: int, chosen: Chosen) -> str:
     return f"?{urlencode(given)}" if given else ""
 
 
-class _Headers:
-    """Adds the headers that keep pages from loading or sending anything elsewhere."""
-
-    def __init__(self, app: ASGIApp):
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] += [
-                    (b"content-security-policy", POLICY.encode()),
-                    (b"x-content-type-options", b"nosniff"),
-                    (b"referrer-policy", b"no-referrer"),
-                    (b"cache-control", b"no-store"),
-                ]
-            await send(message)
-
-        await self._app(scope, receive, with_headers)
+async def _with_headers(request: Request, answer: RequestResponseEndpoint) -> Response:
+    response = await answer(request)
+    response.headers.update(HEADERS)
+    return response
 
 
 class _Explorer:
@@ -162,13 +151,9 @@ class _Explorer:
         return HTMLResponse(self.pages.results(self._index(), text, "part" in request.query_params))
 
     def entity(self, request: Request) -> Response:
+        """The page of an item, or of a property."""
         number = int(request.path_params["number"])
-        return self._entity(number, request)
-
-    def property(self, request: Request) -> Response:
-        return self._entity(-int(request.path_params["number"]), request)
-
-    def _entity(self, id: int, request: Request) -> Response:
+        id = number if request.url.path.startswith("/Q") else -number
         row = self._index().names([id]).get(id)
         if row is None:
             return self._nothing(request.url.path)
@@ -222,7 +207,7 @@ def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Sta
         Route("/explorer.css", fixed(style(), "text/css")),
         Route("/explorer.js", fixed(script(), "text/javascript")),
         Route("/Q{number:number}", explorer.checked(explorer.entity)),
-        Route("/P{number:number}", explorer.checked(explorer.property)),
+        Route("/P{number:number}", explorer.checked(explorer.entity)),
         Route("/Q{number:number}-P{relation:number}", explorer.checked(explorer.statements)),
     ]
     return Starlette(
@@ -231,7 +216,7 @@ def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Sta
         # Pages elsewhere whose name leads to this machine must not read a build (DNS rebinding).
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
-            Middleware(_Headers),
+            Middleware(BaseHTTPMiddleware, dispatch=_with_headers),
         ],
     )
 

@@ -119,20 +119,3 @@ def _untouched(build: Build, db: duckdb.DuckDBPyConnection) -> dict[int, list[Ro
         for row in rows(db, parquet_files(folder), columns, "true GROUP BY ALL ORDER BY ALL"):
             found[row["property"]].append(row)
     return found
-
-
-def ids_of(subject: Subject) -> set[int]:
-    """The entities that the rows of a subject name; properties are negative."""
-    found = {subject.id}
-    for row in (*subject.old, *subject.new):
-        found.add(-row["property"])
-        found.update(-qualifier for qualifier in row["qualifiers"] or ())
-        if row["object"] is not None:
-            found.add(row["object"])
-    for groups in (subject.nearest, subject.random):
-        for facts in groups.values():
-            for row in facts:
-                found.update((row["neighbor"], -row["relation"]))
-                if row["object"] is not None:
-                    found.add(row["object"])
-    return found

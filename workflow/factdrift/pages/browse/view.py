@@ -5,11 +5,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
+from factdrift.pages.browse.search import Index
 from factdrift.pages.browse.subjects import Row, Subject
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.links import revision_page
-from factdrift.wikidata.time import Time
+from factdrift.wikidata.time import YEAR, Time
 from factdrift.words.dates import written_date
 from factdrift.words.literals import shown
 
@@ -25,9 +27,6 @@ earlier are cut there."""
 
 _ORDER = {"obsolete": 0, "new": 1, "static": 2, "unknown": 3, "ignore": 4}
 """The order of a relation's rows by their label; what a filter dropped comes last."""
-
-YEAR = 9
-"""The precision of a date that names a year; one more is a month, two more a day."""
 
 _DATES = {"start": 580, "end": 582, "pit": 585}
 """The qualifiers that are shown as dates."""
@@ -135,7 +134,7 @@ def relations(
     triples: dict[int, list[Row]] = defaultdict(list)
     for row in subject.triples:
         triples[row["property"]].append(row)
-    made = []
+    made, rank = [], itemgetter("rank_no")
     for number in sides.keys() | updates.keys():
         old, new = sides[number]
         made.append(
@@ -145,8 +144,8 @@ def relations(
                 _pairs(old, new, triples[number], names, untouched.get(number, ())),
                 updates.get(number),
                 bool(triples[number]),
-                [_fact(row, names) for row in sorted(subject.nearest.get(number, ()), key=_rank)],
-                [_fact(row, names) for row in sorted(subject.random.get(number, ()), key=_rank)],
+                [_fact(row, names) for row in sorted(subject.nearest.get(number, ()), key=rank)],
+                [_fact(row, names) for row in sorted(subject.random.get(number, ()), key=rank)],
                 subject.answers.get(number, []),
                 subject.ripples.get(number, []),
             )
@@ -154,8 +153,12 @@ def relations(
     return sorted(made, key=lambda each: (each.update is None, not each.open, each.number))
 
 
-def _rank(row: Row) -> int:
-    return int(row["rank_no"])
+def indexed(
+    subject: Subject, index: Index, untouched: Mapping[int, Sequence[Row]]
+) -> tuple[list[Relation], dict[int, Row]]:
+    """The subject's relations with names and updates of the index, and the names."""
+    names = index.names(ids_of(subject))
+    return relations(subject, names, index.updates_of(subject.id), untouched), names
 
 
 def named(number: int, names: Names) -> Value:
@@ -212,7 +215,11 @@ def _pair(
     untouched: Sequence[Row],
 ) -> Pair:
     triples = [by_new.get(new["statement"]) if new else None, by_old.get(old["statement"]) if old else None]
-    decisions = [_by_rule(triple) for triple in triples if triple is not None]
+    decisions = [
+        Decision("rule", row["rule"], row["label"], row["dropped_by"] or "", row["dropped_by"] is None)
+        for row in triples
+        if row is not None
+    ]
     for row in (old, new):
         if row is not None and row["dropped_by"]:
             decisions.append(Decision("filter", row["dropped_by"]))
@@ -223,11 +230,6 @@ def _pair(
     latest = new or old
     assert latest is not None
     return Pair(_statement(old, names), _statement(new, names), list(dict.fromkeys(decisions)), _span(latest))
-
-
-def _by_rule(triple: Row) -> Decision:
-    reached = triple["dropped_by"] is None
-    return Decision("rule", triple["rule"], triple["label"], triple["dropped_by"] or "", reached)
 
 
 def _statement(row: Row | None, names: Names) -> Statement | None:
@@ -306,10 +308,20 @@ class _Units(Mapping[int, tuple[str | None, str | None]]):
         return iter(self._names)
 
 
-def units_of(rows: Sequence[Row]) -> set[int]:
-    """The items that are units of the rows' quantities."""
-    found = set()
-    for row in rows:
+def ids_of(subject: Subject) -> set[int]:
+    """The entities that the rows of a subject name, units of quantities included; properties are negative."""
+    found = {subject.id}
+    statements = [*subject.old, *subject.new]
+    for row in statements:
+        found.add(-row["property"])
+        found.update(-qualifier for qualifier in row["qualifiers"] or ())
+    groups = [*subject.nearest.values(), *subject.random.values()]
+    facts = [row for group in groups for row in group]
+    for row in facts:
+        found.update((row["neighbor"], -row["relation"]))
+    for row in statements + facts:
+        if row["object"] is not None:
+            found.add(row["object"])
         if row["datatype"] == "quantity" and row["json"]:
             unit = str(_fields(row).get("unit", "")).rpartition("/Q")[2]
             if unit.isascii() and unit.isdigit() and len(unit) < 10:

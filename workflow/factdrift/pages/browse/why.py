@@ -13,16 +13,16 @@ from factdrift.core.tables import sql
 from factdrift.pages import meanings
 from factdrift.pages.browse.build import SIDES, Build
 from factdrift.pages.browse.search import Index
-from factdrift.pages.browse.subjects import Row, Subject, Tables, ids_of
-from factdrift.pages.browse.view import Decision, Pair, Relation, Statement, Value, named, relations, units_of
+from factdrift.pages.browse.subjects import Row, Subject, Tables
+from factdrift.pages.browse.view import Decision, Pair, Relation, Statement, Value, indexed, named
 from factdrift.wikidata.ids import entity_id
 from factdrift.wikidata.links import is_made_up, page
 from factdrift.wikidata.text import folded, printable
+from factdrift.wikifactdiff.funnel import by_stage
+from factdrift.wikifactdiff.show import SIGNS
 
 WIDTH = 100
 """Columns of a line at most; shorter where the terminal is."""
-
-_SIGNS = {"new": "+", "obsolete": "-", "static": "="}
 
 
 class Reasons:
@@ -82,9 +82,7 @@ class Reasons:
         return next((each.pairs for each in found if each.number == wanted), [])
 
     def _relations(self, held: Subject) -> list[Relation]:
-        names = self._index.names(ids_of(held) | units_of([*held.old, *held.new]))
-        updates = self._index.updates_of([held.id]).get(held.id, {})
-        return relations(held, names, updates, self._tables.untouched)
+        return indexed(held, self._index, self._tables.untouched)[0]
 
     def _name(self, number: int) -> str:
         label = named(number, self._index.names([number])).text
@@ -147,13 +145,13 @@ class Reasons:
         else:
             yield (
                 "Not in wfd_repl: its relation would otherwise prevail there, so that chance keeps only "
-                "some of its replacements (key `method.undersample`)."
+                "some of its replacements (key `undersample`)."
             )
 
     def _pair(self, pair: Pair) -> Iterator[str]:
         either = pair.new or pair.old
         assert either is not None
-        yield from self._wrapped(f"{_SIGNS.get(pair.tone, ' ')} {_text(either.value)}", "", "  ")
+        yield from self._wrapped(f"{SIGNS.get(pair.tone, ' ')} {_text(either.value)}", "", "  ")
         for side, statement in zip(SIDES, (pair.old, pair.new), strict=True):
             said = "not stated" if statement is None else _stated(statement)
             if statement is not None and pair.old and _text(statement.value) != _text(either.value):
@@ -209,13 +207,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
         raise InputError(
             f"{build.pair / 'funnel.parquet'}: no such file; build it with `snakemake --cores all`"
         )
-    rows = db.sql(
-        f"""SELECT stage, reason, sum(triples)::BIGINT FROM read_parquet({sql(path)})
-        GROUP BY ALL ORDER BY 3 DESC, 2"""
-    ).fetchall()
-    stages: dict[str, dict[str, int]] = {}
-    for stage, reason, number in rows:
-        stages.setdefault(stage, {})[reason] = number
+    stages = by_stage(db, path)
     said = meanings()
     yield f"From the dumps of {build.old} and {build.new} to wfd_repl"
     for side in SIDES:
@@ -238,7 +230,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
 def _losses(counts: Mapping[str, int], what: str, kind: str, said: Mapping[str, str]) -> Iterator[str]:
     yield ""
     yield f"{sum(counts.values()):,} {what}"
-    for name, number in counts.items():
+    for name, number in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
         if name != "kept":
             yield f"  - {number:9,}  {name}: {said.get(f'{kind} {name}', '')}"
     yield f"  = {counts.get('kept', 0):9,}  are left"

@@ -1,12 +1,13 @@
 """Why two builds differ, as far as their manifests show."""
 
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from factdrift.core.manifests import read_manifest
 from factdrift.core.paths import RESOURCES
 from factdrift.core.tables import rows_of
+from factdrift.pages import leaves
 
 
 class Cause(NamedTuple):
@@ -22,7 +23,7 @@ def causes(before: Path, after: Path) -> list[Cause] | None:
     """What differs between two manifests and can change the dataset; None if a manifest is missing."""
     if not (before.is_file() and after.is_file()):
         return None
-    flat = [dict(_leaves(json.loads(path.read_text(encoding="utf-8")))) for path in (before, after)]
+    flat = [dict(leaves(read_manifest(path), ".")) for path in (before, after)]
     rows = rows_of(RESOURCES / "causes.tsv", ("key", "changes"))
     acting = {key: frozenset(changes.split()) for _, (key, changes) in rows}
     found = []
@@ -31,7 +32,10 @@ def causes(before: Path, after: Path) -> list[Cause] | None:
         values = [
             each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in found_in
         ]
-        changes = next((acting[part] for part in _above(key) if part in acting), None)
+        # `configuration.method.start` and the keys above it, the longest first.
+        parts = key.split(".")
+        above = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+        changes = next((acting[part] for part in above if part in acting), None)
         if values[0] != values[1] and changes:
             found.append(Cause(key, values[0], values[1], changes))
     return found
@@ -43,17 +47,3 @@ def cause_of(change: str, found: list[Cause] | None) -> str:
         return "no manifest"
     keys = [each.key for each in found if each.changes & {"all", change}]
     return ", ".join(keys) or ("none of the keys that differ" if found else "the manifests agree")
-
-
-def _above(key: str) -> Iterator[str]:
-    """`configuration.method.start` and the keys above it, the longest first."""
-    parts = key.split(".")
-    yield from (".".join(parts[:count]) for count in range(len(parts), 0, -1))
-
-
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{name}.{key}" if name else str(key))
-    else:
-        yield name, value

@@ -79,7 +79,10 @@ def differences(before: Path, after: Path, cause: Callable[[str], str], memory_m
 
 def _register(db: duckdb.DuckDBPyConnection, name: str, path: Path) -> list[str]:
     """The view of a dataset with the ids of subject and relation; returns its columns."""
-    rows = db.read_parquet(str(path))
+    try:
+        rows = db.read_parquet(str(path))
+    except duckdb.Error as error:
+        raise InputError(f"{path}: {error}; give builds of wikifactdiff.parquet") from error
     missing = {"subject", "relation", "objects", "scenario"} - set(rows.columns)
     if missing:
         raise InputError(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_text
 from factdrift.pages.compare.causes import Cause
 from factdrift.pages.compare.differences import CHANGES
 from factdrift.pages.report.blocks import Section, Source, table
@@ -79,5 +79,4 @@ def write_page(
         ],
         source=source,
     )
-    with atomic_path(output) as path:
-        path.write_text(text, encoding="utf-8")
+    write_text(text, output)

@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
+
+from factdrift.core.errors import InputError
 
 HEIGHT = 220.0
 """Pixels of a figure of columns, without its axis."""
@@ -96,7 +99,7 @@ class Picture:
     """A figure that a job has drawn, as the text of its SVG file."""
 
     title: str
-    svg: str
+    svg: Markup
     source: Source
     note: str = ""
     kind: str = field(default="picture", init=False)
@@ -150,6 +153,20 @@ def table(
     return Table(title, columns, rows, source, note, folded)
 
 
+def picture(title: str, path: Path, source: Source) -> Picture:
+    """The figure in an SVG file. Raises InputError if anything in it could run or load."""
+    svg = path.read_text(encoding="utf-8")
+    low = svg.lower()
+    if "<script" in low or "javascript:" in low or "<foreignobject" in low:
+        raise InputError(f"{path}: has a script in it; make it again")
+    return Picture(title, Markup(svg[svg.index("<svg") :]), source)
+
+
+def text(title: str, path: Path, source: Source) -> Text:
+    """The table in a text file."""
+    return Text(title, path.read_text(encoding="utf-8").rstrip(), source)
+
+
 def _cell(value: Any) -> Any:
     return None if not isinstance(value, tuple) and pd.isna(value) else value
 
@@ -162,6 +179,11 @@ class Build:
     pair: Path
     logs: Path
 
+    @property
+    def dataset(self) -> Path:
+        """The table of all updates."""
+        return self.pair / "wikifactdiff.parquet"
+
     def product(self, name: str, folder: str = "") -> Path | None:
         """A file of the pair, if it has been built; `folder` is the part of the pair's folder that has it."""
         path = self.pair / folder / name
@@ -170,7 +192,13 @@ class Build:
     def source(self, path: Path, target: str = "") -> Source:
         """Where a file is, seen from the page in `results/`, and the command that builds it.
 
-        `target`: the name that users build, where that is another file.
+        `target`: the name that users build, where that is another than the file's. Raises InputError if the
+        file is in another folder.
         """
-        relative = path.relative_to(self.results).as_posix()
-        return Source(relative, f"snakemake --cores all results/{target or relative}")
+        try:
+            relative = path.absolute().relative_to(self.results.absolute()).as_posix()
+        except ValueError:
+            raise InputError(
+                f"{path}: is not below {self.results}, the folder of the page that links to it; copy it there"
+            ) from None
+        return Source(relative, f"snakemake --cores all results/{target or path.name}")

@@ -37,12 +37,11 @@ def _distribution(
 
 def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
     """How popular the subjects are, and the most popular ones."""
-    dataset = build.pair / "wikifactdiff.parquet"
-    source = build.source(dataset, dataset.name)
+    source = build.source(build.dataset)
     subjects = db.sql(
         f"""SELECT subject.id AS id, any_value(subject.label), any_value(subject.description),
             any_value(subject_popularity) AS popularity, any_value(popularity_source), count(*)
-        FROM (SELECT *, row_number() OVER () AS place FROM read_parquet({sql(dataset)}))
+        FROM (SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))
         GROUP BY 1 ORDER BY popularity DESC, min(place)"""
     ).df()
     values = subjects["popularity"].dropna().to_numpy()
@@ -69,11 +68,10 @@ def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
 
 def neighbours(build: Build, db: duckdb.DuckDBPyConnection) -> Section | None:
     """How similar the nearest facts are to the updates, beside random facts."""
-    dataset = build.pair / "wikifactdiff.parquet"
-    source = build.source(dataset, dataset.name)
+    source = build.source(build.dataset)
     samples = {}
     for name, column in (("nearest", "neighborhood"), ("random", "random_neighborhood")):
-        rows = f"(SELECT unnest({column}) AS fact FROM read_parquet({sql(dataset)}))"
+        rows = f"(SELECT unnest({column}) AS fact FROM read_parquet({sql(build.dataset)}))"
         samples[name] = db.sql(
             f"SELECT 1 - fact.dist AS s FROM {rows} WHERE fact.dist IS NOT NULL"
         ).fetchnumpy()["s"]
@@ -82,7 +80,7 @@ def neighbours(build: Build, db: duckdb.DuckDBPyConnection) -> Section | None:
     relations = db.sql(
         f"""SELECT relation.id, any_value(relation.label), count(*), avg(len(neighborhood)),
             avg(list_avg(list_transform(neighborhood, lambda fact: 1 - fact.dist)))
-        FROM read_parquet({sql(dataset)}) GROUP BY 1 ORDER BY 3 DESC, 1"""
+        FROM read_parquet({sql(build.dataset)}) GROUP BY 1 ORDER BY 3 DESC, 1"""
     ).df()
     return Section(
         "neighbours",
@@ -114,14 +112,14 @@ def neighbours(build: Build, db: duckdb.DuckDBPyConnection) -> Section | None:
 
 def templates(build: Build, db: duckdb.DuckDBPyConnection) -> Section | None:
     """Sentence templates of the relations that have updates, and where they come from."""
-    path, dataset = build.pair / "templates.parquet", build.pair / "wikifactdiff.parquet"
-    if not path.is_file():
+    path = build.product("templates.parquet")
+    if path is None:
         return None
     rows = db.sql(
         f"""SELECT 'P' || property, min_by(template, rank), count(*), any_value(source), any_value(updates)
         FROM read_parquet({sql(path)}) JOIN (
             SELECT substr(relation.id, 2)::INTEGER AS property, count(*) AS updates
-            FROM read_parquet({sql(dataset)}) GROUP BY 1) USING (property)
+            FROM read_parquet({sql(build.dataset)}) GROUP BY 1) USING (property)
         GROUP BY property ORDER BY 5 DESC, property"""
     ).df()
     return Section(
@@ -134,7 +132,7 @@ def templates(build: Build, db: duckdb.DuckDBPyConnection) -> Section | None:
                 {"id": "text", "first template": "text", "templates": "number", "source": "text"}
                 | {"updates": "number"},
                 rows,
-                build.source(path, path.name),
+                build.source(path),
             )
         ],
     )

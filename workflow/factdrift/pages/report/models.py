@@ -7,23 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from factdrift.pages.report.blocks import Block, Build, Picture, Section, Source, Table, Text, table
+from factdrift.pages import leaves
+from factdrift.pages.report.blocks import Block, Build, Section, Source, Table, picture, table, text
 from factdrift.tempripple.schemas import TASKS
-
-
-def _pictures(build: Build, folder: str, names: Sequence[tuple[str, str]], target: str) -> Iterator[Picture]:
-    for name, title in names:
-        path = build.product(f"{name}.svg", folder)
-        if path is not None:
-            svg = path.read_text(encoding="utf-8")
-            yield Picture(title, svg[svg.index("<svg") :], build.source(path, target))
-
-
-def _texts(build: Build, folder: str, names: Sequence[tuple[str, str]], target: str) -> Iterator[Text]:
-    for name, title in names:
-        path = build.product(f"{name}.txt", folder)
-        if path is not None:
-            yield Text(title, path.read_text(encoding="utf-8").rstrip(), build.source(path, target))
 
 
 def _results(
@@ -34,9 +20,14 @@ def _results(
     texts: Sequence[tuple[str, str]],
 ) -> Iterator[Block]:
     """The pictures and texts in a folder, (name, title) each, if the product of that name is there."""
-    if build.product(target) is not None:
-        yield from _pictures(build, folder, pictures, target)
-        yield from _texts(build, folder, texts, target)
+    if build.product(target) is None:
+        return
+    for name, title in pictures:
+        if path := build.product(f"{name}.svg", folder):
+            yield picture(title, path, build.source(path, target))
+    for name, title in texts:
+        if path := build.product(f"{name}.txt", folder):
+            yield text(title, path, build.source(path, target))
 
 
 def editing(build: Build) -> Section | None:
@@ -61,19 +52,16 @@ def editing(build: Build) -> Section | None:
 
 def _compared(build: Build) -> Iterator[Block]:
     """What `factdrift compare` has written about these scores last."""
-    picture = build.results / "compare" / "compare.svg"
+    drawn = build.results / "compare" / "compare.svg"
     same = [build.results / "edit_scores.parquet", build.pair / "edit_scores.parquet"]
-    if not all(path.is_file() for path in (picture, *same)):
+    if not all(path.is_file() for path in (drawn, *same)):
         return
     if not filecmp.cmp(same[0], same[1], shallow=False):
         return
-    if picture.stat().st_mtime_ns >= same[0].stat().st_mtime_ns:
+    if drawn.stat().st_mtime_ns >= same[0].stat().st_mtime_ns:
         command = "factdrift compare METHOD METHOD"
-        svg, text = picture.read_text(encoding="utf-8"), picture.with_suffix(".txt")
-        yield Picture("Methods compared", svg[svg.index("<svg") :], Source("compare/compare.svg", command))
-        yield Text(
-            "In words", text.read_text(encoding="utf-8").rstrip(), Source("compare/compare.txt", command)
-        )
+        yield picture("Methods compared", drawn, Source("compare/compare.svg", command))
+        yield text("In words", drawn.with_suffix(".txt"), Source("compare/compare.txt", command))
 
 
 WRITTEN = {
@@ -150,7 +138,7 @@ def ripples(build: Build) -> Section | None:
         counts["changes"] = counts["changes"].map({True: "yes", False: "no"})
         kinds: dict[str, str] = {"criterion": "text", "probes": "number", "updates": "number"}
         kinds["an edit must change it"] = "text"
-        blocks.append(table("Probes by criterion", kinds, counts, build.source(path, path.name)))
+        blocks.append(table("Probes by criterion", kinds, counts, build.source(path)))
     shares = [("ripples", "Shares right by criterion")]
     blocks += _results(build, "answer", "ripple_scores.parquet", shares, shares)
     lead = "What follows from an update, what it must leave alone, and what was true before."
@@ -209,7 +197,7 @@ def klob(build: Build) -> Section | None:
     path = build.product("klob_meta.json")
     if path is not None:
         meta = json.loads(path.read_text(encoding="utf-8"))
-        source = build.source(path, path.name)
+        source = build.source(path)
         for title, name in (("Sizes (Table 1)", "table1"), ("Candidates that were dropped", "dropped")):
             blocks += _counts(title, meta[name], source)
         relations = pd.DataFrame(meta["table2"])[["pid", "label", "quota", "examples"]]
@@ -262,22 +250,17 @@ def verbalizations(build: Build) -> Section | None:
     path = build.product("verbalization_report.txt")
     if path is None:
         return None
-    text = Text("By relation", path.read_text(encoding="utf-8").rstrip(), build.source(path, path.name))
     lead = "Each sentence of the chat model is judged; the templates come from those that are left."
-    return Section("verbalizations", "Sentences of a chat model", lead, [text])
+    block = text("By relation", path, build.source(path))
+    return Section("verbalizations", "Sentences of a chat model", lead, [block])
 
 
 def _counts(title: str, value: Any, source: Source) -> Iterator[Table]:
     """A table of all numbers in nested dictionaries, if there are any."""
-    rows = list(_leaves(value))
+    rows = [
+        (name, number)
+        for name, number in leaves(value, ", ")
+        if isinstance(number, int | float) and not isinstance(number, bool)
+    ]
     if rows:
         yield table(title, {"what": "text", "number": "number"}, pd.DataFrame(rows), source, folded=True)
-
-
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """The numbers in nested dictionaries, each with the keys that lead to it."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{name}, {key}" if name else str(key))
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield name, value

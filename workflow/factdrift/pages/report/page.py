@@ -2,25 +2,23 @@
 
 import base64
 import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import jinja2
 from markupsafe import Markup
 
 from factdrift.core.errors import InputError
-from factdrift.core.manifests import warnings
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_text
+from factdrift.core.manifests import read_manifest, warnings
 from factdrift.core.tables import database
 from factdrift.pages import environment, meanings, packaged, palette, shown
 from factdrift.pages.report import models, world
 from factdrift.pages.report.audit import audit
 from factdrift.pages.report.blocks import Build, Section
 from factdrift.pages.report.context import neighbours, popularity, run_times, templates
-from factdrift.pages.report.cutoff import cutoff
-from factdrift.pages.report.streams import streams
+from factdrift.pages.report.streams import cutoff, streams
 from factdrift.wikidata.links import is_made_up, page
 
 
@@ -41,77 +39,57 @@ def write_page(
     for name in ("manifest.json", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet"):
         if not (build.pair / name).is_file():
             raise InputError(f"{build.pair / name}: no such file; build it with `snakemake --cores all`")
-    manifest, stats = (world.read_json(build, name) for name in ("manifest.json", "wikifactdiff.stats.json"))
+    manifest = read_manifest(build.pair / "manifest.json")
+    counted = build.pair / "wikifactdiff.stats.json"
+    stats = json.loads(counted.read_text(encoding="utf-8"))
     with database(memory_mb) as db:
-        sections = _sections(build, db, (manifest, stats), stream, dates)
+        sections = [
+            world.updates(build, db),
+            world.scenarios(build, db, stats),
+            world.time_line(build, db, manifest["dates"]),
+            streams(build, db, stream),
+            cutoff(build, db, dates),
+            world.funnel(build, db),
+            popularity(build, db),
+            neighbours(build, db),
+            templates(build, db),
+            models.verbalizations(build),
+            models.editing(build),
+            models.ripples(build),
+            models.klob(build),
+            models.tempripple(build),
+            audit(build),
+            world.origin(build, manifest),
+            run_times(build),
+        ]
     text = render(
         "page.html",
-        sections,
+        [section for section in sections if section is not None],
         dates=manifest["dates"],
         configuration=manifest["configuration"],
         stats=stats["wikifactdiff"],
         replacements=stats["wfd_repl"]["updates"],
-        counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
-        account=build.source(build.pair / "manifest.json", "manifest.json"),
+        counted=build.source(counted),
+        account=build.source(build.pair / "manifest.json"),
         warnings=list(warnings(manifest)),
     )
-    with atomic_path(output) as path:
-        path.write_text(text, encoding="utf-8")
+    write_text(text, output)
 
 
 def render(template: str, sections: Sequence[Section], **values: Any) -> str:
     """A page as HTML that loads nothing: a template that extends `base.html`, with these sections."""
     script, style = (packaged("report", name) for name in ("page.js", "page.css"))
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            **values,
-            sections=sections,
-            sources=dict.fromkeys(block.source for section in sections for block in section.blocks),
-            script=Markup(script),
-            style=Markup(palette() + style),
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        )
-    )
-
-
-def _sections(
-    build: Build,
-    db: duckdb.DuckDBPyConnection,
-    counts: tuple[dict[str, Any], dict[str, Any]],
-    stream: Path | None,
-    dates: Path | None,
-) -> list[Section]:
-    """The sections that there are; `counts`: the manifest and the statistics of the build."""
-    manifest, stats = counts
-    found = [
-        world.updates(build, db),
-        world.scenarios(build, db, stats),
-        world.time_line(build, db, manifest["dates"]),
-        streams(build, db, stream),
-        cutoff(build, db, dates),
-        world.funnel(build, db),
-        popularity(build, db),
-        neighbours(build, db),
-        templates(build, db),
-        models.verbalizations(build),
-        models.editing(build),
-        models.ripples(build),
-        models.klob(build),
-        models.tempripple(build),
-        audit(build),
-        world.origin(build, manifest),
-        run_times(build),
-    ]
-    return [section for section in found if section is not None]
-
-
-def _environment() -> jinja2.Environment:
     made = environment("factdrift.pages.report")
-    made.filters |= {"figure": figure, "raw_svg": _raw_svg}
+    made.filters["figure"] = figure
     made.globals |= {"meanings": meanings(), "is_made_up": is_made_up, "wikidata": page}
-    return made
+    return made.get_template(template).render(
+        **values,
+        sections=sections,
+        sources=dict.fromkeys(block.source for section in sections for block in section.blocks),
+        script=Markup(script),
+        style=Markup(palette() + style),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
 
 
 def figure(value: Any, kind: str) -> str:
@@ -130,11 +108,3 @@ def figure(value: Any, kind: str) -> str:
     if kind == "share":
         return f"{value:,.2f}"
     return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 100 else f"{value:,.3g}"
-
-
-def _raw_svg(text: str) -> Markup:
-    """A figure of this build, drawn by matplotlib; anything that could run or load is refused."""
-    low = text.lower()
-    if "<script" in low or "javascript:" in low or "<foreignobject" in low:
-        raise InputError("a figure of this build has a script in it; make it again")
-    return Markup(text)

@@ -1,7 +1,6 @@
 """Sections about the dataset: where it comes from, what changed, and how its triples were decided."""
 
 import datetime
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import pandas as pd
 from factdrift.core.tables import sql
 from factdrift.pages import meanings, shown
 from factdrift.pages.report.blocks import Bars, Build, Cards, Columns, Section, Table, table
+from factdrift.wikifactdiff.funnel import by_stage
 
 CARDS = 12
 """The number of replacements that are shown in words."""
@@ -31,7 +31,7 @@ MOST_COLUMNS = 120
 
 def origin(build: Build, manifest: dict[str, Any]) -> Section:
     """What was built from what: dumps, snapshots, versions."""
-    source = build.source(build.pair / "manifest.json", "manifest.json")
+    source = build.source(build.pair / "manifest.json")
     rows = []
     for day, dump in manifest["dumps"].items():
         held = manifest["snapshots"].get(day, {})
@@ -84,10 +84,9 @@ def origin(build: Build, manifest: dict[str, Any]) -> Section:
 
 def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
     """Replacements in words, and one update of every scenario: the paper's Table 1 for this build."""
-    dataset = build.pair / "wikifactdiff.parquet"
-    rows = f"(SELECT *, row_number() OVER () AS place FROM read_parquet({sql(dataset)}))"
+    rows = f"(SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))"
     columns = "subject, relation, objects, scenario, update_prompt"
-    source = build.source(dataset, dataset.name)
+    source = build.source(build.dataset)
     replaced = db.sql(
         f"""SELECT {columns} FROM {rows} WHERE is_replace
         QUALIFY row_number() OVER (PARTITION BY relation.id ORDER BY place) = 1
@@ -97,7 +96,7 @@ def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
     cards = replaced.to_arrow_table().to_pylist()
     shown = [card["subject"]["id"] for card in cards]
     kinds = db.sql(
-        f"""SELECT {columns} FROM {rows} WHERE len(objects) <= 6 AND subject.id NOT IN {sql(shown)}
+        f"""SELECT {columns} FROM {rows} WHERE len(objects) <= 6 AND subject.id NOT IN {sql(shown)}::VARCHAR[]
         QUALIFY row_number() OVER (PARTITION BY scenario ORDER BY place) = 1
         ORDER BY list_position({sql(tuple(SCENARIOS))}, scenario)"""
     )
@@ -115,8 +114,7 @@ def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
 
 def scenarios(build: Build, db: duckdb.DuckDBPyConnection, stats: dict[str, Any]) -> Section:
     """Table 2 of the paper for this build, and the updates of each relation."""
-    dataset = build.pair / "wikifactdiff.parquet"
-    counted = build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json")
+    counted = build.source(build.pair / "wikifactdiff.stats.json")
     both = [stats[name] for name in ("wikifactdiff", "wfd_repl")]
     rows = [(key, *(each[key] for each in both)) for key in ("updates", "triples", "subjects", "relations")]
     rows += [(f"objects, {kind}", *(each["objects"][kind] for each in both)) for kind in both[0]["objects"]]
@@ -124,7 +122,7 @@ def scenarios(build: Build, db: duckdb.DuckDBPyConnection, stats: dict[str, Any]
         rows += [(f"{group[:-1]} {name}", *(each[group][name] for each in both)) for name in both[0][group]]
     relations = db.sql(
         f"""WITH rows AS (SELECT relation, is_replace, unnest(objects, max_depth := 1) AS object,
-                generate_subscripts(objects, 1) AS place FROM read_parquet({sql(dataset)}))
+                generate_subscripts(objects, 1) AS place FROM read_parquet({sql(build.dataset)}))
         SELECT relation.id, any_value(relation.label), count(*) FILTER (place = 1), count(*),
             count(*) FILTER (object.decision = 'new'), count(*) FILTER (object.decision = 'obsolete'),
             count(*) FILTER (object.decision = 'static'), count(*) FILTER (is_replace AND place = 1)
@@ -155,7 +153,7 @@ def scenarios(build: Build, db: duckdb.DuckDBPyConnection, stats: dict[str, Any]
                 {"id": "text", "relation": "text", "updates": "number", "triples": "number"}
                 | dict.fromkeys(("new", "obsolete", "static", "replacements"), "number"),
                 relations,
-                build.source(dataset, dataset.name),
+                build.source(build.dataset),
             ),
         ],
     )
@@ -164,19 +162,14 @@ def scenarios(build: Build, db: duckdb.DuckDBPyConnection, stats: dict[str, Any]
 def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
     """What became of every statement and triple, from the dumps to WFD_repl."""
     path = build.pair / "funnel.parquet"
-    source = build.source(path, path.name)
-    counts = db.sql(
-        f"SELECT stage, reason, sum(triples)::BIGINT AS n FROM read_parquet({sql(path)}) GROUP BY ALL"
-    ).fetchall()
-    by_stage: dict[str, dict[str, int]] = {}
-    for stage, reason, number in counts:
-        by_stage.setdefault(stage, {})[reason] = number
+    source = build.source(path)
+    counts = by_stage(db, path)
 
     def total(stage: str) -> int:
-        return sum(by_stage.get(stage, {}).values())
+        return sum(counts.get(stage, {}).values())
 
     def kept(stage: str) -> int:
-        return by_stage.get(stage, {}).get("kept", 0)
+        return counts.get(stage, {}).get("kept", 0)
 
     steps = [
         ("statements of the old dump", total("preprocess_old"), "plain"),
@@ -187,17 +180,19 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
         ("triples in wikifactdiff", kept("groups"), "new"),
         ("triples in wfd_repl", kept("wfd_repl"), "new"),
     ]
-    one_sided = total("difference") - by_stage.get("difference", {}).get("F0", 0)
+    one_sided = total("difference") - counts.get("difference", {}).get("F0", 0)
     means = meanings()
 
     def explained(title: str, kind: str, stage: str, note: str = "") -> Table:
-        found = {name: number for name, number in by_stage.get(stage, {}).items() if name != "kept"}
+        found = {name: number for name, number in counts.get(stage, {}).items() if name != "kept"}
         ordered = sorted(found.items(), key=lambda each: (-each[1], each[0]))
         rows = [(name, means.get(f"{kind} {name}", ""), number) for name, number in ordered]
         columns = {kind: "text", "meaning": "text", "triples": "number"}
         return table(title, columns, pd.DataFrame(rows, columns=list(columns)), source, note, True)
 
-    filters = _wide(by_stage, "preprocess_old", "preprocess_new")
+    dumps = ["preprocess_old", "preprocess_new"]
+    filters = pd.DataFrame({stage: counts.get(stage, {}) for stage in dumps}).fillna(0).astype(int)
+    filters = filters.sort_values(dumps, ascending=False, kind="stable").reset_index()
     filters.insert(1, "meaning", [means.get(f"filter {name}", "not dropped") for name in filters["index"]])
     return Section(
         "funnel",
@@ -211,7 +206,7 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
                 source,
                 f"Of the triples in either dump, {one_sided:,} are in one of them only. One in both dumps "
                 "is in the dataset if its dates, or other triples of its group, say that something changed. "
-                f"{_undersampled(build, by_stage, db)}",
+                f"{_undersampled(build, counts, db)}",
             ),
             table(
                 "Statements by filter",
@@ -234,14 +229,14 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
     )
 
 
-def _undersampled(build: Build, by_stage: dict[str, dict[str, int]], db: duckdb.DuckDBPyConnection) -> str:
+def _undersampled(build: Build, counts: dict[str, dict[str, int]], db: duckdb.DuckDBPyConnection) -> str:
     """How many replacements WFD_repl leaves out, and of which relations, as a sentence."""
-    if not by_stage.get("wfd_repl", {}).get("undersampled"):
+    if not counts.get("wfd_repl", {}).get("undersampled"):
         return "wfd_repl has all updates that replace one object by another."
-    dataset = build.pair / "wikifactdiff.parquet"
-    (whole,) = db.sql(f"SELECT count(*) FILTER (is_replace) FROM read_parquet({sql(dataset)})").fetchall()[0]
+    rows = f"read_parquet({sql(build.dataset)})"
+    (whole,) = db.sql(f"SELECT count(*) FILTER (is_replace) FROM {rows}").fetchall()[0]
     found = db.sql(
-        f"""SELECT relation.label, count(*) FROM read_parquet({sql(dataset)})
+        f"""SELECT relation.label, count(*) FROM {rows}
         WHERE is_replace AND (subject.id, relation.id) NOT IN (
             SELECT (subject.id, relation.id) FROM read_parquet({sql(build.pair / "wfd_repl.parquet")}))
         GROUP BY 1 ORDER BY 2 DESC, 1"""
@@ -250,26 +245,20 @@ def _undersampled(build: Build, by_stage: dict[str, dict[str, int]], db: duckdb.
     left = sum(number for _, number in found)
     return (
         f"wfd_repl keeps {whole - left:,} of the {whole:,} replacements: {left:,} of relations that would "
-        f"otherwise prevail are left out by chance ({named}; key method.undersample)."
+        f"otherwise prevail are left out by chance ({named}; key undersample)."
     )
-
-
-def _wide(by_stage: dict[str, dict[str, int]], *stages: str) -> pd.DataFrame:
-    frame = pd.DataFrame({stage: by_stage.get(stage, {}) for stage in stages}).fillna(0).astype(int)
-    return frame.sort_values(list(stages), ascending=False, kind="stable").reset_index()
 
 
 def time_line(build: Build, db: duckdb.DuckDBPyConnection, dates: dict[str, str]) -> Section | None:
     """When what is new began and when what is obsolete ended, between the two dates."""
-    dataset = build.pair / "wikifactdiff.parquet"
     found = db.sql(
         f"""SELECT object.decision = 'new' AS is_new,
             CASE WHEN object.decision = 'new' THEN coalesce(object.start, object.point_in_time)
                 ELSE object."end" END AS day, count(*)
-        FROM (SELECT unnest(objects) AS object FROM read_parquet({sql(dataset)}))
+        FROM (SELECT unnest(objects) AS object FROM read_parquet({sql(build.dataset)}))
         WHERE object.decision <> 'static' GROUP BY ALL"""
     ).fetchall()
-    months = list(_months(dates["old"], dates["new"]))
+    months = list(months_of(dates["old"], dates["new"]))
     years = len(months) > MOST_COLUMNS
     width = 4 if years else 7
     names = list(dict.fromkeys(month[:width] for month in months))
@@ -302,7 +291,7 @@ def time_line(build: Build, db: duckdb.DuckDBPyConnection, dates: dict[str, str]
                 marks,
                 ("new", "obsolete"),
                 unit,
-                build.source(dataset, dataset.name),
+                build.source(build.dataset),
                 f"{outside:,} changed triples have no date between the two dumps that names a {unit}: among "
                 "them what was replaced without an end, and dates that name a year only.",
             )
@@ -310,13 +299,8 @@ def time_line(build: Build, db: duckdb.DuckDBPyConnection, dates: dict[str, str]
     )
 
 
-def _months(old: str, new: str) -> Iterator[str]:
+def months_of(old: str, new: str) -> Iterator[str]:
+    """Yields the months (2021-01) from that of a day to that of a later one."""
     first, last = (datetime.date.fromisoformat(day) for day in (old, new))
     for number in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
         yield f"{number // 12:04}-{number % 12 + 1:02}"
-
-
-def read_json(build: Build, name: str) -> dict[str, Any]:
-    """A file of the pair as JSON."""
-    found: dict[str, Any] = json.loads((build.pair / name).read_text(encoding="utf-8"))
-    return found

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -28,32 +28,27 @@ from factdrift.snapshots.fetch import Client
 RELEASES = Path("results/releases")
 SKIPPED = RELEASES / "skipped.json"
 
-_TRIAL = re.compile("--dry.*|-[a-zA-Z]*n[a-zA-Z]*")
-"""Arguments with which Snakemake only shows what it would do, also among other letters (`-np`)."""
+_TRIAL = re.compile("--(dry|touch|list|unlock).*|-t|-[a-zA-Z]*n[a-zA-Z]*")
+"""Arguments with which Snakemake makes nothing; `-n` also among other letters (`-np`)."""
 
 
-class Settings(NamedTuple):
-    """`listings`: addresses of the folders in which servers keep dumps. `every`: least days between two
-    dates. `retention`: snapshots that are kept."""
+class Order(NamedTuple):
+    """What a refresh is given. `listings`: addresses of the folders in which servers keep dumps. `every`:
+    least days between two dates. `retention`: snapshots that are kept. `config`: keys of the configuration
+    for each build. `recorded`, `default`: the configuration on which a release depends, now and without any
+    of the user's keys (see `series`). `arguments`: further ones for Snakemake."""
 
     listings: Sequence[str]
     every: int
     retention: int
-
-
-class Order(NamedTuple):
-    """What a refresh is given. `config`: keys of the configuration for each build. `recorded`, `default`: the
-    configuration on which a release depends, now and without any of the user's keys (see `series`).
-    `arguments`: further ones for Snakemake."""
-
     config: Mapping[str, Any]
     recorded: Mapping[str, Any]
     default: Mapping[str, Any]
     arguments: Sequence[str]
 
 
-def refresh(settings: Settings, client: Client, order: Order, say: Callable[[str], None]) -> int:
-    """Makes all releases that are due; returns the exit status.
+def refresh(order: Order, client: Client) -> int:
+    """Makes all releases that are due, and prints what it does; returns the exit status.
 
     It is 0 if every release that is due is there, complete, and no dump was found damaged; also if another
     refresh is at work in the directory. Safe to repeat after any interruption. Raises InputError if a listing
@@ -63,24 +58,22 @@ def refresh(settings: Settings, client: Client, order: Order, say: Callable[[str
     path = RELEASES / ".lock"
     with path.open("w") as lock:
         if not try_lock(lock, path):
-            say("another refresh is at work in this directory")
+            _say("another refresh is at work in this directory")
             return 0
-        return _Refresh(settings, client, order, say, lock).run()
+        return _Refresh(order, client, lock).run()
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
 
 
 class _Refresh:
-    def __init__(
-        self,
-        settings: Settings,
-        client: Client,
-        order: Order,
-        say: Callable[[str], None],
-        lock: IO[str],
-    ) -> None:
-        self._settings, self._client, self._order = settings, client, order
-        self._say, self._lock = say, lock
+    def __init__(self, order: Order, client: Client, lock: IO[str]) -> None:
+        self._order, self._client, self._lock = order, client, lock
         self._skipped = read_skipped(SKIPPED)
         self._named: set[str] = set()
+        self._damaged: set[Candidate] = set()
+        """What was found damaged by this refresh: of one date, one server may have it and then another."""
         self._trial = any(_TRIAL.fullmatch(argument) for argument in order.arguments)
 
     def run(self) -> int:
@@ -88,10 +81,10 @@ class _Refresh:
         before, status, made = self._before(), 0, False
         while True:
             usable = self._usable(before)
-            due = sequences(usable, before.dates, self._settings.every)
+            due = sequences(usable, before.dates, self._order.every)
             if not due:
                 if not made and not status:
-                    self._say(_nothing(before, usable, self._settings.every))
+                    _say(_nothing(before, usable, self._order.every))
                 break
             dates = due[0]
             offered = {date: usable[date].address for date in dates if date in usable}
@@ -108,8 +101,8 @@ class _Refresh:
                 return ended
             before, made = release, True
         if before.dates and not self._trial:
-            for line in cleanup.remove_old(before.dates, self._settings.retention):
-                self._say(line)
+            for line in cleanup.remove_old(before.dates, self._order.retention):
+                _say(line)
         return status
 
     def _before(self) -> Release:
@@ -124,36 +117,37 @@ class _Refresh:
     def _usable(self, before: Release) -> dict[str, Candidate]:
         """Date -> the dump that can follow the last release; says which ones are skipped."""
         usable: dict[str, Candidate] = {}
-        for candidate in candidates(
-            self._settings.listings, self._settings.every, before.dates, self._skipped, self._client
-        ):
+        listings, every = self._order.listings, self._order.every
+        for candidate in candidates(listings, every, before.dates, self._skipped, self._client):
             known = self._skipped.get(candidate.date)
             if known is None:
                 usable.setdefault(candidate.date, candidate)
-            elif known.is_same(candidate):
+            elif known.is_same(candidate) or candidate in self._damaged:
                 if candidate.date not in self._named:
-                    self._say(
+                    _say(
                         f"skipped {candidate.date}: {known.reason} (remove it from {SKIPPED} to try it again)"
                     )
                 self._named.add(candidate.date)
             else:
-                self._say(f"{candidate.date}: the server has another file than the one that was skipped")
-                del self._skipped[candidate.date]
-                write_skipped(self._skipped, SKIPPED)
-                cleanup.remove_snapshot(candidate.date)
+                _say(f"{candidate.date}: the server has another file than the one that was skipped")
+                if not self._trial:
+                    del self._skipped[candidate.date]
+                    write_skipped(self._skipped, SKIPPED)
+                    cleanup.remove_snapshot(candidate.date)
                 usable[candidate.date] = candidate
         return usable
 
     def _skip(self, dump: Candidate, reason: str) -> None:
         self._skipped[dump.date] = Skipped(dump.address, dump.modified, reason)
         write_skipped(self._skipped, SKIPPED)
-        self._say(f"release {dump.date} is not made, and its dump is skipped from now on: {reason}")
+        _say(f"release {dump.date} is not made, and its dump is skipped from now on: {reason}")
         self._named.add(dump.date)
+        self._damaged.add(dump)
 
     def _make(self, before: Release, release: Release) -> tuple[int, dict[str, str]]:
         """Runs the workflow for one release. Returns the exit status, and date -> reason of damaged dumps."""
         old, new = release.dates[-2:]
-        self._say(f"release {new}: what changed since {old}")
+        _say(f"release {new}: what changed since {old}")
         _check_intervals(before)
         fresh = [date for date in (old, new) if date not in before.dates]
         if not self._trial:
@@ -166,26 +160,26 @@ class _Refresh:
             damaged = {date: build.damage(date, logs[date]) for date in fresh}
             if any(damaged.values()):
                 return status, {date: reason for date, reason in damaged.items() if reason}
-            self._say(f"release {new} is not complete; the same command goes on from here")
+            _say(f"release {new} is not complete; the same command goes on from here")
             return status, {}
         try:
             made, account = read_release(RELEASES / new)
             if made._replace(configuration={}) != release._replace(configuration={}):
                 raise InputError(f"{RELEASES / new}: of other dates or dumps than this refresh asked for")
         except InputError as error:
-            self._say(
+            _say(
                 f"release {new} was not made, though Snakemake ended with status 0; nothing was removed "
                 f"({error})"
             )
             return 1, {}
         for line in _news(release, account):
-            self._say(line)
+            _say(line)
         return 0, {}
 
     def _begin(self, date: str, dump: str) -> None:
         """Marks the snapshot of a date, after removing one that was begun with another dump."""
         if cleanup.remove_snapshot(date, unless=dump):
-            self._say(f"{date}: the server has another dump than the one that is here, which is removed")
+            _say(f"{date}: the server has another dump than the one that is here, which is removed")
         cleanup.begin(cleanup.SNAPSHOTS / date, dump)
 
     def _line(self, before: Release, release: Release) -> list[str]:
