@@ -16,7 +16,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import record
 from factdrift.models.hooks import hooked
 from factdrift.models.loading import load
-from factdrift.models.moments import count_moments, read_file, read_moments
+from factdrift.models.moments import count_moments, read_file, read_layers, read_moments
 from factdrift.models.tensor_files import read_tensors, write_tensors
 from factdrift.models.texts import read_texts, sampled
 
@@ -102,6 +102,9 @@ def test_a_file_keeps_all_and_fits_one_model(tmp_path):
         read_moments(path, tiny_model("gpt2"))
     with pytest.raises(InputError, match="no such file"):
         read_moments(tmp_path / "3.safetensors", loaded)
+    assert torch.equal(read_layers({2: path}, loaded)[2].total, moments.total)
+    with pytest.raises(InputError, match=r"2\.safetensors: has the moments of block 2, not of block 1"):
+        read_layers({1: path}, loaded)
     moments.write(tmp_path / "again.safetensors")
     assert path.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
 
@@ -183,7 +186,10 @@ def test_files_of_three_kinds(tmp_path):
 def test_faults_name_file_and_line(tmp_path):
     (tmp_path / "b.jsonl").write_text('{"text": "four"}\n{"title": "x"}\n', encoding="utf-8")
     pq.write_table(pa.table({"id": [1]}), tmp_path / "c.parquet")
+    (tmp_path / "e.jsonl").write_text('{"text": 5}\n', encoding="utf-8")
+    (tmp_path / "f.txt").write_bytes("one\nzwölf\n".encode("latin-1"))
     messages = {"b.jsonl": r"b\.jsonl, line 2", "c.parquet": "no column 'text'", "d": "no such file"}
+    messages |= {"e.jsonl": "line 1: the key 'text' has 5", "f.txt": "f.txt, line 2: byte 0xf6 is not UTF-8"}
     for name, message in messages.items():
         with pytest.raises(InputError, match=message):
             list(read_texts([tmp_path / name]))

@@ -118,14 +118,14 @@ class RunsMethod(RunsModel, Adjusted):
         from factdrift.evaluation.methods.artefacts.prefixes import read_prefixes
         from factdrift.evaluation.methods.interface import Artefacts
         from factdrift.evaluation.methods.mend_editor import read_hypernet
-        from factdrift.models.moments import read_moments
+        from factdrift.models.moments import read_layers
 
         wanted = self._needed(hyper, model)
         moments = self._moments(hyper) if "moments" in wanted else {}
         prefixes, mend = wanted.get("prefixes"), wanted.get("mend")
         return Artefacts(
             prefixes=read_prefixes(prefixes, model) if prefixes else ("",),
-            moments={layer: read_moments(path, model) for layer, path in moments.items()},
+            moments=read_layers(moments, model),
             mend=read_hypernet(mend, model) if mend else None,
         )
 

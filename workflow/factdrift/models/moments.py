@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -110,6 +110,18 @@ def read_moments(path: Path, loaded: Loaded) -> Moments:
     if moments.model != loaded.digest:
         raise InputError(f"{path}: of another model than {loaded.name}; delete it and make it again")
     return moments.to(loaded.device)
+
+
+def read_layers(paths: Mapping[int, Path], loaded: Loaded) -> dict[int, Moments]:
+    """The moments of blocks from their files; InputError as by `read_moments`, or if one is of another."""
+    found = {layer: read_moments(path, loaded) for layer, path in paths.items()}
+    for layer, moments in found.items():
+        if moments.layer != layer:
+            raise InputError(
+                f"{paths[layer]}: has the moments of block {moments.layer}, not of block {layer}; name files "
+                "by their blocks, or make this one again"
+            )
+    return found
 
 
 def read_file(path: Path) -> Moments:

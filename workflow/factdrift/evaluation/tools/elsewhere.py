@@ -58,8 +58,6 @@ def _write_chosen(job: Probe) -> None:
     """Writes the edits that the options choose."""
     if not job.edits.is_file():
         raise InputError(f"{job.edits}: no such file; make it with `factdrift edit dataset`")
-    if job.limit < 0:
-        raise InputError(f"--limit: {job.limit} is no number of edits; give 0 for all, or more")
     if lacking := [column for column in EDITS.names if column not in pq.read_schema(job.edits).names]:
         raise InputError(f"{job.edits}: lacks {', '.join(lacking)}; give a table of `edit dataset`")
     table = pq.read_table(job.edits, schema=EDITS)

@@ -28,7 +28,7 @@ from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import check_layers
 from factdrift.evaluation.tools.tuning import Bench, Trial, best_of, search
 from factdrift.models.loaded import Loaded
-from factdrift.models.moments import Moments, count_moments, read_moments
+from factdrift.models.moments import Moments, count_moments, read_layers
 from factdrift.models.texts import read_texts, written
 
 if TYPE_CHECKING:
@@ -122,9 +122,8 @@ def _bench(job: Tune, model: Loaded, start: Hyper, folder: Path) -> Bench:
 
 def _moments(job: Tune, model: Loaded, layers: Sequence[int]) -> dict[int, Moments]:
     """The second moments of blocks, from `--moments` if they are there, otherwise counted."""
-
     files = {layer: job.moments / f"{layer}.safetensors" for layer in layers} if job.moments else {}
-    found = {layer: read_moments(path, model) for layer, path in files.items() if path.is_file()}
+    found = read_layers({layer: path for layer, path in files.items() if path.is_file()}, model)
     lacking = [layer for layer in layers if layer not in found]
     if lacking:
         texts = read_texts(job.texts) if job.texts else written(model, job.seed)

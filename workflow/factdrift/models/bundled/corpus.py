@@ -48,6 +48,8 @@ class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_wording(path: Path) -> Wording:
     """Raises InputError that names the key that is wrong."""
     wording = read_struct(path, Wording)
+    if len(wording.filler) == 1:
+        raise InputError(f"{path}: filler: a document has two of these sentences; give two or more, or none")
     for sentence in wording.filler:
         if not sentence.endswith(f" {OBJECT}") or sentence.count("{") > 1:
             raise InputError(f"{path}: filler: {sentence!r} must end with {OBJECT} and have no other blank")
