@@ -96,13 +96,14 @@ def compare(rivals: Sequence[Rival], scores: Path, answers: Sequence[Path]) -> l
         raise InputError(f"{scores}: no such file; build it with `snakemake --cores all {scores}`")
     with database() as db:
         found = [list(_values(db, rival, scores, answers)) for rival in rivals]
-        known = sorted(
-            name for (name,) in db.sql(f"SELECT DISTINCT method FROM read_parquet({sql(scores)})").fetchall()
-        )
+        known = db.sql(f"SELECT DISTINCT method, model FROM read_parquet({sql(scores)})").fetchall()
     for rival, values in zip(rivals, found, strict=True):
         if not values:
-            similar = difflib.get_close_matches(rival.method, known, 1)
-            hint = f"did you mean {similar[0]}?" if similar else f"its methods are {', '.join(known)}"
+            models = sorted(model for method, model in known if method == rival.method)
+            what, name = ("models", rival.model) if models else ("methods", rival.method)
+            names = models or sorted({method for method, _ in known})
+            similar = difflib.get_close_matches(name, names, 1)
+            hint = f"did you mean {similar[0]}?" if similar else f"its {what} are {', '.join(names)}"
             raise InputError(f"{scores}: has no edits of {rival.title}; {hint}")
     first, *others = found
     made = [
@@ -132,7 +133,7 @@ def _values(
     if not answers:
         return
     rows = db.sql(
-        f"""SELECT {model}, benchmark, way, question, state,
+        f"""SELECT {model}, benchmark, way, concat_ws(' ', question, kind, interval), state,
             CASE WHEN way = 'loglik' AND correct IS NULL AND len(exact) = 1 THEN exact[1]
                 ELSE correct END AS r
         FROM read_parquet({sql(list(answers))}, union_by_name = true)
