@@ -72,12 +72,3 @@ class Parts:
 def _versions(folder: Path) -> list[Path]:
     """The folders of batches in a folder: one for each state of all that they depend on."""
     return [path for path in folder.glob("*") if re.fullmatch("[0-9a-f]{16}", path.name) and path.is_dir()]
-
-
-def digest(paths: Sequence[Path]) -> str | None:
-    """SHA-256 over the digests of files, in hexadecimal; None if `paths` is empty."""
-    whole = hashlib.sha256()
-    for path in paths:
-        with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest() if paths else None

@@ -106,12 +106,15 @@ class RunsMethod(RunsModel, Adjusted):
 
     def digests(self, hyper: Hyper, model: Loaded) -> dict[str, str | None]:
         """Digests of the files that the method needs; None for those that it does not."""
-        from factdrift.evaluation.checkpoints import digest
+        from factdrift.core.files import sha256_of_all
 
         files = {option: [path] for option, path in self._needed(hyper, model).items()}
         if "moments" in files:
             files["moments"] = list(self._moments(hyper).values())
-        return {option: digest(files.get(option, [])) for option in ("moments", "prefixes", "mend")}
+        return {
+            option: sha256_of_all(files[option]) if files.get(option) else None
+            for option in ("moments", "prefixes", "mend")
+        }
 
     def artefacts(self, hyper: Hyper, model: Loaded) -> Artefacts:
         """What the method needs besides the model, read from its files; raises as `prepared`."""

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from transformers.pytorch_utils import Conv1D
 
 from factdrift.core.errors import CannotEdit
 from factdrift.models.codebooks import Codebook, replacing
-from factdrift.models.families import shape_of
+from factdrift.models.families import shape_of, transposed
 from factdrift.models.hooks import After, hooked
 from factdrift.models.memories import Memories, routing
 
@@ -208,4 +207,4 @@ def _parameters(module: nn.Module) -> tuple[nn.Parameter | None, nn.Parameter | 
 
 def _oriented(module: nn.Module, value: Tensor) -> Tensor:
     """Converts a weight between [d_out, d_in] and the module's own orientation; a bias is unchanged."""
-    return value.T if isinstance(module, Conv1D) and value.ndim == 2 else value
+    return value.T if transposed(module) and value.ndim == 2 else value

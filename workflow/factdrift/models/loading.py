@@ -1,7 +1,6 @@
 """Loads causal language models of the supported families for inference. Imports torch."""
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
 from factdrift.core.errors import InputError, Unsupported
+from factdrift.core.files import sha256_of_all
 from factdrift.models.alignment import check_tokenizer
 from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.families import ModelSpec, is_listed
@@ -270,8 +270,4 @@ def weights_digest(source: str, revision: str) -> str:
     """SHA-256 over the digests of config.json and the files of weights that lie beside it."""
     config = Path(str(cached_file(source, "config.json", revision=revision)))
     weights = [path for kind in _WEIGHTS for path in sorted(config.parent.glob(kind))]
-    whole = hashlib.sha256()
-    for path in (config, *weights):
-        with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()
+    return sha256_of_all([config, *weights])

@@ -1,7 +1,6 @@
 """The card of a data set: README.md with the YAML header that the Hugging Face hub and `datasets` read."""
 
 import functools
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from factdrift.core.errors import InputError
-from factdrift.core.files import read_yaml, sha256
+from factdrift.core.files import read_yaml, sha256_of_all
 from factdrift.core.manifests import warnings
 from factdrift.core.paths import CARDS, CITATION
 from factdrift.publish.datasets import Dataset
@@ -74,11 +73,9 @@ def edition(
     dataset: Dataset, facts: Mapping[str, Any], build: Mapping[str, Any], folder: Path, date: str, url: str
 ) -> Edition:
     """The edition of a folder whose tables are written; `facts`: of its statistics."""
-    whole = hashlib.sha256()
-    for path in sorted(folder.rglob("*.parquet")):
-        whole.update(bytes.fromhex(sha256(path)))
+    whole = sha256_of_all(sorted(folder.rglob("*.parquet")))
     covers = _environment().from_string(dataset.covers).render(facts=facts, build=build)
-    return Edition(covers, f"{build['versions']['factdrift']}+{whole.hexdigest()[:12]}", date, url)
+    return Edition(covers, f"{build['versions']['factdrift']}+{whole[:12]}", date, url)
 
 
 def write_card(
