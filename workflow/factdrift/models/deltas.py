@@ -57,6 +57,11 @@ Changes = Mapping[str, Change]
 """The full name of a module -> the changes of its weight, or what it puts out instead."""
 
 
+def look_at_prompts(changes: Changes) -> bool:
+    """Whether what a row is changed by depends on its prompt, and so on where that ends."""
+    return any(isinstance(change, Codebook | Memories) for change in changes.values())
+
+
 @contextlib.contextmanager
 def applied(
     model: nn.Module,

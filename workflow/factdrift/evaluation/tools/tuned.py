@@ -26,7 +26,7 @@ from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.updates import Choice, write_edits
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import check_layers
-from factdrift.evaluation.tools.tuning import Bench, Trial, best_of, search
+from factdrift.evaluation.tools.tuning import Bench, Trial, search
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments, count_moments, read_layers
 from factdrift.models.texts import read_texts, written
@@ -76,7 +76,7 @@ def tune(job: Tune) -> None:
         print("".join(f"{name:>18}" for name in (*shown, *_SCORES)))
         bench.prepare()
         trials = list(search(start, tried, model.spec.layers, trial, job.layers or ()))
-        best = best_of(trials)
+        best = max(trials, key=lambda each: each.rank)
         print(f"the best:\n{_row(best, shown)}")
         for line in write(job, model.name, best, len(trials), len(bench.updates.edits)):
             print(line)
@@ -98,13 +98,12 @@ def _source(job: Tune) -> str:
 
 
 def _bench(job: Tune, model: Loaded, start: Hyper, folder: Path) -> Bench:
-
     if job.without and not job.without.is_file():
         raise InputError(f"--without: {job.without}: no such file; name what `edit dataset` wrote")
     edits = folder / "edits.parquet"
-    known = pq.read_table(job.without, columns=["subject"]) if job.without else None
     choice = Choice(split=job.split, limit=job.edits, seed=job.seed, fluency_sample=0)
-    if known is not None:
+    if job.without:
+        known = pq.read_table(job.without, columns=["subject"])
         choice = choice._replace(without=set(known["subject"].to_pylist()))
     write_edits(job.dataset, edits, choice)
     benchmark = read_edits(edits)

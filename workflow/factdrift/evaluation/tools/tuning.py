@@ -25,9 +25,6 @@ from factdrift.evaluation.states.telling import Telling
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.moments import Moments
 
-Counted = Callable[[Sequence[int]], Mapping[int, Moments]]
-"""Counts, or reads, the second moments of blocks."""
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -63,7 +60,8 @@ class Bench:
     folder: Path
     """For tables on the way; has edits.parquet."""
     prefixes: tuple[str, ...]
-    counted: Counted
+    counted: Callable[[Sequence[int]], Mapping[int, Moments]]
+    """Counts, or reads, the second moments of blocks."""
     _moments: dict[int, Moments] = field(default_factory=dict)
 
     def prepare(self) -> None:
@@ -78,7 +76,7 @@ class Bench:
             lacking = [layer for layer in hyper.layers if layer not in self._moments]
             self._moments |= self.counted(lacking) if lacking else {}
         artefacts = Artefacts(prefixes=self.prefixes, moments=self._moments)
-        files = [self._files("none"), self._ask(Prepared(hyper, artefacts), "trial")]
+        files = [Files.under(self.folder, "none"), self._ask(Prepared(hyper, artefacts), "trial")]
         scores, joined = (self.folder / f"{name}.parquet" for name in ("scores", "joined"))
         runs = Runs(
             edits=self.folder / "edits.parquet",
@@ -91,13 +89,11 @@ class Bench:
         write_scores(runs, scores, joined)
         return judged(hyper, pq.read_table(scores).to_pylist(), pq.read_table(joined).to_pylist())
 
-    def _files(self, name: str) -> Files:
-        return Files.under(self.folder, name)
-
     def _ask(self, prepared: Prepared, name: str) -> Files:
         telling = Telling(prepared, self.session.settings.regime)
-        evaluate(Run.of(self.session, self.updates, [telling], 0), self._files(name))
-        return self._files(name)
+        files = Files.under(self.folder, name)
+        evaluate(Run.of(self.session, self.updates, [telling], 0), files)
+        return files
 
 
 def judged(hyper: Hyper, scores: Sequence[Mapping[str, Any]], probes: Iterable[Mapping[str, Any]]) -> Trial:
@@ -166,8 +162,3 @@ def search(
         values = {name: best.hyper[name] for name in ((key,) if candidates else ()) + (*search["factors"],)}
         for factor in factors:
             yield from better({**values, other: float(f"{start[other] * factor:.6g}")})
-
-
-def best_of(trials: Iterable[Trial]) -> Trial:
-    """The first of the trials with the greatest rank."""
-    return max(trials, key=lambda each: each.rank)

@@ -121,7 +121,7 @@ def write_sentences(
         for template in wording.filler:
             sentences.append(
                 {"kind": "name", "relation": relation, "object": name}
-                | {"prompt": before_object(template), "held_out": False}
+                | {"prompt": template.removesuffix(OBJECT).rstrip(" "), "held_out": False}
             )
     write_parquet(pa.Table.from_pylist(sentences, SENTENCES), output)
     return number + 1
@@ -151,11 +151,6 @@ def _more(
         if fresh and known.get((one["subject"], one["relation"]), one["object"]) == one["object"]:
             prompts |= {row["prompt"] for row in fresh}
             yield fresh
-
-
-def before_object(filler: str) -> str:
-    """A filler sentence before its object, without the trailing space."""
-    return filler.removesuffix(OBJECT).rstrip(" ")
 
 
 Key = tuple[str, str]
