@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import saved  # noqa: E402
 from support.questions import write_tables  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import dataset, edits  # noqa: E402
@@ -18,8 +19,7 @@ from factdrift.cli import main  # noqa: E402
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a model, and with a build of TempRIPPLE and of edits."""
-    tiny_model("llama", dtype=torch.float32, positions=192).model.save_pretrained(tmp_path / "tiny")
-    tiny_tokenizer().save_pretrained(tmp_path / "tiny")
+    saved(tmp_path / "tiny")
     pair = tmp_path / "results/2021-01-04_2023-02-27"
     for name in ("edit", "tempripple"):
         (pair / name).mkdir(parents=True)

@@ -11,17 +11,17 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
-from support.updates import RULERS, dataset, update  # noqa: E402
+pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import saved
+from support.updates import RULERS, dataset, update
 
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.settings import configure  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.own import keys_of_methods  # noqa: E402
-from factdrift.evaluation.tools import tuning  # noqa: E402
-from factdrift.evaluation.tools.tuning import Bench, Trial, judged, search  # noqa: E402
-from factdrift.models.sizes import read_sizes  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.settings import configure
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.own import keys_of_methods
+from factdrift.evaluation.tools import tuning
+from factdrift.evaluation.tools.tuning import Bench, Trial, judged, search
+from factdrift.models.sizes import read_sizes
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/config.yaml").read_text(encoding="utf-8"))
 SEARCH = {"shares": [0, 0.5, 0.99], "factors": {"lr": [0.1, 2], "clamp": [10]}}
@@ -99,8 +99,7 @@ def test_failed_edits_count_as_failures_and_neighbours_by_what_is_left_of_them()
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a model that no entry names and updates of both splits."""
     folder = tmp_path_factory.mktemp("world")
-    tiny_model("qwen3", dtype=torch.float32).model.save_pretrained(folder / "model")
-    tiny_tokenizer().save_pretrained(folder / "model")
+    saved(folder / "model", "qwen3")
     dataset(folder / "dataset.parquet")
     return folder
 

@@ -79,13 +79,6 @@ def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "not supported" not in llama + gpt2
 
 
-def test_parallel_is_read_from_the_model(tmp_path: Path):
-    from factdrift.models.loading import load
-
-    folder = saved("gpt_neox", tmp_path / "neox", use_parallel_residual=False)
-    assert not load(str(folder)).spec.parallel
-
-
 def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     folder = saved("opt", tmp_path / "opt", word_embed_proj_dim=24, ffn_dim=56)
     assert main(["models", "describe", str(folder)]) == 0
@@ -127,37 +120,6 @@ def test_rounding_is_no_difference_of_logits(family: str, dtype: str, tmp_path: 
     from factdrift.models.loading import load
 
     load(str(saved(family, tmp_path / family)), dtype=dtype)
-
-
-CODE = """
-from pathlib import Path
-from transformers import LlamaConfig, LlamaForCausalLM
-Path("ran").touch()
-class Own(LlamaConfig):
-    model_type = "own"
-"""
-
-
-def test_code_that_comes_with_a_model_runs_only_if_it_is_allowed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    """Not even for an answer of yes, of which transformers asks at a terminal."""
-    folder = saved("llama", tmp_path / "own")
-    config = json.loads((folder / "config.json").read_text())
-    config |= {"model_type": "own", "auto_map": {"AutoConfig": "code.Own"}}
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "code.py").write_text(CODE)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
-    monkeypatch.setattr("builtins.input", lambda *words: "yes")
-    assert main(["models", "describe", str(folder)]) == 1
-    said = capsys.readouterr().err
-    assert "comes with Python code of its own, which is not run" in said
-    assert "trust_remote_code: true" in said
-    assert not Path("ran").exists()
-    assert main(["models", "describe", str(folder), "--trust-remote-code"]) == 1
-    assert "is of the type 'own', for which transformers has no causal" in capsys.readouterr().err
-    assert Path("ran").exists()
 
 
 def test_what_cannot_be_loaded_is_refused_in_short(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import LISTED, tiny_model  # noqa: E402
+from support.tiny_models import LISTED, rounding, tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.paths import FAMILIES  # noqa: E402
@@ -16,7 +16,7 @@ from factdrift.models import families  # noqa: E402
 from factdrift.models.families import read_families  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.shape import discovered, spec_of  # noqa: E402
-from factdrift.models.tiny import rounding, tiny_config  # noqa: E402
+from factdrift.models.tiny import tiny_config  # noqa: E402
 
 IDS = torch.tensor([[5, 6, 7, 8, 9], [9, 3, 2, 4, 1]])
 

@@ -1,6 +1,7 @@
 """Second moments: the texts that they are counted over, their sums, their files and their commands."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import save_file
+from support.asking import saved
 from support.tiny_models import TEXT, rounding, tiny_model
 
 from factdrift.cli import parser
@@ -116,10 +118,7 @@ def command(*arguments):
 
 @pytest.fixture
 def folder(tmp_path):
-    loaded = tiny_model("llama", dtype=torch.float32)
-    loaded.model.save_pretrained(tmp_path / "model")
-    loaded.tokenizer.save_pretrained(tmp_path / "model")
-    return tmp_path / "model"
+    return saved(tmp_path / "model")
 
 
 def test_parts_of_a_corpus_add_up_to_the_whole(folder, tmp_path, capsys):
@@ -138,8 +137,15 @@ def test_parts_of_a_corpus_add_up_to_the_whole(folder, tmp_path, capsys):
     assert torch.allclose(total.total, whole.total, rtol=1e-12)
     assert total.tokens == whole.tokens
     assert torch.allclose(whole.total, count_moments(loaded, [2], TEXT)[2].total, rtol=1e-12)
-    with pytest.raises(InputError, match=r"0\.safetensors: moments of different models or layers"):
-        command("add-moments", files[0], tmp_path / "one" / "0.safetensors", "-o", tmp_path / "x")
+    replace(total, ridge=1e-3).write(tmp_path / "flat.safetensors")
+    for path, what in (
+        (tmp_path / "one" / "0.safetensors", "layer"),
+        (tmp_path / "flat.safetensors", "ridge"),
+    ):
+        with pytest.raises(
+            InputError, match=rf"{path.name}: moments of another {what} cannot be added; name"
+        ):
+            command("add-moments", files[0], path, "-o", tmp_path / "x")
 
 
 def test_from_what_the_model_writes(folder, tmp_path, capsys):

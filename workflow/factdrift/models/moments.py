@@ -88,8 +88,9 @@ class Moments:
 
     def __add__(self, other: Moments) -> Moments:
         """The moments over both corpora; raises ValueError if layer, model or ridge differ."""
-        if (self.model, self.layer, self.ridge) != (other.model, other.layer, other.ridge):
-            raise ValueError("moments of different models or layers cannot be added")
+        others = [name for name in ("model", "layer", "ridge") if getattr(self, name) != getattr(other, name)]
+        if others:
+            raise ValueError(f"moments of another {' and '.join(others)} cannot be added")
         both = hashlib.sha256(f"{self.corpus} {other.corpus}".encode()).hexdigest()
         texts = " + ".join(dict.fromkeys([self.texts, other.texts]))
         total, tokens = self.total + other.total, self.tokens + other.tokens

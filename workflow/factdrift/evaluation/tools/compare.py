@@ -30,7 +30,6 @@ METRICS = {
 """Columns of `edit_scores` that are compared, all between 0 and 1; of the first two more is better."""
 
 SHARES = ("efficacy_s", "generalization_s", "right")
-RIGHT = "answers right"
 _Z2 = 1.96**2
 
 
@@ -214,11 +213,6 @@ def _clause(each: Difference) -> str:
     return said if each.clear else f"{said}, which can be chance"
 
 
-def titled(metric: str) -> str:
-    """The metric in words."""
-    return METRICS.get(metric, RIGHT)
-
-
 def lines(found: Sequence[Difference]) -> Iterator[str]:
     """Yields the sentences, and a table of all differences."""
     yield from sentences(found)
@@ -266,7 +260,7 @@ def draw(found: Sequence[Difference], paths: Sequence[Path]) -> None:
     )
     for axis, panel in zip(axes[:, 0], panels, strict=True):
         _panel(axis, [each for each in found if (each.benchmark, each.metric) == panel], rivals)
-        axis.set_title(f"{panel[0]}: {titled(panel[1])}", fontsize="small", loc="left")
+        axis.set_title(f"{panel[0]}: {METRICS.get(panel[1], 'answers right')}", fontsize="small", loc="left")
     first = found[0].first
     clear = [each for each in found if each.clear]
     said = f"{len(clear)} of {len(found)} differences from {first} are larger than chance explains"

@@ -21,8 +21,7 @@ from factdrift.core.owned import new_folder
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.tools.written_questions import COLUMNS, Written
-from factdrift.tempripple.schemas import TASKS
+from factdrift.evaluation.tools.written_questions import COLUMNS, Written, kind_of
 from factdrift.tempripple.score import CONDITIONS
 
 Row = dict[str, Any]
@@ -121,8 +120,7 @@ def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
         raise InputError(f"{path}: no question has options, so there is nothing to choose from")
     kinds: dict[str, list[Row]] = {}
     for row in rows:
-        kind = f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
-        kinds.setdefault(kind, []).append(row)
+        kinds.setdefault(kind_of(row), []).append(row)
     for condition in CONDITIONS if "context" in columns else ("",):
         group = f"{name}_{condition}" if condition else name
         for kind, chosen in kinds.items():

@@ -206,7 +206,7 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
     output: Annotated[Output, "configuration for --configfile", Flag("YAML")]
 
     def run(self) -> None:
-        from factdrift.evaluation.tools.tuned import tune
+        from factdrift.evaluation.tools.tuning import tune
 
         check_count("--edits", self.edits, "updates")
         tune(self)

@@ -56,8 +56,7 @@ def written_items(name: str, path: Path, prompt: str, instruction: str) -> Itera
     if rows and "open_only" in rows[0] and not is_dated(path):
         add_stale(rows)
     for row in sorted(rows, key=lambda row: str(row["item_id"])):
-        kind = f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
-        kinds.setdefault(kind, []).append(_question(row, path))
+        kinds.setdefault(kind_of(row), []).append(_question(row, path))
     conditions = CONDITIONS if any(each.context for own in kinds.values() for each in own) else ("",)
     for condition in conditions:
         for kind, questions in kinds.items():
@@ -73,6 +72,11 @@ def written_updates(path: Path, prompt: str, instruction: str) -> Iterator[Writt
             roles.setdefault(question.role, []).append(question)
     for role, questions in roles.items():
         yield _written("wikifactdiff", f"_{role}", questions, False, prompt, instruction)
+
+
+def kind_of(row: Row) -> str:
+    """The kind of a row with TempRIPPLE's column `task`, such as `_new_related`; empty for other tables."""
+    return f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
 
 
 def _question(row: Row, path: Path) -> Question:
