@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from factdrift.core.errors import CannotEdit, Unsupported
+from factdrift.core.files import read_yaml
 from factdrift.core.paths import FAMILIES
 
 if TYPE_CHECKING:
@@ -132,15 +130,15 @@ class ModelSpec:
 
 
 @cache
-def read_families(path: Path = FAMILIES) -> dict[str, dict[str, Any]]:
+def read_families() -> dict[str, dict[str, Any]]:
     """The entries of families.yaml, by the `model_type` of a model's configuration."""
-    families: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    families: dict[str, dict[str, Any]] = read_yaml(FAMILIES)
     return families
 
 
-def is_listed(config: PretrainedConfig, path: Path = FAMILIES) -> bool:
+def is_listed(config: PretrainedConfig) -> bool:
     """Whether the family of a model, or of the language model inside it, is in families.yaml."""
-    families = read_families(path)
+    families = read_families()
     return config.model_type in families or config.get_text_config().model_type in families
 
 
@@ -153,9 +151,7 @@ def title(spec: ModelSpec) -> str:
     )
 
 
-def spec_from(
-    model: nn.Module, name: str, family: Mapping[str, Any], path: Path = FAMILIES, *, listed: bool = True
-) -> ModelSpec:
+def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed: bool = True) -> ModelSpec:
     """`spec_of` for a model with the entry of its family."""
     config: Any = model.config
     text = config.get_text_config()
@@ -166,7 +162,7 @@ def spec_from(
         except AttributeError:
             raise Unsupported(
                 f"models: {name} has no module {dotted}, which models of the family {config.model_type!r} "
-                f"have; see {path}"
+                f"have; see {FAMILIES}"
             ) from None
 
     for whole in (family["final_norm"], family["head"]):

@@ -27,6 +27,9 @@ from factdrift.words.templates import BLANK
 TOP = 5
 """The number of continuations that are shown."""
 
+NEIGHBOURS = 6
+"""The number of neighbours at most."""
+
 WORDS = 8
 """The number of tokens of a continuation."""
 
@@ -40,11 +43,11 @@ class Around:
     neighbors: Sequence[tuple[str, str]] = ()
 
 
-def find_around(dataset: Path, prompt: str, subject: str, most: int = 6) -> Around:
+def find_around(dataset: Path, prompt: str, subject: str) -> Around:
     """Finds the fact that a prompt asks for in a dataset, with its neighbours or facts of other subjects.
 
     The prompt must be one of the dataset's, apart from an article before the subject; otherwise nothing is
-    found. `most`: the number of neighbours at most.
+    found.
     """
     if not dataset.is_file():
         return Around()
@@ -72,7 +75,7 @@ def find_around(dataset: Path, prompt: str, subject: str, most: int = 6) -> Arou
     return Around(
         obsolete=gone[0] if gone else "",
         paraphrases=[_before(cloze) for cloze in clozes if _template(_before(cloze), subject) != wanted],
-        neighbors=[(_before(cloze), each["label"]) for cloze, each in others if each["label"]][:most],
+        neighbors=[(_before(cloze), each["label"]) for cloze, each in others if each["label"]][:NEIGHBOURS],
     )
 
 

@@ -29,7 +29,6 @@ METRICS = {
 }
 """Columns of `edit_scores` that are compared, all between 0 and 1; of the first two more is better."""
 
-SHARES = ("efficacy_s", "generalization_s", "right")
 _Z2 = 1.96**2
 
 
@@ -152,7 +151,8 @@ def _differences(
             groups.setdefault((each.benchmark, each.metric), []).append((before, each))
     for (benchmark, metric), pairs in groups.items():
         changes = [100 * (after.value - before.value) for before, after in pairs]
-        half = _half(changes, [after.state for _, after in pairs], metric in SHARES)
+        share = metric in ("efficacy_s", "generalization_s", "right")
+        half = _half(changes, [after.state for _, after in pairs], share)
         middle = fmean(changes)
         yield Difference(
             benchmark,

@@ -64,7 +64,6 @@ filter_list:
     filter_fn: !function tables.verdicts
   - function: take_first
 """
-_READER = "tables.py"
 _READ = '''"""Reads the table of a task, which is beside this file, and judges what is written."""
 
 from pathlib import Path
@@ -215,7 +214,7 @@ def write_tasks(tasks: Iterable[Task], output: Path) -> list[Task]:
     for task in found:
         groups.setdefault(task.group, []).append(task)
     with new_folder(output) as folder:
-        (folder / _READER).write_text(_READ, encoding="utf-8")
+        (folder / "tables.py").write_text(_READ, encoding="utf-8")
         for task in found:
             write_parquet(task.table, folder / f"{task.name}.parquet")
             (folder / f"{task.name}.yaml").write_text(_yaml(task), encoding="utf-8")

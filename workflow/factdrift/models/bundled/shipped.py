@@ -23,7 +23,6 @@ from factdrift.models.bundled.recipe import Recipe
 
 MADE = "made.json"
 RECALL = "recall.json"
-_PACKAGES = ("torch", "transformers", "tokenizers")
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -57,7 +56,7 @@ def write_made(folder: Path, source: Source, rows: str) -> None:
     made = Made(
         **msgspec.structs.asdict(source),
         rows=rows,
-        versions={package: version(package) for package in _PACKAGES},
+        versions={package: version(package) for package in ("torch", "transformers", "tokenizers")},
         files={path.name: sha256(path) for path in sorted(folder.iterdir())},
     )
     text = msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"
