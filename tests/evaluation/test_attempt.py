@@ -85,7 +85,6 @@ def test_a_missing_input_is_reported(model: Path, tmp_path: Path, capsys: pytest
         (["Joe", "--method", "rome", "--set", '{"layer": 2.5}'], "rome.layer: 2.5 is not of type 'integer'"),
         (["Joe", "--method", "rome", "--set", '{"steps": 0, "layer": 1}'], "rome.steps: 0 is less than"),
         (["Joe", "--method", "ultraedit"], "edit try: ultraedit: it compares the edits of a group"),
-        (["", "--method", "prompt"], "the new object is empty"),
         ([" ", "--method", "prompt"], "the new object is empty"),
     ],
 )
