@@ -17,6 +17,9 @@ from .tokenizers_of import tokenizer_of
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 transformers = pytest.importorskip("transformers")
+from factdrift.models.loading import load  # noqa: E402
+from factdrift.models.shape import spec_of  # noqa: E402
+from factdrift.models.tiny import tiny_config  # noqa: E402
 
 POST_NORM = {"olmo2", "olmo3", "gemma2", "gemma3_text", "gemma3"}
 PARALLEL = {"gptj", "gpt_neox", "stablelm", "falcon"}
@@ -24,8 +27,6 @@ PARALLEL = {"gptj", "gpt_neox", "stablelm", "falcon"}
 
 def saved(family: str, folder: Path, **changes: Any) -> Path:
     """The folder of a random model of a family, of two blocks."""
-    from factdrift.models.tiny import tiny_config
-
     config = tiny_config(family, layers=2, positions=64, **({"vocab_size": 400} | changes))
     torch.manual_seed(0)
     transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
@@ -35,8 +36,6 @@ def saved(family: str, folder: Path, **changes: Any) -> Path:
 
 @pytest.mark.parametrize("family", read_families())
 def test_each_family(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    from factdrift.models.loading import load
-
     folder = saved(family, tmp_path / family)
     assert main(["models", "describe", str(folder)]) == 0
     said = capsys.readouterr().out
@@ -89,9 +88,6 @@ def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_a_model_that_lacks_a_module(tmp_path: Path):
-    from factdrift.models.shape import spec_of
-    from factdrift.models.tiny import tiny_config
-
     config = tiny_config("llama")
     model = transformers.AutoModelForCausalLM.from_config(config)
     del model.model.layers[1].mlp.up_proj
@@ -104,21 +100,19 @@ def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded
     scaling: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """An entry that says nothing of the scale, as a user may write one; every loss would be wrong."""
-    from factdrift.models import loading, shape
+    from factdrift.models import shape
 
     known = {**read_families(), "granite": read_families()["llama"] | {"title": "Granite"}}
     monkeypatch.setattr(shape, "read_families", lambda: known)
     folder = saved("granite", tmp_path / "granite", logits_scaling=scaling)
     for dtype in ("float32", "float64", "bfloat16"):
         with pytest.raises(InputError, match=r"differ from the model's own by .* family 'granite'"):
-            loading.load(str(folder), dtype=dtype)
+            load(str(folder), dtype=dtype)
 
 
 def test_what_cannot_be_loaded_is_refused_in_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    from factdrift.models.loading import load
-
     folder = saved("llama", tmp_path / "vision")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "qwen2_5_vl"}))
@@ -148,8 +142,6 @@ def test_what_cannot_be_loaded_is_refused_in_short(
 
 @pytest.mark.parametrize("weights", [b"", b"no tensors", b"\x08" + bytes(7) + b"{}      " + bytes(9)])
 def test_damaged_weights_are_an_error_that_names_the_model(weights: bytes, tmp_path: Path):
-    from factdrift.models.loading import load
-
     folder = saved("llama", tmp_path / "llama")
     (folder / "model.safetensors").write_bytes(weights)
     with pytest.raises(InputError, match=r"llama at revision main cannot be loaded"):
@@ -165,8 +157,6 @@ def test_no_such_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_loaded_read_only(tmp_path: Path):
-    from factdrift.models.loading import load
-
     first = load(str(saved("llama", tmp_path / "a")))
     assert not first.model.training
     assert not any(one.requires_grad for one in first.model.parameters())
