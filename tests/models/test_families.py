@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_models import LISTED, rounding, tiny_model  # noqa: E402
@@ -198,6 +200,21 @@ def test_a_configuration_without_a_length_of_texts_is_refused() -> None:
     config = AutoConfig.for_model("bloom", hidden_size=24, n_layer=2, n_head=4, vocab_size=340)
     with pytest.raises(InputError, match=r"mine: its configuration \(model_type 'bloom'\) has none"):
         spec_of(AutoModelForCausalLM.from_config(config), "mine")
+
+
+def test_an_entry_with_wrong_keys_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {key: value for key, value in read_families()["llama"].items() if key != "head"}
+    path = tmp_path / "families.yaml"
+    path.write_text(yaml.safe_dump({"mine": entry | {"logit_times": "logit_scale"}}), encoding="utf-8")
+    monkeypatch.setattr(families, "FAMILIES", path)
+    with pytest.raises(InputError, match=r"families\.yaml: mine: head is missing, logit_times is no key"):
+        read_families.__wrapped__()
+    scaled = read_families()["llama"] | {"logits_times": "logit_scale"}
+    monkeypatch.setattr("factdrift.models.shape.read_families", lambda: {"llama": scaled})
+    with pytest.raises(
+        InputError, match=r"the type 'llama' has no logit_scale, which .*families\.yaml names"
+    ):
+        spec_of(tiny_model("llama").model, "mine")
 
 
 def test_the_table_comes_before_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from factdrift.core.errors import CannotEdit, Unsupported
+from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import FAMILIES
 
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from torch import nn
     from transformers import PretrainedConfig
 
+KEYS = (
+    *("title", "blocks", "mlp", "down", "mlp_matrices", "attention_out", "embedding", "final_norm"),
+    *("head", "parallel", "post_norm"),
+)
+OPTIONAL = (
+    *("experts", "shared", "shared_gate", "recurrent_out", "residual_factor"),
+    *("logits_times", "logits_over"),
+)
+"""Keys of an entry of families.yaml: those of every family, and those of some."""
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 """Keys of a configuration that say how long a text may be."""
 
@@ -131,8 +140,16 @@ class ModelSpec:
 
 @cache
 def read_families() -> dict[str, dict[str, Any]]:
-    """The entries of families.yaml, by the `model_type` of a model's configuration."""
+    """The entries of families.yaml, by the `model_type` of a model's configuration.
+
+    Raises InputError that names a key which an entry lacks, or which is unknown.
+    """
     families: dict[str, dict[str, Any]] = read_yaml(FAMILIES)
+    for name, family in families.items():
+        faults = [f"{key} is missing" for key in KEYS if key not in family]
+        faults += [f"{key} is no key" for key in family if key not in (*KEYS, *OPTIONAL)]
+        if faults:
+            raise InputError(f"{FAMILIES}: {name}: {', '.join(faults)}; see the comment in that file")
     return families
 
 
@@ -246,7 +263,14 @@ def _says(config: Any, given: bool | str | list[str]) -> bool:
 
 def _number(config: Any, key: str | None) -> float:
     """The factor that a key of the configuration gives; 1 without a key."""
-    return 1.0 if key is None else float(getattr(config, key))
+    if key is None:
+        return 1.0
+    if not hasattr(config, key):
+        raise Unsupported(
+            f"models: the configuration of the type {config.model_type!r} has no {key}, which {FAMILIES} "
+            "names for its family; correct the entry"
+        )
+    return float(getattr(config, key))
 
 
 def transposed(module: nn.Module) -> bool:

@@ -10,8 +10,8 @@ from factdrift.core.files import read_struct
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-Some = Annotated[float, msgspec.Meta(gt=0, le=1)]
-"""A share that is not 0, because something is divided by it."""
+PositiveShare = Annotated[float, msgspec.Meta(gt=0, le=1)]
+"""Not 0, because something is divided by it."""
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +41,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     learning_rate: float
     warmup: Count
     """Number of steps of warm-up."""
-    decay: Some
+    decay: PositiveShare
     """Share of the steps, at the end, over which the learning rate falls to 0."""
     betas: tuple[float, float]
     weight_decay: float
@@ -49,7 +49,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bound on the norm of the gradient of a step."""
     other_weight: float
     """Loss weight of tokens outside of objects; those of objects weigh 1."""
-    other_share: Some
+    other_share: PositiveShare
     """Share of those tokens that is drawn into the loss of a step; their weight is divided by it."""
     name_loss: float
     """Loss weight of the first mention of a new object's name in a document."""
