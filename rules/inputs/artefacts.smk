@@ -9,18 +9,19 @@ from factdrift.evaluation.methods.hyperparameters import hyper_at
 from factdrift.evaluation.methods.plan import Plan, needs
 from factdrift.evaluation.methods.record import record_of
 from factdrift.models.sizes import read_sizes
-from factdrift.models.names import BUNDLED, folder_of, model_files, split_name, weights_stamp
+from factdrift.models.names import BUNDLED, model_files, models_by_folder, weights_stamp
 
 # Every hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
 try:
     PLAN = Plan(config)
+    MODELS = models_by_folder(config["models"])
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
 
 def edited_models():
     """Folder -> name and revision of each model that is edited, in the order of the configuration."""
-    return {folder_of(name): (name, revision) for name, revision in map(split_name, config["models"])}
+    return MODELS
 
 
 def some_models(wildcards):
