@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from support.workflow import ROOT
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
@@ -76,6 +77,21 @@ def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "transformer.h.0.mlp.c_proj: 24 x 56, kept as [in, out], with bias" in gpt2
     assert "tied to transformer.wte" in gpt2
     assert "not supported" not in llama + gpt2
+
+
+def test_the_description_on_the_page_is_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """But for where the model is, and the tokenizer's class, which is transformers'."""
+    page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+    shown = page.partition("$ factdrift models describe sample\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    assert main(["models", "describe", "sample"]) == 0
+    kept, said = (
+        [line for line in text.splitlines()[1:] if not line.startswith("tokenizer")]
+        for text in (shown, capsys.readouterr().out)
+    )
+    assert kept == said
 
 
 def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
