@@ -9,29 +9,19 @@ from factdrift.evaluation.methods.hyperparameters import hyper_at
 from factdrift.evaluation.methods.plan import Plan, needs
 from factdrift.evaluation.methods.record import record_of
 from factdrift.models.sizes import read_sizes
-from factdrift.models.names import BUNDLED, folder_of, model_files, split_name, weights_stamp
-
-
-def edited_models():
-    """Folder -> name and revision of each model that is edited, in the order of the configuration."""
-    found = {}
-    for model in map(split_name, config["models"]):
-        folder = folder_of(model[0])
-        if found.setdefault(folder, model) != model:
-            raise WorkflowError(
-                f"configuration: models: {'@'.join(found[folder])} and {'@'.join(model)} have one folder, {folder}; "
-                "ask for the results of one at a time"
-            )
-    return found
-
-
-edited_models()  # models of one folder are refused before any of them is looked for
+from factdrift.models.names import BUNDLED, model_files, models_by_folder, weights_stamp
 
 # Every hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
 try:
     PLAN = Plan(config)
+    MODELS = models_by_folder(config["models"])
 except InputError as error:
     raise WorkflowError(str(error)) from None
+
+
+def edited_models():
+    """Folder -> name and revision of each model that is edited, in the order of the configuration."""
+    return MODELS
 
 
 def some_models(wildcards):

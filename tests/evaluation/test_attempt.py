@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import command, scoring  # noqa: E402
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
-from support.updates import dataset, edits  # noqa: E402
+pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import command, saved, scoring
+from support.updates import dataset, edits
 
-from factdrift.cli import main  # noqa: E402
-from factdrift.evaluation.tools.attempt import find_around  # noqa: E402
+from factdrift.cli import main
+from factdrift.evaluation.tools.attempt import find_around
+from factdrift.models.names import folder_of
 
 PROMPT = "The head of government of Atlantis is"
 CPU = ("--settings", '{"device": "cpu"}')
@@ -25,11 +25,7 @@ CPU = ("--settings", '{"device": "cpu"}')
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a tiny model in the layout of transformers."""
-    folder = tmp_path_factory.mktemp("tiny-llama")
-    loaded = tiny_model("llama", dtype=torch.float32)
-    loaded.model.save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    return folder
+    return saved(tmp_path_factory.mktemp("tiny-llama"))
 
 
 def test_old_object_paraphrases_and_neighbours_come_from_the_dataset(tmp_path: Path) -> None:
@@ -89,7 +85,6 @@ def test_a_missing_input_is_reported(model: Path, tmp_path: Path, capsys: pytest
         (["Joe", "--method", "rome", "--set", '{"layer": 2.5}'], "rome.layer: 2.5 is not of type 'integer'"),
         (["Joe", "--method", "rome", "--set", '{"steps": 0, "layer": 1}'], "rome.steps: 0 is less than"),
         (["Joe", "--method", "ultraedit"], "edit try: ultraedit: it compares the edits of a group"),
-        (["", "--method", "prompt"], "the new object is empty"),
         ([" ", "--method", "prompt"], "the new object is empty"),
     ],
 )
@@ -118,6 +113,11 @@ def test_the_command_that_makes_what_is_missing_has_the_users_values(
     # What needs the model alone is made by one command, and prefixes are drawn on the way.
     command = shlex.split(said.split("`")[1])
     assert main([*command[1:-1], str(tmp_path / "moments"), "--tokens", "200"]) == 0
+    # Prefixes of the workflow that were drawn with other hyper-parameters are not these.
+    folder = tmp_path / "a_b/edit" / folder_of(str(model))
+    folder.mkdir(parents=True)
+    others = {"model": "x", "drawn": [{"start": "", "tokens": 10, "number": 2}], "prefixes": [""]}
+    (folder / "prefixes.rome.json").write_text(json.dumps(others), encoding="utf-8")
     assert main([*line, "--method", "rome", "--set", values, "--moments", str(tmp_path / "moments")]) == 0
     assert "ROME on " in capsys.readouterr().out
     assert main([*line, "--method", "mend", "--set", '{"blocks": 2}']) == 1

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import saved  # noqa: E402
 from support.questions import write_tables  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import dataset, edits  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
+from factdrift.evaluation.methods.interface import Edit  # noqa: E402
+from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
+from factdrift.evaluation.tools import cell  # noqa: E402
 
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a model, and with a build of TempRIPPLE and of edits."""
-    tiny_model("llama", dtype=torch.float32, positions=192).model.save_pretrained(tmp_path / "tiny")
-    tiny_tokenizer().save_pretrained(tmp_path / "tiny")
+    saved(tmp_path / "tiny")
     pair = tmp_path / "results/2021-01-04_2023-02-27"
     for name in ("edit", "tempripple"):
         (pair / name).mkdir(parents=True)
@@ -61,6 +66,8 @@ def test_what_has_not_been_built_is_named(world: Path, capsys: pytest.CaptureFix
     assert "no results/streams/*/asof.parquet; build it with `snakemake" in capsys.readouterr().err
     assert ask("--benchmark", "updates", "--way", "letter") == 1
     assert "--way: letter: no question of updates can be asked so" in capsys.readouterr().err
+    assert ask("--benchmark", "updates", "--limit", "-1") == 1
+    assert "--limit: -1 is no number of questions; give 0 for all, or more" in capsys.readouterr().err
     assert ask("--benchmark", "updates", "--state", "magic") == 1
     assert "magic: no such method" in capsys.readouterr().err
 
@@ -71,6 +78,18 @@ def test_updates_of_a_dataset_are_asked_without_a_build(
     dataset(tmp_path / "updates.parquet")
     assert ask("--results", "elsewhere", "--dataset", "updates.parquet", "--limit", "2") == 0
     assert "updates: 2 questions" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("limit", "edits"), [(0, 3), (2, 2), (9, 3)])
+def test_questions_about_no_edit_are_asked_after_as_many(
+    limit: int, edits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell, "excluded", lambda model, benchmark: {})
+    questions = [Question(str(number), prompt="The sea is", targets=("deep",)) for number in range(5)]
+    told = [Edit(str(number), "The sea is", "sea", "blue") for number in range(3)]
+    job: Any = SimpleNamespace(benchmark="klob", way="loglik", seed=0, limit=limit)
+    drawn = cell._drawn(job, Benchmark("klob", questions, told), tiny_model("llama"))
+    assert (len(drawn.questions), len(drawn.edits)) == (min(limit or 5, 5), edits)
 
 
 def test_models_that_were_edited_elsewhere_are_asked_any_benchmark(

@@ -34,13 +34,19 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
     pq.write_table(pa.Table.from_pylist(rows), scores)
     asked = [
         {"model": "m", "method": method, "benchmark": "tempripple", "way": "letter", "question": f"i{number}"}
-        | {"state": number % 5, "exact": None, "correct": bool(number % 4) if method == "rome" else True}
+        | {
+            "state": number % 5,
+            "interval": None,
+            "kind": "",
+            "exact": None,
+            "correct": bool(number % 4) if method == "rome" else True,
+        }
         for method in ("rome", "memit")
         for number in range(20)
     ]
     answers = tmp_path / "0.answers.parquet"
     pq.write_table(
-        pa.Table.from_pylist(asked).set_column(6, "exact", pa.nulls(len(asked), pa.list_(pa.bool_()))),
+        pa.Table.from_pylist(asked).set_column(8, "exact", pa.nulls(len(asked), pa.list_(pa.bool_()))),
         answers,
     )
     return scores, answers
@@ -110,6 +116,7 @@ def test_the_command_writes_sentences_table_and_figures(
         (("rome", "rome"), "name two methods or more"),
         (("rome", "memti"), "has no edits of memti; did you mean memit?"),
         (("rome", "zzz"), "its methods are memit, rome"),
+        (("m:rome", "n:memit"), "has no edits of MEMIT on n; its models are m"),
         (("m:rome", "memit"), "share no edit"),
     ],
 )
@@ -118,6 +125,25 @@ def test_what_cannot_be_compared(tables: tuple[Path, Path], methods: tuple[str, 
         compare(rivals(*methods), tables[0], [])
     with pytest.raises(InputError, match=r"gone\.parquet: no such file; build it"):
         compare(rivals("rome", "memit"), Path("gone.parquet"), [])
+
+
+def test_what_a_stream_is_asked_is_compared_interval_by_interval(tables: tuple[Path, Path]) -> None:
+    scores, answers = tables
+    rows = pq.read_table(answers)
+    later = [
+        {
+            **row,
+            "interval": interval,
+            "state": interval,
+            "correct": row["method"] == "memit" and interval == 1,
+        }
+        for row in rows.to_pylist()
+        for interval in (0, 1)
+    ]
+    schema = rows.schema.set(6, pa.field("interval", pa.int32()))
+    pq.write_table(pa.Table.from_pylist(later, schema), answers)
+    found = {each.metric: each for each in compare(rivals("memit", "rome"), scores, [answers])}
+    assert (found["right"].pairs, found["right"].first_mean, found["right"].difference) == (40, 50, -50)
 
 
 def test_a_single_pair_has_no_interval(tables: tuple[Path, Path]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import saved  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
@@ -128,11 +129,7 @@ def test_a_method_that_cannot_edit_a_model_needs_nothing() -> None:
 def test_describe_says_what_a_quantized_folder_needs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from support.tiny_models import tiny_tokenizer
-
-    loaded = tiny_model("llama", dtype=torch.float32)
-    loaded.model.save_pretrained(tmp_path)
-    tiny_tokenizer().save_pretrained(tmp_path)
+    saved(tmp_path)
     config: dict[str, Any] = json.loads((tmp_path / "config.json").read_text())
     how = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
     monkeypatch.setattr(fitting, "stored_bytes", lambda folder: 3_210_000_000 if folder == tmp_path else 0)

@@ -168,8 +168,7 @@ def test_a_tokenizer_with_other_tokens_is_refused(world: Path, tmp_path: Path) -
 
     model = tiny_model("llama", dtype=torch.float32).model
     other = json.loads(tiny_tokenizer().backend_tokenizer.to_str())
-    model.save_pretrained(tmp_path)
-    tiny_tokenizer().save_pretrained(tmp_path)
+    saved(tmp_path, model)
     vocab = other["model"]["vocab"]
     first, second = list(vocab)[300:302]
     vocab[first], vocab[second] = vocab[second], vocab[first]

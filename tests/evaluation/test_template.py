@@ -27,8 +27,7 @@ from factdrift.evaluation.scores.table import CHAT, Group, lines  # noqa: E402
 from factdrift.evaluation.session import Session, excluded  # noqa: E402
 from factdrift.evaluation.states.edited import fresh  # noqa: E402
 from factdrift.evaluation.tools.jobs import Tune  # noqa: E402
-from factdrift.evaluation.tools.tuned import write  # noqa: E402
-from factdrift.evaluation.tools.tuning import Trial  # noqa: E402
+from factdrift.evaluation.tools.tuning import Trial, write  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 

@@ -11,17 +11,17 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
-from support.updates import RULERS, dataset, update  # noqa: E402
+pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import saved
+from support.updates import RULERS, dataset, update
 
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.settings import configure  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.own import keys_of_methods  # noqa: E402
-from factdrift.evaluation.tools import tuning  # noqa: E402
-from factdrift.evaluation.tools.tuning import Bench, Trial, best_of, judged, search  # noqa: E402
-from factdrift.models.sizes import read_sizes  # noqa: E402
+from factdrift.cli import main
+from factdrift.core.settings import configure
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.own import keys_of_methods
+from factdrift.evaluation.tools import tuning
+from factdrift.evaluation.tools.tuning import Bench, Trial, judged, search
+from factdrift.models.sizes import read_sizes
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/config.yaml").read_text(encoding="utf-8"))
 SEARCH = {"shares": [0, 0.5, 0.99], "factors": {"lr": [0.1, 2], "clamp": [10]}}
@@ -63,13 +63,12 @@ def test_ranges_of_blocks_keep_their_length_where_they_can() -> None:
     assert [each["layers"] for each in made[:3]] == [[0], [2, 3, 4], [5, 6, 7]]
 
 
-def test_the_harmonic_mean_decides_and_then_the_difference_and_then_the_order() -> None:
+def test_the_harmonic_mean_decides_and_then_the_difference() -> None:
     first, second = hyper(layer=0), hyper(layer=1)
     assert Trial(first, 1.0, 0.5, 0.25, 0).score == pytest.approx(3 / (1 + 2 + 4))
     assert Trial(first, 1.0, 1.0, 0.0, 1).score == 0
-    assert best_of([trial(first, 0.5, 9), trial(second, 0.6, 0)]).hyper is second
-    assert best_of([trial(first, 0.5, 0.1), trial(second, 0.5, 0.2)]).hyper is second
-    assert best_of([trial(first), trial(second)]).hyper is first
+    assert trial(first, 0.5, 9).rank < trial(second, 0.6, 0).rank
+    assert trial(first, 0.5, 0.1).rank < trial(second, 0.5, 0.2).rank
 
 
 def test_failed_edits_count_as_failures_and_neighbours_by_what_is_left_of_them() -> None:
@@ -100,8 +99,7 @@ def test_failed_edits_count_as_failures_and_neighbours_by_what_is_left_of_them()
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a model that no entry names and updates of both splits."""
     folder = tmp_path_factory.mktemp("world")
-    tiny_model("qwen3", dtype=torch.float32).model.save_pretrained(folder / "model")
-    tiny_tokenizer().save_pretrained(folder / "model")
+    saved(folder / "model", "qwen3")
     dataset(folder / "dataset.parquet")
     return folder
 
@@ -243,6 +241,7 @@ def test_updates_of_the_evaluation_are_left_out(
         ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, grace, memit, rome"),
         ("magic", [], "magic: no such method"),
         ("ft", ["--layers", "7"], "has no block 7"),
+        ("ft", ["--edits", "-1"], "--edits: -1 is no number of updates; give 0 for all, or more"),
         ("ft", ["--without", "none.parquet"], "--without: none.parquet: no such file"),
         ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file; build it"),
     ],

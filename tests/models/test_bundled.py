@@ -188,6 +188,9 @@ def test_wrong_tables(world: Path):
     [
         ({"batch": "8"}, r"Expected `int`, got `str` - at `\$\.batch`"),
         ({"steps": 8}, "unknown field `steps`"),
+        ({"warmup": 0}, r"Expected `int` >= 1 - at `\$\.warmup`"),
+        ({"decay": 0.0}, r"Expected `float` > 0.0 - at `\$\.decay`"),
+        ({"starts": 75.0}, r"Expected `float` <= 1.0 - at `\$\.starts`"),
         ({"model": {}}, "model_type is missing"),
     ],
 )
@@ -203,7 +206,8 @@ def test_wrong_wordings(tmp_path: Path):
     for text, message in (
         ("facts: 1", "missing required field `filler`"),
         ("{facts: 0, filler: []}", r"Expected `int` >= 1 - at `\$\.facts`"),
-        ("{facts: 1, filler: ['{object} is known']}", "must end with {object}"),
+        ("{facts: 1, filler: ['One knows {object}']}", "filler: a document has two of these sentences"),
+        ("{facts: 1, filler: ['One knows {object}', '{object} is known']}", "must end with {object}"),
     ):
         path.write_text(text)
         with pytest.raises(InputError, match=message):

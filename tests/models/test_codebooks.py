@@ -9,11 +9,13 @@ import torch
 from support.tiny_models import FAMILIES, tiny_model
 from support.writing import continued
 
-from factdrift.models.alignment import Sentence, align
+from factdrift.models.alignment import align
 from factdrift.models.codebooks import NEVER, Codebook, Tokens, looked_up
 from factdrift.models.deltas import applied
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import next_tokens, score
+
+from .test_scoring import greedily, plainly
 
 PROMPTS = [
     "The capital of Atlantis is",
@@ -87,13 +89,6 @@ def by_hand(loaded: Loaded, book: Codebook, edit: int, prompt: int) -> Iterator[
         yield
 
 
-def plainly(loaded: Loaded, one: Sentence) -> float:
-    with torch.no_grad():
-        logs = loaded.model(torch.tensor([one.ids])).logits[0, one.target - 1 : -1].log_softmax(-1)
-    mean: float = logs.gather(1, torch.tensor(one.ids[one.target :])[:, None]).mean().item()
-    return mean
-
-
 @pytest.mark.parametrize(
     ("family", "tokens"),
     [*((each, KINDS[place % 3]) for place, each in enumerate(FAMILIES)), *(("gptj", kind) for kind in KINDS)],
@@ -112,7 +107,7 @@ def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens
     expected = []
     for owner, one in asked:
         with by_hand(loaded, book, owner, one.target):
-            expected.append(plainly(loaded, one))
+            expected.append(plainly(loaded, one)[0])
     owners, sentences = [owner for owner, _ in asked], [one for _, one in asked]
     for budget in (40, 100_000):
         found = score(loaded, sentences, {name_of(loaded): book}, owners, budget)
@@ -137,11 +132,8 @@ def test_continuations_are_those_without_cache_and_padding(family: str, tokens: 
     owners = [0, 1, 1, 0, -1]
     expected = []
     for owner, ids in zip(owners, prompts, strict=True):
-        text = list(ids)
-        with by_hand(loaded, book, owner, len(ids)), torch.no_grad():
-            for _ in range(5):
-                text.append(int(loaded.model(torch.tensor([text])).logits[0, -1].argmax()))
-        expected.append(text[len(ids) :])
+        with by_hand(loaded, book, owner, len(ids)):
+            expected.append(greedily(loaded, ids, 5))
     for budget in (1, 100_000):
         assert continued(loaded, prompts, [5] * 5, {name_of(loaded): book}, owners, budget) == expected
     first = next_tokens(loaded, prompts[0], 1, {name_of(loaded): book}, 0)

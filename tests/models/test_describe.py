@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from support.workflow import ROOT
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
@@ -17,6 +18,9 @@ from .tokenizers_of import tokenizer_of
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 transformers = pytest.importorskip("transformers")
+from factdrift.models.loading import load  # noqa: E402
+from factdrift.models.shape import spec_of  # noqa: E402
+from factdrift.models.tiny import tiny_config  # noqa: E402
 
 POST_NORM = {"olmo2", "olmo3", "gemma2", "gemma3_text", "gemma3"}
 PARALLEL = {"gptj", "gpt_neox", "stablelm", "falcon"}
@@ -24,8 +28,6 @@ PARALLEL = {"gptj", "gpt_neox", "stablelm", "falcon"}
 
 def saved(family: str, folder: Path, **changes: Any) -> Path:
     """The folder of a random model of a family, of two blocks."""
-    from factdrift.models.tiny import tiny_config
-
     config = tiny_config(family, layers=2, positions=64, **({"vocab_size": 400} | changes))
     torch.manual_seed(0)
     transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
@@ -35,8 +37,6 @@ def saved(family: str, folder: Path, **changes: Any) -> Path:
 
 @pytest.mark.parametrize("family", read_families())
 def test_each_family(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    from factdrift.models.loading import load
-
     folder = saved(family, tmp_path / family)
     assert main(["models", "describe", str(folder)]) == 0
     said = capsys.readouterr().out
@@ -79,11 +79,19 @@ def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "not supported" not in llama + gpt2
 
 
-def test_parallel_is_read_from_the_model(tmp_path: Path):
-    from factdrift.models.loading import load
-
-    folder = saved("gpt_neox", tmp_path / "neox", use_parallel_residual=False)
-    assert not load(str(folder)).spec.parallel
+def test_the_description_on_the_page_is_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """But for where the model is, and the tokenizer's class, which is transformers'."""
+    page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+    shown = page.partition("$ factdrift models describe sample\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    assert main(["models", "describe", "sample"]) == 0
+    kept, said = (
+        [line for line in text.splitlines()[1:] if not line.startswith("tokenizer")]
+        for text in (shown, capsys.readouterr().out)
+    )
+    assert kept == said
 
 
 def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -96,9 +104,6 @@ def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_a_model_that_lacks_a_module(tmp_path: Path):
-    from factdrift.models.shape import spec_of
-    from factdrift.models.tiny import tiny_config
-
     config = tiny_config("llama")
     model = transformers.AutoModelForCausalLM.from_config(config)
     del model.model.layers[1].mlp.up_proj
@@ -111,60 +116,19 @@ def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded
     scaling: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """An entry that says nothing of the scale, as a user may write one; every loss would be wrong."""
-    from factdrift.models import loading, shape
+    from factdrift.models import shape
 
     known = {**read_families(), "granite": read_families()["llama"] | {"title": "Granite"}}
-    monkeypatch.setattr(shape, "read_families", lambda path: known)
+    monkeypatch.setattr(shape, "read_families", lambda: known)
     folder = saved("granite", tmp_path / "granite", logits_scaling=scaling)
     for dtype in ("float32", "float64", "bfloat16"):
         with pytest.raises(InputError, match=r"differ from the model's own by .* family 'granite'"):
-            loading.load(str(folder), dtype=dtype)
-
-
-@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
-@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama", "gemma2"])
-def test_rounding_is_no_difference_of_logits(family: str, dtype: str, tmp_path: Path):
-    from factdrift.models.loading import load
-
-    load(str(saved(family, tmp_path / family)), dtype=dtype)
-
-
-CODE = """
-from pathlib import Path
-from transformers import LlamaConfig, LlamaForCausalLM
-Path("ran").touch()
-class Own(LlamaConfig):
-    model_type = "own"
-"""
-
-
-def test_code_that_comes_with_a_model_runs_only_if_it_is_allowed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    """Not even for an answer of yes, of which transformers asks at a terminal."""
-    folder = saved("llama", tmp_path / "own")
-    config = json.loads((folder / "config.json").read_text())
-    config |= {"model_type": "own", "auto_map": {"AutoConfig": "code.Own"}}
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "code.py").write_text(CODE)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
-    monkeypatch.setattr("builtins.input", lambda *words: "yes")
-    assert main(["models", "describe", str(folder)]) == 1
-    said = capsys.readouterr().err
-    assert "comes with Python code of its own, which is not run" in said
-    assert "trust_remote_code: true" in said
-    assert not Path("ran").exists()
-    assert main(["models", "describe", str(folder), "--trust-remote-code"]) == 1
-    assert "is of the type 'own', for which transformers has no causal" in capsys.readouterr().err
-    assert Path("ran").exists()
+            load(str(folder), dtype=dtype)
 
 
 def test_what_cannot_be_loaded_is_refused_in_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    from factdrift.models.loading import load
-
     folder = saved("llama", tmp_path / "vision")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "qwen2_5_vl"}))
@@ -194,8 +158,6 @@ def test_what_cannot_be_loaded_is_refused_in_short(
 
 @pytest.mark.parametrize("weights", [b"", b"no tensors", b"\x08" + bytes(7) + b"{}      " + bytes(9)])
 def test_damaged_weights_are_an_error_that_names_the_model(weights: bytes, tmp_path: Path):
-    from factdrift.models.loading import load
-
     folder = saved("llama", tmp_path / "llama")
     (folder / "model.safetensors").write_bytes(weights)
     with pytest.raises(InputError, match=r"llama at revision main cannot be loaded"):
@@ -211,8 +173,6 @@ def test_no_such_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_loaded_read_only(tmp_path: Path):
-    from factdrift.models.loading import load
-
     first = load(str(saved("llama", tmp_path / "a")))
     assert not first.model.training
     assert not any(one.requires_grad for one in first.model.parameters())

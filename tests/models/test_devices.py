@@ -77,11 +77,17 @@ def test_jobs_take_gpus_that_are_free(
         with devices.held("auto") as device:
             assert device == "cuda:0"
     assert (folder / "b-0").exists()
-    # Two slices of one GPU.
-    for name in ("MIG-1", "MIG-2"):
+    # A name in the place of the number is the same GPU.
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-b-0")
+    with devices.held("auto"):
+        assert {path.name for path in folder.iterdir()} == {"a-0", "a-1", "b-0"}
+    # Slices of one GPU, of which a process sees the first; the last one as older drivers name it.
+    for name in ("MIG-1", "MIG-2,MIG-3", "MIG-GPU-b-0/1/0"):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", name)
         with devices.held("auto"):
-            assert (folder / name).exists()
+            assert (folder / name.split(",")[0].replace("/", "-")).exists()
+        with pytest.raises(InputError, match="a job sees 1 here"), devices.held("auto", 2):
+            pass
     assert f"-{node()}-" in folder.name
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import LISTED, tiny_model  # noqa: E402
+from support.tiny_models import LISTED, rounding, tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.paths import FAMILIES  # noqa: E402
 from factdrift.models import families  # noqa: E402
 from factdrift.models.families import read_families  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.shape import discovered, spec_of  # noqa: E402
-from factdrift.models.tiny import rounding, tiny_config  # noqa: E402
+from factdrift.models.tiny import tiny_config  # noqa: E402
 
 IDS = torch.tensor([[5, 6, 7, 8, 9], [9, 3, 2, 4, 1]])
 
@@ -26,7 +27,7 @@ def test_the_shape_says_the_same_as_the_table(family: str, capsys: pytest.Captur
     """Of bfloat16 as of float64, in which a model of any size is loaded."""
     loaded = tiny_model(family)
     assert loaded.spec.listed
-    found = discovered(loaded.model, family, FAMILIES)
+    found = discovered(loaded.model, family)
     assert dataclasses.replace(found, listed=True) == loaded.spec
     said = capsys.readouterr().err
     assert (
@@ -34,7 +35,7 @@ def test_the_shape_says_the_same_as_the_table(family: str, capsys: pytest.Captur
         in said
     )
     rough = tiny_model(family, dtype=torch.bfloat16)
-    again = discovered(rough.model, family, FAMILIES)
+    again = discovered(rough.model, family)
     assert again == dataclasses.replace(
         found, residual_factor=again.residual_factor, logit_factor=again.logit_factor
     )
@@ -105,7 +106,7 @@ def test_what_is_parallel(family: str) -> None:
 def test_the_configuration_says_what_is_parallel(family: str, key: str | None) -> None:
     loaded = tiny_model(family, **{"use_parallel_residual": key is None})
     assert loaded.spec.parallel == (key is None)
-    assert discovered(loaded.model, family, FAMILIES).parallel == loaded.spec.parallel
+    assert discovered(loaded.model, family).parallel == loaded.spec.parallel
 
 
 def test_blocks_differ() -> None:
@@ -201,8 +202,23 @@ def test_a_configuration_without_a_length_of_texts_is_refused() -> None:
         spec_of(AutoModelForCausalLM.from_config(config), "mine")
 
 
+def test_an_entry_with_wrong_keys_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {key: value for key, value in read_families()["llama"].items() if key != "head"}
+    path = tmp_path / "families.yaml"
+    path.write_text(yaml.safe_dump({"mine": entry | {"logit_times": "logit_scale"}}), encoding="utf-8")
+    monkeypatch.setattr(families, "FAMILIES", path)
+    with pytest.raises(InputError, match=r"families\.yaml: mine: head is missing, logit_times is no key"):
+        read_families.__wrapped__()
+    scaled = read_families()["llama"] | {"logits_times": "logit_scale"}
+    monkeypatch.setattr("factdrift.models.shape.read_families", lambda: {"llama": scaled})
+    with pytest.raises(
+        InputError, match=r"the type 'llama' has no logit_scale, which .*families\.yaml names"
+    ):
+        spec_of(tiny_model("llama").model, "mine")
+
+
 def test_the_table_comes_before_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     """An entry that names another matrix than the shape would."""
     other = read_families()["llama"] | {"down": "mlp.up_proj", "mlp_matrices": ["mlp.up_proj"]}
-    monkeypatch.setattr("factdrift.models.shape.read_families", lambda path: {"llama": other})
+    monkeypatch.setattr("factdrift.models.shape.read_families", lambda: {"llama": other})
     assert spec_of(tiny_model("llama").model, "mine").down == "mlp.up_proj"

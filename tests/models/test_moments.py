@@ -1,6 +1,7 @@
 """Second moments: the texts that they are counted over, their sums, their files and their commands."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import save_file
+from support.asking import saved
 from support.tiny_models import TEXT, rounding, tiny_model
 
 from factdrift.cli import parser
@@ -16,7 +18,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import record
 from factdrift.models.hooks import hooked
 from factdrift.models.loading import load
-from factdrift.models.moments import count_moments, read_file, read_moments
+from factdrift.models.moments import count_moments, read_file, read_layers, read_moments
 from factdrift.models.tensor_files import read_tensors, write_tensors
 from factdrift.models.texts import read_texts, sampled
 
@@ -102,6 +104,9 @@ def test_a_file_keeps_all_and_fits_one_model(tmp_path):
         read_moments(path, tiny_model("gpt2"))
     with pytest.raises(InputError, match="no such file"):
         read_moments(tmp_path / "3.safetensors", loaded)
+    assert torch.equal(read_layers({2: path}, loaded)[2].total, moments.total)
+    with pytest.raises(InputError, match=r"2\.safetensors: has the moments of block 2, not of block 1"):
+        read_layers({1: path}, loaded)
     moments.write(tmp_path / "again.safetensors")
     assert path.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
 
@@ -113,10 +118,7 @@ def command(*arguments):
 
 @pytest.fixture
 def folder(tmp_path):
-    loaded = tiny_model("llama", dtype=torch.float32)
-    loaded.model.save_pretrained(tmp_path / "model")
-    loaded.tokenizer.save_pretrained(tmp_path / "model")
-    return tmp_path / "model"
+    return saved(tmp_path / "model")
 
 
 def test_parts_of_a_corpus_add_up_to_the_whole(folder, tmp_path, capsys):
@@ -135,8 +137,15 @@ def test_parts_of_a_corpus_add_up_to_the_whole(folder, tmp_path, capsys):
     assert torch.allclose(total.total, whole.total, rtol=1e-12)
     assert total.tokens == whole.tokens
     assert torch.allclose(whole.total, count_moments(loaded, [2], TEXT)[2].total, rtol=1e-12)
-    with pytest.raises(InputError, match=r"0\.safetensors: moments of different models or layers"):
-        command("add-moments", files[0], tmp_path / "one" / "0.safetensors", "-o", tmp_path / "x")
+    replace(total, ridge=1e-3).write(tmp_path / "flat.safetensors")
+    for path, what in (
+        (tmp_path / "one" / "0.safetensors", "layer"),
+        (tmp_path / "flat.safetensors", "ridge"),
+    ):
+        with pytest.raises(
+            InputError, match=rf"{path.name}: moments of another {what} cannot be added; name"
+        ):
+            command("add-moments", files[0], path, "-o", tmp_path / "x")
 
 
 def test_from_what_the_model_writes(folder, tmp_path, capsys):
@@ -183,7 +192,10 @@ def test_files_of_three_kinds(tmp_path):
 def test_faults_name_file_and_line(tmp_path):
     (tmp_path / "b.jsonl").write_text('{"text": "four"}\n{"title": "x"}\n', encoding="utf-8")
     pq.write_table(pa.table({"id": [1]}), tmp_path / "c.parquet")
+    (tmp_path / "e.jsonl").write_text('{"text": 5}\n', encoding="utf-8")
+    (tmp_path / "f.txt").write_bytes("one\nzwölf\n".encode("latin-1"))
     messages = {"b.jsonl": r"b\.jsonl, line 2", "c.parquet": "no column 'text'", "d": "no such file"}
+    messages |= {"e.jsonl": "line 1: the key 'text' has 5", "f.txt": "f.txt, line 2: byte 0xf6 is not UTF-8"}
     for name, message in messages.items():
         with pytest.raises(InputError, match=message):
             list(read_texts([tmp_path / name]))

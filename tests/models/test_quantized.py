@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import saved  # noqa: E402
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 from support.writing import continued  # noqa: E402
@@ -22,6 +24,7 @@ from factdrift.evaluation.methods.mend_editor import edited_matrices  # noqa: E4
 from factdrift.evaluation.states.edited import check_layers, edited  # noqa: E402
 from factdrift.models import quantized  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
+from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
 from factdrift.models.deltas import LowRank, applied, matrix, written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.loading import load, placed, spreading  # noqa: E402
@@ -155,6 +158,26 @@ def test_a_quantized_model_is_read_onto_its_device_and_never_moved() -> None:
     assert spreading([place], model.config) == {"device_map": {"": place}}
     assert placed(model, "it", [place]) == (model, [place])
     assert spreading([place], tiny_model("llama").model.config) == {}
+
+
+def test_a_quantized_checkpoint_is_loaded_as_a_quantized_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its own configuration, not by that of the model from which it was made."""
+    base, folder = saved(tmp_path / "base"), saved(tmp_path / "made", dtype=torch.bfloat16)
+    config = json.loads((folder / "config.json").read_text())
+    how = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+    (folder / "config.json").write_text(json.dumps(config | {"quantization_config": how}))
+    asked: list[Any] = []
+
+    def read(source: str, **given: Any) -> Any:
+        asked.append(given.get("device_map"))
+        return tiny_model("llama", dtype=torch.bfloat16, positions=192, quantization_config=how).model
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", read)
+    loaded = load_checkpoint(folder, str(base), device="cpu", dtype="float32")
+    assert loaded.dtype == torch.bfloat16
+    assert asked == [{"": torch.device("cpu")}]
 
 
 class Rounded(nn.Linear):

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from support.tiny_models import tiny_model, tiny_tokenizer
+from support.asking import saved
+from support.tiny_models import tiny_model
 
 import factdrift
 from factdrift.cli import main
@@ -41,12 +42,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
     monkeypatch.setattr("builtins.input", lambda *words: "yes")
     return tmp_path
-
-
-def saved(folder: Path) -> Path:
-    tiny_model("llama", dtype=torch.float32).model.save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    return folder
 
 
 def change(path: Path, **values: Any) -> None:

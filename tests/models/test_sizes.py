@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.models.names import check_same_weights, model_files, weights_stamp
+from factdrift.models.names import check_same_weights, model_files, models_by_folder, weights_stamp
 from factdrift.models.sizes import Sizes, read_sizes
 
 
@@ -79,6 +79,18 @@ def test_a_configuration_on_a_hub_is_taken_from_the_cache_or_asked_for(
     assert asked == [("a/remote", "config.json", "v2")]
     with pytest.raises(InputError, match=r"a/missing: .* fetched \(OSError: no such repository\); "):
         read_sizes("a/missing")
+
+
+def test_two_models_have_two_folders_of_results() -> None:
+    given = ["sample", "sample-llama", "/data/mine", "org/theirs@v2"]
+    assert models_by_folder(given) == {
+        "sample-llama": ("sample-llama", "main"),
+        "data--mine": ("/data/mine", "main"),
+        "org--theirs": ("org/theirs", "v2"),
+    }
+    for others in (["gpt2@v1", "gpt2@v2"], ["/data/mine", "data/mine"]):
+        with pytest.raises(InputError, match=r"models: .*@v?.* and .* have the same folder of results"):
+            models_by_folder(others)
 
 
 def test_files_of_a_model_are_all_that_can_shape_its_answers(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ torch = pytest.importorskip("torch", reason="language models are installed with 
 from accelerate import dispatch_model  # noqa: E402
 from accelerate.hooks import AlignDevicesHook, add_hook_to_module  # noqa: E402
 from support import tiny_edits  # noqa: E402
+from support.asking import saved  # noqa: E402
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from support.tiny_models import tiny_model  # noqa: E402
 from support.writing import continued  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
@@ -146,8 +147,7 @@ def test_several_devices_are_gpus() -> None:
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
 @pytest.mark.parametrize("method", ["rome", "memit"])
 def test_edits_over_two_gpus_are_those_on_one(method: str, tmp_path: Path) -> None:
-    tiny_model("llama", dtype=torch.float32).model.save_pretrained(tmp_path)
-    tiny_tokenizer().save_pretrained(tmp_path)
+    saved(tmp_path)
     with devices.held("auto", 2) as both:
         spread = load(str(tmp_path), device=both, dtype="float32")
         alone = load(str(tmp_path), device=str(spread.device), dtype="float32")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import torch
+
 from factdrift.models.families import read_families
-from factdrift.models.tiny import BEGIN, TEXT, rounding, tiny_model, tiny_tokenizer
+from factdrift.models.tiny import BEGIN, TEXT, tiny_model, tiny_tokenizer
 
 __all__ = [
     "BEGIN",
@@ -27,3 +29,13 @@ DENSE = (
 MIXTURES = ("qwen2_moe", "deepseek_v2", "llama4_text")
 """Mixtures of experts with one that every token passes: weighted, beside dense blocks, without rows."""
 FAMILIES = (*DENSE, *MIXTURES)
+IN_FLOAT32 = ("gptj", "gemma2", "qwen3_5_text", "llama4_text", "deepseek_v2", "deepseek_v3")
+"""Families of which transformers computes a part in float32 whatever the type of the weights is."""
+
+
+def rounding(family: str) -> float:
+    """The relative rounding error of one operation in a float64 model of a family.
+
+    Results in float32 depend on the processor and on the shape of the batch.
+    """
+    return torch.finfo(torch.float32 if family in IN_FLOAT32 else torch.float64).eps

@@ -52,7 +52,7 @@ def test_a_training_would_be_on_the_same_rows(trained: Path, name: str) -> None:
 @pytest.mark.parametrize("name", BUNDLED)
 def test_the_weights_know_what_their_recall_says(trained: Path, name: str) -> None:
     """Asked again: what ships beside the weights could be of others."""
-    from factdrift.models.bundled.recall import recall
+    from factdrift.models.bundled.train import recall
     from factdrift.models.loading import load
 
     (sentences,) = trained.glob("results/*/models/sentences.parquet")

@@ -3,11 +3,13 @@
 import ast
 import copy
 import json
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import MagicMock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -127,9 +129,11 @@ def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
     assert (in_writing.group, in_writing.kind) == ("asof", "")
     (doc,) = in_writing.continued.to_pylist()
     assert (doc["prompt"], doc["accepted"], doc["others"]) == (prompt, ["B"], ["A"])
-    pq.write_table(pa.Table.from_pylist([row | {"options": [], "answer_index": None}]), path)
-    with pytest.raises(InputError, match="'a' has no options"):
-        list(written_items("asof", path, PROMPT, ""))
+    for index in (None, 2, -1):
+        pq.write_table(pa.Table.from_pylist([row | {"answer_index": index}]), path)
+        said = rf"asof\.parquet: answer_index of the question 'a' is {index}, which is .* of its 2 options"
+        with pytest.raises(InputError, match=said):
+            list(written_items("asof", path, PROMPT, ""))
 
 
 def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path, tmp_path: Path) -> None:
@@ -164,6 +168,8 @@ def test_what_cannot_be_a_task_is_named(tasks: Path, tmp_path: Path, capsys: Any
     line = ["answer", "lm-eval", "-o", str(tmp_path / "out"), "--questions"]
     assert main([*line, "tempripple", "--prompt", PROMPT]) == 1
     assert "is not of the form tempripple=FILE.parquet" in capsys.readouterr().err
+    assert main([*line, f"mine={questions}", "mine=other.parquet", "--prompt", PROMPT]) == 1
+    assert "--questions: mine names two tables" in capsys.readouterr().err
     assert main([*line, f"tempripple={questions}", "--prompt", "{cloze}"]) == 1
     assert "it must have {context}" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
@@ -342,6 +348,23 @@ def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: An
     assert {row["input"] for row in rows} >= {row["prompt"] for row in told}
     with pytest.raises(InputError, match="no question to write"):
         write_inspect([], 16, folder)
+    for name in ("class", "task"):
+        with pytest.raises(InputError, match=f"--questions: {name}: is a word of the code"):
+            write_inspect([written[0]._replace(group=name, kind="")], 16, folder)
+
+
+def test_a_question_for_inspect_is_one_line_whatever_is_in_it(
+    written: list[Written], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Who rules\u2028 the land\x85 of X?"
+    row = written[0].turns.to_pylist()[0] | {"prompt": text}
+    mine = Written("mine", "", written[0].continued, pa.Table.from_pylist([row], written[0].turns.schema))
+    write_inspect([mine], 16, tmp_path / "inspect")
+    package = MagicMock()
+    for name in ("", ".dataset", ".model", ".scorer", ".solver"):
+        monkeypatch.setitem(sys.modules, f"inspect_ai{name}", package)
+    runpy.run_path(str(tmp_path / "inspect" / TASKS))["_task"]("mine")
+    assert [each.kwargs["input"] for each in package.Sample.call_args_list] == [text]
 
 
 def test_inspect_runs_the_tasks(

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,3 +64,11 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_all(paths: Iterable[Path]) -> str:
+    """The SHA-256 over the digests of files in their order, in hexadecimal digits."""
+    whole = hashlib.sha256()
+    for path in paths:
+        whole.update(bytes.fromhex(sha256(path)))
+    return whole.hexdigest()

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.files import sha256, write_json
+from factdrift.core.files import write_json
 from factdrift.core.owned import remove_empty, remove_folder
 from factdrift.core.tables import parquet_writer
 
@@ -72,9 +72,3 @@ class Parts:
 def _versions(folder: Path) -> list[Path]:
     """The folders of batches in a folder: one for each state of all that they depend on."""
     return [path for path in folder.glob("*") if re.fullmatch("[0-9a-f]{16}", path.name) and path.is_dir()]
-
-
-def digest(paths: Sequence[Path]) -> str | None:
-    """SHA-256 over the digests of files, in hexadecimal; None if `paths` is empty."""
-    digests = b"".join(bytes.fromhex(sha256(path)) for path in paths)
-    return hashlib.sha256(digests).hexdigest() if paths else None

@@ -108,26 +108,29 @@ class RunsMethod(RunsModel, Adjusted):
 
     def digests(self, hyper: Hyper, model: Loaded) -> dict[str, str | None]:
         """Digests of the files that the method needs; None for those that it does not."""
-        from factdrift.evaluation.checkpoints import digest
+        from factdrift.core.files import sha256_of_all
 
         files = {option: [path] for option, path in self._needed(hyper, model).items()}
         if "moments" in files:
             files["moments"] = list(self._moments(hyper).values())
-        return {option: digest(files.get(option, [])) for option in ("moments", "prefixes", "mend")}
+        return {
+            option: sha256_of_all(files[option]) if files.get(option) else None
+            for option in ("moments", "prefixes", "mend")
+        }
 
     def artefacts(self, hyper: Hyper, model: Loaded) -> Artefacts:
         """What the method needs besides the model, read from its files; raises as `prepared`."""
         from factdrift.evaluation.methods.artefacts.prefixes import read_prefixes
         from factdrift.evaluation.methods.interface import Artefacts
         from factdrift.evaluation.methods.mend_editor import read_hypernet
-        from factdrift.models.moments import read_moments
+        from factdrift.models.moments import read_layers
 
         wanted = self._needed(hyper, model)
         moments = self._moments(hyper) if "moments" in wanted else {}
         prefixes, mend = wanted.get("prefixes"), wanted.get("mend")
         return Artefacts(
             prefixes=read_prefixes(prefixes, model) if prefixes else ("",),
-            moments={layer: read_moments(path, model) for layer, path in moments.items()},
+            moments=read_layers(moments, model),
             mend=read_hypernet(mend, model) if mend else None,
         )
 

@@ -114,10 +114,10 @@ def sum_of(seen: Seen, name: str, precision: float) -> tuple[bool, bool, float]:
     """Whether MLP and attention of a block are parallel, whether the MLP is post-norm, and the factor."""
     taken, given = seen.block
     entering, output = seen.mlp
-    before = next((into for into, out in seen.norms if _same(out, entering)), entering)
-    behind = next((out for into, out in seen.norms if _same(into, output)), None)
-    attention = next((out for into, out in seen.norms if _same(into, seen.attention)), seen.attention)
-    parallel = _same(before, taken)
+    before = next((into for into, out in seen.norms if torch.equal(out, entering)), entering)
+    behind = next((out for into, out in seen.norms if torch.equal(into, output)), None)
+    attention = next((out for into, out in seen.norms if torch.equal(into, seen.attention)), seen.attention)
+    parallel = torch.equal(before, taken)
     added = output if behind is None else behind
     added = added + attention if parallel else added
     factor = float(((given - before) * added).sum() / (added * added).sum())
@@ -129,10 +129,6 @@ def sum_of(seen: Seen, name: str, precision: float) -> tuple[bool, bool, float]:
             f"{float(miss):.3g}, of {float(largest):.3g} at most)"
         )
     return parallel, behind is not None, factor
-
-
-def _same(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and bool(torch.equal(one, other))
 
 
 def known(config: Any, factor: float, precision: float, what: str) -> float:

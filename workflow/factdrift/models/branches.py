@@ -13,10 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from factdrift.models.fork import MASK, ROTARY, Call, Masks, Past, backbone, block_mask, of_tables, unembedded
+from factdrift.models.fork import Masks, Past, block_mask, run_block, run_whole, unembedded
 from factdrift.models.loaded import Loaded
-from factdrift.models.padding import padded
-from factdrift.models.recurring import Recorded, empty_cache, mixers, rerun
+from factdrift.models.recurring import rerun
 
 Joining = Callable[[int, slice, Tensor], Tensor]
 """(block, its new branches, what they take in [branches, tokens, hidden]) -> what they take in instead. The
@@ -37,19 +36,9 @@ class Whole:
         self.norm = model.get_submodule(spec.final_norm)
         self.blocks = [model.get_submodule(spec.module(number, "")) for number in range(spec.layers)]
         self.lengths = torch.tensor([len(row) for row in rows], device=loaded.device)
-        cache, calls, entered = empty_cache(loaded), [Call() for _ in self.blocks], Call()
-        self.mixed = {number: Recorded(module) for number, module in mixers(loaded).items()}
-        with contextlib.ExitStack() as stack, torch.no_grad():
-            for block, call in zip(self.blocks, calls, strict=True):
-                stack.callback(block.register_forward_pre_hook(call, with_kwargs=True).remove)
-            for mixed in self.mixed.values():
-                stack.enter_context(mixed)
-            stack.callback(self.norm.register_forward_pre_hook(entered, with_kwargs=True).remove)
-            backbone(loaded)(padded(rows, loaded.device), past_key_values=cache, use_cache=True)
-        self.calls = calls
-        self.inputs: list[Tensor] = [call.input for call in (*calls, entered)]
+        self.calls, self.mixed, cached = run_whole(loaded, rows, [*self.blocks, self.norm])
+        self.inputs: list[Tensor] = [call.input for call in self.calls]
         """[rows, tokens, hidden]: the input of each block, then that of the final normalisation."""
-        cached: list[Any] = list(cache.layers)
         self.past = [
             None if number in spec.recurrent else Past(one.keys, one.values)
             for number, one in enumerate(cached[: spec.layers])
@@ -115,18 +104,7 @@ class Branches:
         if past is not None:
             past = Past(past.keys[row, :, : self.before], past.values[row, :, : self.before])
         places = self.places[:count]
-        own: dict[str, Any] = {"position_ids": places}
-        own |= dict.fromkeys(("past_key_values", "layer_past"), past)
-        call = self.whole.calls[number]
-        values = dict(call.values)
-        if MASK in values:
-            values[MASK] = self.masks.at(values[MASK])[:count]
-        if ROTARY in values:
-            # Positions begin at 0 in every row, so the tables of one row serve all.
-            values[ROTARY] = of_tables(values[ROTARY], lambda table: table[0][places])
-        with rerun(self.whole.mixed.get(number), self.start[:count], places, row):
-            out = self.whole.blocks[number](
-                hidden, **{name: own.get(name, value) for name, value in values.items()}
-            )
-        given: Tensor = out[0] if isinstance(out, tuple) else out
-        return given
+        block = self.whole.blocks[number]
+        others = self.whole.calls[number].at(places, self.masks)
+        with rerun(self.whole.mixed.get(block), self.start[:count], places, row):
+            return run_block(block, hidden, others, places, past)

@@ -6,22 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer
 
 from factdrift.core.errors import InputError
-from factdrift.models.fork import check_logits
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import (
     FOLDER,
     UNREADABLE,
-    exact_experts,
     load,
-    placed,
     places_and_type,
     read_config,
-    spreading,
-    unloadable,
-    weights_digest,
+    reading,
+    with_weights,
     without_weights,
 )
 from factdrift.models.names import ALIASES
@@ -73,36 +69,16 @@ def load_checkpoint(
     places, kind = places_and_type(device, dtype)
     config, tokenizer, _ = read_config(base, revision, models, trust_remote_code)
     _, wanted = without_weights(config, base, trust_remote_code)
-    try:
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            str(folder), dtype=kind, trust_remote_code=trust_remote_code, **spreading(places, config)
-        )
-    except UNREADABLE as error:
-        raise InputError(unloadable(str(folder), "main", error)) from None
-    model, places = placed(model, str(folder), places)
-    exact_experts(model, kind)
-    spec = spec_of(model, str(folder))
-    if spec != wanted:
+    with reading(str(folder)):
+        own = AutoConfig.from_pretrained(str(folder), trust_remote_code=trust_remote_code)
+    loaded = with_weights(str(folder), own, tokenizer, places, kind, trust_remote_code=trust_remote_code)
+    if loaded.spec != wanted:
         raise InputError(
             f"--model: {folder} is of another architecture or size than {base}; name the model that it was "
             "made from with --base"
         )
     _check_tokenizer(folder, tokenizer, base, trust_remote_code)
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
-    loaded = Loaded(
-        model=model.eval().requires_grad_(False),
-        tokenizer=tokenizer,
-        spec=spec,
-        name=ALIASES.get(base, base),
-        revision=revision,
-        digest=weights_digest(str(folder), "main"),
-        device=places[0],
-        dtype=kind,
-        others=tuple(places[1:]),
-    )
-    check_logits(loaded)
-    return loaded
+    return replace(loaded, name=ALIASES.get(base, base), revision=revision)
 
 
 def _merged(loaded: Loaded, folder: Path) -> Loaded:
@@ -138,9 +114,7 @@ def _check_tokenizer(folder: Path, tokenizer: Any, base: str, trust_remote_code:
     """Raises InputError if the folder has a tokenizer with other tokens than that of `base`."""
     if not (folder / "tokenizer.json").is_file():
         return
-    try:
+    with reading(str(folder)):
         own = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=trust_remote_code)
-    except UNREADABLE as error:
-        raise InputError(unloadable(str(folder), "main", error)) from None
     if own.get_vocab() != tokenizer.get_vocab():
         raise InputError(f"--model: the tokenizer of {folder} has other tokens than that of {base}")

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from transformers.pytorch_utils import Conv1D
 
 from factdrift.core.errors import CannotEdit
 from factdrift.models.codebooks import Codebook, replacing
-from factdrift.models.families import shape_of
+from factdrift.models.families import shape_of, transposed
 from factdrift.models.hooks import After, hooked
 from factdrift.models.memories import Memories, routing
 
@@ -56,6 +55,11 @@ Deltas = dict[str, LowRank | Dense]
 Change = LowRank | Dense | Codebook | Memories
 Changes = Mapping[str, Change]
 """The full name of a module -> the changes of its weight, or what it puts out instead."""
+
+
+def look_at_prompts(changes: Changes) -> bool:
+    """Whether what a row is changed by depends on its prompt, and so on where that ends."""
+    return any(isinstance(change, Codebook | Memories) for change in changes.values())
 
 
 @contextlib.contextmanager
@@ -208,4 +212,4 @@ def _parameters(module: nn.Module) -> tuple[nn.Parameter | None, nn.Parameter | 
 
 def _oriented(module: nn.Module, value: Tensor) -> Tensor:
     """Converts a weight between [d_out, d_in] and the module's own orientation; a bias is unchanged."""
-    return value.T if isinstance(module, Conv1D) and value.ndim == 2 else value
+    return value.T if transposed(module) and value.ndim == 2 else value

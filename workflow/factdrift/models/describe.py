@@ -79,6 +79,7 @@ def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
 def _block(
     model: Any, spec: ModelSpec, role: Callable[[ModelSpec, int, str], str]
 ) -> Iterator[tuple[str, str]]:
+    """How the blocks are built, and the edited matrices of each kind of block."""
     if spec.listed:
         yield "build", "attention and MLP side by side" if spec.parallel else "MLP after attention"
         norm = "after the MLP (post-norm)" if spec.post_norm else "before the MLP (pre-norm)"
@@ -95,27 +96,19 @@ def _block(
         yield "mixture of experts", f"{ranges(sorted(spec.experts))}{shared}"
     if spec.recurrent:
         yield "recurrent state", f"instead of attention in {ranges(sorted(spec.recurrent))}"
-    kinds: dict[tuple[str, ...], int] = {}
+    kinds: dict[tuple[str, ...], tuple[int, tuple[str, ...]]] = {}
     for layer in range(spec.layers):
         parts = spec.mlp_matrices if spec.has_down(layer) else (spec.attention_out,)
         names = tuple(spec.module(layer, part).removeprefix(f"{spec.module(layer, '')}.") for part in parts)
-        kinds.setdefault((*names, str(spec.inner_at(layer))), layer)
-    for layer in kinds.values():
-        yield from _matrices(model, spec, layer, role)
-
-
-def _matrices(
-    model: Any, spec: ModelSpec, layer: int, role: Callable[[ModelSpec, int, str], str]
-) -> Iterator[tuple[str, str]]:
-    """The edited matrices of a block."""
-    parts = spec.mlp_matrices if spec.has_down(layer) else (spec.attention_out,)
-    for part in parts:
-        name = spec.module(layer, part)
-        module = model.get_submodule(name)
-        out, into = shape_of(module)
-        kept = ", kept as [in, out]" if transposed(module) else ""
-        bias = "with bias" if getattr(module, "bias", None) is not None else "no bias"
-        yield "matrix", f"{name}: {out:,} x {into:,}{kept}, {bias}; {role(spec, layer, part)}"
+        kinds.setdefault((*names, str(spec.inner_at(layer))), (layer, parts))
+    for layer, parts in kinds.values():
+        for part in parts:
+            name = spec.module(layer, part)
+            module = model.get_submodule(name)
+            out, into = shape_of(module)
+            kept = ", kept as [in, out]" if transposed(module) else ""
+            bias = "with bias" if getattr(module, "bias", None) is not None else "no bias"
+            yield "matrix", f"{name}: {out:,} x {into:,}{kept}, {bias}; {role(spec, layer, part)}"
 
 
 def _tokenizer(tokenizer: Any) -> Iterator[tuple[str, str]]:

@@ -43,13 +43,17 @@ def held(device: str, gpus: int = 1) -> Iterator[str]:
 def _names() -> list[str]:
     """A key for each visible GPU, unique on the node.
 
-    Numbers do not: a scheduler with control groups shows every job its own GPU as number 0. Slices of one GPU
-    share its UUID, and are distinguished by their names in CUDA_VISIBLE_DEVICES.
+    It is the UUID, since a scheduler with control groups shows every job its own GPU as number 0, and
+    CUDA_VISIBLE_DEVICES may have numbers in one job and names in another. Slices of one GPU share its UUID,
+    and are distinguished by their names in CUDA_VISIBLE_DEVICES, which may be more than CUDA lets a process
+    use.
     """
+    count = torch.cuda.device_count()
     named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
-    if all(name.startswith(("GPU-", "MIG-")) for name in named):
-        return named
-    return [str(torch.cuda.get_device_properties(place).uuid) for place in range(torch.cuda.device_count())]
+    if named[0].startswith("MIG-"):
+        # Older drivers name a slice MIG-GPU-UUID/INSTANCE/SLICE.
+        return [name.replace("/", "-") for name in named[:count]]
+    return [str(torch.cuda.get_device_properties(place).uuid) for place in range(count)]
 
 
 def _free(files: Mapping[Path, IO[str]], count: int) -> list[int]:

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from factdrift.core.errors import CannotEdit, Unsupported
+from factdrift.core.errors import CannotEdit, InputError, Unsupported
+from factdrift.core.files import read_yaml
 from factdrift.core.paths import FAMILIES
 
 if TYPE_CHECKING:
     from torch import nn
     from transformers import PretrainedConfig
 
+KEYS = (
+    *("title", "blocks", "mlp", "down", "mlp_matrices", "attention_out", "embedding", "final_norm"),
+    *("head", "parallel", "post_norm"),
+)
+OPTIONAL = (
+    *("experts", "shared", "shared_gate", "recurrent_out", "residual_factor"),
+    *("logits_times", "logits_over"),
+)
+"""Keys of an entry of families.yaml: those of every family, and those of some."""
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 """Keys of a configuration that say how long a text may be."""
 
@@ -132,15 +139,23 @@ class ModelSpec:
 
 
 @cache
-def read_families(path: Path = FAMILIES) -> dict[str, dict[str, Any]]:
-    """The entries of families.yaml, by the `model_type` of a model's configuration."""
-    families: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+def read_families() -> dict[str, dict[str, Any]]:
+    """The entries of families.yaml, by the `model_type` of a model's configuration.
+
+    Raises InputError that names a key which an entry lacks, or which is unknown.
+    """
+    families: dict[str, dict[str, Any]] = read_yaml(FAMILIES)
+    for name, family in families.items():
+        faults = [f"{key} is missing" for key in KEYS if key not in family]
+        faults += [f"{key} is no key" for key in family if key not in (*KEYS, *OPTIONAL)]
+        if faults:
+            raise InputError(f"{FAMILIES}: {name}: {', '.join(faults)}; see the comment in that file")
     return families
 
 
-def is_listed(config: PretrainedConfig, path: Path = FAMILIES) -> bool:
+def is_listed(config: PretrainedConfig) -> bool:
     """Whether the family of a model, or of the language model inside it, is in families.yaml."""
-    families = read_families(path)
+    families = read_families()
     return config.model_type in families or config.get_text_config().model_type in families
 
 
@@ -153,9 +168,7 @@ def title(spec: ModelSpec) -> str:
     )
 
 
-def spec_from(
-    model: nn.Module, name: str, family: Mapping[str, Any], path: Path = FAMILIES, *, listed: bool = True
-) -> ModelSpec:
+def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed: bool = True) -> ModelSpec:
     """`spec_of` for a model with the entry of its family."""
     config: Any = model.config
     text = config.get_text_config()
@@ -166,7 +179,7 @@ def spec_from(
         except AttributeError:
             raise Unsupported(
                 f"models: {name} has no module {dotted}, which models of the family {config.model_type!r} "
-                f"have; see {path}"
+                f"have; see {FAMILIES}"
             ) from None
 
     for whole in (family["final_norm"], family["head"]):
@@ -250,7 +263,14 @@ def _says(config: Any, given: bool | str | list[str]) -> bool:
 
 def _number(config: Any, key: str | None) -> float:
     """The factor that a key of the configuration gives; 1 without a key."""
-    return 1.0 if key is None else float(getattr(config, key))
+    if key is None:
+        return 1.0
+    if not hasattr(config, key):
+        raise Unsupported(
+            f"models: the configuration of the type {config.model_type!r} has no {key}, which {FAMILIES} "
+            "names for its family; correct the entry"
+        )
+    return float(getattr(config, key))
 
 
 def transposed(module: nn.Module) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -50,25 +50,14 @@ class Fork:
         start = torch.tensor(starts, device=device)
         before = max(starts)
         width = max(len(row) - begin for row, begin in zip(rows, starts, strict=True))
-        cache, calls, entered = empty_cache(loaded), [Call() for _ in self.blocks], Call()
-        self.mixed = {
-            number - layer: Recorded(module) for number, module in mixers(loaded).items() if number >= layer
-        }
-        with contextlib.ExitStack() as stack, torch.no_grad():
-            for block, call in zip(self.blocks, calls, strict=True):
-                stack.callback(block.register_forward_pre_hook(call, with_kwargs=True).remove)
-            for mixed in self.mixed.values():
-                stack.enter_context(mixed)
-            stack.callback(self.norm.register_forward_pre_hook(entered, with_kwargs=True).remove)
-            backbone(loaded)(padded(rows, device), past_key_values=cache, use_cache=True)
+        calls, self.mixed, cached = run_whole(loaded, rows, [*self.blocks, self.norm])
         # Padding: indices after the end of a sentence repeat its last token.
         self.places = torch.minimum(start[:, None] + torch.arange(width, device=device), lengths[:, None] - 1)
-        whole = (calls[0] if calls else entered).input.to(device)
+        whole = calls[0].input.to(device)
         self.hidden = whole.gather(1, self.places[:, :, None].expand(-1, -1, whole.shape[2]))
         """[rows, tokens from the start on, hidden]: the input of the block."""
         self.start = start
         self.past: list[Past | None] = []
-        cached: list[Any] = list(cache.layers)
         for number, one in enumerate(cached):
             keyed = number not in spec.recurrent
             if layer <= number < spec.layers:
@@ -81,16 +70,13 @@ class Fork:
                 one.keys = one.values = None  # frees the rest of the cache
         plain = block_mask(start, before, width, self.hidden.dtype)
         masks = Masks(plain, self.places, before)
-        self.calls = [call.at(self.places, masks) for call in calls]
+        self.calls = [call.at(self.places, masks) for call in calls[:-1]]
 
     def run(self, hidden: Tensor) -> Tensor:
         """The output of the final normalisation for the block input `hidden`, both [rows, tokens, hidden]."""
-        for number, (block, past, call) in enumerate(zip(self.blocks, self.past, self.calls, strict=True)):
-            own: dict[str, Any] = {"position_ids": self.places}
-            own |= dict.fromkeys(("past_key_values", "layer_past"), past)
-            with rerun(self.mixed.get(number), self.start, self.places):
-                out = block(hidden, **{name: own.get(name, value) for name, value in call.items()})
-            hidden = out[0] if isinstance(out, tuple) else out
+        for block, past, call in zip(self.blocks, self.past, self.calls, strict=True):
+            with rerun(self.mixed.get(block), self.start, self.places):
+                hidden = run_block(block, hidden, call, self.places, past)
         final: Tensor = self.norm(hidden)
         return final.to(self.places.device)
 
@@ -108,6 +94,35 @@ class Fork:
                 call[MASK] = masks.setdefault(id(call[MASK]), call[MASK][rows])
             if ROTARY in call:
                 call[ROTARY] = of_tables(call[ROTARY], lambda table: table[rows])
+
+
+def run_whole(
+    loaded: Loaded, rows: Sequence[Sequence[int]], modules: Sequence[nn.Module]
+) -> tuple[list[Call], dict[nn.Module, Recorded], list[Any]]:
+    """Runs a batch in full, without gradients.
+
+    Returns the calls of `modules`, what enters the mixing of recurrent blocks among them, by block, and the
+    cache of each block of the model.
+    """
+    calls, cache = [Call() for _ in modules], empty_cache(loaded)
+    mixed = {block: Recorded(module) for block, module in mixers(loaded).items() if block in modules}
+    hooks: list[tuple[nn.Module, Any]] = list(zip(modules, calls, strict=True))
+    hooks += [(each.module, each) for each in mixed.values()]
+    with contextlib.ExitStack() as stack, torch.no_grad():
+        for module, hook in hooks:
+            stack.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
+        backbone(loaded)(padded(rows, loaded.device), past_key_values=cache, use_cache=True)
+    return calls, mixed, list(cache.layers)
+
+
+def run_block(
+    block: nn.Module, hidden: Tensor, others: Mapping[str, Any], places: Tensor, past: Past | None
+) -> Tensor:
+    """The output of a block for `hidden` at `places` with `others`, its further arguments in a full run."""
+    own = {"position_ids": places, "past_key_values": past, "layer_past": past}
+    out = block(hidden, **{name: own.get(name, value) for name, value in others.items()})
+    given: Tensor = out[0] if isinstance(out, tuple) else out
+    return given
 
 
 def unembedded(loaded: Loaded, hidden: Tensor) -> Tensor:
@@ -221,18 +236,10 @@ class Call:
         """The other arguments, with rotary embeddings and the mask taken at `places` [rows, tokens]."""
         values = dict(self.values)
         if MASK in values:
-            mask = values[MASK]
-            values[MASK] = masks.at(mask.to(places.device) if isinstance(mask, Tensor) else mask)
+            values[MASK] = masks.at(values[MASK], len(places))
         if ROTARY in values:
-            where = places[:, :, None]
-            values[ROTARY] = of_tables(
-                values[ROTARY],
-                lambda table: (
-                    table.to(where.device)
-                    .expand(len(places), -1, -1)
-                    .gather(1, where.expand(-1, -1, table.shape[2]))
-                ),
-            )
+            # Positions begin at 0 in every row, so the tables of one row serve all.
+            values[ROTARY] = of_tables(values[ROTARY], lambda table: table[0].to(places.device)[places])
         return values
 
 
@@ -254,16 +261,19 @@ class Masks:
         self._row = torch.arange(len(places), device=places.device) if row is None else row
         self._kept: dict[int, Tensor] = {}
 
-    def at(self, whole: Tensor | None) -> Tensor:
+    def at(self, whole: Tensor | None, count: int) -> Tensor:
         """`plain` without what `whole` forbids: sliding windows, and chunks that tokens do not look beyond.
 
-        `whole` is the mask of a block in the full run, [1 or rows, 1, tokens, tokens or more]. Blocks with
-        the same mask share the result.
+        The first `count` rows of it. `whole` is the mask of a block in the full run, [1 or rows, 1, tokens,
+        tokens or more], which the caller keeps. Blocks with the same mask share the result.
         """
-        if whole is None or whole.ndim != 4:
-            return self._plain
+        found = self._plain if whole is None or whole.ndim != 4 else self._without(whole)
+        return found if count == len(found) else found[:count]
+
+    def _without(self, whole: Tensor) -> Tensor:
         if id(whole) not in self._kept:
             allowed = whole if whole.dtype == torch.bool else whole > torch.finfo(whole.dtype).min / 2
+            allowed = allowed.to(self._places.device)
             row = self._row if len(allowed) > 1 else torch.zeros_like(self._row)
             places = self._places
             seen = allowed[row[:, None], 0, places]  # [rows, tokens from the start on, all tokens]

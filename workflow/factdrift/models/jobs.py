@@ -138,6 +138,6 @@ class AddMoments(Job, command="models add-moments"):
             try:
                 total += read_file(path)
             except ValueError as error:
-                raise InputError(f"{path}: {error}; name files of one model and layer") from None
+                raise InputError(f"{path}: {error}; name files of one model, layer and ridge") from None
         total.write(self.output)
         return f"{self.output}: {total.tokens:,} tokens"

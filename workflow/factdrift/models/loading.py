@@ -1,7 +1,8 @@
 """Loads causal language models of the supported families for inference. Imports torch."""
 
-import hashlib
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -14,6 +15,7 @@ from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
 from factdrift.core.errors import InputError, Unsupported
+from factdrift.core.files import sha256_of_all
 from factdrift.models.alignment import check_tokenizer
 from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.families import ModelSpec, is_listed
@@ -67,12 +69,29 @@ def load(
     name = ALIASES.get(name, name)
     places, kind = places_and_type(device, dtype)
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
-    disable_progress_bar()  # type: ignore[no-untyped-call]
     if not is_listed(config):
-        without_weights(
-            config, name, trust_remote_code
-        )  # refuses an unclear shape before weights are fetched
-    try:
+        # Refuses an unclear shape before weights are fetched.
+        without_weights(config, name, trust_remote_code)
+    given: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
+    return replace(with_weights(source, config, tokenizer, places, kind, **given), name=name)
+
+
+def with_weights(
+    source: str,
+    config: Any,
+    tokenizer: Any,
+    places: Sequence[torch.device],
+    kind: torch.dtype,
+    *,
+    revision: str = "main",
+    trust_remote_code: bool = False,
+) -> Loaded:
+    """The model whose weights are in a folder, or at a name that transformers knows, named by that.
+
+    `config`: that of these weights. Raises InputError and Unsupported as `load` does.
+    """
+    disable_progress_bar()  # type: ignore[no-untyped-call]
+    with reading(source, revision):
         model: Any = AutoModelForCausalLM.from_pretrained(
             source,
             revision=revision,
@@ -80,8 +99,6 @@ def load(
             trust_remote_code=trust_remote_code,
             **spreading(places, config),
         )
-    except UNREADABLE as error:
-        raise InputError(unloadable(name, revision, error)) from None
     model, places = placed(model, source, places)
     exact_experts(model, kind)
     if tokenizer.pad_token is None:
@@ -95,8 +112,8 @@ def load(
     loaded = Loaded(
         model=model,
         tokenizer=tokenizer,
-        spec=spec_of(model, name),
-        name=name,
+        spec=spec_of(model, source),
+        name=source,
         revision=getattr(config, "_commit_hash", None) or revision,
         digest=weights_digest(source, revision),
         device=places[0],
@@ -168,13 +185,11 @@ def read_config(
     if name in BUNDLED and not Path(source, "config.json").is_file():
         raise InputError(f"models: {source} does not exist yet; make it with `snakemake {FOLDER / name}`")
     check_whole(source)
-    try:
+    with reading(name, revision):
         config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=trust_remote_code)
         tokenizer = AutoTokenizer.from_pretrained(
             source, revision=revision, trust_remote_code=trust_remote_code
         )
-    except UNREADABLE as error:
-        raise InputError(unloadable(name, revision, error)) from None
     check_causal(config, name, trust_remote_code)
     check_tokenizer(tokenizer, name)
     return config, tokenizer, source
@@ -211,15 +226,21 @@ def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> 
 
     Raises InputError if there is no such causal language model, or its shape is not clear.
     """
-    try:
-        with torch.device("meta"):
-            model = from_config(config, trust_remote_code)
-    except UNREADABLE as error:
-        raise InputError(unloadable(name, "main", error)) from None
+    with reading(name), torch.device("meta"):
+        model = from_config(config, trust_remote_code)
     return model, spec_of(model, name)
 
 
-def unloadable(name: str, revision: str, error: Exception) -> str:
+@contextlib.contextmanager
+def reading(name: str, revision: str = "main") -> Iterator[None]:
+    """Raises InputError about the model in the place of UNREADABLE, which the code inside raises."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise InputError(_unloadable(name, revision, error)) from None
+
+
+def _unloadable(name: str, revision: str, error: Exception) -> str:
     """The message of an error of UNREADABLE."""
     if "trust_remote_code" in str(error):
         return (
@@ -249,8 +270,4 @@ def weights_digest(source: str, revision: str) -> str:
     """SHA-256 over the digests of config.json and the files of weights that lie beside it."""
     config = Path(str(cached_file(source, "config.json", revision=revision)))
     weights = [path for kind in _WEIGHTS for path in sorted(config.parent.glob(kind))]
-    whole = hashlib.sha256()
-    for path in (config, *weights):
-        with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()
+    return sha256_of_all([config, *weights])

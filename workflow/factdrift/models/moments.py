@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -88,8 +88,9 @@ class Moments:
 
     def __add__(self, other: Moments) -> Moments:
         """The moments over both corpora; raises ValueError if layer, model or ridge differ."""
-        if (self.model, self.layer, self.ridge) != (other.model, other.layer, other.ridge):
-            raise ValueError("moments of different models or layers cannot be added")
+        others = [name for name in ("model", "layer", "ridge") if getattr(self, name) != getattr(other, name)]
+        if others:
+            raise ValueError(f"moments of another {' and '.join(others)} cannot be added")
         both = hashlib.sha256(f"{self.corpus} {other.corpus}".encode()).hexdigest()
         texts = " + ".join(dict.fromkeys([self.texts, other.texts]))
         total, tokens = self.total + other.total, self.tokens + other.tokens
@@ -110,6 +111,18 @@ def read_moments(path: Path, loaded: Loaded) -> Moments:
     if moments.model != loaded.digest:
         raise InputError(f"{path}: of another model than {loaded.name}; delete it and make it again")
     return moments.to(loaded.device)
+
+
+def read_layers(paths: Mapping[int, Path], loaded: Loaded) -> dict[int, Moments]:
+    """The moments of blocks from their files; InputError as by `read_moments`, or if one is of another."""
+    found = {layer: read_moments(path, loaded) for layer, path in paths.items()}
+    for layer, moments in found.items():
+        if moments.layer != layer:
+            raise InputError(
+                f"{paths[layer]}: has the moments of block {moments.layer}, not of block {layer}; name files "
+                "by their blocks, or make this one again"
+            )
+    return found
 
 
 def read_file(path: Path) -> Moments:

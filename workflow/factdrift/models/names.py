@@ -22,6 +22,23 @@ def folder_of(name: str) -> str:
     return ALIASES.get(name, name).strip("/").replace("/", "--")
 
 
+def models_by_folder(models: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Folder of results -> name and revision of each model of the configuration, in its order.
+
+    Raises InputError if two models, such as two revisions of one, have the same folder.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for name, revision in map(split_name, models):
+        folder = folder_of(name)
+        other, its = found.setdefault(folder, (name, revision))
+        if (other, its) != (name, revision):
+            raise InputError(
+                f"models: {other}@{its} and {name}@{revision} have the same folder of results, {folder}; "
+                "name one of them, and run the other one in a directory of its own"
+            )
+    return found
+
+
 def model_files(name: str) -> list[Path]:
     """The files of a model that is a folder: weights, configuration, tokenizer, code; else none. Sorted."""
     folder = Path(name)

@@ -32,41 +32,40 @@ def empty_cache(loaded: Loaded) -> DynamicCache:
     return cache
 
 
-def mixers(loaded: Loaded) -> dict[int, nn.Module]:
+def mixers(loaded: Loaded) -> dict[nn.Module, nn.Module]:
     """Block -> the module that mixes its tokens, for recurrent blocks."""
-    spec = loaded.spec
-    names = {layer: spec.module(layer, spec.attention_out) for layer in sorted(spec.recurrent)}
-    return {layer: loaded.model.get_submodule(name.rpartition(".")[0]) for layer, name in names.items()}
+    spec, found = loaded.spec, loaded.model.get_submodule
+    return {
+        found(spec.module(layer, "")): found(spec.module(layer, spec.attention_out).rpartition(".")[0])
+        for layer in sorted(spec.recurrent)
+    }
 
 
-class Recorded(contextlib.AbstractContextManager["Recorded"]):
-    """Keeps, inside a `with` block, what a mixing module takes in: [rows, tokens, hidden]."""
+class Recorded:
+    """A pre-forward hook that keeps what a mixing module takes in: [rows, tokens, hidden]."""
 
     def __init__(self, module: nn.Module):
         self.module = module
         self.taken = torch.empty(0)
 
-    def __enter__(self) -> Recorded:
-        self._handle = self.module.register_forward_pre_hook(self._keep, with_kwargs=True)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._handle.remove()
-
-    def _keep(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.taken = args[0] if args else kwargs[NAME]
 
     def keep(self, rows: Tensor) -> None:
         """Drops all other rows."""
         self.taken = self.taken[rows.to(self.taken.device)]
 
-    def joined(self, last: Tensor, start: Tensor) -> Tensor:
-        """All tokens [rows, tokens, hidden]: those before `start` [rows] as kept, then `last`."""
+    def joined(self, last: Tensor, start: Tensor, row: Tensor | None = None) -> Tensor:
+        """All tokens [rows, tokens, hidden]: those before `start` [rows] as kept, then `last`.
+
+        `row`: row of what is kept of each row, if they are not the same.
+        """
         start = start.to(last.device)
-        where = torch.arange(self.taken.shape[1], device=last.device).expand(len(last), -1)
+        taken = self.taken if row is None else self.taken[row.to(self.taken.device)]
+        where = torch.arange(taken.shape[1], device=last.device).expand(len(last), -1)
         inside = (where - start[:, None]).clamp(0, last.shape[1] - 1)
         behind = last.gather(1, inside[:, :, None].expand(-1, -1, last.shape[2]))
-        return torch.where((where < start[:, None])[:, :, None], self.taken, behind)
+        return torch.where((where < start[:, None])[:, :, None], taken, behind)
 
 
 @contextlib.contextmanager
@@ -75,22 +74,21 @@ def rerun(
 ) -> Iterator[None]:
     """Lets a mixing module run on all tokens where it is called with those from `start` on.
 
-    `places` [rows, tokens]: the tokens that it is called with. `row`: row of `recorded` of each row, if they
-    are not the same. Does nothing without `recorded`.
+    `places` [rows, tokens]: the tokens that it is called with. `row`: see `Recorded.joined`. Does nothing
+    without `recorded`.
     """
     if recorded is None:
         yield
         return
     module = recorded.module
     forward, own = module.forward, vars(module).get("forward")
-    kept = recorded if row is None else _rows(recorded, row)
 
     def whole(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
         # Padding behind a row changes nothing before it, so there is no mask; and no state is kept.
         kwargs |= {
             name: None for name in kwargs if name in ("attention_mask", "cache_params", "past_key_values")
         }
-        out = forward(kept.joined(hidden_states, start), *args, **kwargs)
+        out = forward(recorded.joined(hidden_states, start, row), *args, **kwargs)
         given = out[0] if isinstance(out, tuple) else out
         where = places.to(given.device)[:, :, None].expand(-1, -1, given.shape[2])
         last = given.gather(1, where)
@@ -105,9 +103,3 @@ def rerun(
         else:
             # accelerate has put its own in the place of the class's.
             module.forward = own
-
-
-def _rows(recorded: Recorded, row: Tensor) -> Recorded:
-    chosen = Recorded(recorded.module)
-    chosen.taken = recorded.taken[row.to(recorded.taken.device)]
-    return chosen

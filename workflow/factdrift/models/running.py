@@ -54,11 +54,12 @@ class RunsModel(OfModel):
 
 
 @contextmanager
-def loaded(job: OfModel, computing: Computing, threads: int) -> Iterator[Loaded]:
+def loaded(job: OfModel, computing: Computing, threads: int, base: str = "") -> Iterator[Loaded]:
     """The model of a command, on a device that no other job of this machine uses meanwhile.
 
-    An adapter of PEFT is merged into the model that it names, and called as its folder is. If the command has
-    a field `template`, the model's tokenizer is the one for that template.
+    An adapter of PEFT is merged into the model that it names, and called as its folder is. `base`: the model
+    from which that of the command was made, and whose name it gets (`load_checkpoint`). If the command has a
+    field `template`, the model's tokenizer is the one for that template.
     """
     import torch
 
@@ -70,8 +71,10 @@ def loaded(job: OfModel, computing: Computing, threads: int) -> Iterator[Loaded]
     with held(computing.device, computing.gpus) as device:
         given: dict[str, Any] = {"revision": job.revision, "device": device, "dtype": computing.dtype}
         given["trust_remote_code"] = job.trust_remote_code
-        if base := base_of(Path(job.model)):
-            merged = load_checkpoint(Path(job.model), base, models=job.models, **given)
+        if base:
+            model = load_checkpoint(Path(job.model), base, models=job.models, **given)
+        elif named := base_of(Path(job.model)):
+            merged = load_checkpoint(Path(job.model), named, models=job.models, **given)
             model = replace(merged, name=job.name)
         else:
             model = load(job.model, folder=job.models, **given)

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from factdrift.models.alignment import Sentence
-from factdrift.models.codebooks import Codebook
-from factdrift.models.deltas import Changes, applied
+from factdrift.models.deltas import Changes, applied, look_at_prompts
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
-from factdrift.models.memories import Memories
 from factdrift.models.memory import free_bytes, in_batches
 from factdrift.models.padding import batches, padded
 
@@ -77,7 +75,7 @@ def score(
         raise ValueError("a sentence without target, or with nothing before it, cannot be scored")
     given = owners if owners is not None else [-1] * len(sentences)
     # The end of the prompt makes texts differ only where a change looks at it.
-    looks = any(isinstance(change, Codebook | Memories) for change in (changes or {}).values())
+    looks = look_at_prompts(changes or {})
     texts: list[Text] = [
         (owner, one.target - 1 if looks else -1, one.ids[:-1])
         for owner, one in zip(given, sentences, strict=True)
@@ -97,7 +95,7 @@ def score(
         found.append(_targets(loaded, chosen, [read[row] for row in chosen], sentences, changes))
         order.extend(mine)
 
-    for batch in _batches(loaded, [len(tokens) for *_, tokens in rows], budget):
+    for batch in batches_of(loaded, [len(tokens) for *_, tokens in rows], budget):
         in_batches(batch, len(batch), run)
     logprob = np.concatenate([values.float().cpu().numpy() for values, _ in found] or [np.empty(0)])
     hit = np.concatenate([values.cpu().numpy() for _, values in found] or [np.empty(0, bool)])
@@ -110,7 +108,8 @@ def score(
     return result
 
 
-def _batches(loaded: Loaded, lengths: Sequence[int], budget: int) -> Iterable[Sequence[int]]:
+def batches_of(loaded: Loaded, lengths: Sequence[int], budget: int) -> Iterable[Sequence[int]]:
+    """Places of rows in batches (`padding.batches`); of a model that is `Loaded.alone` one by one."""
     return ([place] for place in range(len(lengths))) if loaded.alone else batches(lengths, budget)
 
 

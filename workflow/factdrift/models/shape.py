@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -44,20 +43,18 @@ class Part:
     shared_gate: str | None = None
 
 
-def spec_of(model: nn.Module, name: str, path: Path = FAMILIES) -> ModelSpec:
+def spec_of(model: nn.Module, name: str) -> ModelSpec:
     """The module names and sizes of a loaded model.
 
     A family that is not in families.yaml is detected from its modules (`discovered`). Raises Unsupported if
     the shape is not clear, or if the model lacks a module of its family.
     """
     config: Any = model.config
-    family = read_families(path).get(config.model_type)
-    if family is None:
-        return discovered(model, name, path)
-    return spec_from(model, name, family, path)
+    family = read_families().get(config.model_type)
+    return discovered(model, name) if family is None else spec_from(model, name, family)
 
 
-def discovered(model: Any, name: str, path: Path) -> ModelSpec:
+def discovered(model: Any, name: str) -> ModelSpec:
     """The module names and sizes of a model whose family is not listed.
 
     A model on the device `meta` is not run: `parallel`, `post_norm` and the factors are those of most
@@ -65,14 +62,14 @@ def discovered(model: Any, name: str, path: Path) -> ModelSpec:
     """
     try:
         family = told(model)
-        spec = spec_from(model, name, family, path, listed=False)
+        spec = spec_from(model, name, family, listed=False)
         if next(model.parameters()).device.type != "meta":
             spec = replace(spec, **measured(model, spec))
             print(f"models: {name}: {said(spec)}", file=sys.stderr)
     except Unclear as unclear:
         raise Unsupported(
-            f"models: {name} is of the family {model.config.model_type!r}, which is not in {path}, and its "
-            f"shape is not clear: {unclear}. If it is a decoder whose blocks add attention and MLP to a "
+            f"models: {name} is of the family {model.config.model_type!r}, which is not in {FAMILIES}, and "
+            f"its shape is not clear: {unclear}. If it is a decoder whose blocks add attention and MLP to a "
             "residual stream, name its modules in that file, as the entries there do"
         ) from None
     return spec

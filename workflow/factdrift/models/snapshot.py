@@ -40,13 +40,6 @@ class _Kept(NamedTuple):
     """None if the tensor is on the CPU and copied: comparing would take longer than copying."""
 
 
-class _Namespace(NamedTuple):
-    """A class or a Python module, and what its names meant."""
-
-    owner: type | ModuleType
-    names: dict[str, Any]
-
-
 class Snapshot:
     """The state of a model: its tensors, modules, hooks, configurations and all other attributes.
 
@@ -67,7 +60,8 @@ class Snapshot:
     ):
         self._modules = [(module, type(module), _attributes(module)) for module in model.modules()]
         self._names = {module: name for name, module in model.named_modules()}
-        self._namespaces = [_Namespace(owner, dict(vars(owner))) for owner in _owners(model)]
+        self._namespaces = [(owner, dict(vars(owner))) for owner in _owners(model)]
+        """Each class or Python module, and what its names meant."""
         self._everywhere = [(hooks, dict(hooks)) for hooks in _hooks_of_all_modules()]
         configs = {
             id(value): value

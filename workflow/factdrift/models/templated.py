@@ -13,12 +13,9 @@ _QUESTION, _ANSWER = "factdrift asks 0123456789", "factdrift answers 9876543210"
 """Texts that occur in no template."""
 
 _TODAY = (
-    "{% macro strftime_now(format) %}{{ format"
-    + "".join(
-        f" | replace('%{code}', '{text}')"
-        for code, text in {"d": "26", "m": "07", "b": "Jul", "B": "July", "Y": "2024", "y": "24"}.items()
-    )
-    + " }}{% endmacro %}{{ '' }}"
+    "{% macro strftime_now(format) %}{{ format | replace('%d', '26') | replace('%m', '07') | "
+    "replace('%b', 'Jul') | replace('%B', 'July') | replace('%Y', '2024') | replace('%y', '24') "
+    "}}{% endmacro %}{{ '' }}"
 )
 """Some templates tell the model today's date, so that results would depend on the day. For these it is always
 26 July 2024, which Llama 3.1's template gives by itself.

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import utf8_lines
 from factdrift.models.loaded import Loaded
 
 
@@ -30,19 +31,26 @@ def read_texts(paths: Sequence[Path]) -> Iterator[str]:
                         if all(values):
                             yield " ".join(values)
             continue
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                if path.suffix == ".jsonl":
-                    try:
-                        text = json.loads(line)["text"]
-                    except (ValueError, KeyError, TypeError):
-                        raise InputError(
-                            f"{path}, line {number}: no object of JSON with a key 'text'"
-                        ) from None
-                else:
-                    text = line.rstrip("\n")
-                if text:
-                    yield text
+        try:
+            with path.open(encoding="utf-8") as lines:
+                for number, line in enumerate(lines, start=1):
+                    text = _of_json(line, path, number) if path.suffix == ".jsonl" else line.rstrip("\n")
+                    if text:
+                        yield text
+        except UnicodeDecodeError:
+            utf8_lines(path)  # names the line
+            raise
+
+
+def _of_json(line: str, path: Path, number: int) -> str | None:
+    """The field `text` of a line of JSON; InputError if there is none, or it is no text."""
+    try:
+        text: str | None = json.loads(line)["text"]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path}, line {number}: no object of JSON with a key 'text'") from None
+    if not isinstance(text, str | None):
+        raise InputError(f"{path}, line {number}: the key 'text' has {text!r}; give it a text")
+    return text
 
 
 def sampled(

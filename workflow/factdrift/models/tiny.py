@@ -1,6 +1,6 @@
 """Untrained models of every listed family, a few thousand weights each, made from configurations alone.
 
-For tests and for `factdrift models table`; nothing is fetched. Imports torch.
+For tests and for `factdrift edit families`; nothing is fetched. Imports torch.
 """
 
 from functools import cache
@@ -60,16 +60,6 @@ SIZES: dict[str, dict[str, Any]] = {
     },
 }
 """What the configuration of a family says besides the common sizes, so that its own traits occur."""
-IN_FLOAT32 = ("gptj", "gemma2", "qwen3_5_text", "llama4_text", "deepseek_v2", "deepseek_v3")
-"""Families of which transformers computes a part in float32 whatever the type of the weights is."""
-
-
-def rounding(family: str) -> float:
-    """The relative rounding error of one operation in a float64 model of a family.
-
-    Results in float32 depend on the processor and on the shape of the batch.
-    """
-    return torch.finfo(torch.float32 if family in IN_FLOAT32 else torch.float64).eps
 
 
 @cache

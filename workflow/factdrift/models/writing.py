@@ -11,14 +11,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from factdrift.models.codebooks import Codebook
-from factdrift.models.deltas import Changes, applied
+from factdrift.models.deltas import Changes, applied, look_at_prompts
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
-from factdrift.models.memories import Memories
 from factdrift.models.memory import in_batches
-from factdrift.models.padding import batches
-from factdrift.models.scoring import BUDGET
+from factdrift.models.scoring import BUDGET, batches_of
 
 
 class Begun(NamedTuple):
@@ -97,7 +94,7 @@ def write(
             written.update(zip(places, found, strict=True))
 
     lengths = [len(rows[place].ids) + wanted[place] for place in order]
-    for batch in ([one] for one in range(len(order))) if loaded.alone else batches(lengths, budget):
+    for batch in batches_of(loaded, lengths, budget):
         in_batches(batch, len(batch), run)
     return [written[place] for place in range(len(rows))]
 
@@ -118,7 +115,7 @@ def _alone(loaded: Loaded, row: Begun) -> list[list[int]]:
 def _together(loaded: Loaded, rows: Sequence[Begun], changes: Changes) -> list[list[int]]:
     written: list[list[int]] = [[] for _ in rows]
     batch = _Batch(loaded, rows)
-    fixed = any(isinstance(change, Codebook | Memories) for change in changes.values())
+    fixed = look_at_prompts(changes)
     live = set(range(len(rows)))
     with hooked_before(loaded.model, {loaded.spec.head: lambda hidden: hidden[:, -1:]}):
         while live:

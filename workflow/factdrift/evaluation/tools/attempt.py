@@ -27,6 +27,9 @@ from factdrift.words.templates import BLANK
 TOP = 5
 """The number of continuations that are shown."""
 
+NEIGHBOURS = 6
+"""The number of neighbours at most."""
+
 WORDS = 8
 """The number of tokens of a continuation."""
 
@@ -40,11 +43,11 @@ class Around:
     neighbors: Sequence[tuple[str, str]] = ()
 
 
-def find_around(dataset: Path, prompt: str, subject: str, most: int = 6) -> Around:
+def find_around(dataset: Path, prompt: str, subject: str) -> Around:
     """Finds the fact that a prompt asks for in a dataset, with its neighbours or facts of other subjects.
 
     The prompt must be one of the dataset's, apart from an article before the subject; otherwise nothing is
-    found. `most`: the number of neighbours at most.
+    found.
     """
     if not dataset.is_file():
         return Around()
@@ -72,7 +75,7 @@ def find_around(dataset: Path, prompt: str, subject: str, most: int = 6) -> Arou
     return Around(
         obsolete=gone[0] if gone else "",
         paraphrases=[_before(cloze) for cloze in clozes if _template(_before(cloze), subject) != wanted],
-        neighbors=[(_before(cloze), each["label"]) for cloze, each in others if each["label"]][:most],
+        neighbors=[(_before(cloze), each["label"]) for cloze, each in others if each["label"]][:NEIGHBOURS],
     )
 
 
@@ -103,34 +106,26 @@ def attempt(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, arou
             [(f"{prompt} ...", prompt, label) for prompt, label in around.neighbors],
         ),
     ]
-    before = _Seen(_View(loaded), edit.prompt, parts)
+    before, chances = _View(loaded).seen(edit.prompt, parts)
     start = time.perf_counter()
     with fresh(loaded, hyper, artefacts).put([edit]) as placed:
         seconds = time.perf_counter() - start
         if placed.made.failed:
             raise InputError(f"{hyper.method}: the edit failed: {placed.made.failed[0]}")
-        after = _Seen(_View(placed.loaded, placed.made), edit.prompt, parts)
+        after, others = _View(placed.loaded, placed.made).seen(edit.prompt, parts)
     print(f"the edit took {seconds:.2f} s", file=sys.stderr)
     yield f"{title_of(hyper.method)} on {loaded.name}"
     yield ""
     yield f"{edit.prompt} ..."
     yield f"  {'before':<38}after"
-    for one, other in zip(before.continuations, after.continuations, strict=True):
+    for one, other in zip(before, after, strict=True):
         yield f"  {one:<38}{other}".rstrip()
-    for (heading, asked), *chances in zip(parts, before.chances, after.chances, strict=True):
+    for (heading, asked), *pair in zip(parts, chances, others, strict=True):
         if asked:
             yield from ("", heading) if heading else ("",)
             width, named = (max(len(each[place]) for each in asked) for place in (0, 2))
-            for (title, _, label), one, other in zip(asked, *chances, strict=True):
+            for (title, _, label), one, other in zip(asked, *pair, strict=True):
                 yield f"  {title:<{width}}  {label:<{named}}  {one:>7} -> {other:>7}"
-
-
-class _Seen:
-    """What is shown of a model: continuations of a prompt, and chances of objects, by part of the text."""
-
-    def __init__(self, view: _View, prompt: str, parts: Sequence[tuple[str, list[tuple[str, str, str]]]]):
-        self.continuations = view.continuations(prompt)
-        self.chances = [[view.chance(asked, label) for _, asked, label in part] for _, part in parts]
 
 
 class _View:
@@ -141,6 +136,13 @@ class _View:
         self._edited = edited
         self._changes = edited.changes if edited else None
         self._owner = 0 if edited else -1
+
+    def seen(
+        self, prompt: str, parts: Sequence[tuple[str, list[tuple[str, str, str]]]]
+    ) -> tuple[list[str], list[list[str]]]:
+        """Continuations of a prompt, and chances of objects, by part of the text."""
+        chances = [[self.chance(asked, label) for _, asked, label in part] for _, part in parts]
+        return self.continuations(prompt), chances
 
     def _context(self, prompt: str) -> str:
         """The text before a prompt."""

@@ -102,7 +102,7 @@ def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
     about = {each.edit for each in asked}
     edits = [each for each in benchmark.edits if each.id in about]
     if not edits:  # the questions are about none: they are asked after some others
-        edits = list(benchmark.edits[: max(job.limit, 1)])
+        edits = list(benchmark.edits[: job.limit or None])
     return dataclasses.replace(benchmark, questions=asked, edits=edits)
 
 

@@ -29,8 +29,6 @@ METRICS = {
 }
 """Columns of `edit_scores` that are compared, all between 0 and 1; of the first two more is better."""
 
-SHARES = ("efficacy_s", "generalization_s", "right")
-RIGHT = "answers right"
 _Z2 = 1.96**2
 
 
@@ -96,13 +94,14 @@ def compare(rivals: Sequence[Rival], scores: Path, answers: Sequence[Path]) -> l
         raise InputError(f"{scores}: no such file; build it with `snakemake --cores all {scores}`")
     with database() as db:
         found = [list(_values(db, rival, scores, answers)) for rival in rivals]
-        known = sorted(
-            name for (name,) in db.sql(f"SELECT DISTINCT method FROM read_parquet({sql(scores)})").fetchall()
-        )
+        known = db.sql(f"SELECT DISTINCT method, model FROM read_parquet({sql(scores)})").fetchall()
     for rival, values in zip(rivals, found, strict=True):
         if not values:
-            similar = difflib.get_close_matches(rival.method, known, 1)
-            hint = f"did you mean {similar[0]}?" if similar else f"its methods are {', '.join(known)}"
+            models = sorted(model for method, model in known if method == rival.method)
+            what, name = ("models", rival.model) if models else ("methods", rival.method)
+            names = models or sorted({method for method, _ in known})
+            similar = difflib.get_close_matches(name, names, 1)
+            hint = f"did you mean {similar[0]}?" if similar else f"its {what} are {', '.join(names)}"
             raise InputError(f"{scores}: has no edits of {rival.title}; {hint}")
     first, *others = found
     made = [
@@ -132,7 +131,7 @@ def _values(
     if not answers:
         return
     rows = db.sql(
-        f"""SELECT {model}, benchmark, way, question, state,
+        f"""SELECT {model}, benchmark, way, concat_ws(' ', question, kind, interval), state,
             CASE WHEN way = 'loglik' AND correct IS NULL AND len(exact) = 1 THEN exact[1]
                 ELSE correct END AS r
         FROM read_parquet({sql(list(answers))}, union_by_name = true)
@@ -152,7 +151,8 @@ def _differences(
             groups.setdefault((each.benchmark, each.metric), []).append((before, each))
     for (benchmark, metric), pairs in groups.items():
         changes = [100 * (after.value - before.value) for before, after in pairs]
-        half = _half(changes, [after.state for _, after in pairs], metric in SHARES)
+        share = metric in ("efficacy_s", "generalization_s", "right")
+        half = _half(changes, [after.state for _, after in pairs], share)
         middle = fmean(changes)
         yield Difference(
             benchmark,
@@ -213,11 +213,6 @@ def _clause(each: Difference) -> str:
     return said if each.clear else f"{said}, which can be chance"
 
 
-def titled(metric: str) -> str:
-    """The metric in words."""
-    return METRICS.get(metric, RIGHT)
-
-
 def lines(found: Sequence[Difference]) -> Iterator[str]:
     """Yields the sentences, and a table of all differences."""
     yield from sentences(found)
@@ -265,7 +260,7 @@ def draw(found: Sequence[Difference], paths: Sequence[Path]) -> None:
     )
     for axis, panel in zip(axes[:, 0], panels, strict=True):
         _panel(axis, [each for each in found if (each.benchmark, each.metric) == panel], rivals)
-        axis.set_title(f"{panel[0]}: {titled(panel[1])}", fontsize="small", loc="left")
+        axis.set_title(f"{panel[0]}: {METRICS.get(panel[1], 'answers right')}", fontsize="small", loc="left")
     first = found[0].first
     clear = [each for each in found if each.clear]
     said = f"{len(clear)} of {len(found)} differences from {first} are larger than chance explains"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow.parquet as pq
-import torch
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import claim
@@ -26,10 +25,10 @@ from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES
-from factdrift.models.checkpoint import base_of, load_checkpoint
-from factdrift.models.devices import held
+from factdrift.models.checkpoint import base_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.names import split_name
+from factdrift.models.running import loaded
 
 if TYPE_CHECKING:
     from factdrift.evaluation.tools.jobs import Probe
@@ -58,8 +57,6 @@ def _write_chosen(job: Probe) -> None:
     """Writes the edits that the options choose."""
     if not job.edits.is_file():
         raise InputError(f"{job.edits}: no such file; make it with `factdrift edit dataset`")
-    if job.limit < 0:
-        raise InputError(f"--limit: {job.limit} is no number of edits; give 0 for all, or more")
     if lacking := [column for column in EDITS.names if column not in pq.read_schema(job.edits).names]:
         raise InputError(f"{job.edits}: lacks {', '.join(lacking)}; give a table of `edit dataset`")
     table = pq.read_table(job.edits, schema=EDITS)
@@ -117,17 +114,7 @@ def _check_baseline(job: Probe, files: Files) -> None:
 
 def _run(job: Probe) -> Files:
     """Asks the checkpoint."""
-    torch.set_num_threads(job.threads)
-    with held(job.settings.device, job.settings.gpus) as device:
-        model = load_checkpoint(
-            Path(job.model),
-            job.base,
-            revision=job.revision,
-            device=device,
-            dtype=job.settings.dtype,
-            models=job.models,
-            trust_remote_code=job.trust_remote_code,
-        ).with_template(job.template)
+    with loaded(job, job.settings, job.threads, job.base) as model:
         made = Prepared(Hyper(job.name, model.name, "made elsewhere", {}))
         edits = len(read_edits(job.output / "edits.parquet").edits)
         return _ask(job, model, Telling(made, "checkpoint", about={"group": edits}))

@@ -31,8 +31,9 @@ def find_artefacts(job: TriesMethod, hyper: Hyper, model: Loaded) -> Artefacts:
     """What a method needs besides the model.
 
     Files that the job does not name are the newest ones that the workflow has computed for the model, or
-    those that ship with a bundled one. Prefixes that there are none of are drawn, with the seed of `edit
-    prefixes`. Raises InputError that says what else is missing and how to make it.
+    those that ship with a bundled one. Prefixes of which there are none, or none that were drawn as the
+    hyper-parameters say, are drawn, with the seed of `edit prefixes`. Raises InputError that says what else
+    is missing and how to make it.
     """
     with tempfile.TemporaryDirectory(prefix="factdrift-") as folder:
         files: dict[str, Any] = dict(_files(job, hyper, model))
@@ -50,6 +51,8 @@ def _files(job: TriesMethod, hyper: Hyper, model: Loaded) -> Iterator[tuple[str,
         files = [f"{name}/{layer}.safetensors" for layer in hyper.layers] if option == "moments" else [name]
         pattern = f"*/edit/{folder_of(model.name)}"
         folders = [each for each in job.results.glob(pattern) if all((each / one).is_file() for one in files)]
+        if option == "prefixes":
+            folders = [each for each in folders if not _drawn_otherwise(each / name, hyper)]
         if folders:
             yield option, max(folders, key=lambda each: (each / files[0]).stat().st_mtime) / name
         elif option == "moments" and _ships(model, files):
@@ -60,6 +63,15 @@ def _files(job: TriesMethod, hyper: Hyper, model: Loaded) -> Iterator[tuple[str,
                 f"{job.results}/{pattern}; make it with `{_making(job, hyper, model)}`, and name it "
                 f"with --{option}"
             )
+
+
+def _drawn_otherwise(path: Path, hyper: Hyper) -> bool:
+    """Whether a file of prefixes says that it was drawn with other hyper-parameters."""
+    try:
+        drawn = json.loads(path.read_text(encoding="utf-8")).get("drawn")
+    except (ValueError, AttributeError):
+        return False  # read_prefixes says what is wrong with it
+    return drawn not in (None, hyper["prefixes"])
 
 
 def _ships(model: Loaded, files: Iterable[str]) -> bool:

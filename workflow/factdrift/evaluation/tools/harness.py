@@ -21,8 +21,7 @@ from factdrift.core.owned import new_folder
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.tools.written_questions import COLUMNS, Written
-from factdrift.tempripple.schemas import TASKS
+from factdrift.evaluation.tools.written_questions import COLUMNS, Written, kind_of
 from factdrift.tempripple.score import CONDITIONS
 
 Row = dict[str, Any]
@@ -65,7 +64,6 @@ filter_list:
     filter_fn: !function tables.verdicts
   - function: take_first
 """
-_READER = "tables.py"
 _READ = '''"""Reads the table of a task, which is beside this file, and judges what is written."""
 
 from pathlib import Path
@@ -121,8 +119,7 @@ def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
         raise InputError(f"{path}: no question has options, so there is nothing to choose from")
     kinds: dict[str, list[Row]] = {}
     for row in rows:
-        kind = f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
-        kinds.setdefault(kind, []).append(row)
+        kinds.setdefault(kind_of(row), []).append(row)
     for condition in CONDITIONS if "context" in columns else ("",):
         group = f"{name}_{condition}" if condition else name
         for kind, chosen in kinds.items():
@@ -217,7 +214,7 @@ def write_tasks(tasks: Iterable[Task], output: Path) -> list[Task]:
     for task in found:
         groups.setdefault(task.group, []).append(task)
     with new_folder(output) as folder:
-        (folder / _READER).write_text(_READ, encoding="utf-8")
+        (folder / "tables.py").write_text(_READ, encoding="utf-8")
         for task in found:
             write_parquet(task.table, folder / f"{task.name}.parquet")
             (folder / f"{task.name}.yaml").write_text(_yaml(task), encoding="utf-8")

@@ -5,7 +5,9 @@ run.
 """
 
 import json
+import re
 from collections.abc import Iterable
+from keyword import iskeyword
 from pathlib import Path
 
 from factdrift.core.errors import InputError
@@ -52,8 +54,8 @@ def verdict():
 
 
 def _task(name):
-    lines = Path(__file__).with_name(f"{{name}}.jsonl").read_text(encoding="utf-8").splitlines()
-    samples = [Sample(**json.loads(line)) for line in lines]
+    with Path(__file__).with_name(f"{{name}}.jsonl").open(encoding="utf-8") as lines:
+        samples = [Sample(**json.loads(line)) for line in lines]
     return Task(
         dataset=MemoryDataset(samples, name=name),
         solver=generate(),
@@ -66,12 +68,15 @@ def _task(name):
 def write_inspect(written: Iterable[Written], tokens: int, output: Path) -> dict[str, int]:
     """Writes the folder, in the place of one written before; returns task -> number of questions.
 
-    `tokens`: the configuration's `written.tokens`. Raises InputError if there is no question in words, or the
-    folder has other files.
+    `tokens`: the configuration's `written.tokens`. Raises InputError if there is no question in words, a task
+    has a name that the code of the folder uses, or the folder has other files.
     """
     tables = {f"{each.group}{each.kind}": each.turns for each in written if len(each.turns)}
     if not tables:
         raise InputError("no question to write; give --questions or --edits")
+    for name in tables:
+        if iskeyword(name) or re.search(rf"\b{name}\b", _HEAD):
+            raise InputError(f"--questions: {name}: is a word of the code of {TASKS}; give another name")
     functions = "".join(f"\n\n@task\ndef {name}():\n    return _task({name!r})\n" for name in tables)
     with new_folder(output) as folder:
         (folder / TASKS).write_text(_HEAD.format(file=TASKS, tokens=tokens) + functions, encoding="utf-8")

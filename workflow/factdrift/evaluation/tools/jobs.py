@@ -42,6 +42,12 @@ def check_given(verb: str, prompt: str | None, new_object: str | None, subject: 
         raise InputError(f"--subject: {subject!r} does not occur in the prompt; write it as there")
 
 
+def check_count(flag: str, count: int, what: str) -> None:
+    """Raises InputError for a number below 0; as a limit it would drop the last ones without a word."""
+    if count < 0:
+        raise InputError(f"{flag}: {count} is no number of {what}; give 0 for all, or more")
+
+
 class Try(TriesMethod, command="edit try"):
     """Make one edit and show the model before and after it.
 
@@ -108,6 +114,7 @@ class Ask(TriesMethod, command="ask"):
         from factdrift.evaluation.tools.cell import cell
 
         check_regime(self.settings)
+        check_count("--limit", self.limit, "questions")
         for line in cell(self):
             print(line)
 
@@ -160,7 +167,7 @@ class Probe(RunsModel, command="edit probe"):
     limit: Annotated[int, "only the first ones of the table; 0 for all"] = 0
     baseline: Annotated[
         Path | None,
-        "results/<old>_<new>/edit/<model>, instead of running the model without edits",
+        "results/OLD_NEW/evaluation/MODEL/updates/none, instead of running the model without edits",
         Flag("FOLDER"),
     ] = None
     template: Template
@@ -170,6 +177,7 @@ class Probe(RunsModel, command="edit probe"):
     def run(self) -> None:
         if self.only and self.limit:
             raise InputError("--limit: the edits are named (--only); leave one of them out")
+        check_count("--limit", self.limit, "edits")
         from factdrift.evaluation.tools.elsewhere import probe
 
         probe(self)
@@ -198,8 +206,9 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
     output: Annotated[Output, "configuration for --configfile", Flag("YAML")]
 
     def run(self) -> None:
-        from factdrift.evaluation.tools.tuned import tune
+        from factdrift.evaluation.tools.tuning import tune
 
+        check_count("--edits", self.edits, "updates")
         tune(self)
 
 
@@ -273,6 +282,8 @@ class _Exported(Job):
             name, _, path = given.partition("=")
             if not re.fullmatch(r"[^\W\d]\w*", name) or not path:
                 raise InputError(f"--questions: {given!r} is not of the form tempripple=FILE.parquet")
+            if name in found:
+                raise InputError(f"--questions: {name} names two tables; give one of them another name")
             found[name] = Path(path)
         return found
 

@@ -56,8 +56,7 @@ def written_items(name: str, path: Path, prompt: str, instruction: str) -> Itera
     if rows and "open_only" in rows[0] and not is_dated(path):
         add_stale(rows)
     for row in sorted(rows, key=lambda row: str(row["item_id"])):
-        kind = f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
-        kinds.setdefault(kind, []).append(_question(row))
+        kinds.setdefault(kind_of(row), []).append(_question(row, path))
     conditions = CONDITIONS if any(each.context for own in kinds.values() for each in own) else ("",)
     for condition in conditions:
         for kind, questions in kinds.items():
@@ -75,14 +74,23 @@ def written_updates(path: Path, prompt: str, instruction: str) -> Iterator[Writt
         yield _written("wikifactdiff", f"_{role}", questions, False, prompt, instruction)
 
 
-def _question(row: Row) -> Question:
+def kind_of(row: Row) -> str:
+    """The kind of a row with TempRIPPLE's column `task`, such as `_new_related`; empty for other tables."""
+    return f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
+
+
+def _question(row: Row, path: Path) -> Question:
+    """The question of a row; InputError that names it in the table `path` if no answer of it is known."""
     if "open_only" in row:
         (found,) = questions_of([dict(row)])
         return found
-    options = row["options"] or ()
-    if not options or row["answer_index"] is None:
-        raise InputError(f"the question {row['item_id']!r} has no options, so no answer of it is known")
-    answer = options[row["answer_index"]]
+    options, index = row["options"] or (), row["answer_index"]
+    if index is None or not 0 <= index < len(options):
+        raise InputError(
+            f"{path}: answer_index of the question {row['item_id']!r} is {index}, which is the place of none "
+            f"of its {len(options)} options, so no answer of it is known; correct it, or leave the row out"
+        )
+    answer = options[index]
     others = tuple(option for option in options if option != answer)
     return Question(row["item_id"], words=row["question"], accepted=(answer,), others=others)
 

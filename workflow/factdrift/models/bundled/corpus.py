@@ -48,6 +48,8 @@ class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_wording(path: Path) -> Wording:
     """Raises InputError that names the key that is wrong."""
     wording = read_struct(path, Wording)
+    if len(wording.filler) == 1:
+        raise InputError(f"{path}: filler: a document has two of these sentences; give two or more, or none")
     for sentence in wording.filler:
         if not sentence.endswith(f" {OBJECT}") or sentence.count("{") > 1:
             raise InputError(f"{path}: filler: {sentence!r} must end with {OBJECT} and have no other blank")
@@ -119,7 +121,7 @@ def write_sentences(
         for template in wording.filler:
             sentences.append(
                 {"kind": "name", "relation": relation, "object": name}
-                | {"prompt": before_object(template), "held_out": False}
+                | {"prompt": template.removesuffix(OBJECT).rstrip(" "), "held_out": False}
             )
     write_parquet(pa.Table.from_pylist(sentences, SENTENCES), output)
     return number + 1
@@ -149,11 +151,6 @@ def _more(
         if fresh and known.get((one["subject"], one["relation"]), one["object"]) == one["object"]:
             prompts |= {row["prompt"] for row in fresh}
             yield fresh
-
-
-def before_object(filler: str) -> str:
-    """A filler sentence before its object, without the trailing space."""
-    return filler.removesuffix(OBJECT).rstrip(" ")
 
 
 Key = tuple[str, str]

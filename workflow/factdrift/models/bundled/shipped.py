@@ -16,13 +16,13 @@ import msgspec
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import sha256
 from factdrift.core.owned import new_folder
 from factdrift.core.paths import SHIPPED_MODELS
 from factdrift.models.bundled.recipe import Recipe
 
 MADE = "made.json"
 RECALL = "recall.json"
-_PACKAGES = ("torch", "transformers", "tokenizers")
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -56,8 +56,8 @@ def write_made(folder: Path, source: Source, rows: str) -> None:
     made = Made(
         **msgspec.structs.asdict(source),
         rows=rows,
-        versions={package: version(package) for package in _PACKAGES},
-        files={path.name: _sha256(path) for path in sorted(folder.iterdir())},
+        versions={package: version(package) for package in ("torch", "transformers", "tokenizers")},
+        files={path.name: sha256(path) for path in sorted(folder.iterdir())},
     )
     text = msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"
     (folder / MADE).write_bytes(text)
@@ -85,7 +85,7 @@ def copy_shipped(folder: Path, output: Path) -> dict[str, Any]:
     with new_folder(output) as target:
         for name in made.files:
             path = folder / name
-            if not path.is_file() or _sha256(path) != made.files[name]:
+            if not path.is_file() or sha256(path) != made.files[name]:
                 raise InputError(f"{path}: is missing or damaged; get it again (git checkout {folder})")
             shutil.copyfile(path, target / name)
         shutil.copyfile(folder / MADE, target / MADE)
@@ -105,7 +105,3 @@ def bundled_folder(name: str, built: Path, default: Path) -> Path:
         f"{built / name} was not built; {name} is used as it ships (docs/bundled-models.md)", file=sys.stderr
     )
     return shipped
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -10,6 +10,7 @@ import hashlib
 import json
 import random
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,11 +22,13 @@ from transformers import AutoConfig, PreTrainedTokenizerFast
 
 from factdrift.core.owned import check_folder, new_folder
 from factdrift.core.progress import Progress
+from factdrift.models.alignment import align
 from factdrift.models.bundled.documents import END, Corpus, Row
-from factdrift.models.bundled.recall import recall
 from factdrift.models.bundled.recipe import Recipe
 from factdrift.models.bundled.shipped import RECALL, source_of, write_made
+from factdrift.models.loaded import Loaded
 from factdrift.models.loading import from_config, load
+from factdrift.models.scoring import score
 
 END_TEXT = "<|endoftext|>"
 
@@ -89,6 +92,26 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
             file=sys.stderr,
         )
     return found
+
+
+def recall(loaded: Loaded, sentences: Path) -> dict[str, dict[str, float]]:
+    """The number of `sentences` and their `recall`, overall and by kind of fact.
+
+    Groups: `taught`; `held_out`, of facts that other wordings taught; `untaught`, of facts that no wording
+    taught. A sentence is recalled if each token of its object is the most probable one after those before.
+    """
+    rows = [row for row in pq.read_table(sentences).to_pylist() if row["kind"] != "name"]
+    known = score(loaded, [align(loaded.tokenizer, row["prompt"], row["object"]) for row in rows]).exact
+    groups: dict[str, list[bool]] = defaultdict(list)
+    facts = {row["fact"] for row in rows if not row["held_out"]}
+    for row, good in zip(rows, known.tolist(), strict=True):
+        wording = ("held_out" if row["fact"] in facts else "untaught") if row["held_out"] else "taught"
+        groups[wording].append(good)
+        groups[f"{wording}_{row['kind']}"].append(good)
+    return {
+        name: {"sentences": len(found), "recall": round(sum(found) / len(found), 4)}
+        for name, found in sorted(groups.items())
+    }
 
 
 def _tokenizer(sentences: Sequence[dict[str, Any]], recipe: Recipe) -> Tokenizer:
