@@ -143,6 +143,15 @@ def test_dates_lie_in_the_interval_and_there_is_one_of_each_precision_that_fits(
     assert "month" not in found or length >= 27
 
 
+def test_days_before_the_year_1_are_left_out():
+    def found(first: int, last: int) -> list[str]:
+        return [each.text for each in dates_within((first, last))]
+
+    assert found(-439685, -439684) == []
+    assert found(-439685, 3_12_31) == ["0002-07-02", "0002-07", "0002"]
+    assert found(1_01_01, 1_01_05) == ["0001-01-03"]
+
+
 class Plain:
     """What docs/streams.md says of one subject and relation, statement by statement, from all dumps as they
     are written by hand; each value has at most one statement in a dump."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from factdrift.core.tables import database, fetched, growing, sql
 from factdrift.streams.changes import day_number
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Asked, Held, dates_within, verdict
-from factdrift.tempripple.dates import Date
+from factdrift.tempripple.dates import EPOCH, Date
 from factdrift.tempripple.distractors import WRONG, Instance, Kinds, Pool
 from factdrift.tempripple.distractors import Asked as Drawn
 from factdrift.tempripple.kinds import Kinds as KindsOf
@@ -32,8 +32,6 @@ from factdrift.words.templates import BLANK
 if TYPE_CHECKING:
     from factdrift.streams.jobs import AsOf
 
-_DAY_ONE = 719_163
-"""The ordinal of 1970-01-01, from which Arrow counts days."""
 _MEMORY = 3000
 """Megabytes for the tables of the stream, and as many for those of the snapshot."""
 _MARKS = Marks("\0", BLANK)
@@ -264,7 +262,7 @@ def _asked(chain: Chain, value: int, date: Asked, role: str, item_id: str) -> Ro
         "hop": 0,
         **{"s": subject, "p": relation, "asked_s": subject, "asked_p": relation},
         "fact_id": row_id(chain.name, f"Q{value}"),
-        "as_of": day_number(date.last) - _DAY_ONE,
+        "as_of": day_number(date.last) - EPOCH,
         "answer_label": chain.values[value].label,
         "answer_aliases": list(chain.values[value].aliases),
         "chain": chain.name,

@@ -210,8 +210,13 @@ def verdict(timeline: Iterable[Held], value: int, first: int, last: int) -> Verd
 
 
 def dates_within(certain: tuple[int, int]) -> Iterator[Asked]:
-    """A date of each precision that lies wholly in an interval, as near to its middle as there is one."""
-    begin, end = (day_number(day) for day in certain)
+    """A date of each precision that lies wholly in an interval, as near to its middle as there is one.
+
+    Days before the year 1 are left out.
+    """
+    begin, end = (max(day_number(day), 1) for day in certain)
+    if day_number(certain[1]) < 1:
+        return
     middle = datetime.date.fromordinal((begin + end) // 2)
     yield Asked("day", pack_date(middle), pack_date(middle), middle.isoformat())
     for span_of in (_month, _year):
@@ -224,9 +229,9 @@ def dates_within(certain: tuple[int, int]) -> Iterator[Asked]:
 
 
 def _beside(span: Asked) -> tuple[datetime.date, datetime.date]:
-    """The day before a date and the day after it."""
+    """The day before a date, if there is one in the year 1 or later, and the day after it."""
     return (
-        datetime.date.fromordinal(day_number(span.first) - 1),
+        datetime.date.fromordinal(max(day_number(span.first) - 1, 1)),
         datetime.date.fromordinal(day_number(span.last) + 1),
     )
 
@@ -234,9 +239,9 @@ def _beside(span: Asked) -> tuple[datetime.date, datetime.date]:
 def _month(day: datetime.date) -> Asked:
     first = day.replace(day=1)
     last = (first + datetime.timedelta(days=31)).replace(day=1) - datetime.timedelta(days=1)
-    return Asked("month", pack_date(first), pack_date(last), f"{day:%Y-%m}")
+    return Asked("month", pack_date(first), pack_date(last), day.isoformat()[:7])
 
 
 def _year(day: datetime.date) -> Asked:
     first, last = day.replace(month=1, day=1), day.replace(month=12, day=31)
-    return Asked("year", pack_date(first), pack_date(last), f"{day.year:04d}")
+    return Asked("year", pack_date(first), pack_date(last), day.isoformat()[:4])
