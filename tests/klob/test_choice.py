@@ -235,3 +235,7 @@ def test_a_file_of_words(tmp_path: Path) -> None:
     assert pool(words) == sorted({*string.punctuation, "Zoë", "ant"})
     with pytest.raises(InputError, match="is no file"):
         read_words(str(tmp_path / "none"), PINS)
+    for content, said in ((b"ant\nNew York\n", "line 2: 'New York' is more than one"), (b"\xe9\n", "line 1")):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=rf"words\.txt, {said}"):
+            read_words(str(path), PINS)

@@ -144,6 +144,20 @@ def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built: Buil
     assert len(filtered.subtask("c")) == 16
 
 
+def test_the_share_of_a_pair_is_exact(built: Build) -> None:
+    """0.29 of 100 are 29, which binary fractions miss: 28 known chains of the first 64 are not enough."""
+    facts = [Fact(1, 36, 1000), *(Fact(number, 17, 1) for number in range(2, 200))]
+    plain = built(Snapshot(facts), min_sitelinks=0, max_pair_share=0.29, r_quota=100, quotas={17: 0})
+    order = sorted(
+        range(2, 200), key=lambda n: hashlib.sha256(f"0|Q{n}|P17|Q1|P36|Q1000".encode()).hexdigest()
+    )
+    unknown = {f"item {number}" for number in order[28:64]}
+    whole = built(Snapshot(facts), min_sitelinks=0, folder="whole", quotas={17: None})
+    known = answers(whole)
+    model = Stub(lambda text: "?" if any(f"{name} " in f"{text} " for name in unknown) else known[text])
+    assert len(rows(ask(plain, model))) == 128
+
+
 def test_prompts_show_other_facts_with_the_same_template(built: Build) -> None:
     plain = built(WORLD, min_sitelinks=0, folder="plain")
     known = answers(plain)
@@ -229,9 +243,10 @@ def test_given_demonstrations(built: Build, tmp_path: Path) -> None:
     assert "Q: The capital of x? A: y\nThe capital of the country of item 21 is" in model.asked
     assert {tuple(row["demo_ids"]) for row in rows(plain.folder / "klob_recall.parquet")} == {()}
     assert read_demonstrations(None) == {}
-    path.write_text("[1]", encoding="utf-8")
-    with pytest.raises(InputError, match="no JSON map"):
-        read_demonstrations(path)
+    for wrong in ("[1]", '{"P36": null}'):
+        path.write_text(wrong, encoding="utf-8")
+        with pytest.raises(InputError, match="no JSON map"):
+            read_demonstrations(path)
     with pytest.raises(InputError, match="no such file"):
         read_demonstrations(tmp_path / "none.json")
 

@@ -207,6 +207,14 @@ def test_faulty_folders_are_refused_with_the_reason(examples: Path, tmp_path: Pa
     path.joinpath("sentences.txt").write_text(names + "c0.0\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"the sentence c0\.0 is listed twice"):
         read_scores(path)
+    path.joinpath("sentences.txt").write_bytes(names.encode() + b"\xe9\n")
+    with pytest.raises(InputError, match=r"sentences.txt, line 241: byte 0xe9 is not UTF-8"):
+        read_scores(path)
+    path.joinpath("sentences.txt").write_text(names, encoding="utf-8")
+    path.joinpath("units.npy").write_bytes(b"")
+    spoil(path, sign="as_given")
+    with pytest.raises(InputError, match=r"units.npy: no NumPy array: No data left in file"):
+        read_scores(path)
     path.joinpath("scores.json").write_text("{", encoding="utf-8")
     with pytest.raises(InputError, match=r"scores.json: no JSON"):
         read_scores(path)
@@ -255,6 +263,8 @@ def test_missing_examples_and_absurd_k(examples: Path, tmp_path: Path) -> None:
     for text in ("0", "101", "x", "1/0"):
         with pytest.raises(InputError, match="is no percentage above 0 and up to 100"):
             score(path, examples, "--k", text)
+    with pytest.raises(InputError, match="--headline: 'x' is no percentage"):
+        score(path, examples, "--headline", "x")
     wrong = tmp_path / "wrong"
     wrong.mkdir()
     for name in "cru":

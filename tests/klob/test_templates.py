@@ -55,6 +55,7 @@ def test_three_templates_in_one_cell_and_json(tmp_path: Path, method: Method) ->
         ([("", TEXTS[0])], "row 2: no relation"),
         ([("native", TEXTS[0])], "'native' is no relation"),
         ([("P103", "The tongue is [Y]")], r"P103-1: the template .* cannot be filled in"),
+        ([("P103", "[X] says [Y] in [Y]")], r"P103-1: the template .* cannot be filled in"),
         ([("P103", "[X] says [Y] .")], r"P103-1: the template .* cannot be filled in"),
     ],
 )

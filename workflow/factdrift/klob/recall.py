@@ -24,7 +24,7 @@ from factdrift.core.progress import Progress
 from factdrift.core.tables import database, write_parquet
 from factdrift.klob.build import Plan, chosen, passed
 from factdrift.klob.candidates import CANDIDATES, create_names
-from factdrift.klob.choice import largest_output
+from factdrift.klob.choice import at_most, largest_output
 from factdrift.klob.facts import FACTS
 from factdrift.klob.schemas import RECALL
 from factdrift.klob.sentences import create_examples, define_wording, sentences_query
@@ -110,7 +110,10 @@ def read_demonstrations(path: Path | None) -> Mapping[int, str]:
         return {}
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
-        return {property_number(identifier): str(text) for identifier, text in table.items()}
+        for identifier, text in table.items():
+            if not isinstance(text, str):
+                raise ValueError(f"{identifier}: {text!r} is no text")
+        return {property_number(identifier): text for identifier, text in table.items()}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; correct klob.recall.demos, or leave it empty") from None
     except (ValueError, AttributeError) as error:
@@ -149,7 +152,7 @@ def write_recall(
             for (total,) in asking.counts("chains", ""):
                 asking.ask("chains", "true", total, quota)
         else:
-            most = int(settings.max_pair_share * settings.r_quota)
+            most = at_most(settings.max_pair_share, settings.r_quota)
             for first, second, total in asking.counts("chains", "p1, p2"):
                 asking.ask("chains", f"p1 = {first} AND p2 = {second}", total, most)
     asked = sorted(asking.rows.values(), key=lambda row: str(row["sentence_id"]))

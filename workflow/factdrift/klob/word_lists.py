@@ -10,6 +10,7 @@ from typing import NamedTuple
 from zipfile import BadZipFile
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import utf8_lines
 from factdrift.core.tables import rows_of
 
 NLTK_FILES = ("en", "en-basic")
@@ -84,4 +85,10 @@ def _nltk() -> bytes:
 def _file(path: Path) -> bytes:
     if not path.is_file():
         raise InputError(f"klob.u.words: {path} is no file; give nltk, web2, or the path of a word list")
+    for number, line in enumerate(utf8_lines(path), start=1):
+        if len(line.split()) > 1:
+            raise InputError(
+                f"klob.u.words: {path}, line {number}: {line!r} is more than one word; write one word a line, "
+                "because sentences have a number of words"
+            )
     return path.read_bytes()
