@@ -45,8 +45,9 @@ def import_published(folder: Path, output: Path) -> dict[str, int]:
     """Reads the files of a folder and writes the tables of KLoB to another; returns subtask -> examples.
 
     Ids of items are null, because they are not published; `origin` is `published`. `klob_meta.json` records
-    whether each file escapes characters beyond ASCII; `export` does the same. Raises InputError that names
-    file and line if a line is no record of KLoB.
+    whether each file escapes characters beyond ASCII; `export` does the same. The table of a subtask that an
+    earlier import wrote and the folder lacks is removed. Raises InputError that names file and line if a line
+    is no record of KLoB.
     """
     files = {subtask: folder / file_name(subtask) for subtask in SUBTASKS}
     present = {subtask: path for subtask, path in files.items() if path.is_file()}
@@ -68,16 +69,17 @@ def import_published(folder: Path, output: Path) -> dict[str, int]:
     examples.sort(key=lambda row: str(row["example_id"]))
     sentences.sort(key=lambda row: str(row["sentence_id"]))
     tables = output / "klob_examples.parquet", output / "klob_sentences.parquet"
-    written = [
-        *tables,
-        output / "klob_meta.json",
-        *(output / f"klob_{subtask}.parquet" for subtask in present),
-    ]
+    subtasks = {subtask: output / f"klob_{subtask}.parquet" for subtask in SUBTASKS}
+    # Those of an earlier import do not belong to these tables.
+    absent = [path for subtask, path in subtasks.items() if subtask not in present and path.exists()]
+    written = [*tables, output / "klob_meta.json", *(subtasks[subtask] for subtask in present), *absent]
     claim(output, (path.name for path in written))
+    for path in absent:
+        path.unlink()
     write_parquet(pa.Table.from_pylist(examples, schema=EXAMPLES), tables[0])
     write_parquet(pa.Table.from_pylist(sentences, schema=SENTENCES), tables[1])
     for subtask in present:
-        write_subtask(*tables, subtask, output / f"klob_{subtask}.parquet")
+        write_subtask(*tables, subtask, subtasks[subtask])
     with database() as db:
         for name, table in zip(("examples", "sentences"), tables, strict=True):
             db.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({sql(table)})")
