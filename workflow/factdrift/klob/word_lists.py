@@ -88,7 +88,7 @@ def _file(path: Path) -> bytes:
     for number, line in enumerate(utf8_lines(path), start=1):
         if len(line.split()) > 1:
             raise InputError(
-                f"klob.u.words: {path}, line {number}: {line!r} is more than one word; write one word a line, "
+                f"klob.u.words: {path}, line {number}: {line!r} is more than one word; write one a line, "
                 "because sentences have a number of words"
             )
     return path.read_bytes()

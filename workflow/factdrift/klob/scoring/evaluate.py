@@ -104,12 +104,10 @@ def evaluate(
     located = locate(scores, choices.percents, choices.ties, choices.device, choices.scratch)
     shared: Sequence[Selection | None] = [None] * len(choices.percents)
     if averaged:
-        again = choices.ties != "fractional"
-        shared = (
-            locate(scores, choices.percents, "fractional", choices.device, choices.scratch)
-            if again
-            else located
-        ).selections
+        fair = located
+        if choices.ties != "fractional":
+            fair = locate(scores, choices.percents, "fractional", choices.device, choices.scratch)
+        shared = fair.selections
     result = Evaluation([], [])
     for name, examples in subtasks.items():
         usable = rows[name].copy()
@@ -118,30 +116,25 @@ def evaluate(
         result.measures.append(_row(scores.name, name, "excluded_sentences", value=lost, n=len(usable)))
         if name == "u" or not (rows[name] >= 0).any():
             continue
-        for percent, selection, fair in zip(choices.percents, located.selections, shared, strict=True):
+        for percent, selection, tied in zip(choices.percents, located.selections, shared, strict=True):
             results = Results(examples, selection, usable)
             common = {"k": float(percent), "chosen": selection.chosen}
             common["effective_k"] = 100 * selection.chosen / selection.units
             shares = selection.tie_share[usable[usable >= 0]]
             if len(shares) and not np.isnan(shares).any():
-                tied = {"tie_share": np.mean(shares), "tied_sentences": np.sum(shares > 0)}
-                for measure, value in tied.items():
+                ties = {"tie_share": np.mean(shares), "tied_sentences": np.sum(shares > 0)}
+                for measure, value in ties.items():
                     result.measures.append(
                         _row(scores.name, name, measure, **common, value=value, n=len(shares))
                     )
-            compared = [
-                (population, similarity(results, population, choices.exclude, choices.seed))
+            compared = {
+                population: similarity(results, population, choices.exclude, choices.seed)
                 for population in POPULATIONS[name]
                 if populations is None or population in populations
-            ]
-            if fair is not None:
-                compared += _averaged(Results(examples, fair, usable), scores, choices)
-            for population, similar in compared:
-                result.measures.extend(_of_rsim(scores.name, examples, population, similar, common))
-                result.examples.append(
-                    _per_example(scores.name, examples, population, similar, float(percent))
-                )
-            result.measures.extend(_above_permuted(scores.name, examples, dict(compared), common))
+            }
+            if tied is not None:
+                compared |= _averaged(Results(examples, tied, usable), scores, choices)
+            _add_rsim(result, scores.name, examples, compared, common)
     result.measures.extend(_of_rsd(scores, subtasks, rows, located, choices.pool))
     return result
 
@@ -156,10 +149,7 @@ def lexical(subtasks: Mapping[str, Examples], exclude: str = "fact", seed: int =
         compared = {
             population: similarity(results, population, exclude, seed) for population in POPULATIONS[name]
         }
-        for population, similar in compared.items():
-            result.measures.extend(_of_rsim("lexical", examples, population, similar, {}))
-            result.examples.append(_per_example("lexical", examples, population, similar, None))
-        result.measures.extend(_above_permuted("lexical", examples, compared, {}))
+        _add_rsim(result, "lexical", examples, compared, {})
     return result
 
 
@@ -176,14 +166,28 @@ def _rows(scores: Scores, examples: Examples, places: Mapping[str, int]) -> NDAr
     return rows
 
 
-def _averaged(results: Results, scores: Scores, choices: Choices) -> list[tuple[str, Similarity]]:
+def _averaged(results: Results, scores: Scores, choices: Choices) -> dict[str, Similarity]:
     """The populations of mean score vectors that are asked for; `results` have fractional ties."""
-    means = []
+    means = {}
     if choices.unit == "examples":
-        means.append(("examples", by_examples(results, scores, choices.exclude)))
+        means["examples"] = by_examples(results, scores, choices.exclude)
     if choices.sim_all == "paper_approx":
-        means.append(("paper_approx", approximate(results, scores, choices.normalise)))
+        means["paper_approx"] = approximate(results, scores, choices.normalise)
     return means
+
+
+def _add_rsim(
+    result: Evaluation,
+    locator: str,
+    examples: Examples,
+    compared: Mapping[str, Similarity],
+    common: Mapping[str, Any],
+) -> None:
+    """Adds the rows of the populations compared; `common`: the columns of MEASURES about k, if any."""
+    for population, similar in compared.items():
+        result.measures.extend(_of_rsim(locator, examples, population, similar, common))
+        result.examples.append(_per_example(locator, examples, population, similar, common.get("k")))
+    result.measures.extend(_above_permuted(locator, examples, compared, common))
 
 
 def _of_rsim(

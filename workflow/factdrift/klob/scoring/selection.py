@@ -116,13 +116,13 @@ def locate(
             else:
                 top[first + at] = 0
                 for part in fractional:
-                    part.skip()
-    selections = []
-    for place, number_chosen in enumerate(chosen):
-        if fractional:
-            selections.append(fractional[place].selection(number_chosen, scores.units, shares[place]))
-        else:
-            selections.append(of_top(number_chosen, scores.units, top, shares[place]))
+                    part.append(np.empty(0, np.int64), np.empty(0), 0.0)
+    selections = [
+        fractional[place].selection(most, scores.units, shares[place])
+        if fractional
+        else of_top(most, scores.units, top, shares[place])
+        for place, most in enumerate(chosen)
+    ]
     return Located(usable, selections, mean, sd, concentration)
 
 
@@ -253,12 +253,9 @@ class _Fractional:
         units = np.concatenate([above, group])
         weights = np.repeat([1.0 - background, share - background], [len(above), len(group)])
         order = np.argsort(units)
-        self._append(units[order], weights[order], background)
+        self.append(units[order], weights[order], background)
 
-    def skip(self) -> None:
-        self._append(np.empty(0, np.int64), np.empty(0), 0.0)
-
-    def _append(self, units: NDArray[np.int64], weights: NDArray[np.float64], background: float) -> None:
+    def append(self, units: NDArray[np.int64], weights: NDArray[np.float64], background: float) -> None:
         self.files[0].write(units.astype(np.int32).tobytes())
         self.files[1].write(weights.tobytes())
         self.sizes.append(len(units))
