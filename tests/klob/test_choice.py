@@ -21,8 +21,7 @@ from factdrift.core.paths import KLOB
 from factdrift.core.tables import database
 from factdrift.klob.candidates import CANDIDATES
 from factdrift.klob.choice import choose_chains, choose_facts, largest_output
-from factdrift.klob.random_words import Source, random_sentences, stratified
-from factdrift.klob.word_lists import pool, read_words
+from factdrift.klob.random_words import Source, pool, random_sentences, read_words, stratified
 
 PINS = KLOB / "word_lists.tsv"
 

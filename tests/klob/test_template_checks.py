@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from factdrift.core.paths import KLOB, KLOB_TEMPLATES
+from factdrift.klob.random_words import read_words
 from factdrift.klob.relations import Method
 from factdrift.klob.template_checks import (
     Finding,
@@ -18,7 +19,6 @@ from factdrift.klob.template_checks import (
     read_word_lists,
 )
 from factdrift.klob.templates import Template, Templates, read_templates
-from factdrift.klob.word_lists import read_words
 
 
 @pytest.fixture(scope="module")

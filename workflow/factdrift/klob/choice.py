@@ -106,7 +106,11 @@ def choose_chains(
     drops = _dropped(db, candidates, ("p1", "p2"))
     size, most, limits = chain_limits(answers, quota, share, answer_share)
     if answers and quota and not size:
-        _report_pairs(len(answers), share)
+        print(
+            f"klob.r.max_pair_share: only {len(answers)} pairs of relations have chains, so that none of "
+            f"them can stay within {share:g} of the output; KLoB-r is empty. Set the share to "
+            f"{1 / len(answers):.2f} or more"
+        )
     while True:
         _choose(db, "chosen_chains", table, limits, "o2", size)
         # The limit of the whole may have cut a pair so that an answer has more than its share of the rest.
@@ -181,14 +185,6 @@ def _add(drops: dict[Key, dict[str, int]], key: Key, reason: str, number: int) -
     if number:
         reasons = drops.setdefault(key, {})
         reasons[reason] = reasons.get(reason, 0) + number
-
-
-def _report_pairs(pairs: int, share: float) -> None:
-    print(
-        f"klob.r.max_pair_share: only {pairs} pairs of relations have chains, so that none of them "
-        f"can stay within {share:g} of the output; KLoB-r is empty. Set the share to "
-        f"{1 / pairs:.2f} or more"
-    )
 
 
 def _report_empty(answers: Answers, answer_share: float) -> None:

@@ -33,8 +33,8 @@ class Method(NamedTuple):
     """The project's own tables of relations, by property number."""
 
     relations: Mapping[int, Relation]
-    second_hops: Mapping[int, str]
-    """The 44 relations of MQuAKE -> their label."""
+    second_hops: frozenset[int]
+    """The 44 relations of MQuAKE."""
     shared: frozenset[int]
     """The relations of the 44 that may be the first hop of a chain from MQuAKE."""
     phrases: Mapping[int, NounPhrase]
@@ -65,8 +65,8 @@ def read_method(folder: Path, phrases: Path) -> Method:
         relations[number] = Relation(label, name, int(count), check_subject, check_object)
     path = folder / "second_hops.tsv"
     hops = {
-        _number(path, line, identifier): (label, shared == "yes")
-        for line, (identifier, label, shared) in rows_of(path, ("pid", "label", "first_hop_too"))
+        _number(path, line, identifier): shared == "yes"
+        for line, (identifier, _, shared) in rows_of(path, ("pid", "label", "first_hop_too"))
     }
     path = folder / "inverse_pairs.tsv"
     pairs = {
@@ -79,8 +79,8 @@ def read_method(folder: Path, phrases: Path) -> Method:
             raise InputError(f"{phrases}: no noun phrase for {property_id(number)}; add a row")
     return Method(
         relations,
-        {number: label for number, (label, _) in hops.items()},
-        frozenset(number for number, (_, shared) in hops.items() if shared),
+        frozenset(hops),
+        frozenset(number for number, shared in hops.items() if shared),
         table,
         frozenset(pairs | {(second, first) for first, second in pairs}),
     )

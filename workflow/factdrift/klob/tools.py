@@ -46,9 +46,9 @@ class Templates(OfTables, command="klob templates"):
     report: Annotated[Path | None, "write the findings here, and do not fail", Flag("FILE")] = None
 
     def run(self) -> None:
+        from factdrift.klob.random_words import read_words
         from factdrift.klob.template_checks import check_templates, read_golden, read_word_lists
         from factdrift.klob.templates import read_templates
-        from factdrift.klob.word_lists import read_words
 
         relations = self.method().relations
         own = read_templates(self.resources / KLOB_TEMPLATES.name, relations)
