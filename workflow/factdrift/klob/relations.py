@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import database, rows_of, sql
+from factdrift.core.tables import records, rows_of
 from factdrift.wikidata.ids import property_id, property_number
 from factdrift.words.noun_phrases import COLUMNS as PHRASE_COLUMNS
 from factdrift.words.noun_phrases import NounPhrase, noun_phrases
@@ -97,9 +97,8 @@ def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int
     Prints the labels of the 32 relations that differ. Raises InputError if one of these is not in the
     snapshot with datatype `wikibase-item`; with `slice_` it may be missing.
     """
-    with database() as db:
-        query = f"SELECT id, label, datatype FROM read_parquet({sql(properties)})"
-        known = {number: (label, datatype) for number, label, datatype in db.sql(query).fetchall()}
+    columns = ["id", "label", "datatype"]
+    known = {row["id"]: (row["label"], row["datatype"]) for row in records(properties, columns)}
     labels: dict[int, str] = {}
     for number in sorted({*method.phrases, *method.relations}):
         label, datatype = known.get(number, (None, None))
@@ -121,9 +120,8 @@ def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int
 
 def inverses_of(properties: Path, method: Method) -> set[tuple[int, int]]:
     """Inverse pairs of relations: those of the project's table and those that the snapshot states (P1696)."""
-    with database() as db:
-        query = f"SELECT id, unnest(inverses) FROM read_parquet({sql(properties)})"
-        return {(first, second) for first, second in db.sql(query).fetchall()} | set(method.inverses)
+    rows = records(properties, ["id", "inverses"])
+    return {(row["id"], other) for row in rows for other in row["inverses"] or ()} | method.inverses
 
 
 def quotas(method: Method, choice: str | int) -> dict[int, int | None]:

@@ -166,16 +166,7 @@ def _said(change: Dated | None, late: tuple[int, int] | None) -> dict[str, Any]:
 
 
 def _triple(row: Sequence[Any]) -> Seen:
+    """A row of `_tables`, whose columns have the order of Seen's fields."""
     interval, kept, change, datatype, key, label, functional, old, new, *spans = row
-    start, end, pit, value_date, created, old_end, dropped_end = (span and Span(**span) for span in spans)
-    return Seen(
-        interval,
-        kept,
-        change,
-        (datatype, key),
-        label,
-        bool(functional),
-        old,
-        new,
-        *(start, end, pit, value_date, created, old_end, dropped_end),
-    )
+    dates = (span and Span(**span) for span in spans)
+    return Seen(interval, kept, change, (datatype, key), label, bool(functional), old, new, *dates)
