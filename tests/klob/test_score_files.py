@@ -132,16 +132,7 @@ def test_paper_approximation_and_examples_are_added_to_the_exact_value(
 ) -> None:
     dense = folder(examples, tmp_path / "dense")
     output = tmp_path / "out"
-    choices = [
-        "--sim-all",
-        "paper_approx",
-        "--unit",
-        "examples",
-        "--normalise",
-        "rank",
-        "--rsd-pool",
-        "subtasks",
-    ]
+    choices = ["--sim-all=paper_approx", "--unit=examples", "--normalise=rank", "--rsd-pool=subtasks"]
     arguments = ["--examples", str(examples), "--no-references", "-o", str(output), "--k", "1", *choices]
     assert main(["klob", "score", str(dense), *arguments]) == 0
     table = pq.read_table(output / "measures.parquet").to_pylist()

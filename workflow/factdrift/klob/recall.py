@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -49,19 +49,11 @@ PASSES = pa.schema(
 """One row a candidate that the model was asked about, sorted by its ids."""
 
 
-class Model(Protocol):
-    """A causal language model; the three names go into the table."""
-
-    name: str
-    revision: str
-    dtype: str
-
-    def continued(self, prompts: Sequence[str]) -> list[str]:
-        """The model's greedy continuation of each prompt, NEW_TOKENS tokens at most."""
-
-
 class CausalModel:
-    """A loaded model as the recall filter asks it: greedily, `budget` tokens at a time."""
+    """A loaded model as the recall filter asks it: greedily, `budget` tokens at a time.
+
+    Its name, revision and data type go into the table.
+    """
 
     def __init__(self, loaded: Loaded, budget: int):
         self.name, self.revision = loaded.name, loaded.revision
@@ -163,7 +155,7 @@ def read_demonstrations(path: Path | None) -> Mapping[int, str]:
 def write_recall(
     plan: Plan,
     demonstrations: Mapping[int, str],
-    model: Model,
+    model: CausalModel,
     outputs: tuple[Path, Path],
     memory_mb: int = 4000,
     threads: int = 2,
@@ -205,7 +197,7 @@ class _Asking:
     """One run of the filter: its prompts, outputs, and which candidates passed."""
 
     def __init__(
-        self, db: duckdb.DuckDBPyConnection, plan: Plan, demonstrations: Mapping[int, str], model: Model
+        self, db: duckdb.DuckDBPyConnection, plan: Plan, demonstrations: Mapping[int, str], model: CausalModel
     ):
         self.db, self.model, self.settings, self.snapshot = db, model, plan.settings, plan.snapshot
         self.given = demonstrations
