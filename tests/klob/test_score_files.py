@@ -165,6 +165,7 @@ def test_faulty_folders_are_refused_with_the_reason(examples: Path, tmp_path: Pa
     with pytest.raises(InputError, match=r"nowhere.scores.json is missing; what a folder of scores holds"):
         read_scores(tmp_path / "nowhere")
     for keys, said in (
+        ({"name": 7}, "name: 7 is no text"),
         ({"units": 0}, "units: 0 is no number of units"),
         ({"units": "many"}, "units: 'many' is no number"),
         ({"granularity": "cell"}, "granularity: 'cell' is none of weight, neuron"),
@@ -177,7 +178,7 @@ def test_faulty_folders_are_refused_with_the_reason(examples: Path, tmp_path: Pa
         spoil(path, **keys)
         with pytest.raises(InputError, match=said):
             read_scores(path)
-        spoil(path, units=UNITS, granularity="head", sign="as_given")
+        spoil(path, name="dense", units=UNITS, granularity="head", sign="as_given")
     read_scores(path)
     np.save(path / "units.npy", np.zeros((240, 3), np.int32))
     with pytest.raises(InputError, match=r"both scores\.npy and units\.npy"):

@@ -17,7 +17,7 @@ from support.examples import examples
 from support.sequences import AT, DATES, SINGLE, chains, differences, packed, random_dumps
 from support.worlds import UNKNOWN, Fact, dates_of
 
-from factdrift.streams.asof import Chain, Value, in_past, questions
+from factdrift.streams.asof import Chain, Value, in_past, questions, short_of
 from factdrift.streams.changes import Span
 from factdrift.streams.timelines import (
     EVER,
@@ -437,8 +437,9 @@ def test_options_of_other_subjects_resemble_the_answer():
     for each in asked(BOB, CID, values=values, asked=frozenset({2, 3}), of=mixed):
         assert set(each["options"]) == {"Bob", "Cid", "Dan", "Eve"}
         assert each["flags"] == []
-    (few,) = {tuple(each["flags"]) for each in asked(BOB, values={2: human}, asked=frozenset({2}), of=mixed)}
-    assert few == ("other_kind",)
+    alone = asked(BOB, values={2: human}, asked=frozenset({2}), of=mixed)
+    assert {(*each["flags"], short_of(each)) for each in alone} == {("other_kind", "wrong")}
+    assert {short_of(each) for each in asked(ANN, BOB, CID)} == {""}
     named_so = Pool(pool((4, "Robert"), (6, "Eve"), (7, "Gil")))
     assert all("Robert" not in each["options"] for each in asked(BOB, CID, values=values, of=named_so))
 
@@ -446,6 +447,7 @@ def test_options_of_other_subjects_resemble_the_answer():
 def test_too_few_options_make_an_open_question():
     found = list(questions(chain(BOB, CID), Pool(pool((2, "Bob"), (3, "Cid"))), DAYS, 0))
     assert {each["open_only"] for each in found} == {True}
+    assert {short_of(each) for each in found} == {"options"}
     assert {each["pool_size"] for each in found} == {1}
 
 

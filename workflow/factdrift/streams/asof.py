@@ -67,8 +67,8 @@ class Written(NamedTuple):
     """Counts of the questions written, and of those that were not."""
 
     questions: int
-    strange: int
-    """Questions without an option that held at another time."""
+    lacking: Counter[str]
+    """`short_of` -> questions."""
     unsaid: Counter[str]
     """Relation -> chains left out, because no verb of the cloze test is known to be in the past."""
 
@@ -76,7 +76,7 @@ class Written(NamedTuple):
 def write_questions(job: AsOf) -> Written:
     """Writes the questions of all chains in the order of subject and relation."""
     days = [pack_date(day) for day in job.dates]
-    written, strange, unsaid = 0, 0, Counter[str]()
+    written, lacking, unsaid = 0, Counter[str](), Counter[str]()
     with database(_MEMORY) as db, database(_MEMORY) as snapshot, growing(job.output, ASOF) as add:
         db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(job.stream)})")
         db.execute(f"CREATE TEMP TABLE objects AS {_OBJECTS}")
@@ -90,10 +90,17 @@ def write_questions(job: AsOf) -> Written:
                 continue
             items = list(questions(chain, pools[chain.name.partition("-")[2]], days, job.seed))
             written += len(items)
-            strange += sum("wrong" not in (row.get("option_verdicts") or ()) for row in items)
+            lacking.update(map(short_of, items))
             if items:
                 add(pa.RecordBatch.from_pylist(items, schema=ASOF))
-    return Written(written, strange, unsaid)
+    return Written(written, lacking, unsaid)
+
+
+def short_of(question: Row) -> str:
+    """What a question lacks: `options`, if they are too few; `wrong`, an option that held at another time."""
+    if question["open_only"]:
+        return "options"
+    return "" if "wrong" in question["option_verdicts"] else "wrong"
 
 
 _OBJECTS = """

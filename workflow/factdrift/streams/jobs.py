@@ -81,10 +81,12 @@ class AsOf(OfDates, command="streams asof"):
         self.days()
         written = write_questions(self)
         lines = [f"{written.questions:,} questions with a date"]
-        if written.strange:
+        if few := written.lacking["options"]:
+            lines.append(f"{few:,} of them have too few options, so they are only asked openly")
+        if alone := written.lacking["wrong"]:
             lines.append(
-                f"{written.strange:,} of them have no option that held at another time: of their subject and "
-                "relation the dumps name no other value"
+                f"{alone:,} of them have no option that held at another time: of their subject and relation "
+                "the dumps name no other value that can be one"
             )
         lines += [
             f"{relation}: {chains:,} subjects are not asked about: resources/words/grammar.tsv has no past "

@@ -128,6 +128,8 @@ def _metadata(path: Path) -> dict[str, Any]:
     for key in (*_TEXTS, "units", "sign"):
         if key not in known:
             raise InputError(f"{path}: the key {key!r} is missing")
+        if key in _TEXTS and not isinstance(known[key], str):
+            raise InputError(f"{path}: {key}: {known[key]!r} is no text; write it in quotation marks")
     if not isinstance(known["units"], int) or isinstance(known["units"], bool) or known["units"] < 1:
         raise InputError(f"{path}: units: {known['units']!r} is no number of units")
     for key, choices in (("granularity", GRANULARITIES), ("sign", SIGNS)):
