@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.klob_scores import dense, row
 
+from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import ABOVE, Choices, evaluate, lexical
 from factdrift.klob.scoring.examples import Examples, of_rows
 from factdrift.klob.scoring.locator import Scores
@@ -185,3 +186,5 @@ def test_same_seed_same_scores_and_pytorch_chooses_alike(population: dict[str, E
     device = "cuda" if torch.cuda.is_available() else "cpu"
     numpy, pytorch = (locate(tied, [Fraction(10)], device=where).selections[0] for where in (None, device))
     assert (numpy.top == pytorch.top).all()
+    with pytest.raises(InputError, match="--device nowhere: .*; leave it out"):
+        locate(tied, [Fraction(10)], device="nowhere")

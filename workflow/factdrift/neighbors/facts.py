@@ -85,10 +85,6 @@ def gather(parts: Sequence[Path], output: Path) -> int:
     return write_parquet(pa.RecordBatchReader.from_batches(schema, batches), output)
 
 
-def _cell(relation: NDArray[np.int64] | int, neighbors: NDArray[np.integer]) -> NDArray[np.int64]:
-    return (np.asarray(relation, np.int64) << 32) + neighbors.astype(np.int64)
-
-
 def _choose(
     groups: Iterable[Group],
     ranked: Iterator[tuple[int, Neighbors]],
@@ -98,8 +94,8 @@ def _choose(
 ) -> pa.Table:
     """Chooses the facts of each group from its subject's neighbours.
 
-    `groups` and `ranked` are sorted by subject. `holders`: ascending codes (`_cell`) of the neighbours that
-    have a fact of a relation; `known`: the entity of each document.
+    `groups` and `ranked` are sorted by subject. `holders`: ascending codes, relation << 32 + neighbour, of
+    the facts that there are; `known`: the entity of each document.
     """
     rows: list[tuple[int | float, ...]] = []
     subject, neighbors, similarities = None, np.empty(0, np.int32), np.empty(0)
@@ -107,7 +103,7 @@ def _choose(
         if group.subject != subject:
             subject, best = next(ranked)
             neighbors, similarities = known[best.documents], best.similarities
-        cells = _cell(group.property, neighbors)
+        cells = (group.property << 32) + neighbors.astype(np.int64)
         place = np.minimum(np.searchsorted(holders, cells), max(len(holders) - 1, 0))
         has_fact = holders[place] == cells if len(holders) else np.zeros(len(cells), bool)
         allowed = has_fact & ~np.isin(neighbors, (group.subject, *group.changed))

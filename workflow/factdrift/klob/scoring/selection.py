@@ -156,11 +156,9 @@ def of_top(
     )
 
 
-def fractional(
-    vectors: Iterable[NDArray[np.floating]], chosen: int, units: int, scratch: Path | None = None
-) -> Selection:
+def fractional(vectors: Iterable[NDArray[np.floating]], chosen: int, units: int) -> Selection:
     """A Selection by score vectors [units]; units that tie share the last places of a row."""
-    rows = _Fractional(scratch)
+    rows = _Fractional(None)
     for vector in vectors:
         rows.add(vector, best_units(vector, chosen))
     return rows.selection(chosen, units, np.full(len(rows.sizes), np.nan))
@@ -209,7 +207,11 @@ def _best_on(device: str, rows: NDArray[np.floating], number: int) -> NDArray[np
         import torch
     except ModuleNotFoundError:
         raise InputError(f"--device {device} needs PyTorch; run `make models` first") from None
-    scores = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
+    try:
+        scores = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
+    except (AssertionError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"--device {device}: {reason}; leave it out, so that NumPy sorts") from None
     order = torch.sort(scores, dim=1, descending=True, stable=True).indices[:, :number]
     best: NDArray[np.int64] = order.cpu().numpy()
     return best
