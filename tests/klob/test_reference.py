@@ -186,5 +186,5 @@ def test_same_seed_same_scores_and_pytorch_chooses_alike(population: dict[str, E
     device = "cuda" if torch.cuda.is_available() else "cpu"
     numpy, pytorch = (locate(tied, [Fraction(10)], device=where).selections[0] for where in (None, device))
     assert (numpy.top == pytorch.top).all()
-    with pytest.raises(InputError, match="--device nowhere: .*; leave it out"):
+    with pytest.raises(InputError, match=r"--device nowhere: .*; leave it out"):
         locate(tied, [Fraction(10)], device="nowhere")
