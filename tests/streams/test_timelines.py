@@ -28,6 +28,7 @@ from factdrift.streams.timelines import (
     dates_within,
     follow,
     held,
+    held_of,
     verdict,
 )
 from factdrift.tempripple.distractors import Instance, Pool
@@ -307,15 +308,8 @@ def test_tables_give_the_timelines_of_the_dumps(seed):
     groups = {(row["subject"], row["property"]) for row in links if row["property"] != AT}
     assert len(groups) > 10
     for group in groups:
-        timeline = [as_held(row) for row in found if (row["subject"], row["property"]) == group]
+        timeline = [held_of(row) for row in found if (row["subject"], row["property"]) == group]
         check(timeline, Plain(dumps, group, ended.get(group, {})))
-
-
-def as_held(row: dict[str, Any]) -> Held:
-    certain = None if row["certain_first"] is None else (row["certain_first"], row["certain_last"])
-    first, last = row["possible_first"], row["possible_last"]
-    possible = EVER if first is None else first, NEVER_ENDS if last is None else last
-    return Held(row["value"], certain, possible, row["doubted"])
 
 
 def ended_by_updates(links: list[dict[str, Any]], pairs: list[Path]) -> dict[tuple[int, int], Any]:

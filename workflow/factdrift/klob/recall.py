@@ -176,17 +176,15 @@ def write_recall(
         db.register("stated", FACTS.empty_table())
         define_wording(db, plan.wording)
         asking = _Asking(db, plan, demonstrations, model)
-        for relation, total in asking.counts("facts", "p1"):
-            asking.ask("facts", f"p1 = {relation}", total, plan.quotas[relation])
+        for (relation,) in db.sql("SELECT DISTINCT p1 FROM open_facts ORDER BY ALL").fetchall():
+            asking.ask("facts", f"p1 = {relation}", plan.quotas[relation])
         if settings.source == "mquake":
             # The limit of an answer holds in each pair, and all pairs are asked about together.
-            quota = settings.r_quota if settings.answer_share == 1 else None
-            for (total,) in asking.counts("chains", ""):
-                asking.ask("chains", "true", total, quota)
+            asking.ask("chains", "true", settings.r_quota if settings.answer_share == 1 else None)
         else:
             most = at_most(settings.max_pair_share, settings.r_quota)
-            for first, second, total in asking.counts("chains", "p1, p2"):
-                asking.ask("chains", f"p1 = {first} AND p2 = {second}", total, most)
+            for first, second in db.sql("SELECT DISTINCT p1, p2 FROM open_chains ORDER BY ALL").fetchall():
+                asking.ask("chains", f"p1 = {first} AND p2 = {second}", most)
     asked = sorted(asking.rows.values(), key=lambda row: str(row["sentence_id"]))
     write_parquet(pa.Table.from_pylist(asked, schema=RECALL), outputs[0])
     passes = sorted(asking.passes, key=lambda row: tuple(row[name] or 0 for name in PASSES.names[:5]))
@@ -207,31 +205,25 @@ class _Asking:
         self._said: dict[str, str] = {}
         self._progress = Progress("recall", unit="sentences")
 
-    def counts(self, table: str, columns: str) -> list[tuple[int, ...]]:
-        """Rows of the columns' values and the number of candidates that have them."""
-        group = f"GROUP BY {columns} ORDER BY {columns}" if columns else ""
-        query = f"SELECT {columns + ', ' if columns else ''}count(*) FROM open_{table} {group}"
-        rows: list[tuple[int, ...]] = self.db.sql(query).fetchall()
-        return rows
-
-    def ask(self, table: str, where: str, total: int, quota: int | None) -> None:
-        """Asks about the `total` candidates of a condition, by their draw, until the quota is full.
+    def ask(self, table: str, where: str, quota: int | None) -> None:
+        """Asks about the candidates of a condition, by their draw, until the quota is full.
 
         It is full when `quota` of those that passed can be taken and no answer has more than its share.
         """
         answers: Counter[int] = Counter()
-        taken, offset = 0, 0
-        while offset < total and (quota is None or taken < quota):
+        taken, offset, asked, size = 0, 0, 0, 0
+        while asked == size and (quota is None or taken < quota):
             size = max(_BLOCK, quota - taken if quota is not None else _BLOCK)
             order = f"ORDER BY draw, s, o1, o2 LIMIT {size} OFFSET {offset}"
             block = f"SELECT * FROM open_{table} WHERE {where} {order}"
-            answers.update(self._ask_block(table, block))
+            asked, known = self._ask_block(table, block)
+            answers.update(known)
             if quota is not None:
                 taken, _ = largest_output(list(answers.values()), quota, self.settings.answer_share)
             offset += size
 
-    def _ask_block(self, table: str, block: str) -> list[int]:
-        """Asks about a block of candidates; the answers (items) of those that passed."""
+    def _ask_block(self, table: str, block: str) -> tuple[int, list[int]]:
+        """Asks about a block of candidates; their number, and the answers (items) of those that passed."""
         sentences = self._sentences(table, block)
         ids = {
             example: dict(zip(PASSES.names, keys, strict=False))
@@ -262,7 +254,7 @@ class _Asking:
             for example, keys in ids.items()
         ]
         self.passes += passed
-        return [row["o2"] or row["o1"] for row in passed if row["recall_pass"]]
+        return len(ids), [row["o2"] or row["o1"] for row in passed if row["recall_pass"]]
 
     def _sentences(self, table: str, block: str) -> list[Sentence]:
         """The sentences of a block of candidates, in the order of their draw; creates TEMP TABLE examples."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from factdrift.core.tables import database, fetched, growing, sql
 from factdrift.streams.changes import day_number
-from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Asked, Held, dates_within, verdict
+from factdrift.streams.timelines import UNNAMED, Asked, Held, dates_within, held_of, verdict
 from factdrift.tempripple.dates import EPOCH, Date
 from factdrift.tempripple.distractors import WRONG, Instance, Kinds, Pool
 from factdrift.tempripple.distractors import Asked as Drawn
@@ -80,7 +79,12 @@ def write_questions(job: AsOf) -> Written:
     with database(_MEMORY) as db, database(_MEMORY) as snapshot, growing(job.output, ASOF) as add:
         db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(job.stream)})")
         db.execute(f"CREATE TEMP TABLE objects AS {_OBJECTS}")
-        db.execute(f"CREATE TEMP TABLE timelines AS {_timelines(job.timelines)}")
+        db.execute(
+            f"""CREATE TEMP TABLE timelines AS SELECT * EXCLUDE (chain) FROM (
+                SELECT *, 'Q' || subject || '-P' || property AS chain
+                FROM read_parquet({sql(job.timelines)})
+            ) SEMI JOIN objects USING (chain)"""
+        )
         source = TableSource(snapshot, job.rows, job.classes, job.entities, job.properties)
         words = _Words(db, source, job.alike)
         pools = words.pools()
@@ -112,15 +116,6 @@ _OBJECTS = """
             link, update_prompt, unnest(objects) AS o FROM told
     ) WHERE o.id LIKE 'Q%'"""
 """SQL: the items among the objects of all updates."""
-
-
-def _timelines(paths: Sequence[Path]) -> str:
-    """SQL: the timelines of chains with such items."""
-    return f"""SELECT subject, property, coalesce(value, {UNNAMED}) AS value, certain_first, certain_last,
-        coalesce(possible_first, {EVER}) AS possible_first,
-        coalesce(possible_last, {NEVER_ENDS}) AS possible_last, doubted
-    FROM (SELECT *, 'Q' || subject || '-P' || property AS chain FROM read_parquet({sql(list(paths))}))
-    SEMI JOIN objects USING (chain)"""
 
 
 class _Words:
@@ -167,15 +162,13 @@ def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
                 list(DISTINCT {'item': item, 'label': label, 'leaks': leaks}) AS objects
             FROM objects GROUP BY ALL
         ) JOIN (
-            SELECT subject, property, list({'value': value, 'certain_first': certain_first,
-                'certain_last': certain_last, 'possible': [possible_first, possible_last], 'doubted': doubted}
-                ORDER BY value, possible_first, possible_last, certain_first, certain_last, doubted
-            ) AS timeline
+            SELECT subject, property, list(timelines ORDER BY value NULLS FIRST, possible_first NULLS FIRST,
+                possible_last, certain_first, certain_last, doubted) AS timeline
             FROM timelines GROUP BY ALL
         ) USING (subject, property) ORDER BY subject, property"""
     )
     for subject, _, name, called, prompt, objects, spans in fetched(db):
-        timeline = [_held(row) for row in spans]
+        timeline = [held_of(row) for row in spans]
         leaking = {each["item"] for each in objects if each["leaks"]}
         own = sorted((each["item"], each["label"]) for each in objects if each["item"] not in leaking)
         labels = dict(reversed(own))  # of several labels of an item the first
@@ -188,12 +181,6 @@ def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
         }
         then = in_past(prompt, called["label"], called["description"])
         yield Chain(name, prompt, then, named, frozenset(labels) & known, timeline)
-
-
-def _held(row: Mapping[str, Any]) -> Held:
-    first, last = row["certain_first"], row["certain_last"]
-    certain = None if first is None else (first, last)
-    return Held(row["value"], certain, tuple(row["possible"]), row["doubted"])
 
 
 def in_past(prompt: str, label: str, description: str | None = None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from factdrift.streams.changes import Span, day_number
 from factdrift.wikidata.time import pack_date
@@ -64,6 +64,17 @@ class Held(NamedTuple):
     possible: tuple[int, int]
     doubted: bool = False
     """The last dump that says so calls it false, or true in part only."""
+
+
+def held_of(row: Mapping[str, Any]) -> Held:
+    """A row of TIMELINES, in which days that nothing limits are null, and values that name no item."""
+    first, last = row["possible_first"], row["possible_last"]
+    return Held(
+        UNNAMED if row["value"] is None else row["value"],
+        None if row["certain_first"] is None else (row["certain_first"], row["certain_last"]),
+        (EVER if first is None else first, NEVER_ENDS if last is None else last),
+        row["doubted"],
+    )
 
 
 class Asked(NamedTuple):
