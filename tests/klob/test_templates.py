@@ -8,14 +8,12 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import NOUN_PHRASES
 from factdrift.core.tables import rows_of
 from factdrift.klob.relations import Method
-from factdrift.klob.templates import read_templates, sentence
+from factdrift.klob.templates import read_templates
 from factdrift.words.noun_phrases import COLUMNS, nested, noun_phrases
 
 TEXTS = ["[X] 's tongue is , as it were, [Y]", "The  tongue of [X] : [Y]", "[X]\u00a0speaks [Y]"]
@@ -90,11 +88,6 @@ def test_files_that_are_no_tables(tmp_path: Path, method: Method, content: bytes
 def test_no_file(tmp_path: Path, method: Method) -> None:
     with pytest.raises(InputError, match="no such file"):
         read_templates(tmp_path / "none.tsv", method.relations)
-
-
-@given(st.text())
-def test_names_are_used_in_sentences_unchanged(name: str) -> None:
-    assert sentence("The tongue of [X] is [Y]", name) == f"The tongue of {name} is"
 
 
 def test_noun_phrases_nest_innermost_first() -> None:

@@ -18,7 +18,7 @@ from factdrift.klob.choice import choose_chains, choose_facts
 from factdrift.klob.meta import account
 from factdrift.klob.random_words import Source, WordList, pool, random_sentences, stratified
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
-from factdrift.klob.sentences import Wording, columns_of, create_examples, define_wording, sentences_query
+from factdrift.klob.sentences import Wording, create_examples, define_wording, sentences_query
 from factdrift.klob.settings import Settings
 
 _BATCH = 10_000
@@ -67,8 +67,10 @@ def build(
             db.execute("UPDATE examples SET recall_pass = true")
         db.execute(f"CREATE TEMP TABLE sentences AS {sentences_query(settings.chain_text)}")
         _add_random(db, words, plan)
-        write_query(db, f"SELECT {columns_of(EXAMPLES)} FROM examples ORDER BY example_id", out_examples)
-        write_query(db, f"SELECT {columns_of(SENTENCES)} FROM sentences ORDER BY sentence_id", out_sentences)
+        write_query(db, f"SELECT {', '.join(EXAMPLES.names)} FROM examples ORDER BY example_id", out_examples)
+        write_query(
+            db, f"SELECT {', '.join(SENTENCES.names)} FROM sentences ORDER BY sentence_id", out_sentences
+        )
         counts = account(db, plan, drops)
     write_json({**origin, **counts}, out_meta, indent=2)
 
@@ -176,7 +178,7 @@ def write_subtask(examples: Path, sentences: Path, subtask: str, output: Path) -
     )
     with database() as db:
         table = db.sql(
-            f"""SELECT {columns_of(EXAMPLES)}, sentences FROM read_parquet({sql(examples)}) e JOIN (
+            f"""SELECT {", ".join(EXAMPLES.names)}, sentences FROM read_parquet({sql(examples)}) e JOIN (
                 SELECT example_id, list({{{packed}}} ORDER BY place, sentence_id) AS sentences
                 FROM read_parquet({sql(sentences)}) s GROUP BY example_id
             ) USING (example_id)

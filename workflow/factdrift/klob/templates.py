@@ -57,11 +57,6 @@ class Templates(NamedTuple):
         return [template for templates in self.of.values() for template in templates]
 
 
-def sentence(template: str, subject: str) -> str:
-    """The sentence up to the blank, without white space at its end; the subject may contain anything."""
-    return template.removesuffix(OBJECT).removesuffix(" ").replace(SUBJECT, subject)
-
-
 def read_templates(path: Path, relations: Mapping[int, object]) -> Templates:
     """Reads the project's table (header `pid n template verb cues`) or a user's, in the published layout.
 
