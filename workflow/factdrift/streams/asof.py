@@ -62,20 +62,14 @@ class Chain(NamedTuple):
     timeline: Sequence[Held]
 
 
-class Written(NamedTuple):
-    """Counts of the questions written, and of those that were not."""
+def write_questions(job: AsOf) -> tuple[Counter[str], Counter[str]]:
+    """Writes the questions of all chains in the order of subject and relation.
 
-    questions: int
-    lacking: Counter[str]
-    """`short_of` -> questions."""
-    unsaid: Counter[str]
-    """Relation -> chains left out, because no verb of the cloze test is known to be in the past."""
-
-
-def write_questions(job: AsOf) -> Written:
-    """Writes the questions of all chains in the order of subject and relation."""
+    Returns how many there are by what they lack (`short_of`), and relation -> chains left out, because no
+    verb of the cloze test is known to be in the past.
+    """
     days = [pack_date(day) for day in job.dates]
-    written, lacking, unsaid = 0, Counter[str](), Counter[str]()
+    lacking, unsaid = Counter[str](), Counter[str]()
     with database(_MEMORY) as db, database(_MEMORY) as snapshot, growing(job.output, ASOF) as add:
         db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(job.stream)})")
         db.execute(f"CREATE TEMP TABLE objects AS {_OBJECTS}")
@@ -93,11 +87,10 @@ def write_questions(job: AsOf) -> Written:
                 unsaid[chain.name.partition("-")[2]] += 1
                 continue
             items = list(questions(chain, pools[chain.name.partition("-")[2]], days, job.seed))
-            written += len(items)
             lacking.update(map(short_of, items))
             if items:
                 add(pa.RecordBatch.from_pylist(items, schema=ASOF))
-    return Written(written, lacking, unsaid)
+    return lacking, unsaid
 
 
 def short_of(question: Row) -> str:
