@@ -232,19 +232,12 @@ def dates_within(certain: tuple[int, int]) -> Iterator[Asked]:
     yield Asked("day", pack_date(middle), pack_date(middle), middle.isoformat())
     for span_of in (_month, _year):
         own = span_of(middle)
-        neighbours = (span_of(day) for day in _beside(own) if begin <= day.toordinal() <= end)
-        for span in (own, *neighbours):
+        beside = day_number(own.first) - 1, day_number(own.last) + 1
+        days = (datetime.date.fromordinal(day) for day in beside if begin <= day <= end)
+        for span in (own, *map(span_of, days)):
             if begin <= day_number(span.first) and day_number(span.last) <= end:
                 yield span
                 break
-
-
-def _beside(span: Asked) -> tuple[datetime.date, datetime.date]:
-    """The day before a date, if there is one in the year 1 or later, and the day after it."""
-    return (
-        datetime.date.fromordinal(max(day_number(span.first) - 1, 1)),
-        datetime.date.fromordinal(day_number(span.last) + 1),
-    )
 
 
 def _month(day: datetime.date) -> Asked:
