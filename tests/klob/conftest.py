@@ -20,11 +20,11 @@ from factdrift.core.tables import write_parquet
 from factdrift.klob.build import Plan, build, write_subtask
 from factdrift.klob.candidates import Hops, Inputs, write_candidates
 from factdrift.klob.facts import DEATH, write_facts
+from factdrift.klob.random_words import WordList
 from factdrift.klob.relations import Method, check_properties, inverses_of, read_method, second_hops
 from factdrift.klob.sentences import Wording
 from factdrift.klob.settings import Settings
 from factdrift.klob.templates import read_templates
-from factdrift.klob.word_lists import WordList
 from factdrift.words.names import read_names
 
 DAY = 20230227

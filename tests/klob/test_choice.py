@@ -21,8 +21,7 @@ from factdrift.core.paths import KLOB
 from factdrift.core.tables import database
 from factdrift.klob.candidates import CANDIDATES
 from factdrift.klob.choice import choose_chains, choose_facts, largest_output
-from factdrift.klob.random_words import Source, random_sentences, stratified
-from factdrift.klob.word_lists import pool, read_words
+from factdrift.klob.random_words import Source, pool, random_sentences, read_words, stratified
 
 PINS = KLOB / "word_lists.tsv"
 
@@ -235,3 +234,7 @@ def test_a_file_of_words(tmp_path: Path) -> None:
     assert pool(words) == sorted({*string.punctuation, "Zoë", "ant"})
     with pytest.raises(InputError, match="is no file"):
         read_words(str(tmp_path / "none"), PINS)
+    for content, said in ((b"ant\nNew York\n", "line 2: 'New York' is more than one"), (b"\xe9\n", "line 1")):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=rf"words\.txt, {said}"):
+            read_words(str(path), PINS)

@@ -58,6 +58,12 @@ CASES = [
 ]
 
 
+def spoilt(key: str, value: Any) -> Row:
+    """A case of two hops with another value of a key of `orig`."""
+    good = case(5, (1, 26, 2), (2, 108, 3))
+    return good | {"orig": good["orig"] | {key: value}}
+
+
 def read(tmp_path: Path, method: Method, cases: Any, chain_text: str = "np") -> list[Row]:
     path = tmp_path / "mquake.json"
     path.write_text(json.dumps(cases), encoding="utf-8")
@@ -100,9 +106,13 @@ def test_questions_only_of_two_hops(tmp_path: Path, method: Method) -> None:
             "case 8: ",
         ),
         (
-            [case(9, (1, 26, 2)) | {"orig": {"triples": [["a", "b", "c"]], "triples_labeled": [[]]}}],
-            "is no triple",
+            [case(9, (1, 26, 2)) | {"orig": {"triples": [["a", "b", "c"]], "triples_labeled": [["a"] * 3]}}],
+            "case 9: .*is no triple",
         ),
+        ([spoilt("triples_labeled", [["Ada", "spouse"]] * 2)], r"case 5: .*orig\.triples_labeled\[0\]"),
+        ([spoilt("triples_labeled", [["Ada", "spouse", None]] * 2)], "case 5: Expected `str`, got `null`"),
+        ([spoilt("triples", 3)], "case 5: Expected `array | null`, got `int`"),
+        ([CASES[0] | {"single_hops": ["Carl"] * 3}], r"case 1: .*single_hops\[0\]"),
     ],
 )
 def test_other_layouts_are_refused(tmp_path: Path, method: Method, cases: Any, message: str) -> None:

@@ -135,6 +135,7 @@ def test_missing_and_truncated_files(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_an_import_of_some_of_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import_published(write(tmp_path / "whole", c=[C], u=[U]), tmp_path / "out")
     write(tmp_path / "in", u=[U])
     assert main(["klob", "import", str(tmp_path / "in"), "-o", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out == "1 examples of KLoB-u\n"

@@ -15,7 +15,7 @@ from support.worlds import Fact
 from factdrift.core.errors import InputError
 from factdrift.klob.recall import (
     DEMONSTRATIONS,
-    Model,
+    CausalModel,
     matches,
     normalised,
     read_demonstrations,
@@ -29,7 +29,7 @@ CHAINS = [Fact(20 + number, 17, number) for number in range(1, 15)]
 WORLD = Snapshot([*FACTS, *CHAINS], labels={100 + n: f"Town {n}" for n in range(1, 15)})
 
 
-class Stub:
+class Stub(CausalModel):
     """Answers what a function says to the sentence that a prompt ends with."""
 
     name, revision, dtype = "stub", "1", "float32"
@@ -47,7 +47,7 @@ def answers(found: Built) -> dict[str, str]:
     return {row["text"]: row["target_label"] for row in found.sentences if row["target_label"]}
 
 
-def ask(found: Built, model: Model, need: str = "all", given: Mapping[int, str] | None = None) -> Path:
+def ask(found: Built, model: CausalModel, need: str = "all", given: Mapping[int, str] | None = None) -> Path:
     plan = found.plan._replace(settings=structs.replace(found.plan.settings, need=need))
     outputs = (found.folder / "klob_recall.parquet", found.folder / "passes.parquet")
     write_recall(plan, given or {}, model, outputs)
@@ -82,27 +82,27 @@ def test_a_model_that_never_answers_leaves_nothing(built: Build) -> None:
     assert filtered.meta["dropped"]["r"] == {"recall": 14}
 
 
-@pytest.mark.parametrize(("need", "passing"), [("all", 0), ("majority", 28), ("any", 28)])
-def test_how_many_wordings_are_needed(built: Build, need: str, passing: int) -> None:
-    plain = built(WORLD, min_sitelinks=0, folder="plain")
-    known = answers(plain)
-    first = {row["text"] for row in plain.sentences if row["place"] == 1 and row["role"] == "expr"}
-    passes = ask(plain, Stub(lambda text: "?" if text in first else known[text]), need)
-    filtered = built(WORLD, min_sitelinks=0, folder="filtered", passes=passes)
-    assert len(filtered.subtask("c")) == passing
-    assert len(filtered.subtask("r")) == passing // 2
-
-
-def test_one_wording_of_three_is_enough_only_for_any(built: Build) -> None:
-    plain = built(WORLD, min_sitelinks=0, folder="plain")
-    known = answers(plain)
-    first = {row["text"] for row in plain.sentences if row["place"] == 1 and row["role"] == "expr"}
-    for need, passing in (("majority", 0), ("any", 28)):
-        passes = ask(plain, Stub(lambda text: known[text] if text in first else "?"), need)
-        filtered = built(WORLD, min_sitelinks=0, folder=need, passes=passes)
-        assert len(filtered.subtask("c")) == passing
+@pytest.mark.parametrize(
+    ("first_only", "need", "facts", "chains"),
+    [
+        (False, "all", 0, 0),
+        (False, "majority", 28, 14),
+        (False, "any", 28, 14),
+        (True, "majority", 0, 0),
         # The chain's own sentence must be known in any case, and is not.
-        assert filtered.subtask("r") == []
+        (True, "any", 28, 0),
+    ],
+)
+def test_how_many_wordings_are_needed(
+    built: Build, first_only: bool, need: str, facts: int, chains: int
+) -> None:
+    """The first wording of three is the only one that is known, or that is not."""
+    plain = built(WORLD, min_sitelinks=0, folder="plain")
+    known = answers(plain)
+    first = {row["text"] for row in plain.sentences if row["place"] == 1 and row["role"] == "expr"}
+    passes = ask(plain, Stub(lambda text: known[text] if (text in first) == first_only else "?"), need)
+    filtered = built(WORLD, min_sitelinks=0, folder="filtered", passes=passes)
+    assert (len(filtered.subtask("c")), len(filtered.subtask("r"))) == (facts, chains)
 
 
 def test_the_quota_is_filled_with_what_is_known(built: Build) -> None:
@@ -142,6 +142,20 @@ def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built: Buil
     assert len(rows(passes)) < len(facts)
     assert [row["s"] for row in filtered.subtask("c")] == [row["s"] for row in plain.subtask("c")]
     assert len(filtered.subtask("c")) == 16
+
+
+def test_the_share_of_a_pair_is_exact(built: Build) -> None:
+    """0.29 of 100 are 29, which binary fractions miss: 28 known chains of the first 64 are not enough."""
+    facts = [Fact(1, 36, 1000), *(Fact(number, 17, 1) for number in range(2, 200))]
+    plain = built(Snapshot(facts), min_sitelinks=0, max_pair_share=0.29, r_quota=100, quotas={17: 0})
+    order = sorted(
+        range(2, 200), key=lambda n: hashlib.sha256(f"0|Q{n}|P17|Q1|P36|Q1000".encode()).hexdigest()
+    )
+    unknown = {f"item {number}" for number in order[28:64]}
+    whole = built(Snapshot(facts), min_sitelinks=0, folder="whole", quotas={17: None})
+    known = answers(whole)
+    model = Stub(lambda text: "?" if any(f"{name} " in f"{text} " for name in unknown) else known[text])
+    assert len(rows(ask(plain, model))) == 128
 
 
 def test_prompts_show_other_facts_with_the_same_template(built: Build) -> None:
@@ -229,9 +243,10 @@ def test_given_demonstrations(built: Build, tmp_path: Path) -> None:
     assert "Q: The capital of x? A: y\nThe capital of the country of item 21 is" in model.asked
     assert {tuple(row["demo_ids"]) for row in rows(plain.folder / "klob_recall.parquet")} == {()}
     assert read_demonstrations(None) == {}
-    path.write_text("[1]", encoding="utf-8")
-    with pytest.raises(InputError, match="no JSON map"):
-        read_demonstrations(path)
+    for wrong in ("[1]", '{"P36": null}'):
+        path.write_text(wrong, encoding="utf-8")
+        with pytest.raises(InputError, match="no JSON map"):
+            read_demonstrations(path)
     with pytest.raises(InputError, match="no such file"):
         read_demonstrations(tmp_path / "none.json")
 

@@ -11,7 +11,7 @@ from support.worlds import Fact
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.klob.recall import NEW_TOKENS, Model
+from factdrift.klob.recall import NEW_TOKENS, CausalModel
 
 from .conftest import Build, Snapshot, rows
 
@@ -64,8 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def model_of(folder: Path, budget: int) -> Model:
-    from factdrift.klob.completions import CausalModel
+def model_of(folder: Path, budget: int) -> CausalModel:
     from factdrift.models.loading import load
 
     return CausalModel(load(str(folder), dtype="float32", device="cpu"), budget)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.klob_scores import dense, row
+from support.klob_scores import dense, overall, row
 
+from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import ABOVE, Choices, evaluate, lexical
 from factdrift.klob.scoring.examples import Examples, of_rows
 from factdrift.klob.scoring.locator import Scores
@@ -66,7 +67,7 @@ def test_a_locator_that_mostly_names_one_unit_is_no_better_than_its_control() ->
         reference("mostly_constant", [examples], 4),
     ):
         found = evaluate(scores, {"c": examples}, Choices((Fraction(1),))).measures
-        rows = {(row["measure"], row["population"]): row for row in found if row["relation"] is None}
+        rows = overall(found)
         assert rows["rsim", "all"]["value"] > 0.7
         assert rows["rsim", "permuted"]["value"] > 0.6
         leading = rows[ABOVE, "all"]
@@ -86,14 +87,9 @@ def test_noise_is_not_significant_above_its_control() -> None:
     for seed in range(60):
         scores = reference("random", [examples], 4, seed)
         found = evaluate(scores, {"c": examples}, Choices((Fraction(1),), seed=seed), CONTROLLED).measures
-        (leading,) = (row for row in found if row["measure"] == ABOVE)
+        leading = overall(found)[ABOVE, "all"]
         outside += not leading["low"] < 0 < leading["high"]
-        (clipped,) = (
-            row
-            for row in found
-            if (row["measure"], row["population"], row["relation"]) == ("rsim", "all", None)
-        )
-        assert clipped["low"] > 0
+        assert overall(found)["rsim", "all"]["low"] > 0
     assert outside <= 8
 
 
@@ -101,7 +97,7 @@ def test_scores_that_are_all_not_finite_have_rows_that_say_so() -> None:
     examples = {"c": of_rows([row(example, "eee") for example in range(4)], "c")}
     scores = dense(*[(float("nan"),) * 5] * 12, sentences=examples["c"].sentences)
     found = evaluate(scores, examples, Choices((Fraction(20),)))
-    rows = {(row["measure"], row["population"]): row for row in found.measures if row["relation"] is None}
+    rows = overall(found.measures)
     assert (rows["excluded_sentences", None]["value"], rows["excluded_sentences", None]["n"]) == (12, 12)
     assert (rows["rsim", "all"]["value"], rows["rsim", "all"]["n"]) == (None, 0)
     assert (rows["left_out", "all"]["value"], rows["left_out", "all"]["n"]) == (4, 4)
@@ -157,11 +153,7 @@ def test_lexical_floor_is_the_cosine_of_the_sentences_words(chains: bool) -> Non
         candidate = sum(pairs) / len(pairs)
         everything = sum(sim(one, other) for one in mine for other in others) / len(mine) / len(others)
         expected.append(max((candidate - everything) / (1 - everything), 0))
-    found = {
-        (row["measure"], row["population"]): row
-        for row in lexical({examples.subtask: examples}).measures
-        if row["relation"] is None
-    }
+    found = overall(lexical({examples.subtask: examples}).measures)
     floor = found["rsim", "all"]
     assert floor["value"] == APPROX(sum(expected) / 3)
     assert floor["value"] > 0.1
@@ -185,3 +177,5 @@ def test_same_seed_same_scores_and_pytorch_chooses_alike(population: dict[str, E
     device = "cuda" if torch.cuda.is_available() else "cpu"
     numpy, pytorch = (locate(tied, [Fraction(10)], device=where).selections[0] for where in (None, device))
     assert (numpy.top == pytorch.top).all()
+    with pytest.raises(InputError, match=r"--device nowhere: .*; leave it out"):
+        locate(tied, [Fraction(10)], device="nowhere")

@@ -132,16 +132,7 @@ def test_paper_approximation_and_examples_are_added_to_the_exact_value(
 ) -> None:
     dense = folder(examples, tmp_path / "dense")
     output = tmp_path / "out"
-    choices = [
-        "--sim-all",
-        "paper_approx",
-        "--unit",
-        "examples",
-        "--normalise",
-        "rank",
-        "--rsd-pool",
-        "subtasks",
-    ]
+    choices = ["--sim-all=paper_approx", "--unit=examples", "--normalise=rank", "--rsd-pool=subtasks"]
     arguments = ["--examples", str(examples), "--no-references", "-o", str(output), "--k", "1", *choices]
     assert main(["klob", "score", str(dense), *arguments]) == 0
     table = pq.read_table(output / "measures.parquet").to_pylist()
@@ -174,6 +165,7 @@ def test_faulty_folders_are_refused_with_the_reason(examples: Path, tmp_path: Pa
     with pytest.raises(InputError, match=r"nowhere.scores.json is missing; what a folder of scores holds"):
         read_scores(tmp_path / "nowhere")
     for keys, said in (
+        ({"name": 7}, "name: 7 is no text"),
         ({"units": 0}, "units: 0 is no number of units"),
         ({"units": "many"}, "units: 'many' is no number"),
         ({"granularity": "cell"}, "granularity: 'cell' is none of weight, neuron"),
@@ -186,7 +178,7 @@ def test_faulty_folders_are_refused_with_the_reason(examples: Path, tmp_path: Pa
         spoil(path, **keys)
         with pytest.raises(InputError, match=said):
             read_scores(path)
-        spoil(path, units=UNITS, granularity="head", sign="as_given")
+        spoil(path, name="dense", units=UNITS, granularity="head", sign="as_given")
     read_scores(path)
     np.save(path / "units.npy", np.zeros((240, 3), np.int32))
     with pytest.raises(InputError, match=r"both scores\.npy and units\.npy"):
@@ -206,6 +198,14 @@ def test_faulty_folders_are_refused_with_the_reason(examples: Path, tmp_path: Pa
     names = path.joinpath("sentences.txt").read_text(encoding="utf-8")
     path.joinpath("sentences.txt").write_text(names + "c0.0\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"the sentence c0\.0 is listed twice"):
+        read_scores(path)
+    path.joinpath("sentences.txt").write_bytes(names.encode() + b"\xe9\n")
+    with pytest.raises(InputError, match=r"sentences.txt, line 241: byte 0xe9 is not UTF-8"):
+        read_scores(path)
+    path.joinpath("sentences.txt").write_text(names, encoding="utf-8")
+    path.joinpath("units.npy").write_bytes(b"")
+    spoil(path, sign="as_given")
+    with pytest.raises(InputError, match=r"units.npy: no NumPy array: No data left in file"):
         read_scores(path)
     path.joinpath("scores.json").write_text("{", encoding="utf-8")
     with pytest.raises(InputError, match=r"scores.json: no JSON"):
@@ -255,6 +255,8 @@ def test_missing_examples_and_absurd_k(examples: Path, tmp_path: Path) -> None:
     for text in ("0", "101", "x", "1/0"):
         with pytest.raises(InputError, match="is no percentage above 0 and up to 100"):
             score(path, examples, "--k", text)
+    with pytest.raises(InputError, match="--headline: 'x' is no percentage"):
+        score(path, examples, "--headline", "x")
     wrong = tmp_path / "wrong"
     wrong.mkdir()
     for name in "cru":

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.klob_scores import dense, row
+from support.klob_scores import dense, overall, row
 
 from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import Choices, evaluate
@@ -245,7 +245,7 @@ def test_infinite_scores_exclude_the_sentence_and_its_example() -> None:
     rows[1][2] = float("nan")
     scores = dense(*map(tuple, rows), sentences=CONSISTENT.sentences)
     found = evaluate(scores, {"c": CONSISTENT}, Choices((Fraction(25),)))
-    values = {(row["measure"], row["population"]): row for row in found.measures if row["relation"] is None}
+    values = overall(found.measures)
     assert values["excluded_sentences", None]["value"] == 1
     assert values["rsim", "all"]["n"] == 1
     assert values["left_out", "all"]["value"] == 1
@@ -268,11 +268,7 @@ def test_intervals_are_those_of_the_mean_over_facts() -> None:
     random = np.random.default_rng(1)
     scores = dense(*map(tuple, random.random((12, 40)).tolist()), sentences=examples.sentences)
     found = evaluate(scores, {"c": examples}, Choices((Fraction(30),)))
-    (mean,) = [
-        each
-        for each in found.measures
-        if (each["measure"], each["population"], each["relation"]) == ("rsim_raw", "all", None)
-    ]
+    mean = overall(found.measures)["rsim_raw", "all"]
     table = next(each for each in found.examples if each["population"][0].as_py() == "all")
     values = np.array(table["raw"].to_pylist())
     sums = (values - values.mean()).reshape(3, 2).sum(axis=1)
@@ -285,5 +281,5 @@ def test_sentences_with_ties_are_counted() -> None:
     rows = [(4.0, 3.0, 2.0, 1.0)] * 4 + [(4.0, 3.0, 3.0, 1.0)] * 2
     scores = dense(*rows, sentences=CONSISTENT.sentences)
     found = evaluate(scores, {"c": CONSISTENT}, Choices((Fraction(50),)))
-    (tied,) = [each for each in found.measures if each["measure"] == "tied_sentences"]
+    tied = overall(found.measures)["tied_sentences", None]
     assert (tied["value"], tied["n"]) == (2, 6)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
 from factdrift.core.paths import KLOB, KLOB_TEMPLATES
+from factdrift.klob.random_words import read_words
 from factdrift.klob.relations import Method
 from factdrift.klob.template_checks import (
     Finding,
@@ -18,7 +19,6 @@ from factdrift.klob.template_checks import (
     read_word_lists,
 )
 from factdrift.klob.templates import Template, Templates, read_templates
-from factdrift.klob.word_lists import read_words
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +41,26 @@ def golden() -> dict[str, str]:
     return read_golden(KLOB / "golden.tsv")
 
 
+Check = Callable[..., list[Finding]]
+
+
+@pytest.fixture(scope="module")
+def check(own: Templates, method: Method, words: frozenset[str], lists: WordLists) -> Check:
+    """The findings in a table."""
+
+    def found(table: Sequence[Template], golden: Mapping[str, str] | None = None) -> list[Finding]:
+        return check_templates(table, own.all(), method.relations, words, lists, golden or {})
+
+    return found
+
+
 def test_our_96_templates_have_no_defect(
-    own: Templates, method: Method, words: frozenset[str], lists: WordLists, golden: Mapping[str, str]
+    own: Templates, method: Method, check: Check, golden: Mapping[str, str]
 ) -> None:
     assert len(own.all()) == 96
     assert {template.relation for template in own.all()} == set(method.relations)
     assert all(template.verb and all(template.cues) for template in own.all())
-    assert check_templates(own.all(), own.all(), method.relations, words, lists, golden) == []
+    assert check(own.all(), golden) == []
 
 
 def test_the_relations(method: Method) -> None:
@@ -97,35 +110,20 @@ DEFECTS = {
 }
 
 
-@pytest.mark.parametrize("check", DEFECTS)
+@pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_triggers_its_check(
-    check: str,
-    own: Templates,
-    method: Method,
-    words: frozenset[str],
-    lists: WordLists,
-    golden: Mapping[str, str],
+    name: str, own: Templates, check: Check, golden: Mapping[str, str]
 ) -> None:
-    relation, n, text = DEFECTS[check]
+    relation, n, text = DEFECTS[name]
     table = [
         template._replace(text=text) if (template.relation, template.n) == (relation, n) else template
         for template in own.all()
     ]
-    found = check_templates(table, own.all(), method.relations, words, lists, golden)
-    mine = [finding for finding in found if finding.check == check]
+    found = check(table, golden)
+    mine = [finding for finding in found if finding.check == name]
     assert mine, [str(finding) for finding in found]
     assert all(f"P{relation}" in finding.where for finding in mine)
-    assert all(finding.error == (check != "T07") for finding in mine)
-
-
-def checks(
-    relation: int, text: str, own: Templates, method: Method, words: frozenset[str], lists: WordLists
-) -> set[str]:
-    """What a template of a user's table, without verb and cues, shows by itself."""
-    found: list[Finding] = check_templates(
-        [Template(relation, 1, text)], own.all(), method.relations, words, lists, {}
-    )
-    return {finding.check for finding in found} - {"T08"}
+    assert all(finding.error == (name != "T07") for finding in mine)
 
 
 @pytest.mark.parametrize(
@@ -148,23 +146,15 @@ def checks(
         (276, "[X] took place and is located at [Y]", {"T15"}),
     ],
 )
-def test_single_templates(
-    relation: int,
-    text: str,
-    wanted: set[str],
-    own: Templates,
-    method: Method,
-    words: frozenset[str],
-    lists: WordLists,
-) -> None:
-    assert checks(relation, text, own, method, words, lists) == wanted
+def test_single_templates(relation: int, text: str, wanted: set[str], check: Check) -> None:
+    """What a template of a user's table, without verb and cues, shows by itself."""
+    found = check([Template(relation, 1, text)])
+    assert {finding.check for finding in found} - {"T08"} == wanted
 
 
-def test_three_equal_templates_of_two_relations_are_three_findings(
-    own: Templates, method: Method, words: frozenset[str], lists: WordLists
-) -> None:
+def test_three_equal_templates_of_two_relations_are_three_findings(own: Templates, check: Check) -> None:
     copies = [template._replace(relation=17) for template in own.of[159]]
-    found = check_templates([*own.of[159], *copies], own.all(), method.relations, words, lists, {})
+    found = check([*own.of[159], *copies])
     assert [finding.where for finding in found if finding.check == "T06"] == [
         "P159-1, P17-1",
         "P159-2, P17-2",

@@ -28,6 +28,8 @@ from support.sequences import (
 )
 from support.worlds import Date, Fact, World, dump
 
+from .conftest import updates_of
+
 
 def told(subject: int, relation: int, text: str) -> list[Fact]:
     """`7 2010..2016, 8 2016..` as facts."""
@@ -186,8 +188,7 @@ def expected(row: dict[str, Any], beside: list[dict[str, Any]], triples: Any, in
 
 def check_dates(rows: list[dict[str, Any]], pairs: list[Path]) -> None:
     """Dates and lags of all objects are those that the definitions give."""
-    triples = [World.differences(pair) for pair in pairs]
-    tables = [pq.read_table(pair / "updates.parquet").to_pylist() for pair in pairs]
+    triples, updates = [World.differences(pair) for pair in pairs], updates_of(pairs)
     stated = [
         {
             (row["statement"], row["key"]): row
@@ -197,19 +198,7 @@ def check_dates(rows: list[dict[str, Any]], pairs: list[Path]) -> None:
         for pair in pairs
     ]
     for row in rows:
-        update = [
-            each
-            for each in tables[row["interval"] - 1]
-            if (each["subject"], each["property"]) == (row["subject"], row["property"])
-            and each["dropped_by"] is None
-        ]
-        update.sort(
-            key=lambda each: (
-                each["old_position"] is None,
-                each["old_position"] or 0,
-                each["new_position"] or 0,
-            )
-        )
+        update = updates[row["interval"], row["subject"], row["property"]]
         for each in update:
             same = stated[row["interval"] - 1].get((each["old_statement"], each["key"]))
             each["dropped_end"] = same and same["end"] if each["change"] == "F-" else None
@@ -232,13 +221,8 @@ def test_the_laws_hold_in_random_worlds(seed):
         rows = chains(pairs, folder / "chains.parquet")
         check_chains(rows, len(pairs))
         check_dates(rows, pairs)
-        updates = {
-            (interval, row["subject"], row["property"])
-            for interval, pair in enumerate(pairs, start=1)
-            for row in pq.read_table(pair / "updates.parquet").to_pylist()
-            if row["dropped_by"] is None
-        }
-        assert {(row["interval"], row["subject"], row["property"]) for row in rows} == updates
+        groups = {(row["interval"], row["subject"], row["property"]) for row in rows}
+        assert groups == updates_of(pairs).keys()
         # What is found of the first intervals does not depend on later ones, but for what supersedes it.
         alone = chains(pairs[:-1], folder / "alone.parquet")
         kept = (

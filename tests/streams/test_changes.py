@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.streams.changes import Seen, dated, day_number, lag, next_day
+from factdrift.streams.changes import Seen, Span, dated, day_number, lag
 
 from .conftest import DAYS, span
 
@@ -134,10 +134,26 @@ def test_a_replaced_fact_was_taken_away_in_the_interval_or_says_nothing():
 def test_packed_days_count_like_dates(day):
     packed = day.year * 10_000 + day.month * 100 + day.day
     assert day_number(packed) == day.toordinal()
-    if day < datetime.date(9998, 1, 1):
-        after = day + datetime.timedelta(days=1)
-        assert next_day(packed) == after.year * 10_000 + after.month * 100 + after.day
 
 
-def test_a_day_that_no_month_has_counts_as_the_months_last():
-    assert day_number(20210231) == day_number(20210228)
+@pytest.mark.parametrize(
+    ("packed", "same"),
+    [
+        (20210231, 20210228),  # a day that no month has
+        (19000229, 19000228),
+        (20210000, 20210101),
+    ],
+)
+def test_a_day_that_does_not_exist_counts_as_one_of_its_month(packed, same):
+    assert day_number(packed) == day_number(same)
+
+
+def test_days_before_the_year_1_count_on_backwards():
+    """There is no year 0, and 1 BC is a leap year."""
+    new_year, march, leap_day, eve = 1_01_01, -1_00_00 + 3_01, -1_00_00 + 2_29, -1_00_00 + 12_31
+    assert (day_number(new_year), day_number(eve)) == (1, 0)
+    assert day_number(march) - day_number(leap_day) == 1
+    ended = seen("obsolete", change="F-")._replace(dropped_end=Span("-0044-03-15", 11, -439685, -439685))
+    shortest, longest = late(ended)
+    assert longest - shortest == days("2017-01-02", "2019-01-01")
+    assert shortest == days("0001-01-01", "2017-01-02") + 44 * 365 + 11 - 74 + 1

@@ -17,7 +17,7 @@ from support.examples import examples
 from support.sequences import AT, DATES, SINGLE, chains, differences, packed, random_dumps
 from support.worlds import UNKNOWN, Fact, dates_of
 
-from factdrift.streams.asof import Chain, Value, in_past, questions
+from factdrift.streams.asof import Chain, Value, in_past, questions, short_of
 from factdrift.streams.changes import Span
 from factdrift.streams.timelines import (
     EVER,
@@ -28,6 +28,7 @@ from factdrift.streams.timelines import (
     dates_within,
     follow,
     held,
+    held_of,
     verdict,
 )
 from factdrift.tempripple.distractors import Instance, Pool
@@ -141,6 +142,15 @@ def test_dates_lie_in_the_interval_and_there_is_one_of_each_precision_that_fits(
     # A month lies in an interval of 62 days or more, and in none of 27.
     assert "month" in found or length < 61
     assert "month" not in found or length >= 27
+
+
+def test_days_before_the_year_1_are_left_out():
+    def found(first: int, last: int) -> list[str]:
+        return [each.text for each in dates_within((first, last))]
+
+    assert found(-439685, -439684) == []
+    assert found(-439685, 3_12_31) == ["0002-07-02", "0002-07", "0002"]
+    assert found(1_01_01, 1_01_05) == ["0001-01-03"]
 
 
 class Plain:
@@ -298,15 +308,8 @@ def test_tables_give_the_timelines_of_the_dumps(seed):
     groups = {(row["subject"], row["property"]) for row in links if row["property"] != AT}
     assert len(groups) > 10
     for group in groups:
-        timeline = [as_held(row) for row in found if (row["subject"], row["property"]) == group]
+        timeline = [held_of(row) for row in found if (row["subject"], row["property"]) == group]
         check(timeline, Plain(dumps, group, ended.get(group, {})))
-
-
-def as_held(row: dict[str, Any]) -> Held:
-    certain = None if row["certain_first"] is None else (row["certain_first"], row["certain_last"])
-    first, last = row["possible_first"], row["possible_last"]
-    possible = EVER if first is None else first, NEVER_ENDS if last is None else last
-    return Held(row["value"], certain, possible, row["doubted"])
 
 
 def ended_by_updates(links: list[dict[str, Any]], pairs: list[Path]) -> dict[tuple[int, int], Any]:
@@ -428,8 +431,9 @@ def test_options_of_other_subjects_resemble_the_answer():
     for each in asked(BOB, CID, values=values, asked=frozenset({2, 3}), of=mixed):
         assert set(each["options"]) == {"Bob", "Cid", "Dan", "Eve"}
         assert each["flags"] == []
-    (few,) = {tuple(each["flags"]) for each in asked(BOB, values={2: human}, asked=frozenset({2}), of=mixed)}
-    assert few == ("other_kind",)
+    alone = asked(BOB, values={2: human}, asked=frozenset({2}), of=mixed)
+    assert {(*each["flags"], short_of(each)) for each in alone} == {("other_kind", "wrong")}
+    assert {short_of(each) for each in asked(ANN, BOB, CID)} == {""}
     named_so = Pool(pool((4, "Robert"), (6, "Eve"), (7, "Gil")))
     assert all("Robert" not in each["options"] for each in asked(BOB, CID, values=values, of=named_so))
 
@@ -437,6 +441,7 @@ def test_options_of_other_subjects_resemble_the_answer():
 def test_too_few_options_make_an_open_question():
     found = list(questions(chain(BOB, CID), Pool(pool((2, "Bob"), (3, "Cid"))), DAYS, 0))
     assert {each["open_only"] for each in found} == {True}
+    assert {short_of(each) for each in found} == {"options"}
     assert {each["pool_size"] for each in found} == {1}
 
 

@@ -27,6 +27,11 @@ def row(example: int, kinds: str, **labels: Any) -> dict[str, Any]:
     return {"example_id": f"{subtask}{example}", "subtask": subtask, "sentences": sentences} | known
 
 
+def overall(measures: list[dict[str, Any]]) -> dict[tuple[str, str | None], dict[str, Any]]:
+    """(measure, population) -> its row over all relations."""
+    return {(row["measure"], row["population"]): row for row in measures if row["relation"] is None}
+
+
 def dense(*rows: tuple[float, ...], **more: Any) -> Scores:
     names = [f"c0.{place}" for place in range(len(rows))]
     known = {"name": "tried", "model": "m", "revision": "r", "granularity": "neuron", "sign": "as_given"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +16,10 @@ from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.klob.candidates import Inputs, create_names
 from factdrift.klob.choice import choose_chains, choose_facts
 from factdrift.klob.meta import account
-from factdrift.klob.random_words import Source, random_sentences, stratified
+from factdrift.klob.random_words import Source, WordList, pool, random_sentences, stratified
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
-from factdrift.klob.sentences import Wording, columns_of, create_examples, define_wording, sentences_query
+from factdrift.klob.sentences import Wording, create_examples, define_wording, sentences_query
 from factdrift.klob.settings import Settings
-from factdrift.klob.word_lists import WordList, pool
 
 _BATCH = 10_000
 
@@ -67,8 +67,10 @@ def build(
             db.execute("UPDATE examples SET recall_pass = true")
         db.execute(f"CREATE TEMP TABLE sentences AS {sentences_query(settings.chain_text)}")
         _add_random(db, words, plan)
-        write_query(db, f"SELECT {columns_of(EXAMPLES)} FROM examples ORDER BY example_id", out_examples)
-        write_query(db, f"SELECT {columns_of(SENTENCES)} FROM sentences ORDER BY sentence_id", out_sentences)
+        write_query(db, f"SELECT {', '.join(EXAMPLES.names)} FROM examples ORDER BY example_id", out_examples)
+        write_query(
+            db, f"SELECT {', '.join(SENTENCES.names)} FROM sentences ORDER BY sentence_id", out_sentences
+        )
         counts = account(db, plan, drops)
     write_json({**origin, **counts}, out_meta, indent=2)
 
@@ -133,27 +135,34 @@ def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, plan: Plan) -> N
     size, seed = plan.settings.size, plan.settings.seed
     if size != "per_sentence":
         sources = stratified(sources, size, seed)
-    batch: list[dict[str, Any]] = []
-    for source, text in random_sentences(sources, pool(words), seed):
-        batch.append(random_row(text, source.tokens, source.sentence_id))
-        if len(batch) == _BATCH:
-            _insert(db, batch, plan.snapshot)
-    _insert(db, batch, plan.snapshot)
+    made = (
+        sentence_row(short_id(f"u|{text}"), "u", "random", 1, text, source_sentence_id=source.sentence_id)
+        for source, text in random_sentences(sources, pool(words), seed)
+    )
+    while batch := list(itertools.islice(made, _BATCH)):
+        db.register("batch", pa.Table.from_pylist(batch, schema=SENTENCES))
+        db.execute(
+            f"""INSERT INTO sentences BY NAME SELECT * FROM batch;
+            INSERT INTO examples BY NAME
+            SELECT example_id, 'u' AS subtask, 'snapshot' AS origin, '{plan.snapshot}' AS snapshot_id
+            FROM batch"""
+        )
+        db.unregister("batch")
 
 
-def random_row(text: str, tokens: int, source: str | None, repeat: int = 0) -> dict[str, Any]:
-    """A row of SENTENCES for a random text; `repeat` numbers equal texts of an imported file."""
-    example = short_id(f"u|{text}" + (f"|{repeat}" if repeat else ""))
+def sentence_row(example: str, subtask: str, role: str, place: int, text: str, **more: Any) -> dict[str, Any]:
+    """A row of SENTENCES; `text` ends before the blank, `more` are columns that are null otherwise."""
+    blank = f"{text} _"
     return dict.fromkeys(SENTENCES.names) | {
-        "sentence_id": short_id(f"{example}|random|1"),
+        "sentence_id": short_id(f"{example}|{role}|{place}"),
         "example_id": example,
-        "subtask": "u",
-        "role": "random",
-        "place": 1,
+        "subtask": subtask,
+        "role": role,
+        "place": place,
         "text": text,
-        "text_blank": f"{text} _",
-        "n_tokens": tokens,
-        "source_sentence_id": source,
+        "text_blank": blank,
+        "n_tokens": len(blank.split()),
+        **more,
     }
 
 
@@ -162,26 +171,14 @@ def short_id(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _insert(db: duckdb.DuckDBPyConnection, batch: list[dict[str, Any]], snapshot: str) -> None:
-    if not batch:
-        return
-    db.register("batch", pa.Table.from_pylist(batch, schema=SENTENCES))
-    db.execute(
-        f"""INSERT INTO sentences BY NAME SELECT * FROM batch;
-        INSERT INTO examples BY NAME
-        SELECT example_id, 'u' AS subtask, 'snapshot' AS origin, '{snapshot}' AS snapshot_id FROM batch"""
-    )
-    db.unregister("batch")
-    batch.clear()
-
-
 def write_subtask(examples: Path, sentences: Path, subtask: str, output: Path) -> int:
     """Writes SUBTASK, the examples of one subtask with their sentences; returns the number of examples."""
-    inner = [name for name in SENTENCES.names if name not in ("example_id", "subtask")]
-    packed = ", ".join(f"'{name}': s.{name}" for name in inner)
+    packed = ", ".join(
+        f"'{field.name}': s.{field.name}" for field in SUBTASK.field("sentences").type.value_type
+    )
     with database() as db:
         table = db.sql(
-            f"""SELECT {columns_of(EXAMPLES)}, sentences FROM read_parquet({sql(examples)}) e JOIN (
+            f"""SELECT {", ".join(EXAMPLES.names)}, sentences FROM read_parquet({sql(examples)}) e JOIN (
                 SELECT example_id, list({{{packed}}} ORDER BY place, sentence_id) AS sentences
                 FROM read_parquet({sql(sentences)}) s GROUP BY example_id
             ) USING (example_id)

@@ -76,6 +76,7 @@ def write_candidates(
     threads: int = 2,
 ) -> None:
     """Writes CANDIDATES twice: the facts of the first hops, and the chains from these over the second."""
+    columns = ", ".join(CANDIDATES.names)
     with database(memory_mb, threads) as db:
         db.execute(
             f"CREATE VIEW facts AS SELECT * FROM read_parquet({sql(inputs.facts)}) WHERE dropped_by IS NULL"
@@ -83,9 +84,9 @@ def write_candidates(
         wanted = "SELECT subject AS id FROM facts UNION SELECT object FROM facts"
         create_names(db, wanted, inputs, settings.page_numbers)
         _create_candidate_facts(db, hops.first, settings)
-        write_query(db, f"SELECT {_columns()} FROM candidate_facts ORDER BY s, p1, o1", outputs[0])
+        write_query(db, f"SELECT {columns} FROM candidate_facts ORDER BY s, p1, o1", outputs[0])
         _create_chains(db, hops, settings)
-        write_query(db, f"SELECT {_columns()} FROM chains ORDER BY s, p1, o1, p2, o2", outputs[1])
+        write_query(db, f"SELECT {columns} FROM chains ORDER BY s, p1, o1, p2, o2", outputs[1])
 
 
 def create_names(
@@ -135,10 +136,6 @@ def create_names(
             ) AS page
         FROM items e FULL JOIN (SELECT * FROM supplied SEMI JOIN wanted USING (id)) AS given USING (id)"""
     )
-
-
-def _columns() -> str:
-    return ", ".join(CANDIDATES.names)
 
 
 def _drawn(seed: int, *numbers: str) -> str:

@@ -24,18 +24,22 @@ Drops = dict[str, dict[str, int]]
 """Relation or pair (`P26>P108`) -> reason -> number of candidates that it dropped."""
 
 
+def at_most(share: float, size: int) -> int:
+    """The most of `size` that a share allows, as its decimal digits say: 29 of 100 for 0.29."""
+    return int(Fraction(str(share)) * size)
+
+
 def largest_output(counts: Sequence[int], quota: int, share: float) -> tuple[int, int]:
     """The largest output in which no group has more than its share, and the limit of a group in it.
 
     `counts`: candidates of each group. Returns (0, 0) where the share allows none: it takes 1/share groups
     at least.
     """
-    part = Fraction(str(share))
     groups = np.array(counts, np.int64)
     size = _fixed_point(
-        min(quota, int(groups.sum())), lambda size: int(np.minimum(groups, int(part * size)).sum())
+        min(quota, int(groups.sum())), lambda size: int(np.minimum(groups, at_most(share, size)).sum())
     )
-    return size, int(part * size)
+    return size, at_most(share, size)
 
 
 def _fixed_point(size: int, room: Callable[[int], int]) -> int:
@@ -53,15 +57,14 @@ def chain_limits(
 
     No pair has more than `pair_share` of the chains, no answer more than `answer_share` of its pair.
     """
-    part = Fraction(str(pair_share))
 
     def of_pairs(size: int) -> dict[Key, tuple[int, int]]:
-        most = int(part * size)
+        most = at_most(pair_share, size)
         return {pair: largest_output(counts, most, answer_share) for pair, counts in answers.items()}
 
     size = min(quota, sum(sum(counts) for counts in answers.values()))
     size = _fixed_point(size, lambda size: sum(number for number, _ in of_pairs(size).values()))
-    return size, int(part * size), of_pairs(size)
+    return size, at_most(pair_share, size), of_pairs(size)
 
 
 def choose_facts(
@@ -103,7 +106,11 @@ def choose_chains(
     drops = _dropped(db, candidates, ("p1", "p2"))
     size, most, limits = chain_limits(answers, quota, share, answer_share)
     if answers and quota and not size:
-        _report_pairs(len(answers), share)
+        print(
+            f"klob.r.max_pair_share: only {len(answers)} pairs of relations have chains, so that none of "
+            f"them can stay within {share:g} of the output; KLoB-r is empty. Set the share to "
+            f"{1 / len(answers):.2f} or more"
+        )
     while True:
         _choose(db, "chosen_chains", table, limits, "o2", size)
         # The limit of the whole may have cut a pair so that an answer has more than its share of the rest.
@@ -178,14 +185,6 @@ def _add(drops: dict[Key, dict[str, int]], key: Key, reason: str, number: int) -
     if number:
         reasons = drops.setdefault(key, {})
         reasons[reason] = reasons.get(reason, 0) + number
-
-
-def _report_pairs(pairs: int, share: float) -> None:
-    print(
-        f"klob.r.max_pair_share: only {pairs} pairs of relations have chains, so that none of them "
-        f"can stay within {share:g} of the output; KLoB-r is empty. Set the share to "
-        f"{1 / pairs:.2f} or more"
-    )
 
 
 def _report_empty(answers: Answers, answer_share: float) -> None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from factdrift.klob.build import Plan
     from factdrift.klob.candidates import Inputs
     from factdrift.klob.relations import Method
-    from factdrift.klob.sentences import Wording
 
 Table = Annotated[Output, Flag("PARQUET")]
 Memory = Annotated[int, "for the tables"]
@@ -59,9 +58,10 @@ class OfChoice(OfSnapshot):
     date: Annotated[str, "the snapshot's date"]
     settings: Annotated[Settings, Key("klob")]
 
-    def wording(self) -> Wording:
-        """The templates, noun phrases and labels of relations."""
-        from factdrift.klob.relations import check_properties
+    def plan(self, passes: Path | None = None) -> Plan:
+        """Where examples come from and how many there are; `passes`: what the recall filter wrote."""
+        from factdrift.klob.build import Plan
+        from factdrift.klob.relations import check_properties, quotas
         from factdrift.klob.sentences import Wording
         from factdrift.klob.template_checks import read_word_lists
         from factdrift.klob.templates import read_templates
@@ -73,16 +73,9 @@ class OfChoice(OfSnapshot):
         templates = read_templates(self.templates, method.relations)
         # A user's table is filled in byte for byte.
         used = read_names() if templates.are_own and self.settings.chosen_grammar != "plain" else None
-        return Wording(templates, method, labels, stop, used)
-
-    def plan(self, passes: Path | None = None) -> Plan:
-        """Where examples come from and how many there are; `passes`: what the recall filter wrote."""
-        from factdrift.klob.build import Plan
-        from factdrift.klob.relations import quotas
-
-        wording = self.wording()
-        wanted = quotas(wording.method, self.settings.c_quota)
-        worded = {relation: wanted[relation] for relation in wanted if relation in wording.templates.of}
+        wording = Wording(templates, method, labels, stop, used)
+        wanted = quotas(method, self.settings.c_quota)
+        worded = {relation: wanted[relation] for relation in wanted if relation in templates.of}
         files = self.candidates, self.chains, passes
         return Plan(self.inputs(), *files, wording, worded, self.settings, self.date)
 
@@ -169,7 +162,7 @@ class Recall(OfChoice, command="klob recall", beside="demos model weights"):
     memory_mb: Memory = 4000
 
     def run(self) -> None:
-        from factdrift.klob.recall import read_demonstrations, write_recall
+        from factdrift.klob.recall import CausalModel, read_demonstrations, write_recall
 
         settings = self.settings
         name, revision, dtype = recall_model(settings)
@@ -178,7 +171,6 @@ class Recall(OfChoice, command="klob recall", beside="demos model weights"):
 
         import torch
 
-        from factdrift.klob.completions import CausalModel
         from factdrift.models.devices import held
         from factdrift.models.loading import load
 
@@ -201,7 +193,7 @@ class Examples(OfChoice, command="klob examples", beside="words"):
 
     def run(self) -> None:
         from factdrift.klob.build import build
-        from factdrift.klob.word_lists import read_words
+        from factdrift.klob.random_words import read_words
 
         settings, plan = self.settings, self.plan(self.passes)
         words = read_words(settings.words, self.resources / "word_lists.tsv", settings.words_sha256)

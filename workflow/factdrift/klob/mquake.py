@@ -7,12 +7,15 @@ labels, and the aliases of each hop's answer. Only chains from before the edits 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
+from msgspec import Struct, ValidationError
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
@@ -32,7 +35,25 @@ MQUAKE = pa.schema(
 )
 """CANDIDATES with the file's names of the three items; `question` is null unless it asks for this chain."""
 
-_Triple = tuple[int, int, int]
+_Triple = tuple[str, str, str]
+
+
+class _Hop(Struct):
+    answer_alias: list[str] | None = None
+
+
+class _Before(Struct, frozen=True):
+    triples: list[_Triple] | None = None
+    triples_labeled: list[_Triple] | None = None
+
+
+class _Case(Struct):
+    case_id: Any = None
+    orig: _Before = _Before()
+    orig_triples: list[_Triple] | None = None
+    orig_triples_labeled: list[_Triple] | None = None
+    single_hops: list[_Hop] | None = None
+    questions: list[str] | None = None
 
 
 def write_mquake(
@@ -81,20 +102,23 @@ def _cases(path: Path) -> list[dict[str, Any]]:
     return cases
 
 
-def _windows(path: Path, place: int, case: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _windows(path: Path, place: int, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The chains of a case, as rows of MQUAKE without `draw`."""
-    where = f"{path}, case {case.get('case_id', place)}"
-    nested = case["orig"] if isinstance(case.get("orig"), dict) else {}
-    triples = nested.get("triples", case.get("orig_triples"))
-    labels = nested.get("triples_labeled", case.get("orig_triples_labeled"))
+    where = f"{path}, case {record.get('case_id', place)}"
+    try:
+        case = msgspec.convert(record, _Case)
+    except ValidationError as error:
+        raise InputError(f"{where}: {error}; give a file of MQuAKE") from None
+    triples = case.orig.triples or case.orig_triples
+    labels = case.orig.triples_labeled or case.orig_triples_labeled
     if not triples or not labels or len(triples) != len(labels):
         raise InputError(
             f"{where}: neither `orig.triples` nor `orig_triples`, each with its labels; give a file of MQuAKE"
         )
-    hops = case.get("single_hops") or []
-    aliases = [list(hop.get("answer_alias") or []) for hop in hops] if len(hops) == len(triples) else None
-    numbers = [_triple(where, triple) for triple in triples]
-    for first, second in zip(range(len(numbers)), range(1, len(numbers)), strict=False):
+    hops = case.single_hops or []
+    aliases = [hop.answer_alias or [] for hop in hops] if len(hops) == len(triples) else None
+    numbers = [_numbers(where, triple) for triple in triples]
+    for first, second in itertools.pairwise(range(len(numbers))):
         s, p1, o1 = numbers[first]
         middle, p2, o2 = numbers[second]
         if middle != o1:
@@ -104,13 +128,12 @@ def _windows(path: Path, place: int, case: dict[str, Any]) -> Iterator[dict[str,
             **{"s_label": labels[first][0], "o1_label": labels[first][2], "o2_label": labels[second][2]},
             "o1_aliases": aliases[first] if aliases else [],
             "o2_aliases": aliases[second] if aliases else [],
-            "question": (case.get("questions") or [None])[0] if len(numbers) == 2 else None,
+            "question": case.questions[0] if case.questions and len(numbers) == 2 else None,
         }
 
 
-def _triple(where: str, triple: Any) -> _Triple:
-    numbers = [entity_number(str(part)) for part in triple] if isinstance(triple, list) else []
-    match numbers:
+def _numbers(where: str, triple: _Triple) -> tuple[int, int, int]:
+    match [entity_number(part) for part in triple]:
         case [int() as s, int() as p, int() as o] if s > 0 > p and o > 0:
             return s, -p, o
-    raise InputError(f"{where}: {triple!r} is no triple such as [Q30, P6, Q22686]")
+    raise InputError(f"{where}: {[*triple]} is no triple such as [Q30, P6, Q22686]")

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.files import write_json
+from factdrift.core.files import utf8_lines, write_json
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import database, sql, write_parquet
-from factdrift.klob.build import random_row, short_id, write_subtask
+from factdrift.klob.build import sentence_row, short_id, write_subtask
 from factdrift.klob.meta import table1
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK, SUBTASKS
 
@@ -45,8 +45,9 @@ def import_published(folder: Path, output: Path) -> dict[str, int]:
     """Reads the files of a folder and writes the tables of KLoB to another; returns subtask -> examples.
 
     Ids of items are null, because they are not published; `origin` is `published`. `klob_meta.json` records
-    whether each file escapes characters beyond ASCII; `export` does the same. Raises InputError that names
-    file and line if a line is no record of KLoB.
+    whether each file escapes characters beyond ASCII; `export` does the same. The table of a subtask that an
+    earlier import wrote and the folder lacks is removed. Raises InputError that names file and line if a line
+    is no record of KLoB.
     """
     files = {subtask: folder / file_name(subtask) for subtask in SUBTASKS}
     present = {subtask: path for subtask, path in files.items() if path.is_file()}
@@ -57,41 +58,34 @@ def import_published(folder: Path, output: Path) -> dict[str, int]:
     repeats: Counter[str] = Counter()
     ascii_only: dict[str, bool] = {}
     for subtask, path in present.items():
-        lines = _lines(path)
+        lines = [(number, line) for number, line in enumerate(utf8_lines(path), start=1) if line.strip()]
         ascii_only[path.name] = any("\\u" in line for _, line in lines) and all(
             line.isascii() for _, line in lines
         )
         for number, line in lines:
             example, own = _read(subtask, f"{path}, line {number}", line, repeats)
-            examples.append(example | {"subtask": subtask, "origin": "published", "line": number})
+            examples.append(example | {"origin": "published", "line": number})
             sentences += own
     examples.sort(key=lambda row: str(row["example_id"]))
     sentences.sort(key=lambda row: str(row["sentence_id"]))
     tables = output / "klob_examples.parquet", output / "klob_sentences.parquet"
-    written = [
-        *tables,
-        output / "klob_meta.json",
-        *(output / f"klob_{subtask}.parquet" for subtask in present),
-    ]
+    subtasks = {subtask: output / f"klob_{subtask}.parquet" for subtask in SUBTASKS}
+    # Those of an earlier import do not belong to these tables.
+    absent = [path for subtask, path in subtasks.items() if subtask not in present and path.exists()]
+    written = [*tables, output / "klob_meta.json", *(subtasks[subtask] for subtask in present), *absent]
     claim(output, (path.name for path in written))
+    for path in absent:
+        path.unlink()
     write_parquet(pa.Table.from_pylist(examples, schema=EXAMPLES), tables[0])
     write_parquet(pa.Table.from_pylist(sentences, schema=SENTENCES), tables[1])
     for subtask in present:
-        write_subtask(*tables, subtask, output / f"klob_{subtask}.parquet")
+        write_subtask(*tables, subtask, subtasks[subtask])
     with database() as db:
         for name, table in zip(("examples", "sentences"), tables, strict=True):
             db.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({sql(table)})")
         account = {"origin": "published", "ascii": ascii_only, "table1": table1(db)}
     write_json(account, output / "klob_meta.json", indent=2)
     return {subtask: sum(row["subtask"] == subtask for row in examples) for subtask in present}
-
-
-def _lines(path: Path) -> list[tuple[int, str]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error}); give the file as it was published") from None
-    return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
 
 
 def _read(subtask: str, where: str, line: str, repeats: Counter[str]) -> tuple[Row, list[Row]]:
@@ -103,95 +97,67 @@ def _read(subtask: str, where: str, line: str, repeats: Counter[str]) -> tuple[R
     try:
         match subtask:
             case "c":
-                return _read_c(where, record, repeats)
+                return _read_c(record, repeats)
             case "r":
-                return _read_r(where, record, repeats)
-    except (KeyError, TypeError, ValueError) as error:
+                return _read_r(record, repeats)
+        text = _text(record)
+    except (KeyError, TypeError) as error:
         raise InputError(f"{where}: not a record of KLoB-{subtask} ({error!r})") from None
-    text = _text(where, record)
-    repeat = _repeat(repeats, f"u|{text}")
-    row = random_row(text, len(record.split()), None, repeat)
-    return _example(example_id=row["example_id"]), [row]
+    except ValueError as error:
+        raise InputError(f"{where}: not a record of KLoB-{subtask}: {error}") from None
+    example = _example("u", repeats, text)
+    return example, [sentence_row(example["example_id"], "u", "random", 1, text)]
 
 
-def _read_c(where: str, record: Row, repeats: Counter[str]) -> tuple[Row, list[Row]]:
+def _read_c(record: Row, repeats: Counter[str]) -> tuple[Row, list[Row]]:
     subject, relation, target = _strings(record["knowledge"], 3)
-    name, pid = _relation(where, relation)
-    example = _example(s_label=subject, p1=pid, p1_name=name, o1_label=target, o1_aliases=[])
-    identifier = _identify(example, "c", repeats)
-    texts = _strings(record["prompts"])
-    return example, _wordings(where, identifier, "c", "expr", pid, texts, target)
+    name, pid = _relation(relation)
+    known = {"s_label": subject, "p1": pid, "o1_label": target}
+    example = _example("c", repeats, *known.values(), "", "") | known | {"p1_name": name, "o1_aliases": []}
+    return example, _wordings(example, "expr", _strings(record["prompts"]), target)
 
 
-def _read_r(where: str, record: Row, repeats: Counter[str]) -> tuple[Row, list[Row]]:
+def _read_r(record: Row, repeats: Counter[str]) -> tuple[Row, list[Row]]:
     for published, right in _SPELLINGS.items():
         if right in record:
             record[published] = record.pop(right)
     single = _strings(record["single_knowledge"], 3)
     chain = _strings(record["knowledge_chain"], 5)
     if chain[:3] != single:
-        raise InputError(f"{where}: the chain does not begin with the single fact {single}")
-    (name1, p1), (name2, p2) = (_relation(where, relation) for relation in (chain[1], chain[3]))
-    example = _example(
-        **{
-            "s_label": chain[0],
-            "o1_label": chain[2],
-            "o2_label": chain[4],
-            "o1_aliases": [],
-            "o2_aliases": [],
-        },
-        **{"p1": p1, "p1_name": name1, "p2": p2, "p2_name": name2},
-    )
-    identifier = _identify(example, "r", repeats)
-    texts = _strings(record["single_knowlege_prompts"])
-    rows = _wordings(where, identifier, "r", "single", p1, texts, chain[2])
-    text = _text(where, record["knowlege_chain_prompt"])
-    rows.append(_sentence(identifier, "r", "chain", len(texts) + 1, f"{p1}>{p2}", text, chain[4]))
+        raise ValueError(f"the chain does not begin with the single fact {single}")
+    (name1, p1), (name2, p2) = (_relation(relation) for relation in (chain[1], chain[3]))
+    known = {"s_label": chain[0], "p1": p1, "o1_label": chain[2], "p2": p2, "o2_label": chain[4]}
+    example = _example("r", repeats, *known.values()) | known
+    example |= {"p1_name": name1, "p2_name": name2, "o1_aliases": [], "o2_aliases": []}
+    rows = _wordings(example, "single", _strings(record["single_knowlege_prompts"]), chain[2])
+    about = {"template_id": f"{p1}>{p2}", "target_label": chain[4], "target_aliases": []}
+    text = _text(record["knowlege_chain_prompt"])
+    rows.append(sentence_row(example["example_id"], "r", "chain", len(rows) + 1, text, **about))
     return example, rows
 
 
-def _wordings(
-    where: str, identifier: str, subtask: str, role: str, pid: str, texts: Sequence[str], target: str
-) -> list[Row]:
+def _wordings(example: Row, role: str, texts: Sequence[str], target: str) -> list[Row]:
+    """Rows of SENTENCES about the first fact of an example."""
+    about: Row = {"target_label": target, "target_aliases": []}
+    ids = example["example_id"], example["subtask"], role
     return [
-        _sentence(identifier, subtask, role, place, f"{pid}-{place}", _text(where, text), target)
+        sentence_row(*ids, place, _text(text), template_id=f"{example['p1']}-{place}", **about)
         for place, text in enumerate(texts, start=1)
     ]
 
 
-def _sentence(
-    example: str, subtask: str, role: str, place: int, template: str, text: str, target: str
-) -> Row:
-    return dict.fromkeys(SENTENCES.names) | {
-        **{"sentence_id": short_id(f"{example}|{role}|{place}"), "example_id": example, "subtask": subtask},
-        **{"role": role, "place": place, "template_id": template, "text": text, "text_blank": text + BLANK},
-        **{"n_tokens": len((text + BLANK).split()), "target_label": target, "target_aliases": []},
-    }
-
-
-def _example(**fields: Any) -> Row:
-    return dict.fromkeys(EXAMPLES.names) | fields
-
-
-def _identify(example: Row, subtask: str, repeats: Counter[str]) -> str:
-    """Sets and returns `example_id`, a hash of the labels; equal records are numbered."""
-    parts = (example[name] or "" for name in ("s_label", "p1", "o1_label", "p2", "o2_label"))
+def _example(subtask: str, repeats: Counter[str], *parts: str) -> Row:
+    """A row of EXAMPLES whose id is a hash of `parts`; equal records are numbered."""
     key = "|".join((subtask, *parts))
-    repeat = _repeat(repeats, key)
-    example["example_id"] = short_id(f"{key}|{repeat}" if repeat else key)
-    return str(example["example_id"])
-
-
-def _repeat(repeats: Counter[str], key: str) -> int:
-    """The number of earlier calls with this key."""
+    identifier = short_id(f"{key}|{repeats[key]}" if repeats[key] else key)
     repeats[key] += 1
-    return repeats[key] - 1
+    return dict.fromkeys(EXAMPLES.names) | {"example_id": identifier, "subtask": subtask}
 
 
-def _relation(where: str, cell: str) -> tuple[str, str]:
+def _relation(cell: str) -> tuple[str, str]:
     match = _RELATION.fullmatch(cell)
     if match is None:
-        raise InputError(f"{where}: {cell!r} is no relation such as native_(P103)")
+        raise ValueError(f"{cell!r} is no relation such as native_(P103)")
     return _NAMES.get(match["name"], match["name"]), match["pid"]
 
 
@@ -202,9 +168,9 @@ def _strings(value: Any, number: int | None = None) -> list[str]:
     return texts
 
 
-def _text(where: str, blank: Any) -> str:
+def _text(blank: Any) -> str:
     if not isinstance(blank, str) or not blank.endswith(BLANK):
-        raise InputError(f"{where}: {blank!r} does not end with a blank and `_`")
+        raise ValueError(f"{blank!r} does not end with a blank and `_`")
     return blank.removesuffix(BLANK)
 
 

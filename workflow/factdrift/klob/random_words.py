@@ -1,17 +1,28 @@
-"""KLoB-u: sentences of random words, as long as those of KLoB-c and KLoB-r."""
+"""KLoB-u: sentences of random words, as long as those of KLoB-c and KLoB-r.
+
+The words are those of the list "web2", of NLTK's corpus `words`, or of a user's list, checked by its hash.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import random
+import string
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import utf8_lines
+from factdrift.core.tables import rows_of
 
 ATTEMPTS = 1000
 """The most draws for one sentence; then the pool is too small for different sentences."""
+
+NLTK_FILES = ("en", "en-basic")
+"""The files of NLTK's corpus `words`."""
 
 
 class Source(NamedTuple):
@@ -64,3 +75,80 @@ def stratified(sources: Sequence[Source], size: int, seed: int) -> list[Source]:
 
 def _order(seed: int, source: Source) -> str:
     return hashlib.sha256(f"{seed}|{source.sentence_id}".encode()).hexdigest()
+
+
+class WordList(NamedTuple):
+    """A list's name, its entries with repetitions in their order, its SHA-256 and where it comes from."""
+
+    name: str
+    entries: Sequence[str]
+    sha256: str
+    source: str
+
+
+def read_words(choice: str, pins: Path, sha256: str = "") -> WordList:
+    """The list that `choice` names: `web2`, `nltk`, or a path.
+
+    A path is a file with a word a line. The SHA-256 is that of the file's bytes; of `web2`, of its sorted
+    words, a line each; of `nltk`, of the corpus's files `en` and `en-basic`, one after the other. Raises
+    InputError if there is no such list, or if its hash is not `sha256` or, where that is empty, its hash and
+    number of entries are not those that the table `pins` (name, entries, sha256, source) has for the name.
+    """
+    known = {name: row for _, (name, *row) in rows_of(pins, ("name", "entries", "sha256", "source"))}
+    if choice == "web2":
+        data, source = _web2(), "the package english-words"
+    elif choice == "nltk":
+        data, source = _nltk(), "NLTK's corpus words"
+    else:
+        data, source = _file(Path(choice)), choice
+    entries = [line.strip() for line in data.decode("utf-8").splitlines() if line.strip()]
+    words = WordList(choice if choice in known else "file", entries, hashlib.sha256(data).hexdigest(), source)
+    count, pinned, _ = known.get(choice, ("", "", ""))
+    if count and len(entries) != int(count):
+        raise InputError(
+            f"klob.u.words: the list {choice} of {source} has {len(entries):,} entries instead of "
+            f"{int(count):,}; fetch it again, or give its path instead of its name"
+        )
+    wanted = sha256 or pinned
+    if wanted and words.sha256 != wanted:
+        raise InputError(
+            f"klob.u.words: {source} has the SHA-256 {words.sha256}, not {wanted}; fetch it again, or pin "
+            "its hash with klob.u.words_sha256"
+        )
+    return words
+
+
+def pool(words: WordList) -> list[str]:
+    """The different entries and the ASCII punctuation characters, sorted by code point."""
+    return sorted({*words.entries, *string.punctuation})
+
+
+def _web2() -> bytes:
+    from english_words import get_english_words_set
+
+    return "".join(f"{word}\n" for word in sorted(get_english_words_set(["web2"]))).encode()
+
+
+def _nltk() -> bytes:
+    from nltk.corpus import words
+
+    try:
+        return "".join(words.raw(name) for name in NLTK_FILES).encode()
+    except (LookupError, OSError, BadZipFile) as error:
+        raise InputError(
+            "klob.u.words: NLTK's corpus `words` is not installed, or damaged "
+            f"({str(error).strip().splitlines()[0].strip('* ') or type(error).__name__}); fetch it with "
+            "`python -m nltk.downloader words`, or set `klob.u.words: web2`"
+        ) from None
+
+
+def _file(path: Path) -> bytes:
+    if not path.is_file():
+        raise InputError(f"klob.u.words: {path} is no file; give nltk, web2, or the path of a word list")
+    for number, line in enumerate(utf8_lines(path), start=1):
+        if len(line.split()) > 1:
+            raise InputError(
+                f"klob.u.words: {path}, line {number}: {line!r} is more than one word; write one a line, "
+                "because sentences have a number of words"
+            )
+    return path.read_bytes()

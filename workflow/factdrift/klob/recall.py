@@ -13,8 +13,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -24,11 +25,14 @@ from factdrift.core.progress import Progress
 from factdrift.core.tables import database, write_parquet
 from factdrift.klob.build import Plan, chosen, passed
 from factdrift.klob.candidates import CANDIDATES, create_names
-from factdrift.klob.choice import largest_output
+from factdrift.klob.choice import at_most, largest_output
 from factdrift.klob.facts import FACTS
 from factdrift.klob.schemas import RECALL
 from factdrift.klob.sentences import create_examples, define_wording, sentences_query
 from factdrift.wikidata.ids import property_number
+
+if TYPE_CHECKING:
+    from factdrift.models.loaded import Loaded
 
 DEMONSTRATIONS = 8
 NEW_TOKENS = 16
@@ -45,15 +49,43 @@ PASSES = pa.schema(
 """One row a candidate that the model was asked about, sorted by its ids."""
 
 
-class Model(Protocol):
-    """A causal language model; the three names go into the table."""
+class CausalModel:
+    """A loaded model as the recall filter asks it: greedily, `budget` tokens at a time.
 
-    name: str
-    revision: str
-    dtype: str
+    Its name, revision and data type go into the table.
+    """
+
+    def __init__(self, loaded: Loaded, budget: int):
+        self.name, self.revision = loaded.name, loaded.revision
+        self.dtype = str(loaded.dtype).removeprefix("torch.")
+        self._loaded, self._budget = loaded, budget
 
     def continued(self, prompts: Sequence[str]) -> list[str]:
-        """The model's greedy continuation of each prompt, NEW_TOKENS tokens at most."""
+        """The text that follows each prompt, up to the model's end-of-text token, NEW_TOKENS tokens at most.
+
+        Raises InputError if a prompt and its answer are longer than the model's context.
+        """
+        from factdrift.models.writing import Begun, write
+
+        tokenizer = self._loaded.tokenizer
+        ids = [tokenizer(prompt)["input_ids"] for prompt in prompts]
+        longest = max(map(len, ids), default=0) + NEW_TOKENS
+        if longest > self._loaded.spec.positions:
+            raise InputError(
+                f"klob.recall.model: {self.name} has room for {self._loaded.spec.positions} tokens, and a "
+                f"prompt with its answer needs {longest}; take a model with a longer context, or give "
+                "shorter demonstrations (klob.recall.demos)"
+            )
+        written = write(self._loaded, [Begun(each, NEW_TOKENS) for each in ids], budget=self._budget)
+        ends = {tokenizer.eos_token_id, *_end_tokens(self._loaded.model)}
+        before_end = (list(takewhile(lambda token: token not in ends, tokens)) for tokens in written)
+        return [tokenizer.decode(tokens, skip_special_tokens=True) for tokens in before_end]
+
+
+def _end_tokens(model: Any) -> Sequence[int]:
+    """The tokens at which the model's own settings for generation end a text."""
+    ends = getattr(model.generation_config, "eos_token_id", None)
+    return ends if isinstance(ends, list) else [] if ends is None else [ends]
 
 
 class Sentence(NamedTuple):
@@ -110,7 +142,10 @@ def read_demonstrations(path: Path | None) -> Mapping[int, str]:
         return {}
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
-        return {property_number(identifier): str(text) for identifier, text in table.items()}
+        for identifier, text in table.items():
+            if not isinstance(text, str):
+                raise ValueError(f"{identifier}: {text!r} is no text")
+        return {property_number(identifier): text for identifier, text in table.items()}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; correct klob.recall.demos, or leave it empty") from None
     except (ValueError, AttributeError) as error:
@@ -120,7 +155,7 @@ def read_demonstrations(path: Path | None) -> Mapping[int, str]:
 def write_recall(
     plan: Plan,
     demonstrations: Mapping[int, str],
-    model: Model,
+    model: CausalModel,
     outputs: tuple[Path, Path],
     memory_mb: int = 4000,
     threads: int = 2,
@@ -141,17 +176,15 @@ def write_recall(
         db.register("stated", FACTS.empty_table())
         define_wording(db, plan.wording)
         asking = _Asking(db, plan, demonstrations, model)
-        for relation, total in asking.counts("facts", "p1"):
-            asking.ask("facts", f"p1 = {relation}", total, plan.quotas[relation])
+        for (relation,) in db.sql("SELECT DISTINCT p1 FROM open_facts ORDER BY ALL").fetchall():
+            asking.ask("facts", f"p1 = {relation}", plan.quotas[relation])
         if settings.source == "mquake":
             # The limit of an answer holds in each pair, and all pairs are asked about together.
-            quota = settings.r_quota if settings.answer_share == 1 else None
-            for (total,) in asking.counts("chains", ""):
-                asking.ask("chains", "true", total, quota)
+            asking.ask("chains", "true", settings.r_quota if settings.answer_share == 1 else None)
         else:
-            most = int(settings.max_pair_share * settings.r_quota)
-            for first, second, total in asking.counts("chains", "p1, p2"):
-                asking.ask("chains", f"p1 = {first} AND p2 = {second}", total, most)
+            most = at_most(settings.max_pair_share, settings.r_quota)
+            for first, second in db.sql("SELECT DISTINCT p1, p2 FROM open_chains ORDER BY ALL").fetchall():
+                asking.ask("chains", f"p1 = {first} AND p2 = {second}", most)
     asked = sorted(asking.rows.values(), key=lambda row: str(row["sentence_id"]))
     write_parquet(pa.Table.from_pylist(asked, schema=RECALL), outputs[0])
     passes = sorted(asking.passes, key=lambda row: tuple(row[name] or 0 for name in PASSES.names[:5]))
@@ -162,7 +195,7 @@ class _Asking:
     """One run of the filter: its prompts, outputs, and which candidates passed."""
 
     def __init__(
-        self, db: duckdb.DuckDBPyConnection, plan: Plan, demonstrations: Mapping[int, str], model: Model
+        self, db: duckdb.DuckDBPyConnection, plan: Plan, demonstrations: Mapping[int, str], model: CausalModel
     ):
         self.db, self.model, self.settings, self.snapshot = db, model, plan.settings, plan.snapshot
         self.given = demonstrations
@@ -172,31 +205,25 @@ class _Asking:
         self._said: dict[str, str] = {}
         self._progress = Progress("recall", unit="sentences")
 
-    def counts(self, table: str, columns: str) -> list[tuple[int, ...]]:
-        """Rows of the columns' values and the number of candidates that have them."""
-        group = f"GROUP BY {columns} ORDER BY {columns}" if columns else ""
-        query = f"SELECT {columns + ', ' if columns else ''}count(*) FROM open_{table} {group}"
-        rows: list[tuple[int, ...]] = self.db.sql(query).fetchall()
-        return rows
-
-    def ask(self, table: str, where: str, total: int, quota: int | None) -> None:
-        """Asks about the `total` candidates of a condition, by their draw, until the quota is full.
+    def ask(self, table: str, where: str, quota: int | None) -> None:
+        """Asks about the candidates of a condition, by their draw, until the quota is full.
 
         It is full when `quota` of those that passed can be taken and no answer has more than its share.
         """
         answers: Counter[int] = Counter()
-        taken, offset = 0, 0
-        while offset < total and (quota is None or taken < quota):
+        taken, offset, asked, size = 0, 0, 0, 0
+        while asked == size and (quota is None or taken < quota):
             size = max(_BLOCK, quota - taken if quota is not None else _BLOCK)
             order = f"ORDER BY draw, s, o1, o2 LIMIT {size} OFFSET {offset}"
             block = f"SELECT * FROM open_{table} WHERE {where} {order}"
-            answers.update(self._ask_block(table, block))
+            asked, known = self._ask_block(table, block)
+            answers.update(known)
             if quota is not None:
                 taken, _ = largest_output(list(answers.values()), quota, self.settings.answer_share)
             offset += size
 
-    def _ask_block(self, table: str, block: str) -> list[int]:
-        """Asks about a block of candidates; the answers (items) of those that passed."""
+    def _ask_block(self, table: str, block: str) -> tuple[int, list[int]]:
+        """Asks about a block of candidates; their number, and the answers (items) of those that passed."""
         sentences = self._sentences(table, block)
         ids = {
             example: dict(zip(PASSES.names, keys, strict=False))
@@ -227,7 +254,7 @@ class _Asking:
             for example, keys in ids.items()
         ]
         self.passes += passed
-        return [row["o2"] or row["o1"] for row in passed if row["recall_pass"]]
+        return len(ids), [row["o2"] or row["o1"] for row in passed if row["recall_pass"]]
 
     def _sentences(self, table: str, block: str) -> list[Sentence]:
         """The sentences of a block of candidates, in the order of their draw; creates TEMP TABLE examples."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import database, rows_of, sql
+from factdrift.core.tables import records, rows_of
 from factdrift.wikidata.ids import listed_property, property_id
 from factdrift.words.noun_phrases import NounPhrase, read_noun_phrases
 
@@ -32,8 +32,8 @@ class Method(NamedTuple):
     """The project's own tables of relations, by property number."""
 
     relations: Mapping[int, Relation]
-    second_hops: Mapping[int, str]
-    """The 44 relations of MQuAKE -> their label."""
+    second_hops: frozenset[int]
+    """The 44 relations of MQuAKE."""
     shared: frozenset[int]
     """The relations of the 44 that may be the first hop of a chain from MQuAKE."""
     phrases: Mapping[int, NounPhrase]
@@ -64,8 +64,8 @@ def read_method(folder: Path, phrases: Path) -> Method:
         relations[number] = Relation(label, name, int(count), check_subject, check_object)
     path = folder / "second_hops.tsv"
     hops = {
-        listed_property(identifier, f"{path}, line {line}"): (label, shared == "yes")
-        for line, (identifier, label, shared) in rows_of(path, ("pid", "label", "first_hop_too"))
+        listed_property(identifier, f"{path}, line {line}"): shared == "yes"
+        for line, (identifier, _, shared) in rows_of(path, ("pid", "label", "first_hop_too"))
     }
     path = folder / "inverse_pairs.tsv"
     pairs = {
@@ -78,8 +78,8 @@ def read_method(folder: Path, phrases: Path) -> Method:
             raise InputError(f"{phrases}: no noun phrase for {property_id(number)}; add a row")
     return Method(
         relations,
-        {number: label for number, (label, _) in hops.items()},
-        frozenset(number for number, (_, shared) in hops.items() if shared),
+        frozenset(hops),
+        frozenset(number for number, shared in hops.items() if shared),
         table,
         frozenset(pairs | {(second, first) for first, second in pairs}),
     )
@@ -96,9 +96,8 @@ def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int
     Prints the labels of the 32 relations that differ. Raises InputError if one of these is not in the
     snapshot with datatype `wikibase-item`; with `slice_` it may be missing.
     """
-    with database() as db:
-        query = f"SELECT id, label, datatype FROM read_parquet({sql(properties)})"
-        known = {number: (label, datatype) for number, label, datatype in db.sql(query).fetchall()}
+    columns = ["id", "label", "datatype"]
+    known = {row["id"]: (row["label"], row["datatype"]) for row in records(properties, columns)}
     labels: dict[int, str] = {}
     for number in sorted({*method.phrases, *method.relations}):
         label, datatype = known.get(number, (None, None))
@@ -120,9 +119,8 @@ def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int
 
 def inverses_of(properties: Path, method: Method) -> set[tuple[int, int]]:
     """Inverse pairs of relations: those of the project's table and those that the snapshot states (P1696)."""
-    with database() as db:
-        query = f"SELECT id, unnest(inverses) FROM read_parquet({sql(properties)})"
-        return {(first, second) for first, second in db.sql(query).fetchall()} | set(method.inverses)
+    rows = records(properties, ["id", "inverses"])
+    return {(row["id"], other) for row in rows for other in row["inverses"] or ()} | method.inverses
 
 
 def quotas(method: Method, choice: str | int) -> dict[int, int | None]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from factdrift.core.tables import table_of
 from factdrift.klob.relations import Method
-from factdrift.klob.templates import EXPRESSIONS, OBJECT, SUBJECT, Templates, sentence
+from factdrift.klob.templates import EXPRESSIONS, OBJECT, SUBJECT, Templates
 from factdrift.words.grammar import Grammar, Marks, read_grammar
 from factdrift.words.names import Names, create_usages
 from factdrift.words.noun_phrases import SUBJECT as PHRASE_SUBJECT
@@ -65,7 +65,7 @@ def define_wording(db: duckdb.DuckDBPyConnection, wording: Wording) -> None:
             template.n,
             template.id,
             form,
-            *sentence(text, SUBJECT).split(SUBJECT),
+            *text.removesuffix(f" {OBJECT}").split(SUBJECT),
             grammar.article_before_object(text, marks),
         )
         for template in wording.templates.all()
@@ -184,8 +184,3 @@ def sentences_query(chain_text: str = "np") -> str:
             len(regexp_extract_all(text || ' _', '{_TOKEN}'))::INTEGER AS n_tokens,
             target_id, target_label, target_aliases, NULL::VARCHAR AS source_sentence_id
         FROM written"""
-
-
-def columns_of(schema: pa.Schema) -> str:
-    """SQL: the quoted columns of a schema, in its order."""
-    return ", ".join(f'"{name}"' for name in schema.names)

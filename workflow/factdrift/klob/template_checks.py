@@ -131,18 +131,14 @@ def _pairs(templates: Sequence[Template], lists: WordLists) -> list[Finding]:
         where = f"{one.id}, {other.id}"
         if texts[one.id] == texts[other.id]:
             problems.append(Finding("T06", where, "the same template twice"))
-        if one.relation == other.relation or _pair(one, other) & lists.similar:
+        pair = property_id(one.relation), property_id(other.relation)
+        if pair[0] == pair[1] or {"/".join(pair), "/".join(reversed(pair))} & lists.similar:
             continue
         words, others = contents[one.id], contents[other.id]
         alike = len(words & others) / max(len(words | others), 1)
         if alike >= SIMILAR:
             problems.append(Finding("T07", where, f"alike in {alike:.0%} of the content words", error=False))
     return problems
-
-
-def _pair(one: Template, other: Template) -> set[str]:
-    first, second = property_id(one.relation), property_id(other.relation)
-    return {f"{first}/{second}", f"{second}/{first}"}
 
 
 def _relation_wise(templates: Sequence[Template], lists: WordLists) -> list[Finding]:

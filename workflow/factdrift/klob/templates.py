@@ -19,7 +19,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.tables import rows_of
 from factdrift.wikidata.ids import property_id, property_number
 
-SUBJECT, OBJECT, BLANK = "[X]", "[Y]", "_"
+SUBJECT, OBJECT = "[X]", "[Y]"
 EXPRESSIONS = 3
 """Templates of a relation."""
 
@@ -57,11 +57,6 @@ class Templates(NamedTuple):
         return [template for templates in self.of.values() for template in templates]
 
 
-def sentence(template: str, subject: str) -> str:
-    """The sentence up to the blank, without white space at its end; the subject may contain anything."""
-    return template.removesuffix(OBJECT).removesuffix(" ").replace(SUBJECT, subject)
-
-
 def read_templates(path: Path, relations: Mapping[int, object]) -> Templates:
     """Reads the project's table (header `pid n template verb cues`) or a user's, in the published layout.
 
@@ -87,10 +82,11 @@ def read_templates(path: Path, relations: Mapping[int, object]) -> Templates:
     for entry in entries:
         if entry.relation not in relations:
             raise InputError(f"{path}: {property_id(entry.relation)} is none of the relations of KLoB")
-        if entry.text.count(SUBJECT) != 1 or not entry.text.endswith(f" {OBJECT}"):
+        once = entry.text.count(SUBJECT) == entry.text.count(OBJECT) == 1
+        if not once or not entry.text.endswith(f" {OBJECT}"):
             raise InputError(
                 f"{path}: {entry.id}: the template {entry.text!r} cannot be filled in; it must contain "
-                f"{SUBJECT} once and end with a blank and {OBJECT}"
+                f"{SUBJECT} and {OBJECT} once each and end with a blank and {OBJECT}"
             )
         of.setdefault(entry.relation, []).append(entry)
     for relation, templates in of.items():

@@ -46,9 +46,9 @@ class Templates(OfTables, command="klob templates"):
     report: Annotated[Path | None, "write the findings here, and do not fail", Flag("FILE")] = None
 
     def run(self) -> None:
+        from factdrift.klob.random_words import read_words
         from factdrift.klob.template_checks import check_templates, read_golden, read_word_lists
         from factdrift.klob.templates import read_templates
-        from factdrift.klob.word_lists import read_words
 
         relations = self.method().relations
         own = read_templates(self.resources / KLOB_TEMPLATES.name, relations)
@@ -111,8 +111,8 @@ class Score(OfExamples, command="klob score"):
         from factdrift.klob.scoring.evaluate import Choices, evaluate
         from factdrift.klob.scoring.locator import read_scores
 
-        headline = _percent(self.headline)
-        percents = tuple(sorted({_percent(text) for text in self.k} | {headline}))
+        headline = _percent("--headline", self.headline)
+        percents = tuple(sorted({_percent("--k", text) for text in self.k} | {headline}))
         methods = [read_scores(folder) for folder in self.scores]
         for method in methods[1:]:
             methods[0].comparable(method)
@@ -142,13 +142,13 @@ class Score(OfExamples, command="klob score"):
         return f"{self.output}: measures.parquet, examples.parquet, rsim.svg"
 
 
-def _percent(text: str) -> Fraction:
+def _percent(flag: str, text: str) -> Fraction:
     try:
         value = Fraction(text)
     except (ValueError, ZeroDivisionError):
         value = Fraction(0)
     if not 0 < value <= 100:
-        raise InputError(f"--k: {text!r} is no percentage above 0 and up to 100")
+        raise InputError(f"{flag}: {text!r} is no percentage above 0 and up to 100")
     return value
 
 

@@ -33,16 +33,6 @@ class Documents(NamedTuple):
     """[m] The feature of each occurrence."""
 
 
-def entity_codes(entities: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Feature codes of entities; items and properties (negative numbers) have different codes. [n]"""
-    return pair_codes(np.zeros(len(entities), np.int32), entities)
-
-
-def pair_codes(relations: NDArray[np.int32], objects: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Feature codes of (relation, object) pairs; relation numbers are positive, 0 means no relation. [n]"""
-    return (relations.astype(np.int64) << 32) + (objects.astype(np.int64) + _SHIFT)
-
-
 class Counts(NamedTuple):
     """The documents of a dump and the document frequency of each feature."""
 
@@ -59,10 +49,6 @@ def count_documents(
 ) -> Counts:
     """Counts the documents of a whole dump and their features, `documents` documents at a time."""
     kept = _kept(filtered)
-    features = [f"SELECT subject, {_SHIFT} + subject AS code FROM kept"]
-    codes = [f"{_SHIFT} + object", f"{_SHIFT} + object + (property::BIGINT << 32)"]
-    codes += [f"{_SHIFT} - property"] * bare_relations
-    features += [f"SELECT subject, {code} FROM kept WHERE object IS NOT NULL" for code in codes]
     subjects = db.sql(f"SELECT DISTINCT subject FROM ({kept}) ORDER BY subject").fetchnumpy()["subject"]
     db.execute("CREATE TEMP TABLE counted (code BIGINT, documents INTEGER)")
     # In parts, because grouping all pairs of subject and code at once needs too much memory.
@@ -72,7 +58,7 @@ def count_documents(
             f"""INSERT INTO counted SELECT code, count(*)
             FROM (
                 WITH kept AS ({kept} AND subject BETWEEN {part[0]} AND {part[-1]})
-                SELECT DISTINCT subject, code FROM ({" UNION ALL ".join(features)})
+                SELECT DISTINCT subject, code FROM ({_features(bare_relations)})
             )
             GROUP BY code"""
         )
@@ -98,30 +84,28 @@ def read_documents(
         return Documents(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
     db.register("wanted_subjects", {"subject": subjects})
     # The tables are sorted by subject, so the bounds skip whole row groups.
-    columns = db.sql(
-        f"""SELECT subject, property, coalesce(object, 0) AS object, object IS NOT NULL AS is_entity
-        FROM ({_kept(filtered)}) WHERE subject BETWEEN {subjects[0]} AND {subjects[-1]}
-            AND subject IN (SELECT subject FROM wanted_subjects)"""
+    found = db.sql(
+        f"""WITH kept AS (
+            {_kept(filtered)} AND subject BETWEEN {subjects[0]} AND {subjects[-1]}
+                AND subject IN (SELECT subject FROM wanted_subjects)
+        ) {_features(bare_relations)}"""
     ).fetchnumpy()
     db.unregister("wanted_subjects")
-    entity = columns.pop("is_entity").astype(bool)
-    relations = columns.pop("property")[entity].astype(np.int32)
-    objects = columns.pop("object")[entity].astype(np.int32)
-    known = np.unique(columns["subject"]).astype(np.int32)
-    rows = np.searchsorted(known, columns.pop("subject")[entity]).astype(np.int32)
-    parts = [
-        (np.arange(len(known), dtype=np.int32), entity_codes(known)),
-        (rows, entity_codes(objects)),
-        (rows, pair_codes(relations, objects)),
-    ]
-    if bare_relations:
-        # Negative, as everywhere for a property: an object that is this property is the same feature.
-        parts.append((rows, entity_codes(-relations)))
-    return Documents(
-        known,
-        np.concatenate([part[0] for part in parts]),
-        np.concatenate([part[1] for part in parts]),
-    )
+    known, rows = np.unique(found["subject"], return_inverse=True)
+    return Documents(known, rows.astype(np.int32), found["code"])
+
+
+def _features(bare_relations: bool) -> str:
+    """SQL over `kept`: subject and code of each feature of its documents, that of the subject itself once.
+
+    The code of an entity is its number and _SHIFT, so items and properties have different ones; to that of a
+    (relation, object) pair the relation is added above 32 bits.
+    """
+    codes = [f"{_SHIFT} + object", f"{_SHIFT} + object + (property::BIGINT << 32)"]
+    # Negative, as everywhere for a property: an object that is this property is the same feature.
+    codes += [f"{_SHIFT} - property"] * bare_relations
+    return f"""SELECT DISTINCT subject, {_SHIFT} + subject AS code FROM kept
+        UNION ALL SELECT subject, unnest([{", ".join(codes)}]) FROM kept WHERE object IS NOT NULL"""
 
 
 def _kept(filtered: Sequence[Path]) -> str:

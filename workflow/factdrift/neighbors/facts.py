@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import database, sql, write_parquet, write_query
+from factdrift.core.tables import database, sql, table_of, write_parquet, write_query
 from factdrift.neighbors.groups import Group, updated_groups, updated_subjects
 from factdrift.neighbors.tfidf import Neighbors, nearest
 from factdrift.neighbors.vectors import open_space
@@ -85,10 +85,6 @@ def gather(parts: Sequence[Path], output: Path) -> int:
     return write_parquet(pa.RecordBatchReader.from_batches(schema, batches), output)
 
 
-def _cell(relation: NDArray[np.int64] | int, neighbors: NDArray[np.integer]) -> NDArray[np.int64]:
-    return (np.asarray(relation, np.int64) << 32) + neighbors.astype(np.int64)
-
-
 def _choose(
     groups: Iterable[Group],
     ranked: Iterator[tuple[int, Neighbors]],
@@ -98,32 +94,22 @@ def _choose(
 ) -> pa.Table:
     """Chooses the facts of each group from its subject's neighbours.
 
-    `groups` and `ranked` are sorted by subject. `holders`: ascending codes (`_cell`) of the neighbours that
-    have a fact of a relation; `known`: the entity of each document.
+    `groups` and `ranked` are sorted by subject. `holders`: ascending codes, relation << 32 + neighbour, of
+    the facts that there are; `known`: the entity of each document.
     """
-    columns: dict[str, list[NDArray[np.generic]]] = {
-        name: [] for name in ("subject", "property", "rank_no", "neighbor", "similarity")
-    }
+    rows: list[tuple[int | float, ...]] = []
     subject, neighbors, similarities = None, np.empty(0, np.int32), np.empty(0)
     for group in groups:
         if group.subject != subject:
             subject, best = next(ranked)
             neighbors, similarities = known[best.documents], best.similarities
-        cells = _cell(group.property, neighbors)
+        cells = (group.property << 32) + neighbors.astype(np.int64)
         place = np.minimum(np.searchsorted(holders, cells), max(len(holders) - 1, 0))
         has_fact = holders[place] == cells if len(holders) else np.zeros(len(cells), bool)
         allowed = has_fact & ~np.isin(neighbors, (group.subject, *group.changed))
         taken = np.flatnonzero(allowed)[:facts]
-        columns["subject"].append(np.full(len(taken), group.subject, np.int32))
-        columns["property"].append(np.full(len(taken), group.property, np.int32))
-        columns["rank_no"].append(np.arange(1, len(taken) + 1, dtype=np.int32))
-        columns["neighbor"].append(neighbors[taken])
-        columns["similarity"].append(similarities[taken])
-    types = {name: NEIGHBORS.field(name).type for name in columns}
-    table = pa.table(
-        {
-            name: pa.array(np.concatenate(parts) if parts else [], types[name])
-            for name, parts in columns.items()
-        }
-    )
-    return table.append_column("relation", table["property"])
+        found = zip(neighbors[taken].tolist(), similarities[taken].tolist(), strict=True)
+        for number, chosen in enumerate(found, start=1):
+            rows.append((group.subject, group.property, number, *chosen, group.property))
+    names = ("subject", "property", "rank_no", "neighbor", "similarity", "relation")
+    return table_of(rows, pa.schema([NEIGHBORS.field(name) for name in names]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
+import duckdb
+
 from factdrift.core.tables import database, sql, write_query
 from factdrift.wikidata.tables import supplied_labels, time_bound
 from factdrift.wikidata.time import pack_date
@@ -22,20 +24,17 @@ def write_holding(job: Holding) -> int:
     could ask for them.
     """
     with database(job.memory_mb, job.threads) as db:
-        db.register("supplied", supplied_labels(job.labels))
+        create_labelled(db, job)
         return write_query(
             db,
-            f"""WITH labelled AS (
-                SELECT id, label FROM read_parquet({sql(job.entities)}) WHERE label IS NOT NULL
-                UNION ALL SELECT id, label FROM supplied
-            ), updated AS (
+            f"""WITH updated AS (
                 SELECT DISTINCT property FROM read_parquet({sql(job.updates)}) WHERE dropped_by IS NULL
             )
             SELECT subject AS neighbor, property AS relation, statement, object, datatype, json, key, pit
             FROM read_parquet({sql(job.old)})
             WHERE dropped_by IS NULL AND property IN (FROM updated)
                 AND {holds(job.old_date, job)}
-                AND subject IN (SELECT id FROM labelled WHERE NOT contains(label, {sql(BLANK)}))
+                AND subject IN (FROM askable)
                 -- Properties (negative numbers) always have a label.
                 AND (object IS NULL OR object < 0 OR object IN (SELECT id FROM labelled))
             QUALIFY row_number() OVER (
@@ -44,6 +43,17 @@ def write_holding(job: Holding) -> int:
             ORDER BY neighbor, relation""",
             job.output,
         )
+
+
+def create_labelled(db: duckdb.DuckDBPyConnection, job: OfFacts) -> None:
+    """TEMP VIEWs of entities: `labelled` (id, label), and `askable` (id), whose label holds no blank."""
+    db.register("supplied", supplied_labels(job.labels))
+    db.execute(
+        f"""CREATE TEMP VIEW labelled AS
+        SELECT id, label FROM read_parquet({sql(job.entities)}) WHERE label IS NOT NULL
+        UNION ALL SELECT id, label FROM supplied;
+        CREATE TEMP VIEW askable AS SELECT id FROM labelled WHERE NOT contains(label, {sql(BLANK)})"""
+    )
 
 
 def holds(day: date, job: OfFacts) -> str:

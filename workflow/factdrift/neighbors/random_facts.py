@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from factdrift.core.tables import database, sql, write_query
-from factdrift.neighbors.facts import COLUMNS, NEIGHBORS
+from factdrift.neighbors.facts import COLUMNS
 from factdrift.neighbors.groups import Group, updated_groups
 from factdrift.neighbors.tfidf import pair_similarities
 from factdrift.neighbors.vectors import open_space
@@ -45,18 +45,16 @@ def draw(job: Random) -> int:
             for group in groups
             for number, place in enumerate(_draw(group, ends, job.seed, job.facts), start=1)
         ]
-        columns = np.array(rows, np.int64).reshape(-1, 4).T
-        subjects = np.unique(columns[0]).astype(np.int32)
+        columns = np.array(rows, np.int32).reshape(-1, 4).T
+        subjects = np.unique(columns[0])
         vectors = open_space(job.space)
         others = np.unique(ends[columns[3], 0])
         similarities = pair_similarities(
             vectors.of(subjects)[np.searchsorted(subjects, columns[0])],
             vectors.of(others)[np.searchsorted(others, ends[columns[3], 0])],
         )
-        names = ("subject", "property", "rank_no")
-        chosen = {name: pa.array(columns[i], NEIGHBORS.field(name).type) for i, name in enumerate(names)}
-        chosen |= {"place": pa.array(columns[3]), "similarity": pa.array(similarities)}
-        db.register("chosen", pa.table(chosen))
+        chosen = dict(zip(("subject", "property", "rank_no", "place"), columns, strict=True))
+        db.register("chosen", pa.table(chosen | {"similarity": similarities}))
         return write_query(
             db,
             f"SELECT {COLUMNS} FROM chosen JOIN pool USING (place) ORDER BY subject, property, rank_no",

@@ -15,11 +15,9 @@ import pyarrow as pa
 
 from factdrift.core.tables import database, sql, write_query
 from factdrift.neighbors.facts import COLUMNS
-from factdrift.neighbors.holding import holds
+from factdrift.neighbors.holding import create_labelled, holds
 from factdrift.neighbors.tfidf import pair_similarities
 from factdrift.neighbors.vectors import Space, open_space
-from factdrift.wikidata.tables import supplied_labels
-from factdrift.words.templates import BLANK
 
 if TYPE_CHECKING:
     from factdrift.neighbors.jobs import SharedObjects
@@ -38,7 +36,7 @@ def write_shared_objects(job: SharedObjects) -> tuple[int, int]:
     with an object that many are drawn by `seed`.
     """
     with database(job.memory_mb, job.threads) as db:
-        db.register("supplied", supplied_labels(job.labels))
+        create_labelled(db, job)
         db.execute(
             f"""CREATE TEMP TABLE replaced AS
             SELECT subject, property, max(object) FILTER (label = 'obsolete') AS obsolete,
@@ -54,16 +52,13 @@ def write_shared_objects(job: SharedObjects) -> tuple[int, int]:
                 SELECT subject, property, object FROM read_parquet({sql(job.new)})
                 WHERE dropped_by IS NULL AND (property, object) IN (FROM wanted)
                     AND {holds(job.new_date, job)}
-            ), labelled AS (
-                SELECT id, label FROM read_parquet({sql(job.entities)}) WHERE label IS NOT NULL
-                UNION ALL SELECT id, label FROM supplied
             )
             SELECT subject AS neighbor, property AS relation, statement, object, datatype, json, key, pit,
                 (subject, property, object) IN (FROM lasting) AS lasting
             FROM read_parquet({sql(job.old)})
             WHERE dropped_by IS NULL AND (property, object) IN (FROM wanted)
                 AND {holds(job.old_date, job)}
-                AND subject IN (SELECT id FROM labelled WHERE NOT contains(label, {sql(BLANK)}))
+                AND subject IN (FROM askable)
             QUALIFY row_number() OVER (
                 PARTITION BY subject, property, object ORDER BY rank = 'preferred' DESC, upper(statement)
             ) = 1"""

@@ -40,23 +40,20 @@ class TfIdf(NamedTuple):
 
         A document without any known feature is an empty row.
         """
-        vectors = _counts(documents, self.vocabulary)
+        columns = np.searchsorted(self.vocabulary, documents.codes)
+        columns = np.minimum(columns, max(len(self.vocabulary) - 1, 0))
+        known = np.zeros(len(columns), bool)
+        if len(self.vocabulary):
+            known = self.vocabulary[columns] == documents.codes
+        vectors = sparse.csr_array(
+            (np.ones(int(known.sum())), (documents.rows[known], columns[known])),
+            shape=(len(documents.subjects), len(self.vocabulary)),
+        )
+        vectors.sum_duplicates()
         vectors.data *= self.idf[vectors.indices]
         lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
         vectors.data /= np.repeat(lengths, np.diff(vectors.indptr))
         return vectors
-
-
-def _counts(documents: Documents, vocabulary: NDArray[np.int64]) -> sparse.csr_array:
-    columns = np.searchsorted(vocabulary, documents.codes)
-    columns = np.minimum(columns, max(len(vocabulary) - 1, 0))
-    known = vocabulary[columns] == documents.codes if len(vocabulary) else np.zeros(len(columns), bool)
-    shape = (len(documents.subjects), len(vocabulary))
-    counts = sparse.csr_array(
-        (np.ones(int(known.sum())), (documents.rows[known], columns[known])), shape=shape, dtype=np.float64
-    )
-    counts.sum_duplicates()
-    return counts
 
 
 class Neighbors(NamedTuple):
@@ -102,7 +99,7 @@ def nearest(
     """
     search = _Search(queries, corpus, having, number, sizes.common)
     parts = [
-        search.part(begin, min(begin + sizes.together, queries.shape[0]))
+        _Part(search, begin, min(begin + sizes.together, queries.shape[0]))
         for begin in range(0, queries.shape[0], sizes.together)
     ]
     rows, held = corpus.shape[0], sizes.documents * sizes.held
@@ -152,7 +149,7 @@ class _Search:
         most = np.argsort(-products, kind="stable")
         place = np.empty(len(features), np.int32)
         place[most] = np.arange(len(features), dtype=np.int32)
-        self.corpus, self.number = corpus, number
+        self.queries, self.corpus, self.number = queries, corpus, number
         self.features, self.common = len(features), min(common, len(features))
         self.places = np.full(corpus.shape[1], len(features), np.int32)
         self.places[features] = place
@@ -163,7 +160,8 @@ class _Search:
         self.frequent = single[:, : self.common].toarray()
         self.lengths = _lengths(np.square(self.frequent, dtype=np.float64).sum(axis=1))
         self.rare = single[:, self.common :].tocsr()
-        self.exact = _Exact(queries, corpus, self.places, self.features)
+        # One more place, always 0, for features that no query has.
+        self.weights = np.zeros(self.features + 1)
         # Error bound of a sum of n products in single precision, for vectors of length 1; twice, because both
         # sides of a comparison have it.
         terms = np.diff(queries.indptr) + 4
@@ -194,9 +192,28 @@ class _Search:
         cuts = [slice(first, first + size) for first in range(0, end - begin, size)]
         return [_Block(order[cut], lengths[cut], table[cut], others[:, cut].tocsr()) for cut in cuts]
 
-    def part(self, begin: int, end: int) -> _Part:
-        """The queries from `begin` to before `end`."""
-        return _Part(self, begin, end)
+    def best(self, query: int, rows: NDArray[np.int64]) -> Neighbors:
+        """The best of `rows` by rounded similarity, in double precision and summed in the order of features.
+
+        Similarity 0 is left out.
+        """
+        rows = np.sort(rows)
+        documents = self.corpus[rows]
+        cells = slice(self.queries.indptr[query], self.queries.indptr[query + 1])
+        asked = self.places[self.queries.indices[cells]]
+        self.weights[asked] = self.queries.data[cells]
+        similarities = np.round(
+            sparse.csr_array(
+                (documents.data, self.places[documents.indices], documents.indptr),
+                shape=(len(rows), len(self.weights)),
+            )
+            @ self.weights,
+            DECIMALS,
+        )
+        self.weights[asked] = 0
+        order = np.lexsort((rows, -similarities))[: self.number]
+        order = order[similarities[order] > 0]
+        return Neighbors(rows[order], similarities[order])
 
 
 _CROWD = 20
@@ -283,7 +300,7 @@ class _Part:
             near = similarities > self.least[query]
             rows, similarities = rows[near], similarities[near]
         if len(rows) > _CROWD * number:
-            kept = np.isin(rows, search.exact.best(self.begin + query, rows, number).documents)
+            kept = np.isin(rows, search.best(self.begin + query, rows).documents)
             rows, similarities = rows[kept], similarities[kept]
         self.rows[query], self.similarities[query] = rows, similarities
 
@@ -291,38 +308,7 @@ class _Part:
         """Yields the best rows of each query."""
         self.settle()
         for query, rows in enumerate(self.rows):
-            yield self.search.exact.best(self.begin + query, rows, self.search.number)
-
-
-class _Exact:
-    """Similarities in double precision, summed in the order of the features."""
-
-    def __init__(
-        self, queries: sparse.csr_array, corpus: sparse.csr_array, places: NDArray[np.int32], features: int
-    ) -> None:
-        self.queries, self.corpus, self.places = queries, corpus, places
-        # One more place, always 0, for features that no query has.
-        self.weights = np.zeros(features + 1)
-
-    def best(self, query: int, rows: NDArray[np.int64], number: int) -> Neighbors:
-        """The `number` best of `rows` by rounded similarity; similarity 0 is left out."""
-        rows = np.sort(rows)
-        documents = self.corpus[rows]
-        cells = slice(self.queries.indptr[query], self.queries.indptr[query + 1])
-        asked = self.places[self.queries.indices[cells]]
-        self.weights[asked] = self.queries.data[cells]
-        similarities = np.round(
-            sparse.csr_array(
-                (documents.data, self.places[documents.indices], documents.indptr),
-                shape=(len(rows), len(self.weights)),
-            )
-            @ self.weights,
-            DECIMALS,
-        )
-        self.weights[asked] = 0
-        order = np.lexsort((rows, -similarities))[:number]
-        order = order[similarities[order] > 0]
-        return Neighbors(rows[order], similarities[order])
+            yield self.search.best(self.begin + query, rows)
 
 
 def pair_similarities(left: sparse.csr_array, right: sparse.csr_array) -> NDArray[np.float64]:

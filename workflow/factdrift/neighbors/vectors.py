@@ -113,14 +113,13 @@ def _write(
     np.save(folder / f"{name}-indptr.npy", np.concatenate(bounds))
 
 
-_PARTS = ("data", "indices", "indptr")
-
-
 def open_space(folder: Path) -> Space:
     """The space that `make_space` wrote, mapped into memory."""
 
     def read(name: str) -> tuple[Any, sparse.csr_array]:
-        data, indices, indptr = (_array(folder / f"{name}-{part}.npy") for part in _PARTS)
+        data, indices, indptr = (
+            _array(folder / f"{name}-{part}.npy") for part in ("data", "indices", "indptr")
+        )
         shape = tuple(np.load(folder / f"{name}-shape.npy").tolist())
         return _array(folder / f"{name}.npy"), sparse.csr_array((data, indices, indptr), shape=shape)
 

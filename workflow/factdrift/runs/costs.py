@@ -46,7 +46,7 @@ SPLITS = {
     "block": (0, 0, 0, 1),
 }
 """Numbers of jobs: in all, plus per shard, per bucket and per block of the nearest-facts search. Of
-`all_buckets`, each job has the tables of all buckets in reach, and so the memory for a whole dump, and works on
+`all_buckets`, each job has the tables of all buckets in reach, and so memory for a whole dump, and works on
 one."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
@@ -13,8 +12,8 @@ import pyarrow as pa
 
 from factdrift.core.tables import database, fetched, growing, sql
 from factdrift.streams.changes import day_number
-from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Asked, Held, dates_within, verdict
-from factdrift.tempripple.dates import Date
+from factdrift.streams.timelines import UNNAMED, Asked, Held, dates_within, held_of, verdict
+from factdrift.tempripple.dates import EPOCH, Date
 from factdrift.tempripple.distractors import WRONG, Instance, Kinds, Pool
 from factdrift.tempripple.distractors import Asked as Drawn
 from factdrift.tempripple.kinds import Kinds as KindsOf
@@ -32,8 +31,6 @@ from factdrift.words.templates import BLANK
 if TYPE_CHECKING:
     from factdrift.streams.jobs import AsOf
 
-_DAY_ONE = 719_163
-"""The ordinal of 1970-01-01, from which Arrow counts days."""
 _MEMORY = 3000
 """Megabytes for the tables of the stream, and as many for those of the snapshot."""
 _MARKS = Marks("\0", BLANK)
@@ -65,24 +62,23 @@ class Chain(NamedTuple):
     timeline: Sequence[Held]
 
 
-class Written(NamedTuple):
-    """Counts of the questions written, and of those that were not."""
+def write_questions(job: AsOf) -> tuple[Counter[str], Counter[str]]:
+    """Writes the questions of all chains in the order of subject and relation.
 
-    questions: int
-    strange: int
-    """Questions without an option that held at another time."""
-    unsaid: Counter[str]
-    """Relation -> chains left out, because no verb of the cloze test is known to be in the past."""
-
-
-def write_questions(job: AsOf) -> Written:
-    """Writes the questions of all chains in the order of subject and relation."""
+    Returns how many there are by what they lack (`short_of`), and relation -> chains left out, because no
+    verb of the cloze test is known to be in the past.
+    """
     days = [pack_date(day) for day in job.dates]
-    written, strange, unsaid = 0, 0, Counter[str]()
+    lacking, unsaid = Counter[str](), Counter[str]()
     with database(_MEMORY) as db, database(_MEMORY) as snapshot, growing(job.output, ASOF) as add:
         db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(job.stream)})")
         db.execute(f"CREATE TEMP TABLE objects AS {_OBJECTS}")
-        db.execute(f"CREATE TEMP TABLE timelines AS {_timelines(job.timelines)}")
+        db.execute(
+            f"""CREATE TEMP TABLE timelines AS SELECT * EXCLUDE (chain) FROM (
+                SELECT *, 'Q' || subject || '-P' || property AS chain
+                FROM read_parquet({sql(job.timelines)})
+            ) SEMI JOIN objects USING (chain)"""
+        )
         source = TableSource(snapshot, job.rows, job.classes, job.entities, job.properties)
         words = _Words(db, source, job.alike)
         pools = words.pools()
@@ -91,11 +87,17 @@ def write_questions(job: AsOf) -> Written:
                 unsaid[chain.name.partition("-")[2]] += 1
                 continue
             items = list(questions(chain, pools[chain.name.partition("-")[2]], days, job.seed))
-            written += len(items)
-            strange += sum("wrong" not in (row.get("option_verdicts") or ()) for row in items)
+            lacking.update(map(short_of, items))
             if items:
                 add(pa.RecordBatch.from_pylist(items, schema=ASOF))
-    return Written(written, strange, unsaid)
+    return lacking, unsaid
+
+
+def short_of(question: Row) -> str:
+    """What a question lacks: `options`, if they are too few; `wrong`, an option that held at another time."""
+    if question["open_only"]:
+        return "options"
+    return "" if "wrong" in question["option_verdicts"] else "wrong"
 
 
 _OBJECTS = """
@@ -107,15 +109,6 @@ _OBJECTS = """
             link, update_prompt, unnest(objects) AS o FROM told
     ) WHERE o.id LIKE 'Q%'"""
 """SQL: the items among the objects of all updates."""
-
-
-def _timelines(paths: Sequence[Path]) -> str:
-    """SQL: the timelines of chains with such items."""
-    return f"""SELECT subject, property, coalesce(value, {UNNAMED}) AS value, certain_first, certain_last,
-        coalesce(possible_first, {EVER}) AS possible_first,
-        coalesce(possible_last, {NEVER_ENDS}) AS possible_last, doubted
-    FROM (SELECT *, 'Q' || subject || '-P' || property AS chain FROM read_parquet({sql(list(paths))}))
-    SEMI JOIN objects USING (chain)"""
 
 
 class _Words:
@@ -162,15 +155,13 @@ def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
                 list(DISTINCT {'item': item, 'label': label, 'leaks': leaks}) AS objects
             FROM objects GROUP BY ALL
         ) JOIN (
-            SELECT subject, property, list({'value': value, 'certain_first': certain_first,
-                'certain_last': certain_last, 'possible': [possible_first, possible_last], 'doubted': doubted}
-                ORDER BY value, possible_first, possible_last, certain_first, certain_last, doubted
-            ) AS timeline
+            SELECT subject, property, list(timelines ORDER BY value NULLS FIRST, possible_first NULLS FIRST,
+                possible_last, certain_first, certain_last, doubted) AS timeline
             FROM timelines GROUP BY ALL
         ) USING (subject, property) ORDER BY subject, property"""
     )
     for subject, _, name, called, prompt, objects, spans in fetched(db):
-        timeline = [_held(row) for row in spans]
+        timeline = [held_of(row) for row in spans]
         leaking = {each["item"] for each in objects if each["leaks"]}
         own = sorted((each["item"], each["label"]) for each in objects if each["item"] not in leaking)
         labels = dict(reversed(own))  # of several labels of an item the first
@@ -183,12 +174,6 @@ def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
         }
         then = in_past(prompt, called["label"], called["description"])
         yield Chain(name, prompt, then, named, frozenset(labels) & known, timeline)
-
-
-def _held(row: Mapping[str, Any]) -> Held:
-    first, last = row["certain_first"], row["certain_last"]
-    certain = None if first is None else (first, last)
-    return Held(row["value"], certain, tuple(row["possible"]), row["doubted"])
 
 
 def in_past(prompt: str, label: str, description: str | None = None) -> str:
@@ -264,7 +249,7 @@ def _asked(chain: Chain, value: int, date: Asked, role: str, item_id: str) -> Ro
         "hop": 0,
         **{"s": subject, "p": relation, "asked_s": subject, "asked_p": relation},
         "fact_id": row_id(chain.name, f"Q{value}"),
-        "as_of": day_number(date.last) - _DAY_ONE,
+        "as_of": day_number(date.last) - EPOCH,
         "answer_label": chain.values[value].label,
         "answer_aliases": list(chain.values[value].aliases),
         "chain": chain.name,

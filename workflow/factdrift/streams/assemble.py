@@ -37,7 +37,7 @@ def assemble(datasets: Sequence[Path], chains: Sequence[Path], dates: Sequence[s
     """
     with database() as db:
         db.execute(f"CREATE TEMP VIEW chains AS SELECT * FROM read_parquet({sql(chains)})")
-        schema = _schema(datasets[0])
+        schema = pa.schema([*pq.read_schema(datasets[0]).remove_metadata(), *STREAM])
         batches = (
             batch.cast(schema)
             for interval, dataset in enumerate(datasets, start=1)
@@ -45,10 +45,6 @@ def assemble(datasets: Sequence[Path], chains: Sequence[Path], dates: Sequence[s
         )
         reader = pa.RecordBatchReader.from_batches(schema, batches)
         return write_parquet(reader, output)
-
-
-def _schema(dataset: Path) -> pa.Schema:
-    return pa.schema([*pq.read_schema(dataset).remove_metadata(), *STREAM])
 
 
 def _interval(

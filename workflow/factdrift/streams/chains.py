@@ -158,24 +158,12 @@ def _deciding(labels: Sequence[str], objects: Sequence[dict[str, Any]]) -> dict[
 
 
 def _said(change: Dated | None, late: tuple[int, int] | None) -> dict[str, Any]:
-    values = change or (None, None, None, None)
-    return dict(zip(("date", "first_day", "last_day", "dated_by"), values, strict=True)) | {
-        "lag_min": late and late[0],
-        "lag_max": late and late[1],
-    }
+    names = ("date", "first_day", "last_day", "dated_by", "lag_min", "lag_max")
+    return dict(zip(names, (*(change or [None] * 4), *(late or [None] * 2)), strict=True))
 
 
 def _triple(row: Sequence[Any]) -> Seen:
+    """A row of `_tables`, whose columns have the order of Seen's fields."""
     interval, kept, change, datatype, key, label, functional, old, new, *spans = row
-    start, end, pit, value_date, created, old_end, dropped_end = (span and Span(**span) for span in spans)
-    return Seen(
-        interval,
-        kept,
-        change,
-        (datatype, key),
-        label,
-        bool(functional),
-        old,
-        new,
-        *(start, end, pit, value_date, created, old_end, dropped_end),
-    )
+    dates = (span and Span(**span) for span in spans)
+    return Seen(interval, kept, change, (datatype, key), label, bool(functional), old, new, *dates)

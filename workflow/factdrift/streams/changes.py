@@ -7,11 +7,12 @@ The dates of the dumps are D_0 < D_1 < ...; interval i lies between D_(i-1) and 
 from __future__ import annotations
 
 import calendar
-import datetime
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from factdrift.wikidata.time import YEAR, pack_date, unpack
+from factdrift.tempripple.dates import day_number as ordinal_of
+from factdrift.tempripple.dates import packed_day
+from factdrift.wikidata.time import YEAR, unpack
 
 
 class Span(NamedTuple):
@@ -61,15 +62,15 @@ class Dated(NamedTuple):
 
 
 def day_number(packed: int) -> int:
-    """The ordinal of a packed day; a day that the month lacks counts as the month's last."""
+    """The ordinal of a packed day, 0 or less before the year 1.
+
+    A day that the month lacks counts as the month's last.
+    """
     year, month, day = unpack(packed)
+    year = year + 1 if year < 0 else year  # there is no year 0: before it, arithmetic needs one
     month = min(max(month, 1), 12)
-    return datetime.date(year, month, min(max(day, 1), calendar.monthrange(year, month)[1])).toordinal()
-
-
-def next_day(packed: int) -> int:
-    """20211231 -> 20220101."""
-    return pack_date(datetime.date.fromordinal(day_number(packed) + 1))
+    last = calendar.monthrange(year % 400 + 400, month)[1]
+    return ordinal_of(year, month, min(max(day, 1), last))
 
 
 def dated(triples: Sequence[Seen], days: Sequence[int]) -> list[Dated | None]:
@@ -124,7 +125,7 @@ def _inside(span: Span, interval: int, days: Sequence[int]) -> bool:
 
 
 def _undated(interval: int, days: Sequence[int]) -> Dated:
-    return Dated(None, next_day(days[interval - 1]), days[interval], "interval")
+    return Dated(None, packed_day(day_number(days[interval - 1]) + 1), days[interval], "interval")
 
 
 def lag(

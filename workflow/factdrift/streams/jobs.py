@@ -79,17 +79,19 @@ class AsOf(OfDates, command="streams asof"):
         from factdrift.streams.asof import write_questions
 
         self.days()
-        written = write_questions(self)
-        lines = [f"{written.questions:,} questions with a date"]
-        if written.strange:
+        lacking, unsaid = write_questions(self)
+        lines = [f"{lacking.total():,} questions with a date"]
+        if few := lacking["options"]:
+            lines.append(f"{few:,} of them have too few options, so they are only asked openly")
+        if alone := lacking["wrong"]:
             lines.append(
-                f"{written.strange:,} of them have no option that held at another time: of their subject and "
-                "relation the dumps name no other value"
+                f"{alone:,} of them have no option that held at another time: of their subject and relation "
+                "the dumps name no other value that can be one"
             )
         lines += [
             f"{relation}: {chains:,} subjects are not asked about: resources/words/grammar.tsv has no past "
             "of the verb of its template"
-            for relation, chains in sorted(written.unsaid.items())
+            for relation, chains in sorted(unsaid.items())
         ]
         return "\n".join(lines)
 

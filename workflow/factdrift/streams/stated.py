@@ -78,8 +78,8 @@ _STANDING = """CASE
 """SQL: a Standing. A filter sees only what those before it leave, so ranks are looked at here once more."""
 
 
-def write_timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended, output: Path) -> int:
-    """Writes TIMELINES of the relations whose values are items, by subject and property; returns the rows.
+def write_timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended, output: Path) -> None:
+    """Writes TIMELINES of the relations whose values are items, by subject and property.
 
     Needs the tables of `create_stated`. `days`: those of the dumps.
     """
@@ -91,13 +91,10 @@ def write_timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: E
         WHERE datatype = '{ITEM}' AND (snak <> 'value' OR object > 0)
         ORDER BY subject, property, dump, position, statement"""
     )
-    rows = 0
     with growing(output, TIMELINES) as add:
         found = _timelines(db, days, ended)
         while part := list(itertools.islice(found, 10_000)):
-            rows += len(part)
             add(pa.RecordBatch.from_pylist(part, schema=TIMELINES))
-    return rows
 
 
 def _timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended) -> Iterator[dict[str, Any]]:

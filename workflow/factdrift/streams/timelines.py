@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from factdrift.streams.changes import Span, day_number
 from factdrift.wikidata.time import pack_date
@@ -64,6 +64,17 @@ class Held(NamedTuple):
     possible: tuple[int, int]
     doubted: bool = False
     """The last dump that says so calls it false, or true in part only."""
+
+
+def held_of(row: Mapping[str, Any]) -> Held:
+    """A row of TIMELINES, in which days that nothing limits are null, and values that name no item."""
+    first, last = row["possible_first"], row["possible_last"]
+    return Held(
+        UNNAMED if row["value"] is None else row["value"],
+        None if row["certain_first"] is None else (row["certain_first"], row["certain_last"]),
+        (EVER if first is None else first, NEVER_ENDS if last is None else last),
+        row["doubted"],
+    )
 
 
 class Asked(NamedTuple):
@@ -210,33 +221,31 @@ def verdict(timeline: Iterable[Held], value: int, first: int, last: int) -> Verd
 
 
 def dates_within(certain: tuple[int, int]) -> Iterator[Asked]:
-    """A date of each precision that lies wholly in an interval, as near to its middle as there is one."""
-    begin, end = (day_number(day) for day in certain)
+    """A date of each precision that lies wholly in an interval, as near to its middle as there is one.
+
+    Days before the year 1 are left out.
+    """
+    begin, end = (max(day_number(day), 1) for day in certain)
+    if day_number(certain[1]) < 1:
+        return
     middle = datetime.date.fromordinal((begin + end) // 2)
     yield Asked("day", pack_date(middle), pack_date(middle), middle.isoformat())
     for span_of in (_month, _year):
         own = span_of(middle)
-        neighbours = (span_of(day) for day in _beside(own) if begin <= day.toordinal() <= end)
-        for span in (own, *neighbours):
+        beside = day_number(own.first) - 1, day_number(own.last) + 1
+        days = (datetime.date.fromordinal(day) for day in beside if begin <= day <= end)
+        for span in (own, *map(span_of, days)):
             if begin <= day_number(span.first) and day_number(span.last) <= end:
                 yield span
                 break
 
 
-def _beside(span: Asked) -> tuple[datetime.date, datetime.date]:
-    """The day before a date and the day after it."""
-    return (
-        datetime.date.fromordinal(day_number(span.first) - 1),
-        datetime.date.fromordinal(day_number(span.last) + 1),
-    )
-
-
 def _month(day: datetime.date) -> Asked:
     first = day.replace(day=1)
     last = (first + datetime.timedelta(days=31)).replace(day=1) - datetime.timedelta(days=1)
-    return Asked("month", pack_date(first), pack_date(last), f"{day:%Y-%m}")
+    return Asked("month", pack_date(first), pack_date(last), day.isoformat()[:7])
 
 
 def _year(day: datetime.date) -> Asked:
     first, last = day.replace(month=1, day=1), day.replace(month=12, day=31)
-    return Asked("year", pack_date(first), pack_date(last), f"{day.year:04d}")
+    return Asked("year", pack_date(first), pack_date(last), day.isoformat()[:4])

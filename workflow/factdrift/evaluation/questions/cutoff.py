@@ -18,7 +18,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.questions.successions import Succession, read_successions
 from factdrift.evaluation.questions.tenures import Several, tenures
-from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Held
+from factdrift.streams.timelines import UNNAMED, Held, held_of
 from factdrift.tempripple.phrases import contains, normal
 from factdrift.wikidata.time import pack_date
 from factdrift.words.templates import before_blank
@@ -191,26 +191,15 @@ def _asked(db: duckdb.DuckDBPyConnection) -> Iterable[Asked]:
                 max_by(list_prepend(update_prompt, generalization_prompts), link) AS prompts
             FROM told WHERE relation.id <> '{DEATH}' GROUP BY chain
         ), timelines AS (
-            SELECT 'Q' || subject || '-P' || property AS chain, list({{
-                'value': coalesce(value, {UNNAMED}), 'first': certain_first, 'last': certain_last,
-                'possible_first': coalesce(possible_first, {EVER}),
-                'possible_last': coalesce(possible_last, {NEVER_ENDS}), 'doubted': doubted
-            }}) AS timeline FROM held GROUP BY ALL
+            SELECT 'Q' || subject || '-P' || property AS chain, list(held) AS timeline
+            FROM held GROUP BY ALL
         )
         SELECT chain, subject.id, relation.id, subject.label, relation.label, popularity, prompts, timeline
         FROM chains LEFT JOIN timelines USING (chain)
         ORDER BY substr(subject.id, 2)::BIGINT, substr(relation.id, 2)::BIGINT"""
     )
     for chain, subject, relation, subject_label, relation_label, popularity, prompts, rows in db.fetchall():
-        timeline = [
-            Held(
-                row["value"],
-                None if row["first"] is None else (row["first"], row["last"]),
-                (row["possible_first"], row["possible_last"]),
-                row["doubted"],
-            )
-            for row in rows or ()
-        ]
+        timeline = [held_of(row) for row in rows or ()]
         own = list(filter(None, map(before_blank, prompts)))
         yield Asked(chain, subject, relation, subject_label, relation_label, popularity, own, timeline)
 

@@ -104,45 +104,37 @@ def evaluate(
     located = locate(scores, choices.percents, choices.ties, choices.device, choices.scratch)
     shared: Sequence[Selection | None] = [None] * len(choices.percents)
     if averaged:
-        again = choices.ties != "fractional"
-        shared = (
-            locate(scores, choices.percents, "fractional", choices.device, choices.scratch)
-            if again
-            else located
-        ).selections
+        fair = located
+        if choices.ties != "fractional":
+            fair = locate(scores, choices.percents, "fractional", choices.device, choices.scratch)
+        shared = fair.selections
     result = Evaluation([], [])
+    usable = {name: _usable(each, located) for name, each in rows.items()}
     for name, examples in subtasks.items():
-        usable = rows[name].copy()
-        usable[usable >= 0] = np.where(located.usable[usable[usable >= 0]], usable[usable >= 0], -1)
-        lost = int((rows[name] >= 0).sum() - (usable >= 0).sum())
-        result.measures.append(_row(scores.name, name, "excluded_sentences", value=lost, n=len(usable)))
+        lost = int((rows[name] >= 0).sum() - (usable[name] >= 0).sum())
+        result.measures.append(_row(scores.name, name, "excluded_sentences", value=lost, n=len(rows[name])))
         if name == "u" or not (rows[name] >= 0).any():
             continue
-        for percent, selection, fair in zip(choices.percents, located.selections, shared, strict=True):
-            results = Results(examples, selection, usable)
+        for percent, selection, tied in zip(choices.percents, located.selections, shared, strict=True):
+            results = Results(examples, selection, usable[name])
             common = {"k": float(percent), "chosen": selection.chosen}
             common["effective_k"] = 100 * selection.chosen / selection.units
-            shares = selection.tie_share[usable[usable >= 0]]
+            shares = selection.tie_share[usable[name][usable[name] >= 0]]
             if len(shares) and not np.isnan(shares).any():
-                tied = {"tie_share": np.mean(shares), "tied_sentences": np.sum(shares > 0)}
-                for measure, value in tied.items():
+                ties = {"tie_share": np.mean(shares), "tied_sentences": np.sum(shares > 0)}
+                for measure, value in ties.items():
                     result.measures.append(
                         _row(scores.name, name, measure, **common, value=value, n=len(shares))
                     )
-            compared = [
-                (population, similarity(results, population, choices.exclude, choices.seed))
+            compared = {
+                population: similarity(results, population, choices.exclude, choices.seed)
                 for population in POPULATIONS[name]
                 if populations is None or population in populations
-            ]
-            if fair is not None:
-                compared += _averaged(Results(examples, fair, usable), scores, choices)
-            for population, similar in compared:
-                result.measures.extend(_of_rsim(scores.name, examples, population, similar, common))
-                result.examples.append(
-                    _per_example(scores.name, examples, population, similar, float(percent))
-                )
-            result.measures.extend(_above_permuted(scores.name, examples, dict(compared), common))
-    result.measures.extend(_of_rsd(scores, subtasks, rows, located, choices.pool))
+            }
+            if tied is not None:
+                compared |= _averaged(Results(examples, tied, usable[name]), scores, choices)
+            _add_rsim(result, scores.name, examples, compared, common)
+    result.measures.extend(_of_rsd(scores.name, subtasks, usable, located, choices.pool))
     return result
 
 
@@ -156,10 +148,7 @@ def lexical(subtasks: Mapping[str, Examples], exclude: str = "fact", seed: int =
         compared = {
             population: similarity(results, population, exclude, seed) for population in POPULATIONS[name]
         }
-        for population, similar in compared.items():
-            result.measures.extend(_of_rsim("lexical", examples, population, similar, {}))
-            result.examples.append(_per_example("lexical", examples, population, similar, None))
-        result.measures.extend(_above_permuted("lexical", examples, compared, {}))
+        _add_rsim(result, "lexical", examples, compared, {})
     return result
 
 
@@ -176,14 +165,35 @@ def _rows(scores: Scores, examples: Examples, places: Mapping[str, int]) -> NDAr
     return rows
 
 
-def _averaged(results: Results, scores: Scores, choices: Choices) -> list[tuple[str, Similarity]]:
+def _usable(rows: NDArray[np.int64], located: Located) -> NDArray[np.int64]:
+    """The rows of the scores, [sentences], -1 also where a score is not finite."""
+    known = rows.copy()
+    known[rows >= 0] = np.where(located.usable[rows[rows >= 0]], rows[rows >= 0], -1)
+    return known
+
+
+def _averaged(results: Results, scores: Scores, choices: Choices) -> dict[str, Similarity]:
     """The populations of mean score vectors that are asked for; `results` have fractional ties."""
-    means = []
+    means = {}
     if choices.unit == "examples":
-        means.append(("examples", by_examples(results, scores, choices.exclude)))
+        means["examples"] = by_examples(results, scores, choices.exclude)
     if choices.sim_all == "paper_approx":
-        means.append(("paper_approx", approximate(results, scores, choices.normalise)))
+        means["paper_approx"] = approximate(results, scores, choices.normalise)
     return means
+
+
+def _add_rsim(
+    result: Evaluation,
+    locator: str,
+    examples: Examples,
+    compared: Mapping[str, Similarity],
+    common: Mapping[str, Any],
+) -> None:
+    """Adds the rows of the populations compared; `common`: the columns of MEASURES about k, if any."""
+    for population, similar in compared.items():
+        result.measures.extend(_of_rsim(locator, examples, population, similar, common))
+        result.examples.append(_per_example(locator, examples, population, similar, common.get("k")))
+    result.measures.extend(_above_permuted(locator, examples, compared, common))
 
 
 def _of_rsim(
@@ -281,17 +291,13 @@ def _per_example(
 
 
 def _of_rsd(
-    scores: Scores,
+    locator: str,
     subtasks: Mapping[str, Examples],
     rows: Mapping[str, NDArray[np.int64]],
     located: Located,
     pool: str,
 ) -> list[dict[str, Any]]:
-    def of(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-        chosen = rows.get(name, np.empty(0, np.int64))
-        chosen = chosen[chosen >= 0]
-        return np.where(located.usable[chosen], values[chosen], np.nan)
-
+    chosen = {name: each[each >= 0] for name, each in rows.items()}
     with np.errstate(divide="ignore", invalid="ignore"):
         variation = np.where(located.mean != 0, located.sd / np.abs(located.mean), np.nan)
     measures = []
@@ -299,32 +305,30 @@ def _of_rsd(
     def add(measure: str, spread: Spread, n: int, subtask: str | None = None) -> None:
         values = {f"{measure}_factual": spread.factual, f"{measure}_nonfactual": spread.nonfactual}
         for name, value in values.items():
-            measures.append(_row(scores.name, subtask, name, value=value, n=n))
+            measures.append(_row(locator, subtask, name, value=value, n=n))
         bounds = {"low": spread.low, "high": spread.high}
-        measures.append(
-            _row(scores.name, subtask, f"{measure}_unclipped", value=spread.unclipped, n=n, **bounds)
-        )
-        measures.append(_row(scores.name, subtask, measure, value=spread.value, n=n))
+        measures.append(_row(locator, subtask, f"{measure}_unclipped", value=spread.unclipped, n=n, **bounds))
+        measures.append(_row(locator, subtask, measure, value=spread.value, n=n))
 
     for measure, values in (
         ("rsd", located.sd),
         ("rsd_cv", variation),
         ("rsd_entropy", located.concentration),
     ):
-        factual = {name: of(values, name) for name in ("c", "r") if name in subtasks}
-        random = of(values, "u")
+        factual = {name: values[chosen[name]] for name in ("c", "r") if name in subtasks}
+        random = values[chosen["u"]] if "u" in subtasks else np.empty(0)
         number = sum(int((~np.isnan(each)).sum()) for each in factual.values())
         add(measure, rsd(factual, random, pool), number)
         if measure == "rsd":
             for name, each in factual.items():
                 add(measure, rsd({name: each}, random, pool), int((~np.isnan(each)).sum()), name)
     if "u" in subtasks:
-        measures.extend(_paired(scores, subtasks, rows, located))
+        measures.extend(_paired(locator, subtasks, rows, located))
     return measures
 
 
 def _paired(
-    scores: Scores, subtasks: Mapping[str, Examples], rows: Mapping[str, NDArray[np.int64]], results: Located
+    locator: str, subtasks: Mapping[str, Examples], rows: Mapping[str, NDArray[np.int64]], results: Located
 ) -> list[dict[str, Any]]:
     """Rows of MEASURES: RSD against the sentence whose length was copied, and the sign test's p-value."""
     spread = {
@@ -332,17 +336,17 @@ def _paired(
         for name in ("c", "r")
         if name in subtasks
         for sentence, row in zip(subtasks[name].sentences, rows[name], strict=True)
-        if row >= 0 and results.usable[row]
+        if row >= 0
     }
     random, sources = [], []
     for source, row in zip(subtasks["u"].sources, rows["u"], strict=True):
-        if row >= 0 and results.usable[row]:
+        if row >= 0:
             random.append(results.sd[row])
             sources.append(spread.get(source or "", np.nan))
     compared = paired(np.array(random), np.array(sources))
     return [
-        _row(scores.name, None, "rsd_paired", value=compared.value, n=compared.pairs),
-        _row(scores.name, None, "rsd_paired_p_value", value=compared.p_value, n=compared.pairs),
+        _row(locator, None, "rsd_paired", value=compared.value, n=compared.pairs),
+        _row(locator, None, "rsd_paired_p_value", value=compared.p_value, n=compared.pairs),
     ]
 
 

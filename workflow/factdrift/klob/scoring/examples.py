@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,42 +55,32 @@ def read_examples(path: Path, subtask: str) -> Examples:
 
 def of_rows(rows: Sequence[Mapping[str, Any]], subtask: str) -> Examples:
     """The examples of a subtask from rows of SUBTASK."""
-    # Labels are numbered from 0 in the order of their first occurrence.
-    facts: dict[Any, int] = {}
-    relations: dict[str, int] = {}
-    subjects: dict[str, int] = {}
-    per_sentence: list[tuple[int, bool, int, int, int]] = []
-    sentences: list[str] = []
-    texts: list[str] = []
-    sources: list[str | None] = []
-    names_of_relations = []
-    for example, row in enumerate(rows):
-        # Published files hold names only.
-        subject, first, middle = (row[key] or row[name] for key, name in _NAMED)
-        second = row["p2"] or row["p2_name"]
-        names_of_relations.append(f"{first}>{second}" if second else first or "")
-        labels = (
-            facts.setdefault((subject, first, middle), len(facts)),
-            relations.setdefault(names_of_relations[-1], len(relations)),
-            subjects.setdefault(subject, len(subjects)),
-        )
-        for sentence in row["sentences"]:
-            per_sentence.append((example, sentence["role"] == "chain", *labels))
-            sentences.append(sentence["sentence_id"])
-            texts.append(sentence["text"])
-            sources.append(sentence["source_sentence_id"])
-    columns = np.array(per_sentence, np.int64).reshape(-1, 5).T
+    # Published files hold names only.
+    facts = [tuple(row[key] or row[name] for key, name in _NAMED) for row in rows]
+    seconds = [row["p2"] or row["p2_name"] for row in rows]
+    relations = [
+        f"{first}>{second}" if second else first or ""
+        for (_, first, _), second in zip(facts, seconds, strict=True)
+    ]
+    sentences = [(place, each) for place, row in enumerate(rows) for each in row["sentences"]]
+    example = np.array([place for place, _ in sentences], np.int64)
     return Examples(
         subtask,
         [row["example_id"] for row in rows],
-        names_of_relations,
-        sentences,
-        texts,
-        sources,
-        columns[0],
-        columns[1].astype(bool),
-        *columns[2:],
+        relations,
+        [sentence["sentence_id"] for _, sentence in sentences],
+        [sentence["text"] for _, sentence in sentences],
+        [sentence["source_sentence_id"] for _, sentence in sentences],
+        example,
+        np.array([sentence["role"] == "chain" for _, sentence in sentences], bool),
+        *(_numbers(labels)[example] for labels in (facts, relations, [fact[0] for fact in facts])),
     )
+
+
+def _numbers(labels: Sequence[Hashable]) -> NDArray[np.int64]:
+    """The number of each label, from 0 in the order of their first occurrence."""
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(label, len(known)) for label in labels], np.int64)
 
 
 _NAMED = (("s", "s_label"), ("p1", "p1_name"), ("o1", "o1_label"))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import utf8_lines
 from factdrift.core.owned import new_folder
 
 GRANULARITIES = ("weight", "neuron", "column", "head", "module", "layer")
@@ -127,6 +128,8 @@ def _metadata(path: Path) -> dict[str, Any]:
     for key in (*_TEXTS, "units", "sign"):
         if key not in known:
             raise InputError(f"{path}: the key {key!r} is missing")
+        if key in _TEXTS and not isinstance(known[key], str):
+            raise InputError(f"{path}: {key}: {known[key]!r} is no text; write it in quotation marks")
     if not isinstance(known["units"], int) or isinstance(known["units"], bool) or known["units"] < 1:
         raise InputError(f"{path}: units: {known['units']!r} is no number of units")
     for key, choices in (("granularity", GRANULARITIES), ("sign", SIGNS)):
@@ -137,7 +140,7 @@ def _metadata(path: Path) -> dict[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return "\n".join(utf8_lines(path))
     except FileNotFoundError:
         raise InputError(f"{path} is missing; what a folder of scores holds: docs/klob_scores.md") from None
 
@@ -147,7 +150,7 @@ def _array(path: Path, kind: type, shape: tuple[int | None, ...]) -> Any:
         raise InputError(f"{path} is missing; what a folder of scores holds: docs/klob_scores.md")
     try:
         array = np.load(path, mmap_mode="r")
-    except ValueError as error:
+    except (EOFError, ValueError) as error:
         raise InputError(f"{path}: no NumPy array: {error}") from None
     fits = len(array.shape) == len(shape) and all(
         wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True)

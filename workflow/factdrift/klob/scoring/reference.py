@@ -40,7 +40,7 @@ def reference(
     sentences = list(facts)
     keys = list(facts.values()) if kind == "oracle" else sentences
     if kind == "mostly_constant":
-        keys = ["the same" if _chance(f"{seed}:same:{name}") < SAME else name for name in sentences]
+        keys = ["the same" if _number(f"{seed}:same:{name}") / 2**64 < SAME else name for name in sentences]
     dense = _Drawn(keys, units, seed, constant=kind == "constant")
     model, revision, granularity = (
         (like.model, like.revision, like.granularity) if like else ("", "", "neuron")
@@ -48,9 +48,9 @@ def reference(
     return Scores(kind, model, revision, granularity, units, "as_given", sentences, dense=dense)
 
 
-def _chance(key: str) -> float:
-    """A number from 0 to 1 that depends on the key alone."""
-    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]) / 2**64
+def _number(key: str) -> int:
+    """A number below 2**64 that depends on the key alone."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8])
 
 
 class _Drawn:
@@ -65,10 +65,8 @@ class _Drawn:
         scores = np.ones((len(chosen), self.shape[1]), np.float32)
         if not self.constant:
             for place, row in enumerate(chosen):
-                digest = hashlib.sha256(f"{self.seed}:{self.keys[row]}".encode()).digest()
-                scores[place] = np.random.default_rng(int.from_bytes(digest[:8])).random(
-                    self.shape[1], np.float32
-                )
+                dice = np.random.default_rng(_number(f"{self.seed}:{self.keys[row]}"))
+                scores[place] = dice.random(self.shape[1], np.float32)
         return scores
 
 

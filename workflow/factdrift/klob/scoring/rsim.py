@@ -68,36 +68,22 @@ def similarity(outputs: Results, population: str, exclude: str = "fact", seed: i
     `example` itself, or `none` (the paper's formula).
     """
     examples, results, rows = outputs
-    there = rows >= 0
     if population == "permuted":
-        shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(there))
+        there = np.flatnonzero(rows >= 0)
         rows = rows.copy()
-        rows[there] = rows[shuffled]
-    candidate = _candidates(examples, results, rows)
+        rows[there] = rows[np.random.default_rng(seed).permutation(there)]
+    outputs = Results(examples, results, rows)
     if population == "cross":
-        parts = [
-            _averages(
-                examples, ~examples.chain, _population(examples, results, rows, there, "chains", exclude)
-            ),
-            _averages(
-                examples, examples.chain, _population(examples, results, rows, there, "singles", exclude)
-            ),
-        ]
-        return Similarity(candidate, (parts[0] + parts[1]) / 2)
-    similarities = _population(examples, results, rows, there, population, exclude)
-    return Similarity(candidate, _averages(examples, np.ones(len(rows), bool), similarities))
+        singles = _averages(examples, _population(outputs, "chains", exclude), ~examples.chain)
+        chains = _averages(examples, _population(outputs, "singles", exclude), examples.chain)
+        return Similarity(_candidates(outputs), (singles + chains) / 2)
+    return Similarity(_candidates(outputs), _averages(examples, _population(outputs, population, exclude)))
 
 
-def _population(
-    examples: Examples,
-    results: Selection,
-    rows: NDArray[np.int64],
-    there: NDArray[np.bool_],
-    population: str,
-    exclude: str,
-) -> NDArray[np.float64]:
+def _population(outputs: Results, population: str, exclude: str) -> NDArray[np.float64]:
     """Sim_all of each sentence, [sentences]; NaN if its population is empty."""
-    scored = np.flatnonzero(there)
+    examples, results, rows = outputs
+    scored = np.flatnonzero(rows >= 0)
     within = {"same_relation": examples.relation, "same_subject": examples.subject}.get(
         population, np.zeros(len(rows), np.int64)
     )[scored]
@@ -123,8 +109,9 @@ def _counts(labels: NDArray[np.int64], among: NDArray[np.bool_]) -> NDArray[np.i
     return np.bincount(place[among], minlength=place.max(initial=-1) + 1)[place]
 
 
-def _candidates(examples: Examples, results: Selection, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _candidates(outputs: Results) -> NDArray[np.float64]:
     """Sim_cand, [examples]: the mean over all pairs of wordings in c, over (single, chain) in r."""
+    examples, results, rows = outputs
     left, right = _pairs(examples)
     usable = (rows[left] >= 0) & (rows[right] >= 0)
     means = np.full(len(left), np.nan)
@@ -147,7 +134,9 @@ def _pairs(examples: Examples) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return columns[0], columns[1]
 
 
-def _averages(examples: Examples, of: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _averages(
+    examples: Examples, values: NDArray[np.float64], of: NDArray[np.bool_] | slice = slice(None)
+) -> NDArray[np.float64]:
     """The mean of `values` over an example's sentences, [examples]; NaN if one of them is NaN.
 
     `of`: the sentences that count, [sentences]; without any of them an example's mean is NaN.
@@ -188,8 +177,7 @@ def by_examples(outputs: Results, scores: Scores, exclude: str = "fact") -> Simi
     similarities = np.full(len(rows), np.nan)
     compared = np.where(others > 0, total / np.maximum(others, 1) / results.chosen, np.nan)
     similarities[scored] = compared[: len(scored)]
-    everywhere = np.ones(len(rows), bool)
-    return Similarity(_candidates(examples, results, rows), _averages(examples, everywhere, similarities))
+    return Similarity(_candidates(outputs), _averages(examples, similarities))
 
 
 def approximate(outputs: Results, scores: Scores, normalise: str = "none") -> Similarity:
@@ -217,6 +205,4 @@ def approximate(outputs: Results, scores: Scores, normalise: str = "none") -> Si
     weights = typical.background[0] + typical.part(np.zeros(1, np.int64)).toarray()[0]
     similarities = np.full(len(rows), np.nan)
     similarities[scored] = weighed(results, rows[scored], weights) / results.chosen
-    return Similarity(
-        _candidates(examples, results, rows), _averages(examples, np.ones(len(rows), bool), similarities)
-    )
+    return Similarity(_candidates(outputs), _averages(examples, similarities))

@@ -116,13 +116,13 @@ def locate(
             else:
                 top[first + at] = 0
                 for part in fractional:
-                    part.skip()
-    selections = []
-    for place, number_chosen in enumerate(chosen):
-        if fractional:
-            selections.append(fractional[place].selection(number_chosen, scores.units, shares[place]))
-        else:
-            selections.append(of_top(number_chosen, scores.units, top, shares[place]))
+                    part.append(np.empty(0, np.int64), np.empty(0), 0.0)
+    selections = [
+        fractional[place].selection(most, scores.units, shares[place])
+        if fractional
+        else of_top(most, scores.units, top, shares[place])
+        for place, most in enumerate(chosen)
+    ]
     return Located(usable, selections, mean, sd, concentration)
 
 
@@ -156,11 +156,9 @@ def of_top(
     )
 
 
-def fractional(
-    vectors: Iterable[NDArray[np.floating]], chosen: int, units: int, scratch: Path | None = None
-) -> Selection:
+def fractional(vectors: Iterable[NDArray[np.floating]], chosen: int, units: int) -> Selection:
     """A Selection by score vectors [units]; units that tie share the last places of a row."""
-    rows = _Fractional(scratch)
+    rows = _Fractional(None)
     for vector in vectors:
         rows.add(vector, best_units(vector, chosen))
     return rows.selection(chosen, units, np.full(len(rows.sizes), np.nan))
@@ -209,7 +207,11 @@ def _best_on(device: str, rows: NDArray[np.floating], number: int) -> NDArray[np
         import torch
     except ModuleNotFoundError:
         raise InputError(f"--device {device} needs PyTorch; run `make models` first") from None
-    scores = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
+    try:
+        scores = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
+    except (AssertionError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"--device {device}: {reason}; leave it out, so that NumPy sorts") from None
     order = torch.sort(scores, dim=1, descending=True, stable=True).indices[:, :number]
     best: NDArray[np.int64] = order.cpu().numpy()
     return best
@@ -253,12 +255,9 @@ class _Fractional:
         units = np.concatenate([above, group])
         weights = np.repeat([1.0 - background, share - background], [len(above), len(group)])
         order = np.argsort(units)
-        self._append(units[order], weights[order], background)
+        self.append(units[order], weights[order], background)
 
-    def skip(self) -> None:
-        self._append(np.empty(0, np.int64), np.empty(0), 0.0)
-
-    def _append(self, units: NDArray[np.int64], weights: NDArray[np.float64], background: float) -> None:
+    def append(self, units: NDArray[np.int64], weights: NDArray[np.float64], background: float) -> None:
         self.files[0].write(units.astype(np.int32).tobytes())
         self.files[1].write(weights.tobytes())
         self.sizes.append(len(units))
