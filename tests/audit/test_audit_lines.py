@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.audit_dumps import NEW, entity, item, statement, time
 
 from factdrift.audit.dates import span
-from factdrift.audit.lines import read_entities
+from factdrift.audit.lines import articles, read_entities
 from factdrift.audit.ripples import value_of
 from factdrift.audit.values import identity
 from factdrift.cli import job_of
@@ -61,8 +61,9 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("name", PACKINGS)
-def test_every_packing(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
+@pytest.mark.parametrize("named", [True, False])
+def test_every_packing_whatever_the_name_of_the_file(name: str, named: bool, tmp_path: Path) -> None:
+    path = tmp_path / (name if named else "latest")
     path.write_bytes(PACKINGS[name](lines(NEW)))
     found = read_entities(path, {"Q1": frozenset(["P6"]), "Q12": None, "Q999": None})
     assert list(found) == ["Q1", "Q12"]
@@ -71,11 +72,12 @@ def test_every_packing(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["dump.json.gz", "dump.json.bz2", "dump.json.zst"])
-def test_a_truncated_file_is_an_error(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("reads", [lambda path: read_entities(path, {}), lambda path: list(articles(path))])
+def test_a_truncated_file_is_an_error(name: str, reads: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(PACKINGS[name](lines(NEW * 50))[:-40])
     with pytest.raises(InputError, match=r"dump.*cannot be read to its end"):
-        read_entities(path, {"Q1": None})
+        reads(path)
 
 
 def test_only_wanted_lines_are_decoded_wherever_their_id_is(tmp_path: Path) -> None:
@@ -86,6 +88,7 @@ def test_only_wanted_lines_are_decoded_wherever_their_id_is(tmp_path: Path) -> N
     found = read_entities(path, {"Q1": None, "Q2": None})
     assert list(found) == ["Q1"]
     assert [identity(claim.mainsnak) for claim in found["Q1"].of("P6")] == [("wikibase-entityid", "Q5")]
+    assert [each.id for each, _ in articles(path, {"Q1"})] == ["Q1"]
 
 
 def test_of_two_lines_the_later_revision_counts(tmp_path: Path) -> None:
