@@ -36,7 +36,7 @@ def span(value: Mapping[str, Any]) -> Span | None:
     if precision >= 11:
         first = last = written
     elif precision == 10:
-        first, last = (year, month or 1, 1), (year, month or 1, _days(year, month or 1))
+        first, last = (year, month or 1, 1), (year, month or 1, _days(year, month or 1, julian))
     elif precision == 9:
         first, last = (year, 1, 1), (year, 12, 31)
     else:
@@ -62,9 +62,9 @@ def _text(year: int, month: int, day: int, precision: int) -> str:
     return text if precision >= 9 else f"{text}/{precision}"
 
 
-def _days(year: int, month: int) -> int:
+def _days(year: int, month: int, julian: bool = False) -> int:
     counted = year + (year < 0)
-    leap = counted % 4 == 0 and (counted % 100 != 0 or counted % 400 == 0)
+    leap = counted % 4 == 0 and (julian or counted % 100 != 0 or counted % 400 == 0)
     return 28 if month == 2 and not leap else _MONTHS[(month - 1) % 12]
 
 
@@ -108,13 +108,13 @@ def days_of_text(text: str) -> tuple[int, int] | None:
     match = re.fullmatch(r"(\d{4,})(?:-(\d\d))?(?:-(\d\d))?", text)
     if match is None:
         return None
-    year, month, day = int(match[1]), match[2] and int(match[2]), match[3] and int(match[3])
-    if month is None or month == "":
+    year, month, day = (int(part or 0) for part in match.groups())
+    if match[2] is None:
         return year * 10_000 + 101, year * 10_000 + 1231
-    if not 1 <= int(month) <= 12:
+    if not 1 <= month <= 12:
         return None
-    begin = year * 10_000 + int(month) * 100
-    return (begin + int(day), begin + int(day)) if day else (begin + 1, begin + _days(year, int(month)))
+    begin = year * 10_000 + month * 100
+    return (begin + day, begin + day) if day else (begin + 1, begin + _days(year, month))
 
 
 EPOCH_1970 = day_number(1970, 1, 1)
