@@ -26,7 +26,7 @@ def found(row: Row, folder: Path, old: list[Row] = OLD, new: list[Row] = NEW, **
     pq.write_table(pa.Table.from_pylist([{name: row[name] for name in columns}]), folder / "data.parquet")
     outcomes: Row = {}
     given = dumps(folder, copy.deepcopy(old), copy.deepcopy(new), **settings)
-    nearby = Nearby(None, {}, (500, 10, 10), lambda name: None, given.templates)
+    nearby = Nearby(None, {}, (500, 10, 10))
     checks = (check_update(row, given, Shared(folder / "data.parquet")), check_neighbours(row, given, nearby))
     for kind, outcome, _ in itertools.chain(*checks):
         outcomes.setdefault(kind, set()).add(outcome)

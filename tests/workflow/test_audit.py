@@ -96,7 +96,6 @@ class Checks(NamedTuple):
     shared: Shared
     ripples: of_questions.Ripples
     klob: of_klob.Snapshot
-    both: of_dated.Both
 
     def of(self, dataset: str, row: Row) -> Iterator[tuple[str, str, str]]:
         if dataset == UPDATES:
@@ -108,11 +107,11 @@ class Checks(NamedTuple):
         elif dataset == KLOB:
             yield from of_klob.check_example(row, self.klob)
         elif dataset == RIPPLES:
-            yield from of_ripples.check_probe(row, self.reading.sides())
+            yield from of_ripples.check_probe(row, self.reading.dumps)
         elif dataset == STREAM:
             yield from of_streams.check_row(row, self.reading.dumps)
         else:
-            yield from of_dated.check_question(row, self.both)
+            yield from of_dated.check_question(row, self.reading.dumps, False)
 
     def failed(self, dataset: str, row: Row) -> set[str]:
         return {kind for kind, outcome, _ in self.of(dataset, row) if outcome == "failed"}
@@ -132,9 +131,6 @@ def checks(audited: Path) -> Checks:
         Shared(given.files()[UPDATES]),
         reading.ripples(given.pair / "tempripple", samples.every_item),
         reading.klob(samples.lengths),
-        of_dated.Both(
-            reading.dumps.old, reading.dumps.new, {}, False, reading.dumps.t_new, reading.dumps.templates
-        ),
     )
 
 

@@ -233,16 +233,9 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
             findings = of_streams.check_row(row, reading.dumps)
             yield from _named(STREAM, of_streams.name_of(row), row["relation"]["id"], rule_of(row), findings)
     if ASOF in samples.sizes:
-        both = of_dated.Both(
-            reading.dumps.old,
-            reading.dumps.new,
-            reading.dumps.supplied,
-            reading.has_other_dates(files),
-            reading.dumps.t_new,
-            reading.dumps.templates,
-        )
+        others = reading.has_other_dates(files)
         for row in samples.rows[ASOF]:
-            findings = of_dated.check_question(row, both)
+            findings = of_dated.check_question(row, reading.dumps, others)
             yield from _named(ASOF, row["item_id"], row["asked_p"], row["precision"], findings)
 
 
@@ -250,7 +243,7 @@ def _ripples(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
     if RIPPLES in samples.sizes:
         yield from _faults(RIPPLES, "twice", of_tables.repeated(source.files()[RIPPLES], ("probe_id",)))
         for row in samples.rows[RIPPLES]:
-            findings = of_ripples.check_probe(row, reading.sides())
+            findings = of_ripples.check_probe(row, reading.dumps)
             yield from _named(RIPPLES, row["probe_id"], row["relation"], row["criterion"], findings)
 
 

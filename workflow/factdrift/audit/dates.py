@@ -83,6 +83,12 @@ def _gregorian(day: Day) -> Day:
     return (year - (year <= 0), month, h % 153 // 5 + 1)
 
 
+def packed(day: Day) -> int:
+    """A day as a number that orders days: (2021, 1, 4) -> 20210104."""
+    year, month, number = day
+    return year * 10_000 + month * 100 + number
+
+
 def day_of(text: str) -> Day:
     """`2021-01-04` as a day."""
     year, month, day = map(int, text.split("-"))
@@ -90,12 +96,12 @@ def day_of(text: str) -> Day:
 
 
 def day_number(year: int, month: int, day: int) -> int:
-    """Days since an arbitrary day; years as astronomers count them, with a year 0."""
+    """The number of a day, that of 0001-01-01 is 1; years as astronomers count them, with a year 0."""
     shifted = year - (month <= 2)
     era = shifted // 400
     of_era = shifted - era * 400
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year
+    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 305
 
 
 def number_of_day(text: str) -> int:
@@ -115,6 +121,3 @@ def days_of_text(text: str) -> tuple[int, int] | None:
         return None
     begin = year * 10_000 + month * 100
     return (begin + day, begin + day) if day else (begin + 1, begin + _days(year, month))
-
-
-EPOCH_1970 = day_number(1970, 1, 1)

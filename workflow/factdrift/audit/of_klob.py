@@ -11,7 +11,7 @@ from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, outcomes, statement_of
 from factdrift.audit.phrases import bare
-from factdrift.audit.values import END, entity_of, has_ended, is_unknown, plain, spans, table_rows
+from factdrift.audit.values import ended_by, entity_of, plain, table_rows
 
 Row = Mapping[str, Any]
 
@@ -108,20 +108,15 @@ def _hop(subject: str, relation: str, value: str, name: str, snapshot: Snapshot)
     if claim.rank != "preferred" and any(each.rank == "preferred" for each in group):
         yield f"{name} is not of the best rank"
     best = [each for each in group if each.rank == claim.rank]
-    holding = [each for each in best if each.mainsnak.snaktype == "value" and not _ended(each, snapshot.day)]
+    holding = [
+        each for each in best if each.mainsnak.snaktype == "value" and not ended_by(each, snapshot.day)
+    ]
     if claim not in holding:
         yield f"{name} has ended by the snapshot's day"
     several = snapshot.settings["c"]["single_valued"]
     values = {entity_of(each.mainsnak) for each in holding} - {None}
     if several and len(values) > 1:
         yield f"{subject} {relation} has {len(values)} values: {', '.join(sorted(map(str, values)))}"
-
-
-def _ended(claim: Any, day: Day) -> bool:
-    ends = spans(claim, END)
-    if ends:
-        return max(end.first for end in ends) <= day
-    return is_unknown(claim, END) or has_ended(claim, day)
 
 
 _OF_HOPS = {1: ("s", "p1", "o1", "stmt1_id", "s_label", "o1_label"), 2: ("p2", "o2", "stmt2_id", "o2_label")}

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from factdrift.audit.dates import EPOCH_1970
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, differing, outcomes
@@ -128,10 +127,7 @@ def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
 
 def _date(number: int) -> datetime.date | None:
     """A day number as a date, not before the first that the type knows; None where there is no bound."""
-    if abs(number) >= FOREVER:
-        return None
-    ordinal = number - EPOCH_1970 + datetime.date(1970, 1, 1).toordinal()
-    return datetime.date.fromordinal(max(1, ordinal))
+    return None if abs(number) >= FOREVER else datetime.date.fromordinal(max(1, number))
 
 
 def _labels(item: Row, ripples: Ripples) -> Iterator[str]:

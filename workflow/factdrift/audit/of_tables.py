@@ -23,17 +23,12 @@ class Fault(NamedTuple):
 
 def repeated(path: Path, columns: Sequence[str]) -> Iterator[Fault]:
     """Rows of a table that share a key; `columns` name it, `subject.id` a field of a struct."""
-    counts: Counter[tuple[str, ...]] = Counter()
-    for batch in pq.ParquetFile(path).iter_batches(columns=[name.partition(".")[0] for name in columns]):
-        parts = []
-        for name in columns:
-            column, _, field = name.partition(".")
-            values = batch.column(column)
-            parts.append((pc.struct_field(values, field) if field else values).to_pylist())
-        counts.update(tuple(map(str, key)) for key in zip(*parts, strict=True))
-    for key, number in sorted(counts.items()):
-        if number > 1:
-            yield Fault(" ".join(key), key[-1], f"{number} rows have {', '.join(columns)} {' '.join(key)}")
+    names = list(columns)
+    # Fields of structs are read without the names of their structs.
+    groups = pq.read_table(path, columns=names).rename_columns(names).group_by(names)
+    counts = groups.aggregate([([], "count_all")]).filter(pc.field("count_all") > 1).to_pylist()
+    for key, number in sorted((tuple(str(row[name]) for name in names), row["count_all"]) for row in counts):
+        yield Fault(" ".join(key), key[-1], f"{number} rows have {', '.join(names)} {' '.join(key)}")
 
 
 def split_subjects(rows: Sequence[Row]) -> Iterator[Fault]:

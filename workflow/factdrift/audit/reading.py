@@ -138,11 +138,6 @@ class Reading(NamedTuple):
             settings["distractors"]["same_timeline"],
         )
 
-    def sides(self) -> of_ripples.Sides:
-        """The lines that the sampled probes name."""
-        dumps = self.dumps
-        return of_ripples.Sides(dumps.old, dumps.new, dumps.t_old, dumps.t_new)
-
     def klob(self, lengths: Mapping[str, int]) -> of_klob.Snapshot:
         """The snapshot that KLoB is made of."""
         settings = self.configuration["klob"]
@@ -243,8 +238,6 @@ def read(
         Documents(paths, (old_survey, new_survey), how, t_old) if small else None,
         _pool(source.pair / "wfd_repl.parquet"),
         (facing["entities"], facing["facts"], facing["random"]),
-        popular,
-        templates,
     )
     return Reading(
         source,

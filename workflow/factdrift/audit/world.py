@@ -8,18 +8,12 @@ from typing import Any
 from qwikidata.claim import WikidataClaim
 
 from factdrift.audit import filters
-from factdrift.audit.dates import Day, span
+from factdrift.audit.dates import Day, packed, span
 from factdrift.audit.filters import Dump, How, Relation, Span, Statement
 from factdrift.audit.lines import Entity
 from factdrift.audit.survey import Survey
 from factdrift.audit.values import END, POINT, START, entity_of, identity, plain
 from factdrift.core.switches import switches
-
-
-def packed(day: Day) -> int:
-    """A day as a number that orders days."""
-    year, month, number = day
-    return year * 10_000 + month * 100 + number
 
 
 def method_of(configuration: Mapping[str, Any], t_old: Day, t_new: Day) -> How:
