@@ -21,7 +21,6 @@ from factdrift.audit import (
     of_updates,
 )
 from factdrift.audit.account import rates
-from factdrift.audit.columns import unchecked
 from factdrift.audit.kinds import (
     ASOF,
     FAILED,
@@ -34,6 +33,7 @@ from factdrift.audit.kinds import (
     REPLACEMENTS,
     RIPPLES,
     STREAM,
+    UNSEEN,
     UPDATES,
 )
 from factdrift.audit.of_tables import Fault
@@ -95,7 +95,8 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
         )
         if (guessed := guess(questions, seed))
     }
-    findings += [_surface(name, guessed) for name, guessed in guesses.items()]
+    for name, guessed in guesses.items():
+        findings += _surface(name, guessed)
     summary = {
         "seed": seed,
         "sampled": {
@@ -104,7 +105,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
         "drawn": reading.drawn_account(),
         "kinds": rates(findings, _whole(source, samples)),
         "surface": {name: guessed._asdict() for name, guessed in guesses.items()},
-        "unchecked": unchecked([*samples.sizes, *([LAYOUTS] if source.layouts() else [])], reading),
+        "unchecked": _unseen([*samples.sizes, *([LAYOUTS] if source.layouts() else [])], reading),
     }
     return findings, summary
 
@@ -280,6 +281,21 @@ def _whole(source: Source, samples: Samples) -> dict[tuple[str, str], int]:
     }
 
 
+def _unseen(datasets: Iterable[str], reading: Reading) -> dict[str, dict[str, str]]:
+    """What no check sees of these datasets in this build, and why."""
+    unseen = {name: dict(UNSEEN[name]) for name in datasets}
+    updates = unseen[UPDATES]
+    if reading.configuration["pageviews"] != "none":
+        updates["subject_popularity"] = "the page views are not read"
+    if reading.nearby.documents is None:
+        updates["neighborhood.dist, nearest"] = "the old dump has too many articles to compare all of them"
+    if not reading.dumps.templates.are_known:
+        updates["prompts"] = (
+            "only the subject and the blank are checked: the templates are not the bundled ones"
+        )
+    return {name: reasons for name, reasons in unseen.items() if reasons}
+
+
 def _named(dataset: str, name: str, relation: str, rule: str, findings: Iterable[Finding]) -> Iterator[Row]:
     for kind, outcome, reason in findings:
         yield {
@@ -302,12 +318,10 @@ def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
         yield from _named(dataset, "", "", "", [(kind, PASSED, "")])
 
 
-def _surface(dataset: str, guessed: Guessed) -> Row:
+def _surface(dataset: str, guessed: Guessed) -> Iterator[Row]:
     """The finding about a dataset as a whole, whose row has no name."""
     reason = (
         f"{guessed.accuracy:.3f} of {guessed.questions} right ({guessed.low:.3f} to {guessed.high:.3f}), "
         f"chance {guessed.chance:.3f}"
     )
-    outcome = FAILED if guessed.leaks else PASSED
-    empty = dict.fromkeys(("row", "relation", "rule"), "")
-    return {"dataset": dataset, **empty, "kind": "surface", "outcome": outcome, "reason": reason}
+    yield from _named(dataset, "", "", "", [("surface", FAILED if guessed.leaks else PASSED, reason)])
