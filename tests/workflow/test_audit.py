@@ -129,7 +129,7 @@ def checks(audited: Path) -> Checks:
         samples,
         reading,
         Shared(given.files()[UPDATES]),
-        reading.ripples(given.pair / "tempripple", samples.every_item),
+        reading.ripples(samples.every_item),
         reading.klob(samples.lengths),
     )
 

@@ -81,7 +81,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
     findings = [
         *_updates(source, samples, reading),
         *_tables(source, samples, reading),
-        *_questions(source, samples, reading),
+        *_questions(samples, reading),
         *_klob(samples, reading),
         *_streams(source, samples, reading),
         *_ripples(source, samples, reading),
@@ -201,10 +201,10 @@ def _tables(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]
         yield from _faults(KLOB, "twice", of_tables.repeated(path, ("example_id",)))
 
 
-def _questions(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
+def _questions(samples: Samples, reading: Reading) -> Iterator[Row]:
     if QUESTIONS not in samples.sizes:
         return
-    ripples = reading.ripples(source.pair / "tempripple", samples.every_item)
+    ripples = reading.ripples(samples.every_item)
     for row in samples.rows[QUESTIONS]:
         findings = of_questions.check_item(row, ripples)
         yield from _named(

@@ -3,7 +3,6 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from factdrift.audit.dates import Day
@@ -11,7 +10,9 @@ from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, outcomes, statement_of
 from factdrift.audit.phrases import bare
+from factdrift.audit.sentences import singular_forms
 from factdrift.audit.values import ended_by, entity_of, plain, table_rows
+from factdrift.core.paths import RESOURCES
 
 Row = Mapping[str, Any]
 
@@ -38,17 +39,13 @@ class Snapshot(NamedTuple):
     sentences: Sentences
 
 
-def read_sentences(resources: Path, lengths: Mapping[str, int], own: bool) -> Sentences:
+def read_sentences(lengths: Mapping[str, int], own: bool) -> Sentences:
     """Reads the tables that word KLoB's sentences."""
-    templates = table_rows(resources / "klob/klob_templates.tsv")
+    templates = table_rows(RESOURCES / "klob/klob_templates.tsv")
     return Sentences(
         {f"{row['pid']}-{row['n']}": row["template"] for row in templates},
-        {row["property"]: row["phrase"] for row in table_rows(resources / "words/noun_phrases.tsv")},
-        {
-            row["other"]: row["word"]
-            for row in table_rows(resources / "words/grammar.tsv")
-            if row["language"] == "en" and row["kind"] in ("plural", "past", "possessive")
-        },
+        {row["property"]: row["phrase"] for row in table_rows(RESOURCES / "words/noun_phrases.tsv")},
+        singular_forms("plural", "past", "possessive"),
         lengths,
         own,
     )

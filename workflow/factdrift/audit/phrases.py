@@ -4,11 +4,11 @@ import datetime
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence, Set
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from factdrift.audit.dates import number_of_day
 from factdrift.audit.values import table_rows
+from factdrift.core.paths import RESOURCES
 
 _COUNTED = (
     *("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"),
@@ -65,13 +65,13 @@ class Method(NamedTuple):
         return {item for number in reached for item in self.classes.get(number, ())}
 
 
-def read_method(settings: Mapping[str, Any], snapshot: str, resources: Path) -> Method:
-    """Reads the settings of a build and the tables in `resources`."""
+def read_method(settings: Mapping[str, Any], snapshot: str) -> Method:
+    """Reads the settings of a build and the tables of TempRIPPLE's relations."""
     until = datetime.date.fromisoformat(settings["change_end"]) - datetime.timedelta(days=1)
     last = min(until, datetime.date.fromisoformat(snapshot))
     first = number_of_day(settings["immutable_from"] or settings["window_start"])
     through = number_of_day(settings["immutable_until"] or until.isoformat())
-    folder = resources / "tempripple"
+    folder = RESOURCES / "tempripple"
     full = settings["immutable"]["set"] == "full53"
     classes: dict[int, set[str]] = {}
     for row in table_rows(folder / "types.tsv"):
@@ -109,7 +109,7 @@ def read_method(settings: Mapping[str, Any], snapshot: str, resources: Path) -> 
         },
         wordings={
             row["property"]: (row["wh"], row["phrase"], row["with_ordinal"])
-            for row in table_rows(resources / "words" / "noun_phrases.tsv")
+            for row in table_rows(RESOURCES / "words" / "noun_phrases.tsv")
         },
         classes=classes,
         unsupported=", ".join(unsupported),

@@ -320,7 +320,7 @@ class Graph:
         dates = [each.date.days for each in births if each.date]
         return not dates or min(dates)[1] <= before
 
-    def chains(self, subject: str, holders: Sequence[Holder], hops: int = 3) -> Iterator[Chain]:
+    def chains(self, subject: str, holders: Sequence[Holder]) -> Iterator[Chain]:
         """All chains of up to three hops from the holders of a timeline."""
         own = self.label(subject) or ""
         for number, holder in enumerate(holders):
@@ -332,7 +332,7 @@ class Graph:
                         continue
                     longer = Chain(number, (*chain.steps, step))
                     yield longer
-                    if step.item and len(longer.steps) < hops:
+                    if step.item and len(longer.steps) < 3:
                         waiting.append((longer, (*nodes, step.item)))
 
 
