@@ -13,9 +13,9 @@ from support.audit_dumps import NEW, OLD, dumps, entity, item, snak, statement, 
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_neighbours import Nearby, check_neighbours
+from factdrift.audit.of_tables import Shared
 from factdrift.audit.of_updates import check_update
 from factdrift.audit.sentences import misread
-from factdrift.audit.texts import Shared
 
 Row = dict[str, Any]
 

@@ -48,9 +48,9 @@ from factdrift.audit.kinds import (
     UNSEEN,
     UPDATES,
 )
+from factdrift.audit.of_tables import Shared
 from factdrift.audit.reading import Reading, Source, read
 from factdrift.audit.surface import guess, questions_of_items, questions_of_updates
-from factdrift.audit.texts import Shared
 from factdrift.cli import main
 from factdrift.wikifactdiff.export import export
 

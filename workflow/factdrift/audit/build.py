@@ -36,13 +36,12 @@ from factdrift.audit.kinds import (
     UNSEEN,
     UPDATES,
 )
-from factdrift.audit.of_tables import Fault
+from factdrift.audit.of_tables import Fault, Shared
 from factdrift.audit.of_updates import Finding
 from factdrift.audit.reading import Reading, Source, read
 from factdrift.audit.sample import chosen, rows_at
 from factdrift.audit.sheet import name_of
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
-from factdrift.audit.texts import Shared
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 

@@ -30,7 +30,7 @@ class How:
     t_new: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Span:
     """First and last day that a date can mean; the same day twice where dates are read as days."""
 

@@ -54,7 +54,7 @@ class Method(NamedTuple):
     def changed(self, start: tuple[int, int], end: tuple[int, int]) -> bool:
         """Whether a holder certainly began in the change period; with `new_rule: any` ended in it."""
         dates = (start, end) if self.new_rule == "any" else (start,)
-        return any(self.change_start <= low and high < self.change_end for low, high in dates)
+        return any(map(self.began, dates))
 
     def began(self, start: tuple[int, int]) -> bool:
         """Whether a start certainly lies in the change period."""

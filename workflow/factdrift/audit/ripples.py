@@ -260,11 +260,9 @@ class Graph:
 
     def values(self, name: str) -> Iterator[str]:
         """The items that the immutable relations of an item state, whether or not they are edges."""
-        line = self._dump.get(name)
-        for relation in self._method.immutable if line else ():
-            for claim in line.of(relation) if line else ():
-                if (item := said(claim).item) is not None:
-                    yield item
+        if (line := self._dump.get(name)) is not None:
+            claims = (claim for relation in self._method.immutable for claim in line.of(relation))
+            yield from (item for claim in claims if (item := said(claim).item) is not None)
 
     def edges(self, name: str) -> list[Step]:
         """The edges from an item."""
@@ -273,10 +271,10 @@ class Graph:
         return self._edges[name]
 
     def _steps(self, name: str) -> Iterator[Step]:
-        line = self._dump.get(name)
-        own = self.label(name)
-        for relation, (types, guard) in self._method.immutable.items() if line else ():
-            assert line is not None
+        line, own = self._dump.get(name), self.label(name)
+        if line is None:
+            return
+        for relation, (types, guard) in self._method.immutable.items():
             claims = _best(line, relation)
             if not claims or not self.is_a(name, types):
                 continue

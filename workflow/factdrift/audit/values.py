@@ -134,15 +134,6 @@ def surely_held(claim: WikidataClaim, first: int, last: int) -> bool:
     return begin < last and end > first and begin < end
 
 
-def inside(date: Span, old: Day, new: Day) -> bool:
-    """Whether some day of a date lies between two days."""
-    return date.first < new and date.last > old
-
-
-def later(date: Span, day: Day) -> bool:
-    return date.last > day
-
-
 def others(claim: WikidataClaim) -> Iterator[tuple[str, WikidataSnak]]:
     """The qualifiers and the snaks of the references of a statement, each with a name for people."""
     for name, qualifiers in claim.qualifiers.items():

@@ -10,9 +10,9 @@ from qwikidata.claim import WikidataClaim
 from factdrift.audit import filters
 from factdrift.audit.dates import Day, packed, span
 from factdrift.audit.filters import Dump, How, Relation, Span, Statement
-from factdrift.audit.lines import Entity
+from factdrift.audit.lines import Entity, item_number
 from factdrift.audit.survey import Survey
-from factdrift.audit.values import END, POINT, START, entity_of, identity, plain
+from factdrift.audit.values import END, POINT, START, identity, plain
 from factdrift.core.switches import switches
 
 
@@ -55,17 +55,12 @@ def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], surv
     ]
     known = {**entities, **subjects}
     briefs = {
-        int(name[1:]): filters.Entity(named(entity), entity.has_article, entity.classes)
+        int(name[1:]): filters.Entity(plain(entity.label) or None, entity.has_article, entity.classes)
         for name, entity in known.items()
         if name[:1] == "Q"
     }
     labels = {int(name[1:]): entity.label for name, entity in known.items() if name[:1] == "Q"}
     return Dump(tuple(statements), briefs, survey.relations, survey.classes, labels)
-
-
-def named(entity: Entity) -> str | None:
-    """The label of an entity; a blank one is none."""
-    return plain(entity.label) or None
 
 
 def _statements(entity: Entity, relations: Mapping[int, Relation], how: How) -> Iterator[Statement]:
@@ -85,7 +80,7 @@ def _statement(
     has_value = main.snaktype == "value"
     value: Any = main.datavalue.value if has_value else None
     is_time = has_value and main.value_datatype == "time"
-    object_ = number_of(entity_of(main)) if has_value else None
+    object_ = item_number(value)
     start, end, pit = (_dates(claim, name, how) for name in (START, END, POINT))
     return Statement(
         subject=subject,
@@ -100,24 +95,13 @@ def _statement(
         json=None if object_ is not None or not has_value else json.dumps(value, sort_keys=True),
         time=read(value, how) if is_time else None,
         precision=value.get("precision") if is_time else None,
-        start=min(start, default=None, key=_order),
+        start=min(start, default=None),
         start_unknown=not start and unknown(claim, START),
-        end=max(end, default=None, key=_order),
+        end=max(end, default=None),
         end_unknown=not end and unknown(claim, END),
-        pit=max(pit, default=None, key=_order),
+        pit=max(pit, default=None),
         qualifiers=frozenset(int(name[1:]) for name in claim.qualifiers),
     )
-
-
-def number_of(name: str | None) -> int | None:
-    """`Q5` -> 5, `P6` -> -6; None for anything else."""
-    if name is None or not re.fullmatch(r"[QP]\d+", name):
-        return None
-    return int(name[1:]) * (-1 if name[0] == "P" else 1)
-
-
-def _order(date: Span) -> tuple[int, int]:
-    return date.low, date.high
 
 
 def _dates(claim: WikidataClaim, qualifier: str, how: How) -> list[Span]:
