@@ -34,6 +34,8 @@ def folder(path: Path, results: Path) -> Iterator[Fault]:
         if table.is_file():
             for reason in _table(path / directory, split, table, counts):
                 yield Fault(f"{path.name}/{directory}", "", reason)
+        elif any((path / directory).glob(f"{split}*.parquet")):
+            yield Fault(f"{path.name}/{directory}", "", f"{table} is not there, so its rows are not checked")
     for directory in sorted({name for name, _ in counts}):
         for file in sorted((path / directory).glob("*.parquet")):
             if not any(file.name.startswith(f"{split}-") for name, split in counts if name == directory):

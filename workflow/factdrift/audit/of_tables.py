@@ -128,7 +128,7 @@ def _digests(path: Path, scenario: str | None = None) -> Iterator[tuple[tuple[st
 
 
 class Shared:
-    """The templates and questions of all updates of a dataset."""
+    """The templates and questions of all updates of a dataset, to find what two of them share."""
 
     def __init__(self, dataset: Path) -> None:
         self._templates: dict[str, set[str]] = defaultdict(set)
