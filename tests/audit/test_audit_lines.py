@@ -105,9 +105,8 @@ def test_of_two_lines_the_later_revision_counts(tmp_path: Path) -> None:
 
 def test_statements_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
     odd = {"type": "unheard-of", "value": 1}
-    found = only(
-        tmp_path, entity("Q1", "a", statement("Q1$A", "P6", odd), statement("Q1$B", "P6", "novalue"))
-    )
+    given = statement("Q1$A", "P6", odd), statement("Q1$B", "P6", "novalue")
+    found = only(tmp_path, entity("Q1", "a", *given))
     assert [claim.claim_id for claim in found.of("P6")] == ["Q1$B"]
 
 

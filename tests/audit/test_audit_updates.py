@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.audit_dumps import NEW, OLD, dumps, entity, item, snak, statement, time
+from support.audit_dumps import NEW, OLD, UPDATE, dumps, entity, item, snak, statement, time
 
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
@@ -18,6 +18,12 @@ from factdrift.audit.of_updates import Finding, check_update
 from factdrift.audit.sentences import misread
 
 Row = dict[str, Any]
+
+
+@pytest.fixture
+def update() -> Row:
+    """A right update of two small dumps."""
+    return copy.deepcopy(UPDATE)
 
 
 def findings(row: Row, folder: Path, old: list[Row] = OLD, new: list[Row] = NEW) -> Iterator[Finding]:
