@@ -12,7 +12,17 @@ from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.of_updates import Dumps, Finding, differing, outcomes
 from factdrift.audit.phrases import date_text
 from factdrift.audit.sentences import BLANK
-from factdrift.audit.values import END, START, entity_of, identity, plain, raw_of, spans, surely_held
+from factdrift.audit.values import (
+    END,
+    START,
+    entity_of,
+    identity,
+    may_hold,
+    plain,
+    raw_of,
+    spans,
+    surely_held,
+)
 
 Row = Mapping[str, Any]
 
@@ -65,7 +75,7 @@ def _held(row: Row, dumps: Dumps) -> Iterator[str]:
         yield f"neither dump states {row['answer_label']!r}"
         return
     newest = [claim for side, claim in own if side == "new"] or [claim for _, claim in own]
-    if not any(_may_hold(claim, first, last) for claim in newest):
+    if not any(may_hold(claim, first, last) for claim in newest):
         times = "; ".join(sorted({_times(claim) for claim in newest}))
         yield f"{row['answer_label']!r} did not hold on all of {row['date']}: {times}"
     answers = {identity(claim.mainsnak) for _, claim in own}
@@ -76,13 +86,6 @@ def _held(row: Row, dumps: Dumps) -> Iterator[str]:
         if surely_held(claim, first, last):
             seen.add(identity(claim.mainsnak))
             yield f"{_label(claim, dumps)!r} held on a day of {row['date']} too: {_times(claim)}"
-
-
-def _may_hold(claim: WikidataClaim, first: int, last: int) -> bool:
-    """Whether no date of a statement says that it did not hold on a day of a span."""
-    starts, ends = spans(claim, START), spans(claim, END)
-    began = not starts or min(packed(span.first) for span in starts) <= first
-    return began and (not ends or max(packed(span.last) for span in ends) >= last)
 
 
 def _times(claim: WikidataClaim) -> str:

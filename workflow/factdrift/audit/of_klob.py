@@ -1,6 +1,5 @@
 """Checks of one example of KLoB: its facts against the dump, its sentences against the templates."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, outcomes, statement_of
 from factdrift.audit.phrases import bare
+from factdrift.audit.ripples import row_id
 from factdrift.audit.sentences import singular_forms
 from factdrift.audit.values import ended_by, entity_of, plain, table_rows
 from factdrift.core.paths import RESOURCES
@@ -139,7 +139,7 @@ def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
     key = "|".join(row[name] or "" for name in ("subtask", "s", "p1", "o1", "p2", "o2"))
     if row["subtask"] == "u":
         key = f"u|{row['sentences'][0]['text']}"
-    if row["origin"] == "snapshot" and row["example_id"] != _digest(key):
+    if row["origin"] == "snapshot" and row["example_id"] != row_id(key):
         yield "example_id is not that of the ids"
     roles = {"c": ["expr"] * 3, "r": ["single"] * 3 + ["chain"], "u": ["random"]}[row["subtask"]]
     if [sentence["role"] for sentence in row["sentences"]] != roles:
@@ -147,7 +147,7 @@ def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
     for place, sentence in enumerate(row["sentences"], 1):
         if sentence["place"] != place:
             yield f"sentence {place} is called {sentence['place']}"
-        if sentence["sentence_id"] != _digest(f"{row['example_id']}|{sentence['role']}|{sentence['place']}"):
+        if sentence["sentence_id"] != row_id(row["example_id"], sentence["role"], str(sentence["place"])):
             yield f"the id of sentence {place} is not that of example, role and place"
         if sentence["text_blank"] != f"{sentence['text']} _":
             yield f"{sentence['text_blank']!r} is not the text with a blank"
@@ -201,10 +201,6 @@ def _words(row: Row, snapshot: Snapshot) -> Iterator[str]:
         yield f"no sentence of KLoB-c or KLoB-r has the id {source}"
     elif length != sentence["n_tokens"]:
         yield f"{sentence['n_tokens']} words, the sentence {source} has {length}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from factdrift.audit.dates import Day
+from factdrift.audit.dates import packed
 from factdrift.audit.documents import MOST, Documents
 from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
@@ -18,7 +18,7 @@ from factdrift.audit.of_updates import (
     statement_of,
     wrong_names,
 )
-from factdrift.audit.values import END, START, TOLERANCE, close, spans
+from factdrift.audit.values import TOLERANCE, close, may_hold
 
 Row = Mapping[str, Any]
 
@@ -77,6 +77,7 @@ def _whose(row: Row) -> Iterator[str]:
 
 
 def _facts(row: Row, dumps: Dumps) -> Iterator[str]:
+    day = packed(dumps.t_old)
     for fact in facts_of(row):
         (value,) = fact["objects"]
         name = value["statement"]
@@ -90,14 +91,8 @@ def _facts(row: Row, dumps: Dumps) -> Iterator[str]:
             yield reason
         elif claim.rank == "deprecated":
             yield f"{name} is deprecated"
-        elif not _holds_or_measured(claim, dumps.t_old):
+        elif not may_hold(claim, day, day):
             yield f"{name} does not hold at T_old"
-
-
-def _holds_or_measured(claim: Any, day: Day) -> bool:
-    ends, starts = spans(claim, END), spans(claim, START)
-    began = not starts or min(span.first for span in starts) <= day
-    return began and (not ends or max(span.last for span in ends) >= day)
 
 
 def _answers(row: Row) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import datetime
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
@@ -31,25 +31,19 @@ class Ripples(NamedTuple):
     dump: Mapping[str, Entity]
     facts: Mapping[str, Row]
     related: Mapping[str, Row]
-    asked: Mapping[str, frozenset[str]]
-    answers: Mapping[str, frozenset[str]]
+    asked: Mapping[str, Set[str]]
+    answers: Mapping[str, Set[str]]
     same_timeline: str
 
 
-def asked_by(items: Sequence[Row]) -> dict[str, frozenset[str]]:
-    """Question -> the items that ask it."""
-    askers: dict[str, set[str]] = defaultdict(set)
-    for item in items:
-        askers[item["question"]].add(item["item_id"])
-    return {question_: frozenset(ids) for question_, ids in askers.items()}
-
-
-def answers_of(items: Sequence[Row]) -> dict[str, frozenset[str]]:
-    """Property asked for -> the labels of its answers, of dates their years too."""
+def asked_and_answers(items: Sequence[Row]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Question -> the items that ask it; property -> the labels of its answers, of dates their years too."""
+    asked: dict[str, set[str]] = defaultdict(set)
     answers: dict[str, set[str]] = defaultdict(set)
     for item in items:
+        asked[item["question"]].add(item["item_id"])
         answers[item["asked_p"]] |= {item["answer_label"], _year(item["answer_label"])}
-    return {relation: frozenset(labels) for relation, labels in answers.items()}
+    return asked, answers
 
 
 def _year(label: str) -> str:

@@ -132,8 +132,7 @@ class Reading(NamedTuple):
             dump,
             _by(folder / "tr_facts.parquet", "fact_id"),
             _by(folder / "tr_related.parquet", "rel_id"),
-            of_questions.asked_by(items),
-            of_questions.answers_of(items),
+            *of_questions.asked_and_answers(items),
             settings["distractors"]["same_timeline"],
         )
 

@@ -125,6 +125,13 @@ def holds(claim: WikidataClaim, day: Day) -> bool:
     return not starts or min(span.first for span in starts) <= day
 
 
+def may_hold(claim: WikidataClaim, first: int, last: int) -> bool:
+    """Whether no date of a statement says that it did not hold on a day from `first` to `last` (20210104)."""
+    starts, ends = spans(claim, START), spans(claim, END)
+    began = not starts or min(packed(span.first) for span in starts) <= first
+    return began and (not ends or max(packed(span.last) for span in ends) >= last)
+
+
 def surely_held(claim: WikidataClaim, first: int, last: int) -> bool:
     """Whether start and end of a statement say that it held on some day from `first` to `last` (20210104)."""
     starts, ends = spans(claim, START), spans(claim, END)
