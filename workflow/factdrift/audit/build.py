@@ -51,7 +51,7 @@ _BUILD = "build it with `snakemake --cores all`"
 
 
 class Samples(NamedTuple):
-    """The sampled rows of each dataset, and how many rows it has."""
+    """The sampled rows of each dataset, and how many rows it has; `lengths`: sentence id -> words."""
 
     rows: dict[str, list[Row]]
     sizes: dict[str, int]
@@ -142,7 +142,7 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
         examples = pq.read_table(path, columns=["example_id", "p1", "p2", "sentences"]).to_pylist()
         strata = [(row["p1"] or "", row["p2"] or "", row["example_id"]) for row in examples]
         take(KLOB, path, strata, max(1, rows // 3))
-        lengths |= of_klob.lengths_of(examples)
+        lengths |= {each["sentence_id"]: each["n_tokens"] for row in examples for each in row["sentences"]}
     if STREAM in files:
         links = pq.read_table(files[STREAM], columns=["interval", "dated_by", "chain"]).to_pylist()
         strata = [(f"{row['interval']:04d}", str(row["dated_by"]), row["chain"]) for row in links]

@@ -1,7 +1,7 @@
 """Checks of one example of KLoB: its facts against the dump, its sentences against the templates."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from factdrift.audit.dates import Day
@@ -49,13 +49,6 @@ def read_sentences(lengths: Mapping[str, int], own: bool) -> Sentences:
         lengths,
         own,
     )
-
-
-def lengths_of(examples: Sequence[Row]) -> dict[str, int]:
-    """Sentence id -> number of its words."""
-    return {
-        sentence["sentence_id"]: sentence["n_tokens"] for row in examples for sentence in row["sentences"]
-    }
 
 
 def check_example(row: Row, snapshot: Snapshot) -> Iterator[Finding]:

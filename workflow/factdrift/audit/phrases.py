@@ -26,8 +26,8 @@ class Method(NamedTuple):
     """The key `tempripple` of a build, days as numbers, and the tables of its relations.
 
     `mutable`: relation -> types of its subjects; `immutable`: relation -> types and guard; `wordings`:
-    relation -> question word, phrase, phrase with an ordinal. `unsupported`: a setting under which timelines
-    are not worked out again; empty if there is none.
+    relation -> question word, phrase, phrase with an ordinal; `classes`: number of a class -> types of its
+    items. `unsupported`: a setting under which timelines are not worked out again; empty if there is none.
     """
 
     window_start: int
@@ -59,10 +59,6 @@ class Method(NamedTuple):
     def began(self, start: tuple[int, int]) -> bool:
         """Whether a start certainly lies in the change period."""
         return self.change_start <= start[0] and start[1] < self.change_end
-
-    def types_of(self, reached: Set[int]) -> set[str]:
-        """The types that the classes of an item give it."""
-        return {item for number in reached for item in self.classes.get(number, ())}
 
 
 def read_method(settings: Mapping[str, Any], snapshot: str) -> Method:

@@ -251,12 +251,10 @@ class Graph:
     def is_a(self, name: str, types: Sequence[str]) -> bool:
         """Whether an item is of one of the types, as far as P31 and P279 reach."""
         line = self._dump.get(name)
-        return "any" in types or (
-            line is not None
-            and not self._method.types_of(
-                closure(self._classes, line.best_classes, self._method.depth)
-            ).isdisjoint(types)
-        )
+        if "any" in types or line is None:
+            return "any" in types
+        reached = closure(self._classes, line.best_classes, self._method.depth)
+        return any(each in types for number in reached for each in self._method.classes.get(number, ()))
 
     def values(self, name: str) -> Iterator[str]:
         """The items that the immutable relations of an item state, whether or not they are edges."""
