@@ -49,7 +49,6 @@ class Statement:
     subject: int
     property: int
     id: str
-    position: int
     rank: str
     snak: str
     datatype: str

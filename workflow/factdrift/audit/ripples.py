@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
@@ -180,12 +180,10 @@ def timeline(claims: Sequence[Said], method: Method) -> list[Holder] | str:
         if any(later.start[0] - earlier.end[1] >= method.gap for earlier, later in pairwise(found)):
             return "gap"
     merged: list[Holder] = []
-    for holder in found:
-        if merged and merged[-1].item == holder.item:
-            last = merged.pop()
-            names = tuple(sorted({*last.names, *holder.names}))
-            holder = Holder(holder.item, last.start, holder.end, names)
-        merged.append(holder)
+    for item, same in groupby(found, key=lambda each: each.item):
+        held = list(same)
+        names = tuple(sorted({name for each in held for name in each.names}))
+        merged.append(Holder(item, held[0].start, held[-1].end, names))
     if not merged or not method.changed(merged[-1].start, merged[-1].end):
         return "no_change"
     return merged[::-1] if len(merged) > 1 else "no_old"

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from qwikidata.claim import WikidataClaim
@@ -51,7 +51,10 @@ def read(value: Mapping[str, Any], how: How) -> Span | None:
 def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], survey: Survey, how: How) -> Dump:
     """A dump that has the statements of `subjects`, and of all `entities` the label, article and classes."""
     statements = [
-        statement for entity in subjects.values() for statement in _statements(entity, survey.relations, how)
+        _statement(int(entity.id[1:]), claim, survey.relations, how)
+        for entity in subjects.values()
+        for group in entity.claims.values()
+        for claim in group
     ]
     known = {**entities, **subjects}
     briefs = {
@@ -63,17 +66,7 @@ def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], surv
     return Dump(tuple(statements), briefs, survey.relations, survey.classes, labels)
 
 
-def _statements(entity: Entity, relations: Mapping[int, Relation], how: How) -> Iterator[Statement]:
-    place = 0
-    for group in entity.claims.values():
-        for claim in group:
-            yield _statement(int(entity.id[1:]), place, claim, relations, how)
-            place += 1
-
-
-def _statement(
-    subject: int, place: int, claim: WikidataClaim, relations: Mapping[int, Relation], how: How
-) -> Statement:
+def _statement(subject: int, claim: WikidataClaim, relations: Mapping[int, Relation], how: How) -> Statement:
     main = claim.mainsnak
     property_ = int(claim.property_id[1:])
     known = relations.get(property_)
@@ -86,7 +79,6 @@ def _statement(
         subject=subject,
         property=property_,
         id=claim.claim_id.upper(),
-        position=place,
         rank=claim.rank,
         snak=main.snaktype,
         datatype=main.snak_datatype or (known.datatype if known else None) or "",
