@@ -130,9 +130,9 @@ def _labels(item: Row, ripples: Ripples) -> Iterator[str]:
         expected = ripples.graph.label(entity) if re.fullmatch(r"Q\d+", entity) else _date_of(entity, label)
         if expected is not None and plain(expected) != plain(label):
             yield f"{entity}: label {label!r} where the dump has {expected!r}"
-    fact = ripples.facts.get(item["fact_id"])
-    for side in ("s", "o") if fact else ():
-        assert fact is not None
+    if (fact := ripples.facts.get(item["fact_id"])) is None:
+        return
+    for side in ("s", "o"):
         expected = ripples.graph.label(fact[side])
         if expected is not None and plain(expected) != plain(fact[f"{side}_label"]):
             yield f"{fact[side]}: label {fact[f'{side}_label']!r} where the dump has {expected!r}"
