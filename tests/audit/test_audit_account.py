@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.audit.account import VERDICTS, judged, judged_text, rates, share
+from factdrift.audit.account import AUDIT, VERDICTS, judged, judged_text, rates, share
+from factdrift.audit.jobs import Sheet, _beside
 from factdrift.audit.sample import chosen, rows_at
 from factdrift.audit.surface import Question, guess
 from factdrift.core.errors import InputError
@@ -142,11 +143,28 @@ def test_judgements(tmp_path: Path) -> None:
     [
         (("valid", "wrong"), rf"line 3: judgement 'wrong'; write {', '.join(VERDICTS)}"),
         (("",) * 4, "line 5: Q4 P6 is not a row of this audit"),
+        (("valid\nwikifactdiff,Q1 P6,invalid",), "line 3: Q1 P6 has another judgement above"),
     ],
 )
 def test_wrong_sheets(judgements: tuple[str, ...], message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
         judged(sheet(tmp_path / "sheet.csv", *judgements), FINDINGS)
+
+
+def test_products_of_another_pair_are_not_audited_with_this_one(tmp_path: Path) -> None:
+    (tmp_path / "stream.parquet").touch()
+    one, other = tmp_path / "2021-01-04_2023-02-27", tmp_path / "2021-01-04_2022-02-28"
+    assert _beside(one) == _beside(other) == [tmp_path / "stream.parquet"]
+    (tmp_path / "manifest.json").write_text('{"dates": {"old": "2021-01-04", "new": "2023-02-27"}}')
+    assert _beside(one) == [tmp_path / "stream.parquet"]
+    assert _beside(other) == []
+
+
+def test_a_sheet_needs_the_tables_beside_its_audit(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist([], AUDIT), tmp_path / "audit.parquet")
+    with pytest.raises(InputError, match=r"wikifactdiff\.parquet: no such file; .* with --audit"):
+        Sheet(audit=tmp_path, output=tmp_path / "sheet.csv").run()
+    assert not (tmp_path / "sheet.csv").exists()
 
 
 def test_a_sheet_without_columns_and_a_missing_one(tmp_path: Path) -> None:

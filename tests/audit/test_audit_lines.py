@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.audit_dumps import NEW, entity, item, statement, time
 
 from factdrift.audit.dates import span
-from factdrift.audit.lines import read_entities
+from factdrift.audit.lines import Entity, articles, read_entities
 from factdrift.audit.ripples import value_of
 from factdrift.audit.values import identity
 from factdrift.cli import job_of
@@ -61,8 +61,9 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("name", PACKINGS)
-def test_every_packing(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
+@pytest.mark.parametrize("named", [True, False])
+def test_every_packing_whatever_the_name_of_the_file(name: str, named: bool, tmp_path: Path) -> None:
+    path = tmp_path / (name if named else "latest")
     path.write_bytes(PACKINGS[name](lines(NEW)))
     found = read_entities(path, {"Q1": frozenset(["P6"]), "Q12": None, "Q999": None})
     assert list(found) == ["Q1", "Q12"]
@@ -70,12 +71,20 @@ def test_every_packing(name: str, tmp_path: Path) -> None:
     assert [claim.claim_id for claim in found["Q1"].of("P6")] == ["Q1$A", "q1$B"]
 
 
+def only(folder: Path, *entities: dict[str, Any]) -> Entity:
+    """The one entity Q1 of these lines, as the audit reads it."""
+    path = folder / "dump.json"
+    path.write_bytes(lines([*entities]))
+    return read_entities(path, {"Q1": None})["Q1"]
+
+
 @pytest.mark.parametrize("name", ["dump.json.gz", "dump.json.bz2", "dump.json.zst"])
-def test_a_truncated_file_is_an_error(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("reads", [lambda path: read_entities(path, {}), lambda path: list(articles(path))])
+def test_a_truncated_file_is_an_error(name: str, reads: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(PACKINGS[name](lines(NEW * 50))[:-40])
     with pytest.raises(InputError, match=r"dump.*cannot be read to its end"):
-        read_entities(path, {"Q1": None})
+        reads(path)
 
 
 def test_only_wanted_lines_are_decoded_wherever_their_id_is(tmp_path: Path) -> None:
@@ -86,21 +95,19 @@ def test_only_wanted_lines_are_decoded_wherever_their_id_is(tmp_path: Path) -> N
     found = read_entities(path, {"Q1": None, "Q2": None})
     assert list(found) == ["Q1"]
     assert [identity(claim.mainsnak) for claim in found["Q1"].of("P6")] == [("wikibase-entityid", "Q5")]
+    assert [each.id for each, _ in articles(path, {"Q1"})] == ["Q1"]
 
 
 def test_of_two_lines_the_later_revision_counts(tmp_path: Path) -> None:
-    path = tmp_path / "dump.json"
-    path.write_bytes(lines([entity("Q1", label, revision=k) for label, k in (("b", 2), ("c", 3), ("a", 1))]))
-    assert read_entities(path, {"Q1": None})["Q1"].label == "c"
+    found = only(tmp_path, *(entity("Q1", label, revision=k) for label, k in (("b", 2), ("c", 3), ("a", 1))))
+    assert found.label == "c"
 
 
 def test_statements_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "dump.json"
     odd = {"type": "unheard-of", "value": 1}
-    path.write_bytes(
-        lines([entity("Q1", "a", statement("Q1$A", "P6", odd), statement("Q1$B", "P6", "novalue"))])
-    )
-    assert [claim.claim_id for claim in read_entities(path, {"Q1": None})["Q1"].of("P6")] == ["Q1$B"]
+    given = statement("Q1$A", "P6", odd), statement("Q1$B", "P6", "novalue")
+    found = only(tmp_path, entity("Q1", "a", *given))
+    assert [claim.claim_id for claim in found.of("P6")] == ["Q1$B"]
 
 
 @given(
@@ -142,11 +149,8 @@ VALUES: list[dict[str, Any]] = [
 
 
 def test_values_are_equal_where_the_build_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "dump.json"
-    path.write_bytes(
-        lines([entity("Q1", "a", *(statement(f"Q1${k}", "P6", each) for k, each in enumerate(VALUES)))])
-    )
-    ours = [identity(claim.mainsnak) for claim in read_entities(path, {"Q1": None})["Q1"].of("P6")]
+    given = [statement(f"Q1${k}", "P6", each) for k, each in enumerate(VALUES)]
+    ours = [identity(claim.mainsnak) for claim in only(tmp_path, entity("Q1", "a", *given)).of("P6")]
     theirs = [(each["type"], read_value(each["type"], each["value"]).key) for each in VALUES]
     assert len(ours) == len(theirs)
     for one, first in enumerate(VALUES):
@@ -167,7 +171,5 @@ def test_values_are_equal_where_the_build_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_the_id_of_an_answer(value: dict[str, Any], answer: str, tmp_path: Path) -> None:
-    path = tmp_path / "dump.json"
-    path.write_bytes(lines([entity("Q1", "a", statement("Q1$A", "P6", value))]))
-    (claim,) = read_entities(path, {"Q1": None})["Q1"].of("P6")
+    (claim,) = only(tmp_path, entity("Q1", "a", statement("Q1$A", "P6", value))).of("P6")
     assert value_of(claim) == answer

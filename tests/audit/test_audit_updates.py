@@ -1,34 +1,44 @@
 """The checks of an update against two small dumps: what is right passes, and each fault fails its kind."""
 
 import copy
-import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.audit_dumps import NEW, OLD, dumps, entity, item, snak, statement, time
+from support.audit_dumps import NEW, OLD, UPDATE, dumps, entity, item, snak, statement, time
 
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_neighbours import Nearby, check_neighbours
-from factdrift.audit.of_updates import check_update
+from factdrift.audit.of_tables import Shared
+from factdrift.audit.of_updates import Finding, check_update
 from factdrift.audit.sentences import misread
-from factdrift.audit.texts import Shared
 
 Row = dict[str, Any]
 
 
-def found(row: Row, folder: Path, old: list[Row] = OLD, new: list[Row] = NEW, **settings: Any) -> Row:
-    """Kind -> outcomes of an update; the whole dataset is this row."""
+@pytest.fixture
+def update() -> Row:
+    """A right update of two small dumps."""
+    return copy.deepcopy(UPDATE)
+
+
+def findings(row: Row, folder: Path, old: list[Row] = OLD, new: list[Row] = NEW) -> Iterator[Finding]:
+    """Those about an update; the whole dataset is this row."""
     columns = ("subject", "relation", "update_prompt", "generalization_prompts")
     pq.write_table(pa.Table.from_pylist([{name: row[name] for name in columns}]), folder / "data.parquet")
-    outcomes: Row = {}
-    given = dumps(folder, copy.deepcopy(old), copy.deepcopy(new), **settings)
-    nearby = Nearby(None, {}, (500, 10, 10), lambda name: None, given.templates)
-    checks = (check_update(row, given, Shared(folder / "data.parquet")), check_neighbours(row, given, nearby))
-    for kind, outcome, _ in itertools.chain(*checks):
+    given = dumps(folder, copy.deepcopy(old), copy.deepcopy(new))
+    yield from check_update(row, given, Shared(folder / "data.parquet"))
+    yield from check_neighbours(row, given, Nearby(None, {}, (500, 10, 10)))
+
+
+def found(row: Row, folder: Path, **dumps: Any) -> dict[str, set[str]]:
+    """Kind -> outcomes of an update."""
+    outcomes: dict[str, set[str]] = {}
+    for kind, outcome, _ in findings(row, folder, **dumps):
         outcomes.setdefault(kind, set()).add(outcome)
     return outcomes
 
@@ -48,12 +58,7 @@ def test_the_reason_names_the_qualifier_or_reference(
     name: str, place: str, update: Row, tmp_path: Path
 ) -> None:
     update["objects"][0].update(id=name, raw=name)
-    columns = ("subject", "relation", "update_prompt", "generalization_prompts")
-    pq.write_table(
-        pa.Table.from_pylist([{each: update[each] for each in columns}]), tmp_path / "data.parquet"
-    )
-    findings = check_update(update, dumps(tmp_path, OLD, NEW), Shared(tmp_path / "data.parquet"))
-    assert any(place in reason for kind, _, reason in findings if kind == "main_snak")
+    assert any(place in reason for kind, _, reason in findings(update, tmp_path) if kind == "main_snak")
 
 
 def with_claims(*statements: Row) -> list[Row]:
@@ -151,24 +156,22 @@ METRES, DOLLARS, PERCENT = (
 @pytest.mark.parametrize(
     ("datatype", "raw", "stated", "good", "bad"),
     [
-        ("quantity", "+125440000.0", METRES, "125,440,000 metres", ["125,440 metres", "125,440,000"]),
         (
             "quantity",
             "+125440000.0",
             METRES,
             "125,440,000 metres",
-            ["125,440,000 litres", "125440000 metres"],
+            ["125,440 metres", "125,440,000", "125,440,000 litres", "125440000 metres"],
         ),
         ("quantity", "-3.50", DOLLARS, "-$3.5", ["$3.5", "-$3.55", "-€3.5", "-3.5", "-$3.5 metres"]),
         ("quantity", "+7", {"unit": "1"}, "7", ["7 metres", "8", "-7", "17"]),
         ("quantity", "+7", PERCENT, "7%", ["7 metres", "7"]),
-        ("time", "x", time("2022-09-08")["value"], "September 8, 2022", ["September 8, 2023", "2022"]),
         (
             "time",
             "x",
             time("2022-09-08")["value"],
             "September 8, 2022",
-            ["August 8, 2022", "September 9, 2022"],
+            ["September 8, 2023", "2022", "August 8, 2022", "September 9, 2022"],
         ),
         ("time", "x", time("2022-09-00", 10)["value"], "September 2022", ["October 2022", "2022"]),
         ("time", "x", time("2022-09-08", 9)["value"], "2022", ["September 8, 2022", "2021"]),

@@ -92,7 +92,7 @@ def test_bodies_have_the_fields_that_the_server_understands() -> None:
     assert answer_limit({}) is None
 
 
-def written(path: Path, *rows: tuple[str, str]) -> Path:
+def written(path: Path, *rows: tuple[str | None, str]) -> Path:
     names, bodies = zip(*rows, strict=True) if rows else ((), ())
     pq.write_table(pa.table([list(names), list(bodies)], schema=REQUESTS), path)
     return path
@@ -125,3 +125,5 @@ def test_a_file_that_is_not_a_table_of_requests_is_named(tmp_path: Path) -> None
     body = json.dumps({"messages": MESSAGES})
     with pytest.raises(InputError, match="'a' occurs more than once"):
         check_names(written(tmp_path / "u.parquet", ("a", body), ("b", body), ("a", body)))
+    with pytest.raises(InputError, match="the request None has no name"):
+        check_names(written(tmp_path / "u.parquet", ("a", body), (None, body)))

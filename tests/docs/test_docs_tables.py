@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from factdrift.audit.kinds import DATASETS as AUDITED
 from factdrift.audit.kinds import KINDS as AUDIT_KINDS
 from factdrift.klob.candidates import CHAIN_DROPS, FACT_DROPS
 from factdrift.klob.facts import DROPS as FACT_STATEMENT_DROPS
@@ -96,6 +97,8 @@ def test_kinds_of_the_audit_are_explained() -> None:
     for kind, each in AUDIT_KINDS.items():
         mark = "yes" if each.role else ""
         assert [f"`{kind}`", ", ".join(each.datasets), mark, each.description] in explained
+    (dataset,) = (row for row in rows("audit") if row[0] == "`dataset`")
+    assert set(re.findall(r"`(\w+)`", " ".join(dataset[1:]))) == set(AUDITED)
 
 
 @pytest.mark.parametrize(("page", "steps"), [("filtered", FILTERS), ("updates", DROPS)])

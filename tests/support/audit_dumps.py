@@ -10,7 +10,6 @@ from typing import Any
 from factdrift.audit.lines import read_entities
 from factdrift.audit.of_updates import Dumps
 from factdrift.audit.sentences import Templates
-from factdrift.core.paths import RESOURCES
 
 Row = dict[str, Any]
 
@@ -100,6 +99,5 @@ def dumps(folder: Path, old: list[Row], new: list[Row], **settings: Any) -> Dump
         wanted = {each["id"]: None for each in entities}
         read.append(read_entities(write(folder / f"{name}.json", entities), wanted))
     chosen: Row = {"variant": "paper", "birth": {"P571": False}, "supplied": {}} | settings
-    templates = Templates(RESOURCES / "templates/templates.tsv", RESOURCES / "words/grammar.tsv", False)
-    chosen |= {"templates": templates, "split": (0, 0.2), "popular": lambda name: None, "lines": {}}
+    chosen |= {"templates": Templates(False), "split": (0, 0.2), "popular": lambda name: None, "lines": {}}
     return Dumps(read[0], read[1], (2021, 1, 4), (2023, 2, 27), **chosen)

@@ -7,7 +7,7 @@ from typing import Any
 
 from factdrift.audit.filters import Dump, Entity, How, Relation, Span, Statement
 
-SAME = ("subject", "property", "position", "rank", "snak", "datatype", "object", "key", "json")
+SAME = ("subject", "property", "rank", "snak", "datatype", "object", "key", "json")
 SAME += ("start_unknown", "end_unknown")
 """The columns of a statement that mean the same in both implementations."""
 
@@ -29,15 +29,8 @@ def read(tables: Mapping[str, list[dict[str, Any]]], how: How) -> Dump:
         return Span(day, day)
 
     def spans(row: Mapping[str, Any], name: str) -> list[Span]:
-        """The dates of a qualifier in the order of what they mean."""
         dates = [span(time) for time in row[f"{name}s"] or [row[name]]]
-        return sorted((each for each in dates if each), key=lambda each: (each.low, each.high))
-
-    def earliest(row: Mapping[str, Any], name: str) -> Span | None:
-        return next(iter(spans(row, name)), None)
-
-    def latest_of(row: Mapping[str, Any], name: str) -> Span | None:
-        return next(reversed(spans(row, name)), None)
+        return [each for each in dates if each]
 
     statements = [
         Statement(
@@ -45,15 +38,15 @@ def read(tables: Mapping[str, list[dict[str, Any]]], how: How) -> Dump:
             id=row["statement"],
             time=span(row["time"]),
             precision=row["time"]["precision"] if row["time"] else None,
-            start=earliest(row, "start"),
-            end=latest_of(row, "end"),
-            pit=latest_of(row, "pit"),
+            start=min(spans(row, "start"), default=None),
+            end=max(spans(row, "end"), default=None),
+            pit=max(spans(row, "pit"), default=None),
             qualifiers=frozenset(row["qualifiers"]),
         )
-        for row in tables["statements"]
+        for row in sorted(tables["statements"], key=lambda row: (row["subject"], row["position"]))
     ]
     return Dump(
-        statements=tuple(sorted(statements, key=lambda each: (each.subject, each.position))),
+        statements=tuple(statements),
         entities={
             row["id"]: Entity(row["label"], row["title"] is not None, tuple(row["classes"]))
             for row in tables["entities"]

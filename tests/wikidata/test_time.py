@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.wikidata.time import covered, gregorian_to_julian, julian_to_gregorian
+from factdrift.wikidata.time import (
+    JULIAN_CALENDAR,
+    MONTH,
+    covered,
+    gregorian_to_julian,
+    julian_to_gregorian,
+    parse_time,
+)
 
 
 @given(st.integers(-6000, 6000).filter(bool), st.integers(1, 12), st.integers(1, 28))
@@ -40,3 +47,8 @@ def test_days_of_both_calendars():
 )
 def test_days_that_a_date_covers(date, precision, first, last):
     assert covered(*date, precision) == (first, last)
+
+
+def test_february_has_29_days_in_each_fourth_julian_year():
+    time = parse_time("+1900-02-00T00:00:00Z", MONTH, f"http://www.wikidata.org/entity/{JULIAN_CALENDAR}")
+    assert (time.first, time.last) == (19000213, 19000313)

@@ -112,8 +112,8 @@ def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
             raise InputError(f"{sheet}, line {line}: {key[1]} is not a row of this audit; write a new sheet")
         if verdict and verdict not in VERDICTS:
             raise InputError(f"{sheet}, line {line}: judgement {verdict!r}; write {', '.join(VERDICTS)}")
-        if verdict:
-            verdicts[key] = verdict
+        if verdict and verdicts.setdefault(key, verdict) != verdict:
+            raise InputError(f"{sheet}, line {line}: {key[1]} has another judgement above; keep one")
     sure = [key for key, verdict in verdicts.items() if verdict != "unsure"]
     people = [verdicts[key] == "invalid" for key in sure]
     audit = [failed[key] for key in sure]

@@ -21,7 +21,6 @@ from factdrift.audit import (
     of_updates,
 )
 from factdrift.audit.account import rates
-from factdrift.audit.columns import unchecked
 from factdrift.audit.kinds import (
     ASOF,
     FAILED,
@@ -34,15 +33,15 @@ from factdrift.audit.kinds import (
     REPLACEMENTS,
     RIPPLES,
     STREAM,
+    UNSEEN,
     UPDATES,
 )
-from factdrift.audit.of_tables import Fault
+from factdrift.audit.of_tables import Fault, Shared
 from factdrift.audit.of_updates import Finding
 from factdrift.audit.reading import Reading, Source, read
 from factdrift.audit.sample import chosen, rows_at
 from factdrift.audit.sheet import name_of
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
-from factdrift.audit.texts import Shared
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 
@@ -52,7 +51,7 @@ _BUILD = "build it with `snakemake --cores all`"
 
 
 class Samples(NamedTuple):
-    """The sampled rows of each dataset, and how many rows it has."""
+    """The sampled rows of each dataset, and how many rows it has; `lengths`: sentence id -> words."""
 
     rows: dict[str, list[Row]]
     sizes: dict[str, int]
@@ -81,7 +80,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
     findings = [
         *_updates(source, samples, reading),
         *_tables(source, samples, reading),
-        *_questions(source, samples, reading),
+        *_questions(samples, reading),
         *_klob(samples, reading),
         *_streams(source, samples, reading),
         *_ripples(source, samples, reading),
@@ -95,7 +94,8 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
         )
         if (guessed := guess(questions, seed))
     }
-    findings += [_surface(name, guessed) for name, guessed in guesses.items()]
+    for name, guessed in guesses.items():
+        findings += _surface(name, guessed)
     summary = {
         "seed": seed,
         "sampled": {
@@ -104,7 +104,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
         "drawn": reading.drawn_account(),
         "kinds": rates(findings, _whole(source, samples)),
         "surface": {name: guessed._asdict() for name, guessed in guesses.items()},
-        "unchecked": unchecked([*samples.sizes, *([LAYOUTS] if source.layouts() else [])], reading),
+        "unchecked": _unseen([*samples.sizes, *([LAYOUTS] if source.layouts() else [])], reading),
     }
     return findings, summary
 
@@ -142,7 +142,7 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
         examples = pq.read_table(path, columns=["example_id", "p1", "p2", "sentences"]).to_pylist()
         strata = [(row["p1"] or "", row["p2"] or "", row["example_id"]) for row in examples]
         take(KLOB, path, strata, max(1, rows // 3))
-        lengths |= of_klob.lengths_of(examples)
+        lengths |= {each["sentence_id"]: each["n_tokens"] for row in examples for each in row["sentences"]}
     if STREAM in files:
         links = pq.read_table(files[STREAM], columns=["interval", "dated_by", "chain"]).to_pylist()
         strata = [(f"{row['interval']:04d}", str(row["dated_by"]), row["chain"]) for row in links]
@@ -200,10 +200,10 @@ def _tables(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]
         yield from _faults(KLOB, "twice", of_tables.repeated(path, ("example_id",)))
 
 
-def _questions(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
+def _questions(samples: Samples, reading: Reading) -> Iterator[Row]:
     if QUESTIONS not in samples.sizes:
         return
-    ripples = reading.ripples(source.pair / "tempripple", samples.every_item)
+    ripples = reading.ripples(samples.every_item)
     for row in samples.rows[QUESTIONS]:
         findings = of_questions.check_item(row, ripples)
         yield from _named(
@@ -233,16 +233,9 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
             findings = of_streams.check_row(row, reading.dumps)
             yield from _named(STREAM, of_streams.name_of(row), row["relation"]["id"], rule_of(row), findings)
     if ASOF in samples.sizes:
-        both = of_dated.Both(
-            reading.dumps.old,
-            reading.dumps.new,
-            reading.dumps.supplied,
-            reading.has_other_dates(files),
-            reading.dumps.t_new,
-            reading.dumps.templates,
-        )
+        others = reading.has_other_dates(files)
         for row in samples.rows[ASOF]:
-            findings = of_dated.check_question(row, both)
+            findings = of_dated.check_question(row, reading.dumps, others)
             yield from _named(ASOF, row["item_id"], row["asked_p"], row["precision"], findings)
 
 
@@ -250,7 +243,7 @@ def _ripples(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
     if RIPPLES in samples.sizes:
         yield from _faults(RIPPLES, "twice", of_tables.repeated(source.files()[RIPPLES], ("probe_id",)))
         for row in samples.rows[RIPPLES]:
-            findings = of_ripples.check_probe(row, reading.sides())
+            findings = of_ripples.check_probe(row, reading.dumps)
             yield from _named(RIPPLES, row["probe_id"], row["relation"], row["criterion"], findings)
 
 
@@ -287,6 +280,21 @@ def _whole(source: Source, samples: Samples) -> dict[tuple[str, str], int]:
     }
 
 
+def _unseen(datasets: Iterable[str], reading: Reading) -> dict[str, dict[str, str]]:
+    """What no check sees of these datasets in this build, and why."""
+    unseen = {name: dict(UNSEEN[name]) for name in datasets}
+    updates = unseen[UPDATES]
+    if reading.configuration["pageviews"] != "none":
+        updates["subject_popularity"] = "the page views are not read"
+    if reading.nearby.documents is None:
+        updates["neighborhood.dist, nearest"] = "the old dump has too many articles to compare all of them"
+    if not reading.dumps.templates.are_known:
+        updates["prompts"] = (
+            "only the subject and the blank are checked: the templates are not the bundled ones"
+        )
+    return {name: reasons for name, reasons in unseen.items() if reasons}
+
+
 def _named(dataset: str, name: str, relation: str, rule: str, findings: Iterable[Finding]) -> Iterator[Row]:
     for kind, outcome, reason in findings:
         yield {
@@ -309,12 +317,10 @@ def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
         yield from _named(dataset, "", "", "", [(kind, PASSED, "")])
 
 
-def _surface(dataset: str, guessed: Guessed) -> Row:
+def _surface(dataset: str, guessed: Guessed) -> Iterator[Row]:
     """The finding about a dataset as a whole, whose row has no name."""
     reason = (
         f"{guessed.accuracy:.3f} of {guessed.questions} right ({guessed.low:.3f} to {guessed.high:.3f}), "
         f"chance {guessed.chance:.3f}"
     )
-    outcome = FAILED if guessed.leaks else PASSED
-    empty = dict.fromkeys(("row", "relation", "rule"), "")
-    return {"dataset": dataset, **empty, "kind": "surface", "outcome": outcome, "reason": reason}
+    yield from _named(dataset, "", "", "", [("surface", FAILED if guessed.leaks else PASSED, reason)])

@@ -36,7 +36,7 @@ def span(value: Mapping[str, Any]) -> Span | None:
     if precision >= 11:
         first = last = written
     elif precision == 10:
-        first, last = (year, month or 1, 1), (year, month or 1, _days(year, month or 1))
+        first, last = (year, month or 1, 1), (year, month or 1, _days(year, month or 1, julian))
     elif precision == 9:
         first, last = (year, 1, 1), (year, 12, 31)
     else:
@@ -62,9 +62,9 @@ def _text(year: int, month: int, day: int, precision: int) -> str:
     return text if precision >= 9 else f"{text}/{precision}"
 
 
-def _days(year: int, month: int) -> int:
+def _days(year: int, month: int, julian: bool = False) -> int:
     counted = year + (year < 0)
-    leap = counted % 4 == 0 and (counted % 100 != 0 or counted % 400 == 0)
+    leap = counted % 4 == 0 and (julian or counted % 100 != 0 or counted % 400 == 0)
     return 28 if month == 2 and not leap else _MONTHS[(month - 1) % 12]
 
 
@@ -83,6 +83,12 @@ def _gregorian(day: Day) -> Day:
     return (year - (year <= 0), month, h % 153 // 5 + 1)
 
 
+def packed(day: Day) -> int:
+    """A day as a number that orders days: (2021, 1, 4) -> 20210104."""
+    year, month, number = day
+    return year * 10_000 + month * 100 + number
+
+
 def day_of(text: str) -> Day:
     """`2021-01-04` as a day."""
     year, month, day = map(int, text.split("-"))
@@ -90,12 +96,12 @@ def day_of(text: str) -> Day:
 
 
 def day_number(year: int, month: int, day: int) -> int:
-    """Days since an arbitrary day; years as astronomers count them, with a year 0."""
+    """The number of a day, that of 0001-01-01 is 1; years as astronomers count them, with a year 0."""
     shifted = year - (month <= 2)
     era = shifted // 400
     of_era = shifted - era * 400
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year
+    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 305
 
 
 def number_of_day(text: str) -> int:
@@ -108,13 +114,10 @@ def days_of_text(text: str) -> tuple[int, int] | None:
     match = re.fullmatch(r"(\d{4,})(?:-(\d\d))?(?:-(\d\d))?", text)
     if match is None:
         return None
-    year, month, day = int(match[1]), match[2] and int(match[2]), match[3] and int(match[3])
-    if month is None or month == "":
+    year, month, day = (int(part or 0) for part in match.groups())
+    if match[2] is None:
         return year * 10_000 + 101, year * 10_000 + 1231
-    if not 1 <= int(month) <= 12:
+    if not 1 <= month <= 12:
         return None
-    begin = year * 10_000 + int(month) * 100
-    return (begin + int(day), begin + int(day)) if day else (begin + 1, begin + _days(year, int(month)))
-
-
-EPOCH_1970 = day_number(1970, 1, 1)
+    begin = year * 10_000 + month * 100
+    return (begin + day, begin + day) if day else (begin + 1, begin + _days(year, month))

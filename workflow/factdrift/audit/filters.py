@@ -30,7 +30,7 @@ class How:
     t_new: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Span:
     """First and last day that a date can mean; the same day twice where dates are read as days."""
 
@@ -49,7 +49,6 @@ class Statement:
     subject: int
     property: int
     id: str
-    position: int
     rank: str
     snak: str
     datatype: str
@@ -147,19 +146,10 @@ def temporal_functional(relation: Relation, how: How) -> bool:
     return not relation.separators or bool(relation.separators & {START, END, PIT})
 
 
-def latest(statements: Iterable[Statement]) -> Statement | None:
-    """By date; of the same date the preferred one, then the one with the smallest id."""
-    best: Statement | None = None
-    for statement in sorted(statements, key=lambda statement: statement.id):
-        assert statement.pit is not None
-        if best is None:
-            best = statement
-            continue
-        assert best.pit is not None
-        mine, its = (statement.pit.low, statement.pit.high), (best.pit.low, best.pit.high)
-        if mine > its or (mine == its and statement.rank == "preferred" and best.rank != "preferred"):
-            best = statement
-    return best
+def latest(statements: Iterable[Statement]) -> list[Statement]:
+    """The latest by date, alone; of the same date the preferred one, then the one with the smallest id."""
+    by_id = sorted(statements, key=lambda statement: statement.id)
+    return [max(by_id, key=lambda each: (each.pit, each.rank == "preferred"))] if by_id else []
 
 
 def kept_as_latest(group: list[Statement], relation: Relation, day: int, how: How) -> list[Statement]:
@@ -169,17 +159,13 @@ def kept_as_latest(group: list[Statement], relation: Relation, day: int, how: Ho
     if how.variant == "reference":
         if not relation.single_value or PIT not in relation.separators:
             return group
-        keep = latest(dated)
-        return [keep] if keep else []
+        return latest(dated)
     if not temporal_functional(relation, how):
         return group
     preferred = [statement for statement in group if statement.rank == "preferred"]
     if len(dated) < len(group) and len(preferred) == 1:
         return preferred
-    keep = latest(
-        statement for statement in dated if statement.pit is not None and not statement.pit.after(day)
-    )
-    return [keep] if keep else []
+    return latest(each for each in dated if each.pit is not None and not each.pit.after(day))
 
 
 def filtered(dump: Dump, other: Dump, constraints: Dump, day: int, how: How) -> dict[str, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +36,7 @@ class Audit(Job, command="audit", beside="manifest kinds tables built findings t
     beside_: Annotated[
         Paths | None,
         "products outside the pair's folder: stream.parquet, asof.parquet, files of layouts, the "
-        "published folders; default: those in results/",
+        "published folders; default: those in results/, if they are of the pair",
         Flag("PATH"),
     ] = None
     output: Annotated[Place | None, "default: audit in that of the pair", Flag("FOLDER")] = None
@@ -52,7 +53,7 @@ class Audit(Job, command="audit", beside="manifest kinds tables built findings t
 
         pair = self.pair or _pair()
         dumps = (self.old_dump or _dump(pair, "old"), self.new_dump or _dump(pair, "new"))
-        beside = _beside(pair.parent) if self.beside_ is None else self.beside_
+        beside = _beside(pair) if self.beside_ is None else self.beside_
         folder = self.output or pair / "audit"
         claim(folder, ("audit.txt", "audit.json", "audit.parquet"))
         source = Source(pair, *dumps, self.labels, beside)
@@ -103,11 +104,17 @@ class Sheet(OfAudit, command="audit sheet"):
     def run(self) -> str:
         import csv
 
+        from factdrift.audit.kinds import UPDATES
         from factdrift.audit.reading import Source
         from factdrift.audit.sheet import COLUMNS, sheet_rows
         from factdrift.core.owned import atomic_path
 
         files = Source(self.folder.parent, Path(), Path()).files()
+        if UPDATES not in files:
+            raise InputError(
+                f"{self.folder.parent / 'wikifactdiff.parquet'}: no such file; the rows of a sheet are read "
+                "beside the folder of the audit: name one in the folder of its pair with --audit"
+            )
         rows = list(sheet_rows(self.findings(), files, self.rows, self.seed))
         with (
             atomic_path(self.output) as path,
@@ -140,8 +147,13 @@ class Judged(OfAudit, command="audit judged"):
         return "\n".join(judged_text(account))
 
 
-def _beside(results: Path) -> list[Path]:
-    """The products outside the pair's folder that have been built."""
+def _beside(pair: Path) -> list[Path]:
+    """The products outside the pair's folder that have been built, unless they are made of another pair."""
+    results = pair.parent
+    made_of = _pair_of_products(results)
+    if made_of is not None and made_of.resolve() != pair.resolve():
+        print(f"products in {results}: not audited, because they are of {made_of.name}", file=sys.stderr)
+        return []
     named = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
     copies = (*sorted((results / "layouts").glob("*.json")), *sorted(results.glob("*.jsonl")))
     return [path for path in (*named, *copies) if path.exists()]
@@ -150,9 +162,8 @@ def _beside(results: Path) -> list[Path]:
 def _pair() -> Path:
     """The folder of the pair of dates: that of `results/manifest.json`, else the only one that was built."""
     results = Path("results")
-    if (results / "manifest.json").is_file():
-        dates = read_manifest(results / "manifest.json")["dates"]
-        return results / f"{dates['old']}_{dates['new']}"
+    if (made_of := _pair_of_products(results)) is not None:
+        return made_of
     built = sorted(path.parent for path in results.glob("*_*/wikifactdiff.parquet"))
     if len(built) != 1:
         what = "no build" if not built else f"builds of {', '.join(path.name for path in built)}"
@@ -160,6 +171,14 @@ def _pair() -> Path:
             f"{results.absolute()}: {what}; run the command where `make run` was run, or give --pair"
         )
     return built[0]
+
+
+def _pair_of_products(results: Path) -> Path | None:
+    """The folder of the pair that the products in `results` are of, by their manifest; None without one."""
+    if not (results / "manifest.json").is_file():
+        return None
+    dates = read_manifest(results / "manifest.json")["dates"]
+    return results / f"{dates['old']}_{dates['new']}"
 
 
 def _dump(pair: Path, which: str) -> Path:

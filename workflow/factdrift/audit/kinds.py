@@ -1,5 +1,6 @@
 """The kinds of check (`resources/audit.tsv`): what each asks of a row, and of which datasets."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from factdrift.audit.values import table_rows
@@ -35,6 +36,13 @@ KINDS = {
     for row in table_rows(RESOURCES / "audit.tsv")
 }
 """The kinds of check by name, in the order of the table."""
+
+_ROWS = list(table_rows(RESOURCES / "audit_unchecked.tsv"))
+UNSEEN: Mapping[str, Mapping[str, str]] = {
+    dataset: {row["what"]: row["reason"] for row in _ROWS if dataset in row["datasets"].split()}
+    for dataset in DATASETS
+}
+"""Dataset -> what no kind sees of it -> why (`resources/audit_unchecked.tsv`)."""
 
 PASSED, FAILED, DECLARED, UNCHECKED = "passed", "failed", "declared", "unchecked"
 """Outcomes: `declared` is a failure that the row itself reports, in a field such as `leaks`."""

@@ -163,20 +163,17 @@ def read_entities(dump: Path, wanted: Mapping[str, frozenset[str] | None]) -> di
     """
     entities: dict[str, Entity] = {}
     names = {name.encode() for name in wanted}
-    try:
-        for line in lines_of(dump):
-            name = id_at_the_beginning(line)
-            if name and name not in names:
-                continue
-            decoded = decoded_line(line)
-            if decoded is None or decoded.get("id") not in wanted:
-                continue
-            entity = Entity(decoded, wanted[decoded["id"]])
-            before = entities.get(entity.id)
-            if before is None or (entity.revision or 0) > (before.revision or 0):
-                entities[entity.id] = entity
-    except (EOFError, zlib.error, OSError) as error:
-        raise InputError(f"{dump}: cannot be read to its end ({error}); fetch the file again") from error
+    for line in lines_of(dump):
+        name = id_at_the_beginning(line)
+        if name and name not in names:
+            continue
+        decoded = decoded_line(line)
+        if decoded is None or decoded.get("id") not in wanted:
+            continue
+        entity = Entity(decoded, wanted[decoded["id"]])
+        before = entities.get(entity.id)
+        if before is None or (entity.revision or 0) > (before.revision or 0):
+            entities[entity.id] = entity
     return entities
 
 
@@ -185,7 +182,7 @@ def articles(dump: Path, also: Set[str] = frozenset()) -> Iterator[tuple[Entity,
     its line."""
     for line in lines_of(dump):
         name = id_at_the_beginning(line) if also else None
-        if b'"enwiki"' not in line and (name is None or name.decode() not in also):
+        if b'"enwiki"' not in line and (not also or (name is not None and name.decode() not in also)):
             continue
         decoded = decoded_line(line)
         if decoded is not None and str(decoded.get("id"))[:1] == "Q":
@@ -210,24 +207,30 @@ def decoded_line(line: bytes) -> dict[str, Any] | None:
 
 
 def lines_of(dump: Path) -> Iterator[bytes]:
-    """The lines of a plain, gzip, bzip2 or Zstandard file."""
+    """The lines of a plain, gzip, bzip2 or Zstandard file. Raises InputError if the file is damaged."""
     progress = Progress(f"audit of {dump.name}", dump.stat().st_size / 1e6, "MB", beside="lines")
-    with dump.open("rb") as raw, _opened(raw, dump.suffix) as text:
-        number = 0
-        for number, line in enumerate(text, 1):
-            yield line
-            if number % _OFTEN == 0:
-                progress.advance(raw.tell() / 1e6 - progress.done, beside=_OFTEN)
-        progress.advance(raw.tell() / 1e6 - progress.done, beside=number % _OFTEN)
+    try:
+        with dump.open("rb") as raw, _opened(raw) as text:
+            number = 0
+            for number, line in enumerate(text, 1):
+                yield line
+                if number % _OFTEN == 0:
+                    progress.advance(raw.tell() / 1e6 - progress.done, beside=_OFTEN)
+            progress.advance(raw.tell() / 1e6 - progress.done, beside=number % _OFTEN)
+    except (EOFError, zlib.error, OSError) as error:
+        raise InputError(f"{dump}: cannot be read to its end ({error}); fetch the file again") from error
     progress.say()
 
 
-def _opened(raw: IO[bytes], suffix: str) -> IO[bytes]:
-    if suffix == ".gz":
+def _opened(raw: IO[bytes]) -> IO[bytes]:
+    """The text of a file, whose first bytes say how it is packed, whatever its name is."""
+    magic = raw.read(4)
+    raw.seek(0)
+    if magic.startswith(b"\x1f\x8b"):
         return cast("IO[bytes]", gzip.open(raw))
-    if suffix == ".bz2":
+    if magic.startswith(b"BZh"):
         return bz2.open(raw)
-    if suffix == ".zst":
+    if magic == b"\x28\xb5\x2f\xfd" or magic[1:] == b"\x2a\x4d\x18":
         stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
         return io.BufferedReader(stream)
     return raw

@@ -3,83 +3,79 @@
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from qwikidata.claim import WikidataClaim
 
-from factdrift.audit.dates import Day
+from factdrift.audit.dates import days_of_text, packed
 from factdrift.audit.kinds import UNCHECKED
-from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, differing, outcomes
+from factdrift.audit.of_updates import Dumps, Finding, differing, outcomes
 from factdrift.audit.phrases import date_text
-from factdrift.audit.sentences import BLANK, Templates
-from factdrift.audit.values import END, START, entity_of, identity, is_unknown, plain, raw_of, spans
-from factdrift.audit.world import packed
+from factdrift.audit.sentences import BLANK
+from factdrift.audit.values import (
+    END,
+    START,
+    entity_of,
+    identity,
+    may_hold,
+    plain,
+    raw_of,
+    spans,
+    surely_held,
+)
 
 Row = Mapping[str, Any]
 
 
-class Both(NamedTuple):
-    """The lines of the subjects and options in the old and in the new dump; `supplied`: labels by users.
-    `others`: the stream has more dumps than these two. `day`: that of the new dump."""
-
-    old: Mapping[str, Entity]
-    new: Mapping[str, Entity]
-    supplied: Mapping[str, str]
-    others: bool
-    day: Day
-    templates: Templates
-
-
-def check_question(row: Row, both: Both) -> Iterator[Finding]:
-    """The findings of each kind about one question."""
-    if both.others and row["holds"] != "now" and not any(_own(row, both)):
+def check_question(row: Row, dumps: Dumps, others: bool) -> Iterator[Finding]:
+    """The findings of each kind about one question; `others`: the stream has more dumps than these two."""
+    if others and row["holds"] != "now" and not any(_own(row, dumps)):
         yield "held", UNCHECKED, "neither dump states the answer; another one of the stream may"
     else:
-        yield from outcomes("held", _held(row, both))
-    yield from outcomes("asked", itertools.chain(_asked(row, both), _aliases(row, both)))
+        yield from outcomes("held", _held(row, dumps))
+    yield from outcomes("asked", itertools.chain(_asked(row, dumps), _aliases(row, dumps, others)))
     yield from outcomes("marks", _marks(row))
     if row["options"]:
-        yield from outcomes("options", _options(row, both))
+        yield from outcomes("options", _options(row, dumps))
 
 
-def _claims(row: Row, both: Both) -> Iterator[tuple[str, WikidataClaim]]:
+def _claims(row: Row, dumps: Dumps) -> Iterator[tuple[str, WikidataClaim]]:
     """The statements of subject and relation in both dumps that are not deprecated and have a value."""
-    for side, dump in (("new", both.new), ("old", both.old)):
+    for side, dump in (("new", dumps.new), ("old", dumps.old)):
         line = dump.get(row["asked_s"])
         for claim in line.of(row["asked_p"]) if line else ():
             if claim.mainsnak.snaktype == "value":
                 yield side, claim
 
 
-def _label(claim: WikidataClaim, both: Both) -> str:
+def _label(claim: WikidataClaim, dumps: Dumps) -> str:
     name = entity_of(claim.mainsnak)
     if name is None:
         return plain(raw_of(claim.mainsnak))
-    lines = (dump[name] for dump in (both.new, both.old) if name in dump)
-    return plain(next((line.label for line in lines if line.label), both.supplied.get(name, name)))
+    lines = (dump[name] for dump in (dumps.new, dumps.old) if name in dump)
+    return plain(next((line.label for line in lines if line.label), dumps.supplied.get(name, name)))
 
 
-def _is_answer(claim: WikidataClaim, row: Row, both: Both) -> bool:
+def _is_answer(claim: WikidataClaim, row: Row, dumps: Dumps) -> bool:
     """Whether a statement has the answer as its value: by its id where options give it, else by its label."""
     name = entity_of(claim.mainsnak)
     if row["options"] and name and row["answer_index"] in range(len(row["options"])):
         return bool(name == row["option_ids"][row["answer_index"]])
-    return _label(claim, both) == plain(row["answer_label"])
+    return _label(claim, dumps) == plain(row["answer_label"])
 
 
-def _own(row: Row, both: Both) -> Iterator[tuple[str, WikidataClaim]]:
-    return ((side, claim) for side, claim in _claims(row, both) if _is_answer(claim, row, both))
+def _own(row: Row, dumps: Dumps) -> Iterator[tuple[str, WikidataClaim]]:
+    return ((side, claim) for side, claim in _claims(row, dumps) if _is_answer(claim, row, dumps))
 
 
-def _held(row: Row, both: Both) -> Iterator[str]:
+def _held(row: Row, dumps: Dumps) -> Iterator[str]:
     first, last = row["first_day"], row["last_day"]
-    claims, own = list(_claims(row, both)), list(_own(row, both))
+    claims, own = list(_claims(row, dumps)), list(_own(row, dumps))
     if not own:
         yield f"neither dump states {row['answer_label']!r}"
         return
     newest = [claim for side, claim in own if side == "new"] or [claim for _, claim in own]
-    if not any(_may_hold(claim, first, last) for claim in newest):
+    if not any(may_hold(claim, first, last) for claim in newest):
         times = "; ".join(sorted({_times(claim) for claim in newest}))
         yield f"{row['answer_label']!r} did not hold on all of {row['date']}: {times}"
     answers = {identity(claim.mainsnak) for _, claim in own}
@@ -87,25 +83,9 @@ def _held(row: Row, both: Both) -> Iterator[str]:
     for _, claim in claims:
         if identity(claim.mainsnak) in answers or identity(claim.mainsnak) in seen:
             continue
-        if _surely_held(claim, first, last):
+        if surely_held(claim, first, last):
             seen.add(identity(claim.mainsnak))
-            yield f"{_label(claim, both)!r} held on a day of {row['date']} too: {_times(claim)}"
-
-
-def _may_hold(claim: WikidataClaim, first: int, last: int) -> bool:
-    """Whether no date of a statement says that it did not hold on a day of a span."""
-    starts, ends = spans(claim, START), spans(claim, END)
-    began = not starts or min(packed(span.first) for span in starts) <= first
-    return began and (not ends or max(packed(span.last) for span in ends) >= last)
-
-
-def _surely_held(claim: WikidataClaim, first: int, last: int) -> bool:
-    """Whether the start and the end of a statement say that it held on some day of a span."""
-    starts, ends = spans(claim, START), spans(claim, END)
-    if not starts or not ends or is_unknown(claim, END):
-        return False
-    begin, end = max(packed(span.last) for span in starts), min(packed(span.first) for span in ends)
-    return begin < last and end > first and begin < end
+            yield f"{_label(claim, dumps)!r} held on a day of {row['date']} too: {_times(claim)}"
 
 
 def _times(claim: WikidataClaim) -> str:
@@ -113,15 +93,15 @@ def _times(claim: WikidataClaim) -> str:
     return f"{claim.claim_id} from {start} to {end}"
 
 
-def _asked(row: Row, both: Both) -> Iterator[str]:
-    lines = (dump.get(row["asked_s"]) for dump in (both.new, both.old))
+def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
+    lines = (dump.get(row["asked_s"]) for dump in (dumps.new, dumps.old))
     subject = next((line for line in lines if line and line.label), None)
     first, stem = _dated(row["question"].partition(BLANK)[0])
     due = _written(row["date"])
     if first != due or not row["question"].endswith(BLANK):
         yield f"the question {row['question']!r} is not one about {due}"
     last, clause = _dated(row["context"] or "")
-    is_present = last == _written("-".join(f"{part:02d}" for part in both.day))
+    is_present = last == _written("-".join(f"{part:02d}" for part in dumps.t_new))
     if last.isdigit() or not last:
         yield f"the context {row['context']!r} is of no day"
     words, others = stem.split(), clause.split()
@@ -129,14 +109,14 @@ def _asked(row: Row, both: Both) -> Iterator[str]:
     if not newest or sum(one != two for one, two in zip(words, others, strict=False)) > 1:
         yield f"question and context {row['context']!r} are not the same sentence but for the verb"
         return
-    if is_present and subject is not None and both.templates.source(row["asked_p"]) == "bundled":
+    if is_present and subject is not None and dumps.templates.source(row["asked_p"]) == "bundled":
         if plain(subject.label) not in plain(sentence):
             sentence = sentence[:1].upper() + sentence[1:]
         named = {"label": subject.label, "description": subject.description}
-        reason = both.templates.misfit(f"{sentence} {BLANK}", {"id": row["asked_p"], "label": None}, named)
+        reason = dumps.templates.misfit(f"{sentence} {BLANK}", {"id": row["asked_p"], "label": None}, named)
         if reason:
             yield f"the context: {reason}"
-    names = {entity_of(claim.mainsnak) for _, claim in _own(row, both)}
+    names = {entity_of(claim.mainsnak) for _, claim in _own(row, dumps)}
     is_newest = plain(newest).rstrip(".") == plain(row["answer_label"]).rstrip(".")
     if len(names) < 2 and row["discriminates"] == is_newest:
         yield f"discriminates is {row['discriminates']}, the context says {newest!r}"
@@ -149,37 +129,26 @@ def _dated(text: str) -> tuple[str, str]:
 
 
 def _written(date: str) -> str:
-    return date_text(_parts(date), 9 + date.count("-"))
-
-
-def _parts(date: str) -> tuple[int, int, int]:
-    """Year, month and day; 0 for what a date does not say."""
     year, month, day, *_ = (int(part) for part in f"{date}-0-0".split("-"))
-    return year, month, day
+    return date_text((year, month, day), 9 + date.count("-"))
 
 
-def _aliases(row: Row, both: Both) -> Iterator[str]:
-    names = {entity_of(claim.mainsnak) for _, claim in _own(row, both)}
-    lines = [dump[name] for name in names if name for dump in (both.new, both.old) if name in dump]
-    if len(names) == 1 and lines and (lines[0].id in both.new or not both.others):
+def _aliases(row: Row, dumps: Dumps, others: bool) -> Iterator[str]:
+    names = {entity_of(claim.mainsnak) for _, claim in _own(row, dumps)}
+    lines = [dump[name] for name in names if name for dump in (dumps.new, dumps.old) if name in dump]
+    if len(names) == 1 and lines and (lines[0].id in dumps.new or not others):
         due = sorted({*map(plain, lines[0].aliases)} - {""})
         if [plain(alias) for alias in row["answer_aliases"] or ()] != due:
             yield f"the aliases are {row['answer_aliases']}, in the dump {due}"
 
 
 def _marks(row: Row) -> Iterator[str]:
-    year, month, day = _parts(row["date"])
-    precision = "day" if day else "month" if month else "year"
-    if row["precision"] != precision:
+    if row["precision"] != ("year", "month", "day")[row["date"].count("-")]:
         yield f"precision is {row['precision']}, the date {row['date']}"
-    low = year * 10_000 + (month or 1) * 100 + (day or 1)
-    high_month = month or 12
-    if row["first_day"] != low or row["last_day"] // 100 != year * 100 + high_month or (
-        day and row["last_day"] != low
-    ):  # fmt: skip
+    if (row["first_day"], row["last_day"]) != days_of_text(row["date"]):
         yield f"{row['first_day']} to {row['last_day']} is not {row['date']}"
     as_of = row["as_of"]
-    if as_of.year * 10_000 + as_of.month * 100 + as_of.day != row["last_day"]:
+    if packed((as_of.year, as_of.month, as_of.day)) != row["last_day"]:
         yield f"as_of is {as_of}, the date ends on {row['last_day']}"
     wanted = {
         "task": 1 if row["holds"] == "now" else 2,
@@ -197,7 +166,7 @@ def _marks(row: Row) -> Iterator[str]:
         yield f"holds is {row['holds']}"
 
 
-def _options(row: Row, both: Both) -> Iterator[str]:
+def _options(row: Row, dumps: Dumps) -> Iterator[str]:
     options, answer, verdicts = row["options"], row["answer_index"], row["option_verdicts"]
     if len({plain(each).casefold() for each in options}) < len(options):
         yield f"two options are equal: {options}"
@@ -206,13 +175,13 @@ def _options(row: Row, both: Both) -> Iterator[str]:
     if [place for place, each in enumerate(verdicts or ()) if each == "correct"] != [answer]:
         yield f"the verdicts are {verdicts}, the answer is option {answer}"
     stated: dict[str, list[WikidataClaim]] = {}
-    for _, claim in _claims(row, both):
-        stated.setdefault(entity_of(claim.mainsnak) or _label(claim, both), []).append(claim)
+    for _, claim in _claims(row, dumps):
+        stated.setdefault(entity_of(claim.mainsnak) or _label(claim, dumps), []).append(claim)
     for name, label, verdict in zip(row["option_ids"], options, verdicts or (), strict=False):
         here = name in stated or label in stated
         if (verdict == "never") == here:
             yield f"{label!r} is called {verdict}, and the dumps {'state' if here else 'do not state'} it"
-        line = both.new.get(name) or both.old.get(name)
+        line = dumps.new.get(name) or dumps.old.get(name)
         if line and line.label and plain(line.label) != plain(label):
             yield f"{name}: label {label!r} where the dumps have {line.label!r}"
 

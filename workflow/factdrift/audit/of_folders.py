@@ -1,6 +1,5 @@
 """Checks of published folders: checksums, rows, schema, the numbers of the card, the copies."""
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.audit.of_tables import Fault
+from factdrift.core.files import sha256
 
 TABLES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "wikifactdiff": (("data", "", "wikifactdiff.parquet"),),
@@ -34,6 +34,8 @@ def folder(path: Path, results: Path) -> Iterator[Fault]:
         if table.is_file():
             for reason in _table(path / directory, split, table, counts):
                 yield Fault(f"{path.name}/{directory}", "", reason)
+        elif any((path / directory).glob(f"{split}*.parquet")):
+            yield Fault(f"{path.name}/{directory}", "", f"{table} is not there, so its rows are not checked")
     for directory in sorted({name for name, _ in counts}):
         for file in sorted((path / directory).glob("*.parquet")):
             if not any(file.name.startswith(f"{split}-") for name, split in counts if name == directory):
@@ -54,7 +56,7 @@ def copies(pair: Path) -> Iterator[Fault]:
     """Products in results/ that differ from the files of the pair."""
     for name, own in COPIED.items():
         copy, source = pair.parent / name, pair / own
-        if copy.is_file() and source.is_file() and _sha256(copy) != _sha256(source):
+        if copy.is_file() and source.is_file() and sha256(copy) != sha256(source):
             yield Fault(name, "", f"results/{name} is not {pair.name}/{own}")
 
 
@@ -72,13 +74,8 @@ def _checksums(path: Path) -> Iterator[str]:
             yield f"{name} is in {SUMS} and not in the folder"
         elif name not in listed:
             yield f"{name} is not in {SUMS}"
-        elif _sha256(path / name) != listed[name]:
+        elif sha256(path / name) != listed[name]:
             yield f"{name} has another checksum than {SUMS} says"
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _copies(path: Path, results: Path) -> Iterator[str]:
@@ -158,7 +155,7 @@ def _croissant(path: Path) -> Iterator[str]:
         return
     for entry in json.loads(described.read_text(encoding="utf-8")).get("distribution", []):
         name, digest = str(entry.get("contentUrl", "")), entry.get("sha256")
-        if digest and (path / name).is_file() and _sha256(path / name) != digest:
+        if digest and (path / name).is_file() and sha256(path / name) != digest:
             yield f"croissant.json: another checksum of {name}"
         elif digest and not (path / name).is_file():
             yield f"croissant.json names {name}, which is not there"

@@ -1,9 +1,7 @@
 """Checks of one example of KLoB: its facts against the dump, its sentences against the templates."""
 
-import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from factdrift.audit.dates import Day
@@ -11,7 +9,10 @@ from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, outcomes, statement_of
 from factdrift.audit.phrases import bare
-from factdrift.audit.values import END, entity_of, has_ended, is_unknown, plain, spans, table_rows
+from factdrift.audit.ripples import row_id
+from factdrift.audit.sentences import singular_forms
+from factdrift.audit.values import ended_by, entity_of, plain, table_rows
+from factdrift.core.paths import RESOURCES
 
 Row = Mapping[str, Any]
 
@@ -38,27 +39,16 @@ class Snapshot(NamedTuple):
     sentences: Sentences
 
 
-def read_sentences(resources: Path, lengths: Mapping[str, int], own: bool) -> Sentences:
+def read_sentences(lengths: Mapping[str, int], own: bool) -> Sentences:
     """Reads the tables that word KLoB's sentences."""
-    templates = table_rows(resources / "klob/klob_templates.tsv")
+    templates = table_rows(RESOURCES / "klob/klob_templates.tsv")
     return Sentences(
         {f"{row['pid']}-{row['n']}": row["template"] for row in templates},
-        {row["property"]: row["phrase"] for row in table_rows(resources / "words/noun_phrases.tsv")},
-        {
-            row["other"]: row["word"]
-            for row in table_rows(resources / "words/grammar.tsv")
-            if row["language"] == "en" and row["kind"] in ("plural", "past", "possessive")
-        },
+        {row["property"]: row["phrase"] for row in table_rows(RESOURCES / "words/noun_phrases.tsv")},
+        singular_forms("plural", "past", "possessive"),
         lengths,
         own,
     )
-
-
-def lengths_of(examples: Sequence[Row]) -> dict[str, int]:
-    """Sentence id -> number of its words."""
-    return {
-        sentence["sentence_id"]: sentence["n_tokens"] for row in examples for sentence in row["sentences"]
-    }
 
 
 def check_example(row: Row, snapshot: Snapshot) -> Iterator[Finding]:
@@ -108,20 +98,15 @@ def _hop(subject: str, relation: str, value: str, name: str, snapshot: Snapshot)
     if claim.rank != "preferred" and any(each.rank == "preferred" for each in group):
         yield f"{name} is not of the best rank"
     best = [each for each in group if each.rank == claim.rank]
-    holding = [each for each in best if each.mainsnak.snaktype == "value" and not _ended(each, snapshot.day)]
+    holding = [
+        each for each in best if each.mainsnak.snaktype == "value" and not ended_by(each, snapshot.day)
+    ]
     if claim not in holding:
         yield f"{name} has ended by the snapshot's day"
     several = snapshot.settings["c"]["single_valued"]
     values = {entity_of(each.mainsnak) for each in holding} - {None}
     if several and len(values) > 1:
         yield f"{subject} {relation} has {len(values)} values: {', '.join(sorted(map(str, values)))}"
-
-
-def _ended(claim: Any, day: Day) -> bool:
-    ends = spans(claim, END)
-    if ends:
-        return max(end.first for end in ends) <= day
-    return is_unknown(claim, END) or has_ended(claim, day)
 
 
 _OF_HOPS = {1: ("s", "p1", "o1", "stmt1_id", "s_label", "o1_label"), 2: ("p2", "o2", "stmt2_id", "o2_label")}
@@ -147,7 +132,7 @@ def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
     key = "|".join(row[name] or "" for name in ("subtask", "s", "p1", "o1", "p2", "o2"))
     if row["subtask"] == "u":
         key = f"u|{row['sentences'][0]['text']}"
-    if row["origin"] == "snapshot" and row["example_id"] != _digest(key):
+    if row["origin"] == "snapshot" and row["example_id"] != row_id(key):
         yield "example_id is not that of the ids"
     roles = {"c": ["expr"] * 3, "r": ["single"] * 3 + ["chain"], "u": ["random"]}[row["subtask"]]
     if [sentence["role"] for sentence in row["sentences"]] != roles:
@@ -155,7 +140,7 @@ def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
     for place, sentence in enumerate(row["sentences"], 1):
         if sentence["place"] != place:
             yield f"sentence {place} is called {sentence['place']}"
-        if sentence["sentence_id"] != _digest(f"{row['example_id']}|{sentence['role']}|{sentence['place']}"):
+        if sentence["sentence_id"] != row_id(row["example_id"], sentence["role"], str(sentence["place"])):
             yield f"the id of sentence {place} is not that of example, role and place"
         if sentence["text_blank"] != f"{sentence['text']} _":
             yield f"{sentence['text_blank']!r} is not the text with a blank"
@@ -209,10 +194,6 @@ def _words(row: Row, snapshot: Snapshot) -> Iterator[str]:
         yield f"no sentence of KLoB-c or KLoB-r has the id {source}"
     elif length != sentence["n_tokens"]:
         yield f"{sentence['n_tokens']} words, the sentence {source} has {length}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:

@@ -10,11 +10,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.audit.of_tables import Fault
+from factdrift.audit.sentences import BLANK
 
 Row = Mapping[str, Any]
 Record = Mapping[str, Any]
-
-BLANK = "____"
 
 READ = (
     *("subject", "relation", "update_prompt", "generalization_prompts", "objects", "neighborhood"),
@@ -140,11 +139,8 @@ def _wikibigedit(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
 
 def _zsre(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
     nearest = _facts(row)[0] if _facts(row) else ("", None)
-    prompt, new, old = (
-        _open(row["update_prompt"]),
-        _value(row, "new")["label"],
-        _value(row, "obsolete")["label"],
-    )
+    prompt = _open(row["update_prompt"])
+    new, old = (_value(row, decision)["label"] for decision in ("new", "obsolete"))
     return {
         "subject": (record["subject"], row["subject"]["label"]),
         "src": (record["src"], prompt),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from factdrift.audit.dates import Day
+from factdrift.audit.dates import packed
 from factdrift.audit.documents import MOST, Documents
 from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
@@ -18,8 +18,7 @@ from factdrift.audit.of_updates import (
     statement_of,
     wrong_names,
 )
-from factdrift.audit.sentences import Templates
-from factdrift.audit.values import END, START, TOLERANCE, close, spans
+from factdrift.audit.values import TOLERANCE, close, may_hold
 
 Row = Mapping[str, Any]
 
@@ -31,14 +30,11 @@ Pool = Mapping[tuple[str, str, str], str | None]
 class Nearby(NamedTuple):
     """`documents`: the entities of a dump that is small enough, else None; `pool`: the facts from which
     random ones are drawn and their objects, None where they are not known; `reach`: how many entities, facts
-    and random facts the build looks for; `popular`: the popularity of an entity, None where its source is not
-    at hand."""
+    and random facts the build looks for."""
 
     documents: Documents | None
     pool: Pool | None
     reach: tuple[int, int, int]
-    popular: Callable[[str], float | None]
-    templates: Templates
 
 
 def check_neighbours(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
@@ -46,7 +42,7 @@ def check_neighbours(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding
     yield from outcomes("neighbour", _whose(row))
     yield from outcomes("neighbour_fact", _facts(row, dumps))
     yield from outcomes("neighbour_answer", _answers(row))
-    yield from outcomes("neighbour_words", _words(row, dumps, nearby))
+    yield from outcomes("neighbour_words", _words(row, dumps))
     if nearby.pool is None:
         yield "random", UNCHECKED, "wfd_repl.parquet is not there"
     else:
@@ -81,6 +77,7 @@ def _whose(row: Row) -> Iterator[str]:
 
 
 def _facts(row: Row, dumps: Dumps) -> Iterator[str]:
+    day = packed(dumps.t_old)
     for fact in facts_of(row):
         (value,) = fact["objects"]
         name = value["statement"]
@@ -94,14 +91,8 @@ def _facts(row: Row, dumps: Dumps) -> Iterator[str]:
             yield reason
         elif claim.rank == "deprecated":
             yield f"{name} is deprecated"
-        elif not _holds_or_measured(claim, dumps.t_old):
+        elif not may_hold(claim, day, day):
             yield f"{name} does not hold at T_old"
-
-
-def _holds_or_measured(claim: Any, day: Day) -> bool:
-    ends, starts = spans(claim, END), spans(claim, START)
-    began = not starts or min(span.first for span in starts) <= day
-    return began and (not ends or max(span.last for span in ends) >= day)
 
 
 def _answers(row: Row) -> Iterator[str]:
@@ -112,16 +103,16 @@ def _answers(row: Row) -> Iterator[str]:
             yield f"the neighbour {fact['subject']['label']} has the answer {value['object']['label']!r}"
 
 
-def _words(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[str]:
+def _words(row: Row, dumps: Dumps) -> Iterator[str]:
     for fact in facts_of(row):
         (value,) = fact["objects"]
         for part in (fact["subject"], fact["relation"], value["object"]):
             if part["id"]:
                 yield from wrong_names(part["id"], part["label"], part["description"], dumps)
-        reason = nearby.templates.misfit(value["prompt"], fact["relation"], fact["subject"])
+        reason = dumps.templates.misfit(value["prompt"], fact["relation"], fact["subject"])
         if reason:
             yield reason
-        popularity = nearby.popular(fact["subject"]["id"])
+        popularity = dumps.popular(fact["subject"]["id"])
         if popularity is not None and not close(fact["popularity"], popularity):
             yield f"{fact['subject']['id']}: popularity {fact['popularity']}, by the dumps {popularity:.9f}"
         if value["dist"] != fact["dist"]:

@@ -3,10 +3,9 @@
 import datetime
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from factdrift.audit.dates import EPOCH_1970
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, differing, outcomes
@@ -32,25 +31,19 @@ class Ripples(NamedTuple):
     dump: Mapping[str, Entity]
     facts: Mapping[str, Row]
     related: Mapping[str, Row]
-    asked: Mapping[str, frozenset[str]]
-    answers: Mapping[str, frozenset[str]]
+    asked: Mapping[str, Set[str]]
+    answers: Mapping[str, Set[str]]
     same_timeline: str
 
 
-def asked_by(items: Sequence[Row]) -> dict[str, frozenset[str]]:
-    """Question -> the items that ask it."""
-    askers: dict[str, set[str]] = defaultdict(set)
-    for item in items:
-        askers[item["question"]].add(item["item_id"])
-    return {question_: frozenset(ids) for question_, ids in askers.items()}
-
-
-def answers_of(items: Sequence[Row]) -> dict[str, frozenset[str]]:
-    """Property asked for -> the labels of its answers, of dates their years too."""
+def asked_and_answers(items: Sequence[Row]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Question -> the items that ask it; property -> the labels of its answers, of dates their years too."""
+    asked: dict[str, set[str]] = defaultdict(set)
     answers: dict[str, set[str]] = defaultdict(set)
     for item in items:
+        asked[item["question"]].add(item["item_id"])
         answers[item["asked_p"]] |= {item["answer_label"], _year(item["answer_label"])}
-    return {relation: frozenset(labels) for relation, labels in answers.items()}
+    return asked, answers
 
 
 def _year(label: str) -> str:
@@ -128,10 +121,7 @@ def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
 
 def _date(number: int) -> datetime.date | None:
     """A day number as a date, not before the first that the type knows; None where there is no bound."""
-    if abs(number) >= FOREVER:
-        return None
-    ordinal = number - EPOCH_1970 + datetime.date(1970, 1, 1).toordinal()
-    return datetime.date.fromordinal(max(1, ordinal))
+    return None if abs(number) >= FOREVER else datetime.date.fromordinal(max(1, number))
 
 
 def _labels(item: Row, ripples: Ripples) -> Iterator[str]:
@@ -140,9 +130,9 @@ def _labels(item: Row, ripples: Ripples) -> Iterator[str]:
         expected = ripples.graph.label(entity) if re.fullmatch(r"Q\d+", entity) else _date_of(entity, label)
         if expected is not None and plain(expected) != plain(label):
             yield f"{entity}: label {label!r} where the dump has {expected!r}"
-    fact = ripples.facts.get(item["fact_id"])
-    for side in ("s", "o") if fact else ():
-        assert fact is not None
+    if (fact := ripples.facts.get(item["fact_id"])) is None:
+        return
+    for side in ("s", "o"):
         expected = ripples.graph.label(fact[side])
         if expected is not None and plain(expected) != plain(fact[f"{side}_label"]):
             yield f"{fact[side]}: label {fact[f'{side}_label']!r} where the dump has {expected!r}"

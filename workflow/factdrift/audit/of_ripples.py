@@ -2,15 +2,15 @@
 
 import calendar
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from qwikidata.claim import WikidataClaim
 
-from factdrift.audit.dates import Day
+from factdrift.audit.dates import Day, packed
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, outcomes, statement_of
-from factdrift.audit.values import END, START, entity_of, identity, is_unknown, plain, spans, words
-from factdrift.audit.world import packed
+from factdrift.audit.of_updates import Dumps, Finding, outcomes, statement_of
+from factdrift.audit.sentences import BLANK
+from factdrift.audit.values import END, START, ended_by, entity_of, identity, plain, spans, surely_held, words
 
 Row = Mapping[str, Any]
 
@@ -21,31 +21,15 @@ _ONE_VALUE = {"compose_object": (-1,), "compose_subject": (0,), "specific": (0,)
 _BY_PROPERTY = ("inverse", "symmetric")
 """Kinds of conclusions that the lines of properties state."""
 _SYMMETRIC = "Q21510862"
-BLANK = "____"
 
 
-class Sides(NamedTuple):
-    """The lines that the sampled probes name, in the old and the new dump, with their days."""
-
-    old: Mapping[str, Entity]
-    new: Mapping[str, Entity]
-    t_old: Day
-    t_new: Day
-
-    def line(self, dump: str, name: str) -> Entity | None:
-        return (self.old if dump == "old" else self.new).get(name)
-
-    def day(self, dump: str) -> Day:
-        return self.t_old if dump == "old" else self.t_new
-
-
-def check_probe(row: Row, sides: Sides) -> Iterator[Finding]:
+def check_probe(row: Row, dumps: Dumps) -> Iterator[Finding]:
     """The findings of each kind about one probe."""
-    yield from outcomes("path", _path(row, sides))
-    yield from outcomes("only", _only(row, sides))
-    yield from outcomes("condition", _conditions(row, sides))
-    yield from outcomes("tenure", _tenure(row, sides))
-    yield from outcomes("probe", _probe(row, sides))
+    yield from outcomes("path", _path(row, dumps))
+    yield from outcomes("only", _only(row, dumps))
+    yield from outcomes("condition", _conditions(row, dumps))
+    yield from outcomes("tenure", _tenure(row, dumps))
+    yield from outcomes("probe", _probe(row, dumps))
 
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
@@ -65,8 +49,8 @@ def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
     yield row["asked_subject"], frozenset([row["asked_relation"]] if row["asked_relation"] else [])
 
 
-def _claim(step: Row, sides: Sides) -> tuple[WikidataClaim | None, str]:
-    line = sides.line(step["dump"], step["subject"])
+def _claim(step: Row, dumps: Dumps) -> tuple[WikidataClaim | None, str]:
+    line = dumps.side(step["dump"]).get(step["subject"])
     claim = statement_of(line, step["statement"]) if line and step["statement"] else None
     where = f"{step['subject']} {step['relation']} in the {step['dump']} dump"
     if claim is None or claim.property_id != step["relation"]:
@@ -78,10 +62,10 @@ def _claim(step: Row, sides: Sides) -> tuple[WikidataClaim | None, str]:
     return claim, ""
 
 
-def _path(row: Row, sides: Sides) -> Iterator[str]:
+def _path(row: Row, dumps: Dumps) -> Iterator[str]:
     """Each step is a statement; the steps are those of the criterion and end at the answer."""
     path: Sequence[Row] = row["path"]
-    yield from (reason for _, reason in (_claim(step, sides) for step in path) if reason)
+    yield from (reason for _, reason in (_claim(step, dumps) for step in path) if reason)
     answers = {each["id"] for each in row["answers"]}
     own = (row["subject"], row["relation"])
     asked = (row["asked_subject"], row["asked_relation"])
@@ -96,13 +80,13 @@ def _path(row: Row, sides: Sides) -> Iterator[str]:
     if row["kind"] == "reverse" and (asked[0] != path[0]["object"] or answers != {own[0]}):
         yield f"{asked[0]} is not the new object, or the answer not the subject"
     if row["kind"] in _BY_PROPERTY:
-        yield from _stated_inverse(row, sides)
+        yield from _stated_inverse(row, dumps)
 
 
-def _stated_inverse(row: Row, sides: Sides) -> Iterator[str]:
+def _stated_inverse(row: Row, dumps: Dumps) -> Iterator[str]:
     """The dump states that the properties are inverse or symmetric, or has no line of either."""
     names = (row["relation"], row["asked_relation"])
-    lines = [sides.line("new", name) for name in dict.fromkeys(names)]
+    lines = [dumps.new.get(name) for name in dict.fromkeys(names)]
     if not any(lines):
         return
     stated = {(line.id, entity_of(claim.mainsnak)) for line in lines if line for claim in line.of("P1696")}
@@ -137,30 +121,28 @@ def _holding(line: Entity | None, relation: str, day: Day) -> list[WikidataClaim
 
 
 def _holds(claim: WikidataClaim, day: Day) -> bool:
-    ends, starts = spans(claim, END), spans(claim, START)
-    if is_unknown(claim, END) or (ends and max(each.first for each in ends) <= day):
-        return False
-    return not starts or min(each.last for each in starts) <= day
+    starts = spans(claim, START)
+    return not ended_by(claim, day) and (not starts or min(each.last for each in starts) <= day)
 
 
-def _only(row: Row, sides: Sides) -> Iterator[str]:
+def _only(row: Row, dumps: Dumps) -> Iterator[str]:
     """Where one answer only can be right, no other value holds at T_new."""
     for place in _ONE_VALUE.get(row["criterion"], ()):
         step = row["path"][place]
-        holding = _holding(sides.line("new", step["subject"]), step["relation"], sides.t_new)
+        holding = _holding(dumps.new.get(step["subject"]), step["relation"], dumps.t_new)
         values = {identity(claim.mainsnak) for claim in holding}
         if len(values) != 1:
             yield f"{step['subject']} {step['relation']} has {len(values)} values at T_new"
     if row["criterion"] == "logical" and row["asked_relation"] and row["kind"] != "reverse":
-        line = sides.line("new", row["asked_subject"])
-        stated = {entity_of(each.mainsnak) for each in _holding(line, row["asked_relation"], sides.t_new)} - {
+        line = dumps.new.get(row["asked_subject"])
+        stated = {entity_of(each.mainsnak) for each in _holding(line, row["asked_relation"], dumps.t_new)} - {
             None
         }
         if stated - {each["id"] for each in row["answers"]}:
             yield f"the new dump states {', '.join(sorted(map(str, stated)))}"
 
 
-def _conditions(row: Row, sides: Sides) -> Iterator[str]:
+def _conditions(row: Row, dumps: Dumps) -> Iterator[str]:
     """Each condition is a fact that held at T_old, with the object of its answers."""
     wanted = {"compose_object": 1, "compose_subject": 1, "specific": 1, "preserve": 1, "neighbor": 1}
     if len(row["conditions"]) != wanted.get(row["criterion"], len(row["conditions"])):
@@ -169,19 +151,19 @@ def _conditions(row: Row, sides: Sides) -> Iterator[str]:
         yield "it has conditions"
     for each in row["conditions"]:
         step = each["step"]
-        claim, reason = _claim(step, sides)
+        claim, reason = _claim(step, dumps)
         if reason or claim is None:
             yield reason
             continue
         if row["criterion"] not in ("history_old", "neighbor", "preserve"):
-            line = sides.line("old", step["subject"])
-            if step["dump"] != "old" or claim not in _holding(line, step["relation"], sides.t_old):
+            line = dumps.old.get(step["subject"])
+            if step["dump"] != "old" or claim not in _holding(line, step["relation"], dumps.t_old):
                 yield f"{step['statement']} does not hold at T_old"
         if step["object"] and step["object"] not in {one["id"] for one in each["answers"]}:
             yield f"the answer to {each['prompt']!r} is not {step['object']}"
 
 
-def _tenure(row: Row, sides: Sides) -> Iterator[str]:
+def _tenure(row: Row, dumps: Dumps) -> Iterator[str]:
     """A month lies in the tenure of its statement, and no other value may have held on a day of it."""
     if (row["date"] is None) != (row["criterion"] not in ("history_old", "history_new")):
         yield f"the date is {row['date']}"
@@ -190,11 +172,11 @@ def _tenure(row: Row, sides: Sides) -> Iterator[str]:
     year, month = map(int, row["date"].split("-"))
     first = year * 10_000 + month * 100 + 1
     last = first - 1 + calendar.monthrange(year, month)[1]
-    old, new = packed(sides.t_old), packed(sides.t_new)
+    old, new = packed(dumps.t_old), packed(dumps.t_new)
     if (last >= old) if row["criterion"] == "history_old" else (first <= old or last > new):
         yield f"{row['date']} is on the other side of T_old, or after T_new"
     (step,) = row["path"]
-    claim, _ = _claim(step, sides)
+    claim, _ = _claim(step, dumps)
     if claim is None:
         return
     starts, ends = spans(claim, START), spans(claim, END)
@@ -202,32 +184,23 @@ def _tenure(row: Row, sides: Sides) -> Iterator[str]:
         yield f"{step['statement']} does not say that it began by {row['date']}"
     if ends and min(packed(each.first) for each in ends) < last:
         yield f"{step['statement']} ended before the end of {row['date']}"
-    for dump in ("new", "old"):
-        line = sides.line(dump, row["subject"])
+    for lines in (dumps.new, dumps.old):
+        line = lines.get(row["subject"])
         for other in line.of(row["relation"]) if line else ():
             if other.rank == "deprecated" or identity(other.mainsnak) == identity(claim.mainsnak):
                 continue
-            if _surely_held(other, first, last):
+            if surely_held(other, first, last):
                 yield f"{other.claim_id} held on a day of {row['date']}, too"
 
 
-def _surely_held(claim: WikidataClaim, first: int, last: int) -> bool:
-    starts, ends = spans(claim, START), spans(claim, END)
-    if not starts or not ends:
-        return False
-    return (
-        max(packed(each.last) for each in starts) < last and min(packed(each.first) for each in ends) > first
-    )
-
-
-def _probe(row: Row, sides: Sides) -> Iterator[str]:
+def _probe(row: Row, dumps: Dumps) -> Iterator[str]:
     """Answers are called as the dumps do; the prompt has a blank and names no answer."""
     if row["must_change"] == (row["criterion"] in _KEPT):
         yield f"must_change is {row['must_change']}"
     if not row["prompt"].endswith(BLANK) or row["prompt"].count(BLANK) != 1:
         yield f"{row['prompt']!r} does not end with a blank"
     for each in (*row["answers"], *row["stale"]):
-        lines = [side[each["id"]] for side in (sides.new, sides.old) if each["id"] in side]
+        lines = [side[each["id"]] for side in (dumps.new, dumps.old) if each["id"] in side]
         labels = [plain(line.label) for line in lines if line.label]
         if labels and plain(each["label"]) != labels[0]:
             yield f"{each['id']}: label {each['label']!r} where the dumps have {labels[0]!r}"

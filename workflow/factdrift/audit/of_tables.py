@@ -1,4 +1,4 @@
-"""Checks of whole tables: rows that occur twice, splits that share a subject, what WFD_repl takes over."""
+"""Checks of whole tables: what occurs twice, splits that share a subject, what WFD_repl takes over."""
 
 import hashlib
 import math
@@ -23,17 +23,12 @@ class Fault(NamedTuple):
 
 def repeated(path: Path, columns: Sequence[str]) -> Iterator[Fault]:
     """Rows of a table that share a key; `columns` name it, `subject.id` a field of a struct."""
-    counts: Counter[tuple[str, ...]] = Counter()
-    for batch in pq.ParquetFile(path).iter_batches(columns=[name.partition(".")[0] for name in columns]):
-        parts = []
-        for name in columns:
-            column, _, field = name.partition(".")
-            values = batch.column(column)
-            parts.append((pc.struct_field(values, field) if field else values).to_pylist())
-        counts.update(tuple(map(str, key)) for key in zip(*parts, strict=True))
-    for key, number in sorted(counts.items()):
-        if number > 1:
-            yield Fault(" ".join(key), key[-1], f"{number} rows have {', '.join(columns)} {' '.join(key)}")
+    names = list(columns)
+    # Fields of structs are read without the names of their structs.
+    groups = pq.read_table(path, columns=names).rename_columns(names).group_by(names)
+    counts = groups.aggregate([([], "count_all")]).filter(pc.field("count_all") > 1).to_pylist()
+    for key, number in sorted((tuple(str(row[name]) for name in names), row["count_all"]) for row in counts):
+        yield Fault(" ".join(key), key[-1], f"{number} rows have {', '.join(names)} {' '.join(key)}")
 
 
 def split_subjects(rows: Sequence[Row]) -> Iterator[Fault]:
@@ -130,3 +125,36 @@ def _digests(path: Path, scenario: str | None = None) -> Iterator[tuple[tuple[st
         for row in chosen.to_pylist():
             digest = hashlib.sha256(repr(row).encode()).hexdigest()
             yield (row["subject"]["id"], row["relation"]["id"]), digest
+
+
+class Shared:
+    """The templates and questions of all updates of a dataset, to find what two of them share."""
+
+    def __init__(self, dataset: Path) -> None:
+        self._templates: dict[str, set[str]] = defaultdict(set)
+        self._asked: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        columns = ["subject", "relation", "update_prompt", "generalization_prompts"]
+        for batch in pq.ParquetFile(dataset).iter_batches(columns=columns):
+            for row in batch.to_pylist():
+                for template in _templates(row):
+                    self._templates[template].add(row["relation"]["id"])
+                self._asked[row["update_prompt"]].add((row["subject"]["id"], row["relation"]["id"]))
+
+    def templates_of(self, row: Row) -> Iterator[str]:
+        """The templates of an update that another relation has too."""
+        for template in _templates(row):
+            others = self._templates[template] - {row["relation"]["id"]}
+            if others:
+                yield f"{template!r} is also a template of {', '.join(sorted(others))}"
+
+    def questions_of(self, row: Row) -> Iterator[str]:
+        """The other updates that the first prompt of an update asks for."""
+        own = (row["subject"]["id"], row["relation"]["id"])
+        for subject, relation in sorted(self._asked[row["update_prompt"]] - {own}):
+            yield f"{row['update_prompt']!r} also asks for {subject} {relation}"
+
+
+def _templates(row: Row) -> Iterator[str]:
+    for prompt in (row["update_prompt"], *row["generalization_prompts"]):
+        if row["subject"]["label"] in prompt:
+            yield prompt.replace(row["subject"]["label"], "{}", 1)

@@ -9,8 +9,8 @@ from qwikidata.claim import WikidataClaim
 from factdrift.audit.dates import Day, span
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
+from factdrift.audit.of_tables import Shared
 from factdrift.audit.sentences import Templates, misread, prompts
-from factdrift.audit.texts import Shared
 from factdrift.audit.values import (
     DATES,
     END,
@@ -20,9 +20,7 @@ from factdrift.audit.values import (
     entity_of,
     holds,
     identity,
-    inside,
     is_unknown,
-    later,
     others,
     plain,
     raw_of,
@@ -312,7 +310,7 @@ def _began(claim: WikidataClaim, dumps: Dumps) -> bool:
     dates = spans(claim, START) + spans(claim, POINT)
     if claim.mainsnak.value_datatype == "time" and (own := span(claim.mainsnak.datavalue.value)):
         dates.append(own)
-    return any(inside(date, dumps.t_old, dumps.t_new) for date in dates)
+    return any(date.first < dumps.t_new and date.last > dumps.t_old for date in dates)
 
 
 def _is_new(entity: str, dumps: Dumps) -> bool:
@@ -326,7 +324,7 @@ def _is_new(entity: str, dumps: Dumps) -> bool:
         dates = [date for date in found if date]
         if dates and oldest:
             dates = [min(dates, key=lambda date: date.first)]
-        if any(later(date, dumps.t_old) for date in dates):
+        if any(date.last > dumps.t_old for date in dates):
             return True
     return False
 

@@ -4,11 +4,11 @@ import datetime
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence, Set
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from factdrift.audit.dates import number_of_day
 from factdrift.audit.values import table_rows
+from factdrift.core.paths import RESOURCES
 
 _COUNTED = (
     *("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"),
@@ -26,8 +26,8 @@ class Method(NamedTuple):
     """The key `tempripple` of a build, days as numbers, and the tables of its relations.
 
     `mutable`: relation -> types of its subjects; `immutable`: relation -> types and guard; `wordings`:
-    relation -> question word, phrase, phrase with an ordinal. `unsupported`: a setting under which timelines
-    are not worked out again; empty if there is none.
+    relation -> question word, phrase, phrase with an ordinal; `classes`: number of a class -> types of its
+    items. `unsupported`: a setting under which timelines are not worked out again; empty if there is none.
     """
 
     window_start: int
@@ -54,24 +54,20 @@ class Method(NamedTuple):
     def changed(self, start: tuple[int, int], end: tuple[int, int]) -> bool:
         """Whether a holder certainly began in the change period; with `new_rule: any` ended in it."""
         dates = (start, end) if self.new_rule == "any" else (start,)
-        return any(self.change_start <= low and high < self.change_end for low, high in dates)
+        return any(map(self.began, dates))
 
     def began(self, start: tuple[int, int]) -> bool:
         """Whether a start certainly lies in the change period."""
         return self.change_start <= start[0] and start[1] < self.change_end
 
-    def types_of(self, reached: Set[int]) -> set[str]:
-        """The types that the classes of an item give it."""
-        return {item for number in reached for item in self.classes.get(number, ())}
 
-
-def read_method(settings: Mapping[str, Any], snapshot: str, resources: Path) -> Method:
-    """Reads the settings of a build and the tables in `resources`."""
+def read_method(settings: Mapping[str, Any], snapshot: str) -> Method:
+    """Reads the settings of a build and the tables of TempRIPPLE's relations."""
     until = datetime.date.fromisoformat(settings["change_end"]) - datetime.timedelta(days=1)
     last = min(until, datetime.date.fromisoformat(snapshot))
     first = number_of_day(settings["immutable_from"] or settings["window_start"])
     through = number_of_day(settings["immutable_until"] or until.isoformat())
-    folder = resources / "tempripple"
+    folder = RESOURCES / "tempripple"
     full = settings["immutable"]["set"] == "full53"
     classes: dict[int, set[str]] = {}
     for row in table_rows(folder / "types.tsv"):
@@ -109,7 +105,7 @@ def read_method(settings: Mapping[str, Any], snapshot: str, resources: Path) -> 
         },
         wordings={
             row["property"]: (row["wh"], row["phrase"], row["with_ordinal"])
-            for row in table_rows(resources / "words" / "noun_phrases.tsv")
+            for row in table_rows(RESOURCES / "words" / "noun_phrases.tsv")
         },
         classes=classes,
         unsupported=", ".join(unsupported),

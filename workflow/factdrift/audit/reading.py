@@ -28,7 +28,6 @@ from factdrift.audit.survey import DATED, OTHER, Survey, survey
 from factdrift.audit.values import entity_of, table_rows
 from factdrift.audit.world import dump_of, method_of
 from factdrift.core.errors import InputError
-from factdrift.core.paths import RESOURCES
 
 Row = dict[str, Any]
 Wanted = dict[str, frozenset[str] | None]
@@ -109,10 +108,10 @@ class Reading(NamedTuple):
             "undecided": sum(key[0] in self.drawn for key in self.groups.open),
         }
 
-    def ripples(self, folder: Path, items: Sequence[Row]) -> Ripples:
+    def ripples(self, items: Sequence[Row]) -> Ripples:
         """TempRIPPLE's items of the sampled and of the drawn timelines, worked out from the new dump."""
-        settings = self.configuration["tempripple"]
-        method = read_method(settings, self.manifest["dates"]["new"], RESOURCES)
+        folder, settings = self.source.pair / "tempripple", self.configuration["tempripple"]
+        method = read_method(settings, self.manifest["dates"]["new"])
         keys: set[Key] = {(row["s"], row["p"]) for row in self.items}
         keys |= {(name, relation) for name in self.drawn for relation in method.mutable}
         due, reasons, graph, dump = derive(
@@ -133,27 +132,20 @@ class Reading(NamedTuple):
             dump,
             _by(folder / "tr_facts.parquet", "fact_id"),
             _by(folder / "tr_related.parquet", "rel_id"),
-            of_questions.asked_by(items),
-            of_questions.answers_of(items),
+            *of_questions.asked_and_answers(items),
             settings["distractors"]["same_timeline"],
         )
-
-    def sides(self) -> of_ripples.Sides:
-        """The lines that the sampled probes name."""
-        dumps = self.dumps
-        return of_ripples.Sides(dumps.old, dumps.new, dumps.t_old, dumps.t_new)
 
     def klob(self, lengths: Mapping[str, int]) -> of_klob.Snapshot:
         """The snapshot that KLoB is made of."""
         settings = self.configuration["klob"]
         which = settings["snapshot"]
-        own = settings["templates"] == "own"
         return of_klob.Snapshot(
             self.dumps.side(which),
             day_of(self.manifest["dates"][which]),
             settings,
             self.dumps.supplied,
-            of_klob.read_sentences(RESOURCES, lengths, own),
+            of_klob.read_sentences(lengths, settings["templates"] == "own"),
         )
 
     def has_other_dates(self, files: Mapping[str, Path]) -> bool:
@@ -219,11 +211,6 @@ def read(
     both = [{**side, **known} for side, known in zip(lines, subjects, strict=True)]
     groups = of_rules.groups_of(worlds[0], worlds[1], how, (both[0], both[1]), supplied)
     popular = of_neighbours.sitelinks(both[0], both[1], configuration["pageviews"] == "none")
-    templates = Templates(
-        RESOURCES / "templates" / "templates.tsv",
-        RESOURCES / "words" / "grammar.tsv",
-        configuration["verbalizer"] == "bundled",
-    )
     dumps = of_updates.Dumps(
         both[0],
         both[1],
@@ -232,7 +219,7 @@ def read(
         configuration["variant"],
         birth,
         supplied,
-        templates,
+        Templates(configuration["verbalizer"] == "bundled"),
         (configuration["seed"], configuration["test_share"]),
         popular,
         new_survey.lines,
@@ -243,8 +230,6 @@ def read(
         Documents(paths, (old_survey, new_survey), how, t_old) if small else None,
         _pool(source.pair / "wfd_repl.parquet"),
         (facing["entities"], facing["facts"], facing["random"]),
-        popular,
-        templates,
     )
     return Reading(
         source,

@@ -50,7 +50,7 @@ class Due(NamedTuple):
 
 def derive(
     lines: Mapping[str, Entity],
-    keys: Iterable[Key] | None,
+    keys: Iterable[Key],
     method: Method,
     said_of: Survey,
     supplied: Mapping[str, str],
@@ -58,17 +58,15 @@ def derive(
 ) -> tuple[dict[str, Due], dict[Key, str], Graph, dict[str, Entity]]:
     """The items of the timelines of some subjects, worked out from a dump.
 
-    `lines`: the subjects, with all statements. `keys`: the timelines; None for all of these subjects. `read`
-    reads lines of the dump, once for the holders and once a hop. Returns the items by id, the reasons of
-    timelines without any, the graph, and the lines that were read.
+    `lines`: the subjects, with all statements. `keys`: the timelines. `read` reads lines of the dump, once
+    for the holders and once a hop. Returns the items by id, the reasons of timelines without any, the graph,
+    and the lines that were read.
     """
     dump: dict[str, Entity] = dict(lines)
     relations = frozenset({*method.immutable, "P569", "P570", "P571"})
     graph = Graph(dump, said_of.best, method, supplied)
     lasting: dict[Key, list[Holder]] = {}
     reasons: dict[Key, str] = {}
-    if keys is None:
-        keys = [(name, relation) for name in lines for relation in method.mutable]
     for key in sorted(set(keys)):
         claims = [said(each) for each in lines[key[0]].of(key[1])] if key[0] in lines else []
         if not claims:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
@@ -180,12 +180,10 @@ def timeline(claims: Sequence[Said], method: Method) -> list[Holder] | str:
         if any(later.start[0] - earlier.end[1] >= method.gap for earlier, later in pairwise(found)):
             return "gap"
     merged: list[Holder] = []
-    for holder in found:
-        if merged and merged[-1].item == holder.item:
-            last = merged.pop()
-            names = tuple(sorted({*last.names, *holder.names}))
-            holder = Holder(holder.item, last.start, holder.end, names)
-        merged.append(holder)
+    for item, same in groupby(found, key=lambda each: each.item):
+        held = list(same)
+        names = tuple(sorted({name for each in held for name in each.names}))
+        merged.append(Holder(item, held[0].start, held[-1].end, names))
     if not merged or not method.changed(merged[-1].start, merged[-1].end):
         return "no_change"
     return merged[::-1] if len(merged) > 1 else "no_old"
@@ -251,20 +249,16 @@ class Graph:
     def is_a(self, name: str, types: Sequence[str]) -> bool:
         """Whether an item is of one of the types, as far as P31 and P279 reach."""
         line = self._dump.get(name)
-        return "any" in types or (
-            line is not None
-            and not self._method.types_of(
-                closure(self._classes, line.best_classes, self._method.depth)
-            ).isdisjoint(types)
-        )
+        if "any" in types or line is None:
+            return "any" in types
+        reached = closure(self._classes, line.best_classes, self._method.depth)
+        return any(each in types for number in reached for each in self._method.classes.get(number, ()))
 
     def values(self, name: str) -> Iterator[str]:
         """The items that the immutable relations of an item state, whether or not they are edges."""
-        line = self._dump.get(name)
-        for relation in self._method.immutable if line else ():
-            for claim in line.of(relation) if line else ():
-                if (item := said(claim).item) is not None:
-                    yield item
+        if (line := self._dump.get(name)) is not None:
+            claims = (claim for relation in self._method.immutable for claim in line.of(relation))
+            yield from (item for claim in claims if (item := said(claim).item) is not None)
 
     def edges(self, name: str) -> list[Step]:
         """The edges from an item."""
@@ -273,10 +267,10 @@ class Graph:
         return self._edges[name]
 
     def _steps(self, name: str) -> Iterator[Step]:
-        line = self._dump.get(name)
-        own = self.label(name)
-        for relation, (types, guard) in self._method.immutable.items() if line else ():
-            assert line is not None
+        line, own = self._dump.get(name), self.label(name)
+        if line is None:
+            return
+        for relation, (types, guard) in self._method.immutable.items():
             claims = _best(line, relation)
             if not claims or not self.is_a(name, types):
                 continue
@@ -320,7 +314,7 @@ class Graph:
         dates = [each.date.days for each in births if each.date]
         return not dates or min(dates)[1] <= before
 
-    def chains(self, subject: str, holders: Sequence[Holder], hops: int = 3) -> Iterator[Chain]:
+    def chains(self, subject: str, holders: Sequence[Holder]) -> Iterator[Chain]:
         """All chains of up to three hops from the holders of a timeline."""
         own = self.label(subject) or ""
         for number, holder in enumerate(holders):
@@ -332,7 +326,7 @@ class Graph:
                         continue
                     longer = Chain(number, (*chain.steps, step))
                     yield longer
-                    if step.item and len(longer.steps) < hops:
+                    if step.item and len(longer.steps) < 3:
                         waiting.append((longer, (*nodes, step.item)))
 
 

@@ -18,14 +18,15 @@ def chosen(strata: Sequence[Sequence[str]], rows: int, seed: int) -> list[int]:
     if rows >= len(strata):
         return list(range(len(strata)))
     ordered = sorted(
-        range(len(strata)), key=lambda place: (*strata[place][:-1], _hash(seed, strata[place][-1]))
+        range(len(strata)), key=lambda place: (*strata[place][:-1], place_of(seed, strata[place][-1]))
     )
     step = len(strata) / rows
-    start = int(_hash(seed, "start")[:12], 16) / 16**12 * step
+    start = int(place_of(seed, "start")[:12], 16) / 16**12 * step
     return sorted(ordered[int(start + step * number)] for number in range(rows))
 
 
-def _hash(seed: int, text: str) -> str:
+def place_of(seed: int, text: str) -> str:
+    """The place of a name in the order that a seed gives, as hexadecimal digits."""
     return hashlib.sha256(f"{seed}|{text}".encode()).hexdigest()
 
 

@@ -4,13 +4,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from decimal import ROUND_HALF_EVEN, Decimal
-from pathlib import Path
 from typing import Any
 
 from factdrift.audit.dates import span
 from factdrift.audit.lines import Entity
 from factdrift.audit.phrases import MONTHS
 from factdrift.audit.values import decimal, plain, table_rows
+from factdrift.core.paths import RESOURCES
 
 Row = Mapping[str, Any]
 
@@ -21,18 +21,14 @@ _AS_OF = re.compile(r"^As of (?:[A-Z][a-z]+ (?:\d{1,2}, )?)?[\d,]*\d(?: BC| AD)?
 class Templates:
     """The bundled templates; wordings are compared without articles, and verbs in the singular."""
 
-    def __init__(self, templates: Path, grammar: Path, bundled: bool) -> None:
-        """`bundled`: whether the build takes its sentences from this table."""
+    def __init__(self, are_known: bool) -> None:
+        """`are_known`: whether the build takes its sentences from this table."""
+        self.are_known = are_known
         self._of: dict[str, list[str]] = defaultdict(list)
-        for row in table_rows(templates):
+        for row in table_rows(RESOURCES / "templates" / "templates.tsv"):
             if len(self._of[row["property"]]) < 5:
                 self._of[row["property"]].append(row["template"])
-        self._singular = {
-            row["other"]: row["word"]
-            for row in table_rows(grammar)
-            if row["language"] == "en" and row["kind"] in ("plural", "possessive")
-        }
-        self._bundled = bundled
+        self._singular = singular_forms("plural", "possessive")
 
     def misfit(self, prompt: str, relation: Row, subject: Row, place: int | None = None) -> str | None:
         """Why a prompt does not ask for this relation of this subject; None if it does.
@@ -43,7 +39,7 @@ class Templates:
             return f"{prompt!r} does not have one blank"
         if plain(subject["label"]) not in plain(prompt):
             return f"{prompt!r} does not name {subject['label']!r}"
-        if not self._bundled:
+        if not self.are_known:
             return None
         templates = self._of.get(relation["id"]) or [
             each.replace("{relation}", relation["label"] or relation["id"]) for each in self._of["*"]
@@ -69,14 +65,16 @@ class Templates:
         """`bundled`, or `generic` for a relation without templates of its own."""
         return "bundled" if self._of.get(relation) else "generic"
 
-    @property
-    def are_known(self) -> bool:
-        return self._bundled
-
     def _bare(self, text: str) -> str:
         words = text.replace("'s", " '").replace("'", " ' ").split()
         kept = (self._singular.get(word, word) for word in words if word.lower() not in ("the",))
         return " ".join(kept).casefold()
+
+
+def singular_forms(*kinds: str) -> dict[str, str]:
+    """The English words of these kinds in `resources/words/grammar.tsv` -> their singular or present."""
+    rows = table_rows(RESOURCES / "words" / "grammar.tsv")
+    return {row["other"]: row["word"] for row in rows if row["language"] == "en" and row["kind"] in kinds}
 
 
 def prompts(row: Row, templates: Templates) -> Iterator[str]:

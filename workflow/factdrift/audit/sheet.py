@@ -1,6 +1,5 @@
 """A sheet of audited rows for people to judge by hand, as CSV."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import pyarrow.parquet as pq
 
 from factdrift.audit.account import is_of_a_row
 from factdrift.audit.kinds import QUESTIONS, UPDATES
-from factdrift.audit.sample import rows_at
+from factdrift.audit.sample import place_of, rows_at
 
 COLUMNS = (
     *("dataset", "row", "question", "answer", "before", "unchanged", "dates", "options", "as_of"),
@@ -34,7 +33,7 @@ def sheet_rows(
             if each["dataset"] in (UPDATES, QUESTIONS) and is_of_a_row(each["kind"])
         }
     )
-    wanted = set(sorted(every, key=lambda key: _hash(seed, key[1]))[:rows])
+    wanted = set(sorted(every, key=lambda key: place_of(seed, f"sheet|{key[1]}"))[:rows])
     audited = []
     for dataset in (UPDATES, QUESTIONS):
         path = files.get(dataset)
@@ -46,7 +45,7 @@ def sheet_rows(
         for row in rows_at(path, places):
             shown = {"dataset": dataset, "row": name_of(dataset, row), **describe(row)}
             audited.append({name: shown.get(name, "") for name in COLUMNS})
-    yield from sorted(audited, key=lambda row: _hash(seed, row["row"]))
+    yield from sorted(audited, key=lambda row: place_of(seed, f"sheet|{row['row']}"))
 
 
 def name_of(dataset: str, row: Row) -> str:
@@ -58,10 +57,6 @@ def _names(dataset: str, path: Path) -> list[dict[str, Any]]:
     columns = ["item_id"] if dataset == QUESTIONS else ["subject", "relation"]
     rows: list[dict[str, Any]] = pq.read_table(path, columns=columns).to_pylist()
     return rows
-
-
-def _hash(seed: int, text: str) -> str:
-    return hashlib.sha256(f"{seed}|sheet|{text}".encode()).hexdigest()
 
 
 def _update(row: Row) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from factdrift.audit.lines import (
     lines_of,
     stated,
 )
-from factdrift.core.errors import InputError
 
 SINGLE = {19474404, 52060874}
 """Single-value and single-best-value constraint."""
@@ -88,34 +87,31 @@ def survey(
     relations: dict[int, Relation] = {}
     pairs, best_pairs = array("i"), array("i")
     kept: dict[str, dict[str, Any]] = {}
-    try:
-        for line in lines_of(dump):
-            name = id_at_the_beginning(line)
-            if name is None or name[:1] == b"P" or b'"P279"' in line or name.decode() in wanted:
-                entity = decoded_line(line)
-                if entity is None or not isinstance(entity.get("id"), str):
-                    continue
-                name = entity["id"].encode()
-                if name[:1] == b"P":
-                    relations[int(name[1:])] = _relation(entity)
-                for parent in items_of(entity, "P279"):
-                    pairs.extend((int(name[1:]), parent))
-                parents = best_items if _ARTICLE.search(line) else items_of
-                for parent in parents(entity, "P279"):
-                    best_pairs.extend((int(name[1:]), parent))
-                if entity["id"] in wanted:
-                    _keep(kept, entity)
-            if name[:1] != b"Q" or not _ARTICLE.search(line):
+    for line in lines_of(dump):
+        name = id_at_the_beginning(line)
+        if name is None or name[:1] == b"P" or b'"P279"' in line or name.decode() in wanted:
+            entity = decoded_line(line)
+            if entity is None or not isinstance(entity.get("id"), str):
                 continue
-            stratum = DATED if any(int(match[1]) >= year for match in _YEAR.finditer(line)) else OTHER
-            articles[stratum] += 1
-            heap, rank, most = best[stratum], -_rank(seed, name), subjects.get(stratum, 0)
-            if len(heap) < most:
-                heapq.heappush(heap, (rank, name, zlib.compress(line, 1)))
-            elif heap and rank > heap[0][0]:
-                heapq.heapreplace(heap, (rank, name, zlib.compress(line, 1)))
-    except (EOFError, zlib.error, OSError) as error:
-        raise InputError(f"{dump}: cannot be read to its end ({error}); fetch the file again") from error
+            name = entity["id"].encode()
+            if name[:1] == b"P":
+                relations[int(name[1:])] = _relation(entity)
+            for parent in items_of(entity, "P279"):
+                pairs.extend((int(name[1:]), parent))
+            parents = best_items if _ARTICLE.search(line) else items_of
+            for parent in parents(entity, "P279"):
+                best_pairs.extend((int(name[1:]), parent))
+            if entity["id"] in wanted:
+                _keep(kept, entity)
+        if name[:1] != b"Q" or not _ARTICLE.search(line):
+            continue
+        stratum = DATED if any(int(match[1]) >= year for match in _YEAR.finditer(line)) else OTHER
+        articles[stratum] += 1
+        heap, rank, most = best[stratum], -_rank(seed, name), subjects.get(stratum, 0)
+        if len(heap) < most:
+            heapq.heappush(heap, (rank, name, zlib.compress(line, 1)))
+        elif heap and rank > heap[0][0]:
+            heapq.heapreplace(heap, (rank, name, zlib.compress(line, 1)))
     for heap in best.values():
         for _, _, line in heap:
             entity = decoded_line(zlib.decompress(line))

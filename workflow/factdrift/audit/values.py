@@ -13,7 +13,7 @@ from typing import Any
 from qwikidata.claim import WikidataClaim
 from qwikidata.snak import WikidataSnak
 
-from factdrift.audit.dates import Day, Span, span
+from factdrift.audit.dates import Day, Span, packed, span
 from factdrift.audit.lines import Entity
 
 START, END, POINT = "P580", "P582", "P585"
@@ -102,12 +102,16 @@ def is_unknown(claim: WikidataClaim, qualifier: str) -> bool:
     return any(snak.snaktype == "somevalue" for snak in snaks) and not spans(claim, qualifier)
 
 
-def has_ended(claim: WikidataClaim, day: Day) -> bool:
-    """Whether a statement says that it ended before a day, or on an unknown one; the latest end counts."""
+def ended_by(claim: WikidataClaim, day: Day, before: bool = False) -> bool:
+    """Whether a statement says that it ended by a day (or `before` it), or on an unknown one.
+
+    The latest end counts.
+    """
     ends = spans(claim, END)
-    if ends:
-        return max(span.first for span in ends) < day
-    return is_unknown(claim, END)
+    if not ends:
+        return is_unknown(claim, END)
+    last = max(span.first for span in ends)
+    return last < day or (last == day and not before)
 
 
 def holds(claim: WikidataClaim, day: Day) -> bool:
@@ -115,19 +119,26 @@ def holds(claim: WikidataClaim, day: Day) -> bool:
 
     A statement without dates holds always.
     """
-    if claim.mainsnak.snaktype != "value" or spans(claim, POINT) or has_ended(claim, day):
+    if claim.mainsnak.snaktype != "value" or spans(claim, POINT) or ended_by(claim, day, before=True):
         return False
     starts = spans(claim, START)
     return not starts or min(span.first for span in starts) <= day
 
 
-def inside(date: Span, old: Day, new: Day) -> bool:
-    """Whether some day of a date lies between two days."""
-    return date.first < new and date.last > old
+def may_hold(claim: WikidataClaim, first: int, last: int) -> bool:
+    """Whether no date of a statement says that it did not hold on a day from `first` to `last` (20210104)."""
+    starts, ends = spans(claim, START), spans(claim, END)
+    began = not starts or min(packed(span.first) for span in starts) <= first
+    return began and (not ends or max(packed(span.last) for span in ends) >= last)
 
 
-def later(date: Span, day: Day) -> bool:
-    return date.last > day
+def surely_held(claim: WikidataClaim, first: int, last: int) -> bool:
+    """Whether start and end of a statement say that it held on some day from `first` to `last` (20210104)."""
+    starts, ends = spans(claim, START), spans(claim, END)
+    if not starts or not ends:
+        return False
+    begin, end = max(packed(span.last) for span in starts), min(packed(span.first) for span in ends)
+    return begin < last and end > first and begin < end
 
 
 def others(claim: WikidataClaim) -> Iterator[tuple[str, WikidataSnak]]:

@@ -2,24 +2,18 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from qwikidata.claim import WikidataClaim
 
 from factdrift.audit import filters
-from factdrift.audit.dates import Day, span
+from factdrift.audit.dates import Day, packed, span
 from factdrift.audit.filters import Dump, How, Relation, Span, Statement
-from factdrift.audit.lines import Entity
+from factdrift.audit.lines import Entity, item_number
 from factdrift.audit.survey import Survey
-from factdrift.audit.values import END, POINT, START, entity_of, identity, plain
+from factdrift.audit.values import END, POINT, START, identity, plain
 from factdrift.core.switches import switches
-
-
-def packed(day: Day) -> int:
-    """A day as a number that orders days."""
-    year, month, number = day
-    return year * 10_000 + month * 100 + number
 
 
 def method_of(configuration: Mapping[str, Any], t_old: Day, t_new: Day) -> How:
@@ -57,11 +51,14 @@ def read(value: Mapping[str, Any], how: How) -> Span | None:
 def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], survey: Survey, how: How) -> Dump:
     """A dump that has the statements of `subjects`, and of all `entities` the label, article and classes."""
     statements = [
-        statement for entity in subjects.values() for statement in _statements(entity, survey.relations, how)
+        _statement(int(entity.id[1:]), claim, survey.relations, how)
+        for entity in subjects.values()
+        for group in entity.claims.values()
+        for claim in group
     ]
     known = {**entities, **subjects}
     briefs = {
-        int(name[1:]): filters.Entity(named(entity), entity.has_article, entity.classes)
+        int(name[1:]): filters.Entity(plain(entity.label) or None, entity.has_article, entity.classes)
         for name, entity in known.items()
         if name[:1] == "Q"
     }
@@ -69,35 +66,19 @@ def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], surv
     return Dump(tuple(statements), briefs, survey.relations, survey.classes, labels)
 
 
-def named(entity: Entity) -> str | None:
-    """The label of an entity; a blank one is none."""
-    return plain(entity.label) or None
-
-
-def _statements(entity: Entity, relations: Mapping[int, Relation], how: How) -> Iterator[Statement]:
-    place = 0
-    for group in entity.claims.values():
-        for claim in group:
-            yield _statement(int(entity.id[1:]), place, claim, relations, how)
-            place += 1
-
-
-def _statement(
-    subject: int, place: int, claim: WikidataClaim, relations: Mapping[int, Relation], how: How
-) -> Statement:
+def _statement(subject: int, claim: WikidataClaim, relations: Mapping[int, Relation], how: How) -> Statement:
     main = claim.mainsnak
     property_ = int(claim.property_id[1:])
     known = relations.get(property_)
     has_value = main.snaktype == "value"
     value: Any = main.datavalue.value if has_value else None
     is_time = has_value and main.value_datatype == "time"
-    object_ = number_of(entity_of(main)) if has_value else None
+    object_ = item_number(value)
     start, end, pit = (_dates(claim, name, how) for name in (START, END, POINT))
     return Statement(
         subject=subject,
         property=property_,
         id=claim.claim_id.upper(),
-        position=place,
         rank=claim.rank,
         snak=main.snaktype,
         datatype=main.snak_datatype or (known.datatype if known else None) or "",
@@ -106,24 +87,13 @@ def _statement(
         json=None if object_ is not None or not has_value else json.dumps(value, sort_keys=True),
         time=read(value, how) if is_time else None,
         precision=value.get("precision") if is_time else None,
-        start=min(start, default=None, key=_order),
+        start=min(start, default=None),
         start_unknown=not start and unknown(claim, START),
-        end=max(end, default=None, key=_order),
+        end=max(end, default=None),
         end_unknown=not end and unknown(claim, END),
-        pit=max(pit, default=None, key=_order),
+        pit=max(pit, default=None),
         qualifiers=frozenset(int(name[1:]) for name in claim.qualifiers),
     )
-
-
-def number_of(name: str | None) -> int | None:
-    """`Q5` -> 5, `P6` -> -6; None for anything else."""
-    if name is None or not re.fullmatch(r"[QP]\d+", name):
-        return None
-    return int(name[1:]) * (-1 if name[0] == "P" else 1)
-
-
-def _order(date: Span) -> tuple[int, int]:
-    return date.low, date.high
 
 
 def _dates(claim: WikidataClaim, qualifier: str, how: How) -> list[Span]:

@@ -22,11 +22,13 @@ _AT_ONCE = 512
 
 def write_rows(rows: Iterable[Row], schema: pa.Schema, path: Path) -> int:
     """Writes rows to a Parquet file that appears only when it is complete; returns their number."""
-    count = 0
+    count, left = 0, iter(rows)
     with parquet_writer(path, schema) as writer:
-        for group in _grouped(rows, _ROW_GROUP):
+        for group in iter(lambda: list(itertools.islice(left, _ROW_GROUP)), []):
             count += len(group)
             writer.write_table(pa.Table.from_pylist(group, schema), row_group_size=_ROW_GROUP)
+        if not count:
+            writer.write_table(schema.empty_table())
     return count
 
 
@@ -116,12 +118,3 @@ def _check(path: Path, row: Row) -> None:
         raise InputError(
             f"{path}: the row {row['key']} is damaged: its key does not belong to its model and body"
         )
-
-
-def _grouped(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
-    """The rows in lists of `size`, the last one perhaps shorter; one empty list if there are none."""
-    iterator = iter(rows)
-    group = list(itertools.islice(iterator, size))
-    yield group
-    while group := list(itertools.islice(iterator, size)):
-        yield group

@@ -69,20 +69,17 @@ class Rates:
 
     async def admit(self, tokens: int) -> bool:
         """Waits until a request of that many tokens may be sent; False if the wait was interrupted."""
+        taken = [(each, amount) for each, amount in ((self._requests, 1), (self._tokens, tokens)) if each]
         async with self._turn:
             while True:
                 now = time.monotonic()
-                wait = self._paused_until - now
-                for bucket, amount in ((self._requests, 1), (self._tokens, tokens)):
-                    if bucket:
-                        wait = max(wait, bucket.wait(amount, now))
-                if wait <= 0:
+                wait = max(self._paused_until - now, *(each.wait(amount, now) for each, amount in taken), 0.0)
+                if not wait:
                     break
                 if await self._sleep(wait):
                     return False
-            for bucket, amount in ((self._requests, 1), (self._tokens, tokens)):
-                if bucket:
-                    bucket.take(amount, now)
+            for each, amount in taken:
+                each.take(amount, now)
             return True
 
     def pause(self, seconds: float) -> bool:

@@ -118,7 +118,8 @@ def check_names(path: Path) -> int:
     if names.null_count or pc.count_distinct(names).as_py() < len(names):
         counts = pc.value_counts(names).to_pylist()
         twice = next(count["values"] for count in counts if count["counts"] > 1 or count["values"] is None)
-        raise InputError(f"{path}: the request {twice!r} occurs more than once; names must be unique")
+        what = "has no name" if twice is None else "occurs more than once"
+        raise InputError(f"{path}: the request {twice!r} {what}; names must be unique")
     return len(names)
 
 

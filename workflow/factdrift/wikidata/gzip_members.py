@@ -7,16 +7,14 @@ header alone occur some thousand times in a dump by chance.
 
 from __future__ import annotations
 
-import mmap
 import re
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from isal import isal_zlib
-from stringzilla import find
 
-from factdrift.wikidata.streams import DAMAGED, Chunk, damage, file_size
+from factdrift.wikidata.streams import DAMAGED, Chunk, damage, file_size, places
 
 _MAGIC = b"\x1f\x8b\x08"
 _HEADER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f].{4}[\x00\x02\x04][\x00-\x0d\xff]", re.DOTALL)
@@ -55,17 +53,11 @@ class GzipMembers:
 
     def _first(self, at: int, end: int) -> int:
         """The place of the first member from byte `at` to `end`; the size of the file if there is none."""
-        if at < self._size:
-            with (
-                self._path.open("rb") as file,
-                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-                memoryview(mapped)[:end] as data,
-            ):
-                place: int = find(data, _MAGIC, at)
-                while place >= 0:
-                    if _is_member(mapped[place : place + _PROBED]):
-                        return place
-                    place = find(data, _MAGIC, place + 1)
+        with self._path.open("rb") as file:
+            for place in places(file, _MAGIC, at, end):
+                file.seek(place)
+                if _is_member(file.read(_PROBED)):
+                    return place
         return self._size
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk]:

@@ -39,13 +39,10 @@ def property_number(property_id: str) -> int:
 
     Raises ValueError if it is no property id.
     """
-    if (
-        len(property_id) < 2
-        or property_id[0] != "P"
-        or not (property_id.isascii() and property_id[1:].isdigit())
-    ):
+    number = entity_number(property_id)
+    if number is None or property_id[0] != "P":
         raise ValueError(f"{property_id!r} is no property id such as P31")
-    return int(property_id[1:])
+    return -number
 
 
 def listed_property(property_id: str, where: str) -> int:

@@ -7,12 +7,14 @@ plain file. Its place is the byte of the file at which it begins.
 from __future__ import annotations
 
 import io
+import mmap
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import BinaryIO, NamedTuple, Protocol, cast
 
 from isal import isal_zlib
+from stringzilla import find
 
 from factdrift.core.errors import DamagedDump, InputError
 
@@ -88,6 +90,15 @@ def damage(path: Path, start: int, end: int, error: object) -> DamagedDump:
         f"{path}: the archive is truncated or corrupt {place} ({error}); download it again and compare its "
         "checksum"
     )
+
+
+def places(file: BinaryIO, magic: bytes, at: int, end: int | None = None) -> Iterator[int]:
+    """The places of some bytes in a file that is not empty, from byte `at` to `end`, ascending."""
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped)[:end] as data:
+        place: int = find(data, magic, at)
+        while place >= 0:
+            yield place
+            place = find(data, magic, place + 1)
 
 
 class PlainPieces:

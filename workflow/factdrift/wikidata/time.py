@@ -67,7 +67,7 @@ def parse_time(timestamp: str, precision: int, calendar: str) -> Time:
     year = int(match[2]) * (-1 if match[1] == "-" else 1)
     month, day = int(match[3]), int(match[4])
     julian = calendar.endswith(JULIAN_CALENDAR)
-    first, last = covered(year, month, day, precision)
+    first, last = covered(year, month, day, precision, julian)
     ends = [(year, max(month, 1), max(day, 1)), first, last]
     if julian:
         ends = [julian_to_gregorian(*end) for end in ends]
@@ -75,7 +75,7 @@ def parse_time(timestamp: str, precision: int, calendar: str) -> Time:
 
 
 def covered(
-    year: int, month: int, day: int, precision: int
+    year: int, month: int, day: int, precision: int, julian: bool = False
 ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """First and last day, in its own calendar, of the interval that a date of this precision covers.
 
@@ -87,17 +87,15 @@ def covered(
         return whole, whole
     if precision == MONTH:
         month = max(month, 1)
-        return (year, month, 1), (year, month, _month_length(year, month))
+        return (year, month, 1), (year, month, _month_length(year, month, julian))
     if precision >= YEAR:
         return (year, 1, 1), (year, 12, 31)
     magnitude = abs(year)
     span = 10 ** (YEAR - precision)
-    if precision == 8:
-        low = magnitude // span * span
-        high = low + span - 1
-    else:
+    low = magnitude // span * span
+    if precision != 8:
         low = max(magnitude - 1, 0) // span * span + 1
-        high = low + span - 1
+    high = low + span - 1
     if year < 0:
         return (-high, 1, 1), (-low, 12, 31)
     return (low, 1, 1), (high, 12, 31)
@@ -108,41 +106,39 @@ def julian_to_gregorian(year: int, month: int, day: int) -> tuple[int, int, int]
 
     Both sides count years historically: there is no year 0, -1 is followed by 1.
     """
-    astronomical = year + 1 if year < 0 else year
-    shifted = astronomical - (month <= 2)
-    month_from_march = (month + 9) % 12
-    # Days since 1 March of the Julian year 0; 1721117.5 days before it the Julian day count began.
-    days = 365 * shifted + shifted // 4 + (153 * month_from_march + 2) // 5 + day - 1 - 2
+    from_march, day_of_year = _from_march(year, month, day)
+    # Days since 1 March of the Gregorian year 0, which began two days after that of the Julian one.
+    days = 365 * from_march + from_march // 4 + day_of_year - 2
     era, day_of_era = divmod(days, 146_097)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    month_from_march = (5 * day_of_year + 2) // 153
-    gregorian_day = day_of_year - (153 * month_from_march + 2) // 5 + 1
-    gregorian_month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9
-    gregorian_year = year_of_era + 400 * era + (gregorian_month <= 2)
-    return (gregorian_year - 1 if gregorian_year <= 0 else gregorian_year), gregorian_month, gregorian_day
+    return _from_january(year_of_era + 400 * era, day_of_year)
 
 
 def gregorian_to_julian(year: int, month: int, day: int) -> tuple[int, int, int]:
     """The same day in the Julian calendar; the inverse of `julian_to_gregorian`."""
-    astronomical = year + 1 if year < 0 else year
-    shifted = astronomical - (month <= 2)
-    month_from_march = (month + 9) % 12
-    era, year_of_era = divmod(shifted, 400)
-    days_of_years = 365 * year_of_era + year_of_era // 4 - year_of_era // 100
-    days = era * 146_097 + days_of_years + (153 * month_from_march + 2) // 5 + day + 1
+    from_march, day_of_year = _from_march(year, month, day)
+    days = 365 * from_march + from_march // 4 - from_march // 100 + from_march // 400 + day_of_year + 2
     # Four Julian years have 1461 days.
     cycle, day_of_cycle = divmod(days, 1461)
     year_of_cycle = min(day_of_cycle // 365, 3)
-    day_of_year = day_of_cycle - 365 * year_of_cycle
+    return _from_january(4 * cycle + year_of_cycle, day_of_cycle - 365 * year_of_cycle)
+
+
+def _from_march(year: int, month: int, day: int) -> tuple[int, int]:
+    """The astronomical year, counted from 1 March (a leap day is its last), and its days before a day."""
+    return year + (year < 0) - (month <= 2), (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+
+
+def _from_january(from_march: int, day_of_year: int) -> tuple[int, int, int]:
+    """The inverse of `_from_march`."""
     month_from_march = (5 * day_of_year + 2) // 153
-    julian_day = day_of_year - (153 * month_from_march + 2) // 5 + 1
-    julian_month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9
-    julian_year = 4 * cycle + year_of_cycle + (julian_month <= 2)
-    return (julian_year - 1 if julian_year <= 0 else julian_year), julian_month, julian_day
+    month = (month_from_march + 2) % 12 + 1
+    year = from_march + (month <= 2)
+    return year - (year <= 0), month, day_of_year - (153 * month_from_march + 2) // 5 + 1
 
 
-def _month_length(year: int, month: int) -> int:
+def _month_length(year: int, month: int, julian: bool) -> int:
     astronomical = year + 1 if year < 0 else year
-    leap = astronomical % 4 == 0 and (astronomical % 100 != 0 or astronomical % 400 == 0)
+    leap = astronomical % 4 == 0 and (julian or astronomical % 100 != 0 or astronomical % 400 == 0)
     return 29 if month == 2 and leap else _MONTH_LENGTHS[month - 1] if 1 <= month <= 12 else 31

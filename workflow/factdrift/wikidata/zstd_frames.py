@@ -8,16 +8,14 @@ decompresses. Skippable frames hold no text and are skipped.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
-from stringzilla import find
 
 from factdrift.wikidata import streams
-from factdrift.wikidata.streams import DAMAGED, SKIPPABLE, ZSTANDARD, Chunk, damage, file_size
+from factdrift.wikidata.streams import DAMAGED, SKIPPABLE, ZSTANDARD, Chunk, damage, file_size, places
 
 _LARGEST_HEADER = 18
 _LARGEST_BLOCK = 1 << 17
@@ -75,14 +73,8 @@ class ZstandardFrames:
 
     def _first(self, file: BinaryIO, at: int) -> int:
         """The place of the first frame of text at byte `at` or later; the size of the file without one."""
-        if at < self._size:
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as data:
-                place: int = find(data, ZSTANDARD, at)
-                while place >= 0:
-                    if self._is_frame(file, place):
-                        return place
-                    place = find(data, ZSTANDARD, place + 1)
-        return self._size
+        frames = (place for place in places(file, ZSTANDARD, at) if self._is_frame(file, place))
+        return next(frames, self._size)
 
     def _is_frame(self, file: BinaryIO, start: int) -> bool:
         end = self._end(file, start)
