@@ -64,6 +64,7 @@ KNOWEDIT_ZSRE = {
 WIKI_RECENT = {
     "subject": "Leo Arons",
     "prompt": "The place of death of Leo Arons is",
+    "rephrase": "Leo Arons died in",
     "target_new": "Berlin",
     "locality": {
         "Relation_Specificity": [{"prompt": "The father of Leo Arons is", "ground_truth": [["Albert Arons"]]}]
@@ -221,6 +222,7 @@ def test_all_files_of_knowedit_are_read(tmp_path):
         ("The position of Frederic Piesch was ____", "mayor of Vienna"),
     ]
     assert found[1]["generalization_prompts"] == ["What family are Epaspidoceras? ____"]
+    assert found[2]["generalization_prompts"] == ["Leo Arons died in ____"]
     assert neighbors(found[2]) == [("The father of Leo Arons is ____", "Albert Arons")]
     assert (found[3]["subject"]["label"], objects(found[3])["new"]) == ("john reynolds", WIKIBIO["labels"])
 
@@ -272,6 +274,7 @@ def test_records_with_an_empty_field_are_left_out_where_it_is_needed(tmp_path):
     [
         ("counterfact", ZSRE, "record 1: no field 'requested_rewrite'"),
         ("counterfact", COUNTERFACT | {"requested_rewrite": "x"}, "record 1: does not have the layout"),
+        ("counterfact", COUNTERFACT | {"factdrift": {"split": 3}}, "record 1: does not have the layout"),
         ("easyedit", ZSRE, "record 1: no field 'prompt'"),
         ("wikibigedit", {"subject": "x"}, "record 1: no field"),
         ("zsre", ZSRE | {"answers": []}, "record 1: does not have the layout"),

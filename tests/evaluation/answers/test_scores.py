@@ -12,7 +12,7 @@ from support.questions import facts, items, write_asof
 
 from factdrift.cli import main
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.scores.answer_table import by_hop, by_task, draw, p_value, read_scores, write_csv
+from factdrift.evaluation.scores.answer_table import by_hop, by_task, csv_rows, draw, p_value, read_scores
 from factdrift.evaluation.scores.answers import SCORES
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
@@ -201,10 +201,9 @@ def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
 
 def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None:
     scores = read_scores(three.scores, three.tests)
-    write_csv([scores], {"new": ("new", 0)}, tmp_path / "t.csv")
-    lines = (tmp_path / "t.csv").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 1 + 2 * 3
-    assert lines[0].startswith("items,model,scoring,condition,task,hop")
+    header, *rows = csv_rows([scores], {"new": ("new", 0)})
+    assert len(rows) == 2 * 3
+    assert header[:6] == ["items", "model", "scoring", "condition", "task", "hop"]
     for form in ("svg", "pdf"):
         draw(three.scores, [tmp_path / f"f.{form}"])
         draw(three.scores, [tmp_path / f"g.{form}"])

@@ -1,6 +1,5 @@
 """Scores in the layout of the TempRIPPLE paper: by task as its Table 2, by hop with its tests, and drawn."""
 
-import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from factdrift.core.figures import NEW, OBSOLETE, SOFT, mark, name_ends, parts, save
-from factdrift.core.owned import atomic_path
 from factdrift.core.screen import grid
 from factdrift.evaluation.methods.record import Skipped, record_of
 from factdrift.evaluation.scores.conditions import WAYS, condition_of, in_words
@@ -178,13 +176,10 @@ def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
     yield from _unasked(scores, skipped)
 
 
-def write_csv(scores: Sequence[Scores], columns: Mapping[str, tuple[str, int]], path: Path) -> None:
-    """The rows of SCORES behind one table, as comma-separated values."""
+def csv_rows(scores: Sequence[Scores], columns: Mapping[str, tuple[str, int]]) -> list[list[Any]]:
+    """The rows of SCORES behind one table, after their header."""
     rows = [row for each in scores for key, row in each.rows.items() if key[3:] in columns.values()]
-    with atomic_path(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    return [list(rows[0] if rows else []), *(list(row.values()) for row in rows)]
 
 
 CHANCE = 25.0

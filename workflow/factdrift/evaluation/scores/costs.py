@@ -17,7 +17,8 @@ def write_costs(
 ) -> list[Skipped]:
     """Writes one entry for each model and method: sums over shards, and the peak of memory.
 
-    Of a method that puts texts before prompts also the most that did not fit, as `left_out`, if any.
+    Of a method that puts texts before prompts also the most that did not fit, as `left_out`, if any; of a
+    stream also what each interval has cost, as `intervals`.
 
     `skipped`: methods for which there was no job. Returns these and the methods whose job could not edit the
     model; their entries have the reason under `skipped`. Raises CannotEdit with all reasons if every method
@@ -27,8 +28,9 @@ def write_costs(
     for path in jobs:
         job = json.loads(path.read_text(encoding="utf-8"))
         batches = job.pop("batches")
-        empty = {**job, **_NOTHING}
-        entry = entries.setdefault((job["model"], job["method"]), empty)
+        if intervals := [batch for batch in batches if "interval" in batch]:
+            job["intervals"] = intervals
+        entry = entries.setdefault((job["model"], job["method"]), {**job, **_NOTHING})
         for batch in batches:
             for key in ("edits", "edit_seconds", "evaluation_seconds"):
                 entry[key] += batch[key]
