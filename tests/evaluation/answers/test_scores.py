@@ -117,7 +117,9 @@ def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_p
         assert (row["n"], row["unparsed"], row["unanswered"]) == (len(mine) - gone, lost, gone)
 
 
-def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     choices = {"m": right, "n": right, "silent": lambda item: None}
     rows = [row for model, choose in choices.items() for row in predicted(model, "without", items(), choose)]
     found = Scored(tmp_path, rows, items(), facts())
@@ -137,6 +139,8 @@ def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(tmp_path: Path) -
         (row,) = found.of(model=model, task=task)
         assert (row["n"], row["beyond_cutoff"], row["unparsed"]) == counts
     assert found.run("--cutoffs", '{"m": "soon"}') == 1
+    assert found.run("--runs", "{}") == 1
+    assert "--runs: 2 descriptions for 1 tables of --answers" in capsys.readouterr().err
 
 
 def test_intervals_resample_asked_facts(tmp_path: Path) -> None:
