@@ -32,7 +32,7 @@ HOP_COLUMNS = {
 
 def title(condition: str) -> str:
     """`w/o ctx`, `w/ ctx`, or the method of an edit."""
-    fixed = {"without": "w/o ctx", "with": "w/ ctx", "edited": "edited"}
+    fixed = {"without": "w/o ctx", "with": "w/ ctx"}
     return fixed.get(condition) or record_of(condition.removeprefix("edited-")).title or condition
 
 

@@ -1,6 +1,5 @@
 """Scores of what follows from updates: by model, state, way and criterion (docs/ripples.md)."""
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -172,5 +171,5 @@ def _cell(row: Mapping[str, Any] | None) -> str:
     if row is None:
         return "-"
     known = row["known_right"]
-    shown = "unknown" if known is None or math.isnan(known) else f"{100 * known:.1f}"
+    shown = "unknown" if known is None else f"{100 * known:.1f}"
     return f"{100 * row['right']:.1f} / {shown}"

@@ -48,7 +48,7 @@ def written_table(
 
     `edits`: tables of the edits of updates and streams, for the likelihoods of their objects. `plan`: PLAN of
     a stream with `model`; the unedited model then has a row wherever it names a question. `without_new`:
-    neighbours' facts whose answer is the new object are left out, as `metrics.leave_out` does.
+    neighbours' facts whose answer is the new object are left out, as `metrics.read_runs` does.
     """
     with database() as db:
         db.execute(f"CREATE TEMP VIEW given AS SELECT * FROM read_parquet({sql(list(answers))})")
