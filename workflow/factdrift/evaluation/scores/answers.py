@@ -36,7 +36,7 @@ PREDICTIONS = pa.schema(
     ]
 )
 """One row for each item, condition and way of scoring. `logprobs` are those of the four options, by
-`normalise`; null for letters. `reason` says why there is no answer; `correct` is null then."""
+`normalise`; null for the other ways. `reason` says why there is no answer; `correct` is null then."""
 
 _INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
 SCORES = pa.schema(
