@@ -248,6 +248,22 @@ def test_wikibigedit_is_read(tmp_path):
     assert neighbors(found[0]) == [("Which party does Bo Li belong to? ____", "Blues")]
 
 
+@pytest.mark.parametrize(
+    ("layout", "record", "fields"),
+    [
+        ("counterfact", COUNTERFACT, ("requested_rewrite", "paraphrase_prompts", "neighborhood_prompts")),
+        ("easyedit", KNOWEDIT_ZSRE, ("subject", "prompt", "target_new", "rephrase_prompt")),
+        ("wikibigedit", WIKIBIGEDIT, ("tag", "subject", "update", "rephrase", "ans", "loc", "loc_ans")),
+        ("zsre", ZSRE, ("subject", "src", "rephrase", "alt", "answers", "loc", "loc_ans")),
+    ],
+)
+def test_theirs_there_and_back(tmp_path, layout, record, fields):
+    imported(tmp_path, layout, record)
+    export(tmp_path / "ours.parquet", layout, tmp_path / "back.json")
+    (back,) = json.loads((tmp_path / "back.json").read_text(encoding="utf-8"))
+    assert {name: back[name] for name in fields} == {name: record[name] for name in fields}
+
+
 def test_what_does_not_fit_is_left_out_and_counted(tmp_path):
     two = update() | {"objects": [*update()["objects"], object_("Annalena", "new")]}
     nameless = update() | {"update_prompt": "The chancellor is ____"}
