@@ -186,7 +186,6 @@ CHANCE = 25.0
 """Of four options, in percent."""
 
 WITHOUT = condition_of("none")
-LINES = {"new": NEW, "old": OBSOLETE}
 _SIZE = (2.5, 2.5)
 
 
@@ -216,7 +215,7 @@ def draw(scores: Path, paths: Sequence[Path]) -> None:
             if way != "written":
                 mark(axis, CHANCE)
                 ends.append(("chance", CHANCE, SOFT))
-            for line, colour in LINES.items():
+            for line, colour in (("new", NEW), ("old", OBSOLETE)):
                 for state in dict.fromkeys((WITHOUT, condition)):
                     drawn = colour if state == condition else SOFT
                     points = _curve(own, state, line)

@@ -19,15 +19,10 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql, write_query
 from factdrift.evaluation.ability.record import read_ability
-from factdrift.evaluation.tables import MADE
+from factdrift.evaluation.tables import MADE, META
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
 
-_FROM = [
-    *("model", "revision", "model_digest", "method", "hyper", "moments", "prefixes", "mend", "regime"),
-    *("group", "template", "dtype", "torch", "transformers", "factdrift"),
-]
-_EDIT = ["edit", "subject", "relation", "scenario", "kind", "split"]
 _NUMBERS = [
     *("p_new_before", "p_obsolete_before", "p_new", "p_obsolete"),
     *("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"),
@@ -37,7 +32,9 @@ _NUMBERS = [
 ]
 SCORES = pa.schema(
     [
-        *((name, pa.int32() if name == "group" else pa.string()) for name in (*_FROM, "source", *_EDIT)),
+        *META,
+        *((name, pa.string()) for name in ("source", "edit", "subject", "relation")),
+        *((name, pa.string()) for name in ("scenario", "kind", "split")),
         ("subject_popularity", pa.float64()),
         ("known_before", pa.bool_()),
         ("failed", pa.string()),

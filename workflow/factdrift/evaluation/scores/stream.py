@@ -14,16 +14,13 @@ from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.evaluation.plan import PLAN, plan_table
 from factdrift.evaluation.scores.metrics import BLEEDOVER, Runs, read_runs, typed
 from factdrift.evaluation.scores.written import WRITTEN, written_table
-from factdrift.evaluation.tables import STATES
+from factdrift.evaluation.tables import META, STATES
 from factdrift.models.alignment import NOT_FINITE
 
 INTERVALS = pa.schema([each for each in STATES if each.name != "state"])
 """One row for each interval: what was made, what is kept beside the model, and its general ability."""
 
-_FROM = [
-    *("revision", "model_digest", "hyper", "moments", "prefixes", "mend"),
-    *("template", "dtype", "torch", "transformers", "factdrift", "source"),
-]
+_FROM = [name for name, _ in META if name not in ("model", "method", "regime", "group")] + ["source"]
 _NUMBERS = [
     *("p_own", "p_other", "d", "s", "exact"),
     *("generalization_d", "generalization_s", "generalization_exact"),
@@ -94,11 +91,10 @@ _SAID = """
             = (said.model, said.method, said.interval, said.kind, said.edit)
     WHERE said.method IN (SELECT name FROM methods)"""
 
-_META = ", ".join(f'"{name}"' for name in _FROM if name != "source")
 _PREPARED = f"""
     CREATE TEMP TABLE dates AS SELECT DISTINCT interval, old_date, new_date FROM edits;
     CREATE TEMP TABLE jobs AS
-        SELECT DISTINCT model, method, {_META}, source FROM run_edits
+        SELECT DISTINCT model, method, {", ".join(_FROM)} FROM run_edits
         WHERE method IN (SELECT name FROM methods);
     CREATE TEMP TABLE failures AS
         SELECT model, method, edit, chain, link, failed FROM run_edits JOIN edits USING (edit)
