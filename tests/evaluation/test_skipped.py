@@ -22,8 +22,8 @@ from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.methods.mend_editor import read_hypernet, write_reason  # noqa: E402
 from factdrift.evaluation.methods.record import Skipped  # noqa: E402
-from factdrift.evaluation.scores.costs import write_costs  # noqa: E402
-from factdrift.evaluation.scores.table import Group, lines, skipped_among, write_table  # noqa: E402
+from factdrift.evaluation.scores.costs import skipped_among, write_costs  # noqa: E402
+from factdrift.evaluation.scores.table import Group, lines, write_table  # noqa: E402
 from factdrift.models import moments  # noqa: E402
 
 

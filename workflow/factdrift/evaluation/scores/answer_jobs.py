@@ -188,7 +188,7 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
         from factdrift.core.files import write_csv, write_text
         from factdrift.core.owned import claim
         from factdrift.evaluation.scores import answer_table as table
-        from factdrift.evaluation.scores.table import skipped_among
+        from factdrift.evaluation.scores.costs import skipped_among
         from factdrift.evaluation.scores.written import written_table
         from factdrift.evaluation.scores.written_lines import written_lines
         from factdrift.models.bundled.taught import recall_lines

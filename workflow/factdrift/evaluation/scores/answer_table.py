@@ -135,7 +135,7 @@ def _left_out(scores: Scores, model: str, scoring: str) -> Iterator[str]:
         conditions: dict[int, list[str]] = {}
         for condition in scores.conditions(model, scoring):
             mine = [row for key, row in scores.rows.items() if key[:3] == (model, scoring, condition)]
-            conditions.setdefault(sum(row[column] or 0 for row in mine), []).append(title(condition))
+            conditions.setdefault(sum(row[column] for row in mine), []).append(title(condition))
         yield from (f"{', '.join(of)}: {number:,} {text}" for number, of in conditions.items() if number)
 
 

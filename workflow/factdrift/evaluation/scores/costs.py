@@ -1,7 +1,7 @@
 """Seconds and memory of the jobs, by model and method; kept apart from results, since they vary."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,7 @@ def write_costs(
                 entry["left_out"] = max(entry.get("left_out", 0), batch["left_out"])
     for each in skipped:
         entries[each.model, each.method] = {**each._asdict(), **_NOTHING}
-    found = [
-        Skipped(model, method, entry["skipped"])
-        for (model, method), entry in entries.items()
-        if "skipped" in entry
-    ]
+    found = skipped_among(entries.values())
     reasons = "; ".join(skipped_methods(found))
     if found and len(found) == len(entries):
         raise CannotEdit(f"methods: none of them can edit a configured model: {reasons}")
@@ -51,3 +47,8 @@ def write_costs(
         raise CannotEdit(f"methods: skipped, which `strict` forbids: {reasons}")
     write_json(list(entries.values()), output)
     return found
+
+
+def skipped_among(entries: Iterable[Mapping[str, Any]]) -> list[Skipped]:
+    """The skipped methods with their reasons, from the descriptions of runs."""
+    return [Skipped(*(each[key] for key in Skipped._fields)) for each in entries if "skipped" in each]

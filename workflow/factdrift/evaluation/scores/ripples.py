@@ -1,6 +1,6 @@
 """Scores of what follows from updates: by model, state, way and criterion (docs/ripples.md)."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,7 +104,7 @@ def _row(
     key: tuple[str, str, str, str], must_change: bool, found: Sequence[Judged], unanswered: int, seed: int
 ) -> Row:
     known = [each for each in found if each.known]
-    compared = [] if must_change else [each for each in found if each.before is not None]
+    changes = Counter((each.before, each.right) for each in found)
     share, of_known = share_of(found, seed), share_of(known, seed)
     return {
         **dict(zip(("model", "method", "way", "criterion"), key, strict=True)),
@@ -116,9 +116,9 @@ def _row(
         "known_updates": len({each.update for each in known}),
         "known": len(known),
         **dict(zip(("known_right", "known_low", "known_high"), of_known, strict=True)),
-        "kept": None if must_change else sum(each.right and bool(each.before) for each in compared),
-        "lost": None if must_change else sum(not each.right and bool(each.before) for each in compared),
-        "gained": None if must_change else sum(each.right and not each.before for each in compared),
+        "kept": None if must_change else changes[True, True],
+        "lost": None if must_change else changes[True, False],
+        "gained": None if must_change else changes[False, True],
     }
 
 

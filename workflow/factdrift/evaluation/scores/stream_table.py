@@ -17,8 +17,9 @@ from factdrift.core.screen import grid
 from factdrift.core.tables import records
 from factdrift.evaluation.ability.record import Ability, read_ability
 from factdrift.evaluation.methods.record import Skipped, style_of, title_of
+from factdrift.evaluation.scores.costs import skipped_among
 from factdrift.evaluation.scores.intervals import Interval, interval
-from factdrift.evaluation.scores.table import left_out_line, skipped_among, skipped_lines, unscored_lines
+from factdrift.evaluation.scores.table import left_out_line, skipped_lines, unscored_lines
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import percent, written_lines
 from factdrift.models.alignment import NOT_FINITE

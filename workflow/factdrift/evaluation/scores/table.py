@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from factdrift.core.owned import claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import records
 from factdrift.evaluation.methods.record import Skipped, title_of
+from factdrift.evaluation.scores.costs import skipped_among
 from factdrift.evaluation.scores.intervals import Interval, geometric, interval
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import written_lines
@@ -127,11 +128,6 @@ def read_groups(scores: Path, written: Path, costs: Path, known_only: bool = Fal
         mine = [each for row in rows for each in said.get((model, method, row["edit"]), ())]
         found.append(Group(model, kind, method, rows, spent.get((model, method), {}), mine))
     return found
-
-
-def skipped_among(entries: Iterable[Mapping[str, Any]]) -> list[Skipped]:
-    """The skipped methods with their reasons, from the descriptions of runs."""
-    return [Skipped(*(each[key] for key in Skipped._fields)) for each in entries if "skipped" in each]
 
 
 KINDS = {
