@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import tracked
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import check_columns, records, write_parquet
 from factdrift.evaluation.layouts import counterfact, easyedit, rippleedits, wikibigedit, zsre
 from factdrift.evaluation.layouts.beside import Beside
 from factdrift.evaluation.layouts.rows import EMPTY, OURS, SCHEMA, Record, Row
@@ -52,16 +52,11 @@ def export(
     Records in which a field of `needs` is empty are left out. Raises InputError if the dataset lacks a
     column, or no record has a field of `needs`.
     """
-    with pq.ParquetFile(dataset) as file:
-        lacking = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
-        if lacking:
-            raise InputError(
-                f"{dataset}: no column {', '.join(lacking)}; give a file such as wfd_repl.parquet"
-            )
-        rows = (row for batch in file.iter_batches(1000) for row in batch.to_pylist())
-        numbered = enumerate(tracked(rows, f"export {layout}", file.metadata.num_rows, "updates"))
-        records = [LAYOUTS[layout].write(row | beside.of(row), number) for number, row in numbered]
-    fit = [record for record in records if record is not None]
+    check_columns(dataset, SCHEMA.names, "; give a file such as wfd_repl.parquet")
+    count = pq.read_metadata(dataset).num_rows
+    rows = enumerate(tracked(records(dataset), f"export {layout}", count, "updates"))
+    written = [LAYOUTS[layout].write(row | beside.of(row), number) for number, row in rows]
+    fit = [record for record in written if record is not None]
     for name in needs:
         if fit and not any(name in record for record in fit):
             raise InputError(f"--need: {name}: no such field; {layout} has {', '.join(fit[0])}")
@@ -70,7 +65,7 @@ def export(
         json.dump(kept, text, ensure_ascii=False, indent=1)
         text.write("\n")
     empty = Counter(pair for record in kept for pair in record[OURS].get(EMPTY, {}).items())
-    return Exported(len(kept), len(records) - len(fit), len(fit) - len(kept), empty)
+    return Exported(len(kept), count - len(fit), len(fit) - len(kept), empty)
 
 
 def load(path: Path, layout: str, output: Path) -> tuple[int, int]:

@@ -16,8 +16,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.errors import InputError
-from factdrift.core.tables import database, sql, write_query
+from factdrift.core.tables import check_columns, database, sql, write_query
 from factdrift.evaluation.ability.record import read_ability
 from factdrift.evaluation.tables import MADE, META
 from factdrift.models.alignment import NOT_FINITE
@@ -123,11 +122,8 @@ def read_runs(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
     edits = pq.read_table(runs.edits)
     db.register("edits", edits.append_column("e", pa.array(range(len(edits)), pa.int32())))
     for path in runs.made:
-        if lacking := [column for column in MADE.names if column not in pq.read_schema(path).names]:
-            raise InputError(
-                f"{path}: no column {', '.join(lacking)}, as a former version of factdrift wrote it; make it "
-                "again with `factdrift evaluate`"
-            )
+        former = ", as a former version of factdrift wrote it; make it again with `factdrift evaluate`"
+        check_columns(path, MADE.names, former)
     for name, paths in (("answers", runs.answers), ("run_edits", runs.made), ("states", runs.states)):
         db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
     check_same_weights(weights_of(runs.made))
