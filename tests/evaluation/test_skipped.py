@@ -23,7 +23,7 @@ from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.methods.mend_editor import read_hypernet, write_reason  # noqa: E402
 from factdrift.evaluation.methods.record import Skipped  # noqa: E402
 from factdrift.evaluation.scores.costs import skipped_among, write_costs  # noqa: E402
-from factdrift.evaluation.scores.table import Group, lines, write_table  # noqa: E402
+from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, Group, lines, write_table  # noqa: E402
 from factdrift.models import moments  # noqa: E402
 
 
@@ -102,11 +102,7 @@ def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -
     assert found == skipped_among(json.loads(costs.read_text()))
     assert [each[:2] for each in found] == [("one", "memit"), ("two", "rome"), ("two", "magic")]
     spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text())}
-    row = {"failed": None, "template": "none", "fluency": 1.0, "fluency_full": 1.0}
-    row |= dict.fromkeys(("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"), 1.0)
-    row |= dict.fromkeys(("bleedover_random", "bleedover_nearest", "exact", "greedy"), 1.0)
-    row |= dict.fromkeys(("generalization_exact", "generalization_greedy"), 1.0)
-    row |= dict.fromkeys(("nearest_exact_before", "nearest_exact"), 1.0)
+    row = {"failed": None, "template": "none", **dict.fromkeys((*COLUMNS, *ACCURACIES), 1.0)}
     groups = [
         Group("one", "replace", method, [row], spent.get(("one", method), {}))
         for method in ("none", "ft", "rome")
