@@ -275,6 +275,8 @@ def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
     asked = [ask(loaded, each, tmp_path / name).files.answers for name, each in benchmarks.items()]
     table = table_of(asked, klob, edits)
     assert table.schema.equals(CLOZES)
+    with pytest.raises(InputError, match=r"tiny-llama was not asked one#0; give its tables on klob"):
+        table_of(asked[:1], klob, edits)
     found = table.to_pylist()
     assert [(row["benchmark"], row["role"], row["object"]) for row in found] == [
         ("klob_c", "expr", likeliest),

@@ -1,12 +1,14 @@
 """Cloze tests of KLoB and WikiFactDiff, put to unedited models: how many they complete."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.clozes import OWN
 from factdrift.evaluation.questions.klob import read_sentences
 from factdrift.evaluation.questions.question import probe_id
@@ -28,7 +30,7 @@ def table_of(answers: Sequence[Path], klob: Sequence[Path], edits: Path) -> pa.T
     """CLOZES of all models: KLoB's sentences, and each update's clozes with its new and its obsolete object.
 
     `answers`: ANSWERS of the state `none`. `exact`: every token of the object is the most probable one after
-    those before it; of output that is not finite none is.
+    those before it; of output that is not finite none is. Raises InputError if a model was not asked all.
     """
     given: dict[str, dict[str, dict[str, Any]]] = {}
     columns = ["model", "question", "way", "logprobs", "exact", "reason"]
@@ -36,18 +38,15 @@ def table_of(answers: Sequence[Path], klob: Sequence[Path], edits: Path) -> pa.T
         for row in pq.read_table(path, columns=columns).to_pylist():
             if row["way"] == "loglik":
                 given.setdefault(row["model"], {})[row["question"]] = row
-    asked = list(cloze_tests(klob, edits))
-    rows = [
-        {"model": model, **row, **_answer(of_question[question])}
-        for model, of_question in given.items()
-        for question, row in asked
-    ]
+    rows = []
+    for (model, of_question), (question, row) in product(given.items(), cloze_tests(klob, edits)):
+        if (answer := of_question.get(question)) is None:
+            raise InputError(
+                f"--answers: {model} was not asked {question}; give its tables on klob and on updates"
+            )
+        logprob, exact = ((answer[name] or [None])[0] for name in ("logprobs", "exact"))
+        rows.append({"model": model, **row, "logprob": logprob, "exact": exact, "reason": answer["reason"]})
     return pa.Table.from_pylist(rows, schema=CLOZES)
-
-
-def _answer(row: dict[str, Any]) -> dict[str, Any]:
-    logprob, exact = ((row[name] or [None])[0] for name in ("logprobs", "exact"))
-    return {"logprob": logprob, "exact": exact, "reason": row["reason"]}
 
 
 def cloze_tests(klob: Sequence[Path], edits: Path) -> Iterator[tuple[str, dict[str, Any]]]:
