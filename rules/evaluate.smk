@@ -48,15 +48,7 @@ rule evaluate:
     params:
         **given(
             "evaluate",
-            **MODEL_PARAMS | {"weights": asked_weights},
-            benchmark=of_benchmark("benchmark"),
-            method=method_given,
-            set=method_values(),
-            settings=asking_settings,
-            limit=of_benchmark("limit"),
-            stream=of_benchmark("stream"),
-            blocks=of_benchmark("blocks"),
-            shard="{shard}",
+            **asking(QUESTIONS),
             parts=subpath(output.out_run, strip_suffix=".json"),
         ),
     shell:
@@ -85,15 +77,7 @@ use rule evaluate as evaluate_stream with:
     params:
         **given(
             "evaluate",
-            **MODEL_PARAMS | {"weights": asked_weights},
-            benchmark=of_benchmark("benchmark", STREAM_QUESTIONS),
-            method=method_given,
-            set=method_values(),
-            settings=asking_settings,
-            limit=of_benchmark("limit", STREAM_QUESTIONS),
-            stream=of_benchmark("stream", STREAM_QUESTIONS),
-            blocks=False,
-            shard="{shard}",
+            **asking(STREAM_QUESTIONS),
             parts=subpath(output.out_run, strip_suffix=".json"),
         ),
 

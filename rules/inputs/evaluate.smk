@@ -102,6 +102,20 @@ def asking_settings(wildcards):
     )
 
 
+def asking(benchmarks):
+    """The parameters of a job that asks a model one of these benchmarks."""
+    fields = ("benchmark", "limit", "stream", "blocks")
+    return {
+        **MODEL_PARAMS,
+        "weights": asked_weights,
+        "method": method_given,
+        "set": method_values(),
+        "settings": asking_settings,
+        "shard": "{shard}",
+        **{field: of_benchmark(field, benchmarks) for field in fields},
+    }
+
+
 def edit_limit():
     """How many edits are made at most: all (0), but of the bundled models' facts only some."""
     limit = config["edit"]["limit"]
