@@ -11,11 +11,9 @@ import pyarrow.parquet as pq
 
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.ripples import condition_id
+from factdrift.ripples import tables
 
-CRITERIA = (
-    *("alias", "logical", "compose_object", "compose_subject", "history_new"),
-    *("preserve", "specific", "history_old", "neighbor"),
-)
+CRITERIA = sorted(tables.CRITERIA, key=lambda name: name not in tables.MUST_CHANGE)
 """Criteria in the order of the tables: first those whose answers must change."""
 
 _SHARE = [("low", pa.float64()), ("high", pa.float64())]
