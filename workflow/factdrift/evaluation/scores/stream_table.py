@@ -93,9 +93,12 @@ class Stream:
         )
 
     @property
-    def groups(self) -> list[tuple[str, str]]:
-        """(model, method), in the order of the configuration."""
-        return list(dict.fromkeys(key[:2] for key in self.scores))
+    def methods(self) -> dict[str, list[str]]:
+        """Model -> its methods, in the order of the configuration."""
+        found: dict[str, list[str]] = {}
+        for model, method in dict.fromkeys(key[:2] for key in self.scores):
+            found.setdefault(model, []).append(method)
+        return found
 
     def title(self, model: str, method: str) -> str:
         """The method as tables name it, with an asterisk if values of it were derived and not tuned."""
@@ -156,7 +159,7 @@ def _csv_rows(stream: Stream) -> Iterator[list[Any]]:
     bounds = [name for column in COLUMNS for name in (column, f"{column}_ci95", f"{column}_n")]
     last = ["perplexity", "tasks", "failed", NOT_FINITE, "entries", "state_bytes", "seconds_per_edit"]
     yield ["model", "method", "interval", "old_date", "new_date", "so_far", *bounds, *last]
-    for model, method in stream.groups:
+    for model, method in dict.fromkeys(key[:2] for key in stream.scores):
         for number, dates in stream.dates.items():
             found = [stream.value(model, method, number, name) for name in COLUMNS]
             made = stream.made.get((model, method, number), {})
@@ -176,10 +179,10 @@ def _csv_rows(stream: Stream) -> Iterator[list[Any]]:
 def lines(stream: Stream) -> Iterator[str]:
     """The table as text: for each model a block for each method, in it a line for each interval."""
     yield "Edits of a stream, interval by interval, each on top of all earlier ones"
-    for model in dict.fromkeys(model for model, _ in stream.groups):
+    for model, methods in stream.methods.items():
         yield from ("", f"{model}, in writing, over all intervals")
         said = [row for row in stream.written if row["model"] == model]
-        titles = {method: stream.title(model, method) for one, method in stream.groups if one == model}
+        titles = {method: stream.title(model, method) for method in methods}
         yield from written_lines(said, titles)
         for method in titles:
             yield f"{model}, {titles[method]}, in writing by interval"
@@ -190,8 +193,8 @@ def lines(stream: Stream) -> Iterator[str]:
     yield "Not finite: of these, those for which the output of the model is not finite."
     header = ["", "Edits", "n", *(title for title, _, _ in COLUMNS.values())]
     header += ["Perplexity", "Kept", "Failed", "Not finite"]
-    for model in dict.fromkeys(model for model, _ in stream.groups):
-        for method in [method for one, method in stream.groups if one == model]:
+    for model, methods in stream.methods.items():
+        for method in methods:
             yield ""
             yield f"{model}, {stream.title(model, method)}"
             yield from grid(header, [_line(stream, model, method, number) for number in stream.dates])
@@ -200,10 +203,10 @@ def lines(stream: Stream) -> Iterator[str]:
         if ability and ability.text:
             yield f"Perplexity on {ability.text}, {ability.tokens:,} tokens"
         yield from skipped_lines(stream.skipped, model)
-        jobs = {stream.title(*key): job for key, job in stream.jobs.items() if key[0] == model}
-        yield from (f"{title} {job['source']}" for title, job in jobs.items() if job.get("derived"))
-        yield from (left_out_line(title, job["left_out"]) for title, job in jobs.items() if "left_out" in job)
-    yield from unscored_lines(stream.skipped, {model for model, _ in stream.groups})
+        jobs = [(stream.title(*key), job) for key, job in stream.jobs.items() if key[0] == model]
+        yield from (f"{title} {job['source']}" for title, job in jobs if job.get("derived"))
+        yield from (left_out_line(title, job["left_out"]) for title, job in jobs if "left_out" in job)
+    yield from unscored_lines(stream.skipped, stream.methods.keys())
 
 
 SAID = {
@@ -263,11 +266,11 @@ _SIZE = (3.9, 2.8)
 
 def draw(stream: Stream, paths: Sequence[Path]) -> None:
     """A part for each model with a panel for each column: each method by the date of the interval's end."""
-    models = list(dict.fromkeys(model for model, _ in stream.groups)) or [""]
-    messages = [_message(stream, model) for model in models]
+    models = stream.methods or {"": []}
+    messages = [_message(stream, model, methods) for model, methods in models.items()]
     figure, found = parts(messages, [len(PANELS)] * len(models), 3, _SIZE, sharex=True)
     places, ends = range(len(stream.dates)), [new for _, new in stream.dates.values()]
-    for axes, model in zip(found, models, strict=True):
+    for axes, (model, methods) in zip(found, models.items(), strict=True):
         for axis, column in zip(axes, PANELS, strict=True):
             axis.set(title=PANELS[column], xlim=(-0.2, max(len(places) - 0.8, 0.2)))
             axis.set_xticks(places, ends, rotation=45, ha="right", fontsize="x-small")
@@ -275,9 +278,7 @@ def draw(stream: Stream, paths: Sequence[Path]) -> None:
                 axis.set_yscale("log")
             else:
                 axis.set_ylim(-3, 103)
-            last = [
-                _curve(axis, stream, model, method, column) for one, method in stream.groups if one == model
-            ]
+            last = [_curve(axis, stream, model, method, column) for method in methods]
             name_ends(axis, [end for end in last if end is not None], _SIZE[1])
     save(figure, *paths)
 
@@ -305,15 +306,13 @@ def _curve(axis: Any, stream: Stream, model: str, method: str, column: str) -> t
     return stream.title(model, method), y[-1], style["color"]
 
 
-def _message(stream: Stream, model: str) -> str:
+def _message(stream: Stream, model: str, methods: Sequence[str]) -> str:
     """What is left of earlier facts after the last interval, at best and at worst."""
     last = max(stream.dates, default=0)
     kept = {
         method: found.mean
-        for one, method in stream.groups
-        if one == model
-        and method != "none"
-        and (found := stream.value(model, method, last, "retention_s")) is not None
+        for method in methods
+        if method != "none" and (found := stream.value(model, method, last, "retention_s")) is not None
     }
     if len(kept) < 2:
         return f"{model}: edits as the world changed"

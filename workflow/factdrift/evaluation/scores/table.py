@@ -116,17 +116,16 @@ def read_groups(scores: Path, written: Path, costs: Path, known_only: bool = Fal
     for row in records(written):
         said.setdefault((row["model"], row["method"], row["edit"]), []).append(row)
     spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text(encoding="utf-8"))}
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for row in pq.read_table(scores).to_pylist():
-        rows = groups.setdefault((row["model"], row["kind"], row["method"]), [])
+        rows = groups.setdefault((row["model"], row["kind"]), {}).setdefault(row["method"], [])
         if row["known_before"] or not known_only:
             rows.append(row)
-    ordered = sorted(groups, key=lambda key: list(dict.fromkeys(one[:2] for one in groups)).index(key[:2]))
     found = []
-    for model, kind, method in ordered:
-        rows = groups[model, kind, method]
-        mine = [each for row in rows for each in said.get((model, method, row["edit"]), ())]
-        found.append(Group(model, kind, method, rows, spent.get((model, method), {}), mine))
+    for (model, kind), methods in groups.items():
+        for method, rows in methods.items():
+            mine = [each for row in rows for each in said.get((model, method, row["edit"]), ())]
+            found.append(Group(model, kind, method, rows, spent.get((model, method), {}), mine))
     return found
 
 
