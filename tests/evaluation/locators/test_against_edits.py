@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
+from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import hyper_at
 from factdrift.evaluation.scores.against_edits import (
@@ -133,6 +134,13 @@ def test_scores_of_blocks_are_read_from_shards(tmp_path: Path) -> None:
     assert found is not None
     assert {name: values.tolist() for name, values in found.scores.items()} == {"e0": [1, 2], "e1": [1, 2]}
     assert (found.locator, found.granularity) == ("a", "head")
+
+
+def test_a_folder_without_scores_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [f"--{name}={tmp_path / name}" for name in ("edits", "answers", "made", "states", "folders")]
+    given += [f"--out-{name}={tmp_path / name}" for name in ("table", "text", "figures")]
+    assert main(["locate", "against-edits", "--models=m", "--locators=ig", "--methods=rome", *given]) == 1
+    assert f"--folders: {tmp_path / 'folders' / 'ig'}: no edits.*.parquet" in capsys.readouterr().err
 
 
 def test_methods_at_a_block_and_those_that_made_no_edit_there() -> None:

@@ -184,15 +184,11 @@ def _bootstrapped(value: float, samples: NDArray[np.float64], facts: int) -> dic
 def write_against(rows: Sequence[dict[str, Any]], notes: Sequence[str], output: Path) -> int:
     """Writes VS_EDIT; raises InputError, with the notes, if there is nothing to compare."""
     if not any(row["measure"].startswith("rank") for row in rows):
-        raise InputError(
-            "\n".join(
-                [
-                    "locate: no locator's scores can be compared with edits: their units are not numbered "
-                    "block by block, no edited fact could be located, or no method could edit every block",
-                    *notes,
-                ]
-            )
+        reason = (
+            "locate: no locator's scores can be compared with edits: their units are not numbered block by "
+            "block, no edited fact could be located, or no method could edit every block"
         )
+        raise InputError("\n".join([reason, *notes]))
     return write_parquet(pa.Table.from_pylist(list(rows), schema=VS_EDIT), output)
 
 
