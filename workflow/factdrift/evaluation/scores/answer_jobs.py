@@ -207,7 +207,7 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
             text += recall_lines(self.recall)
             lined = "".join(f"{line}\n" for line in [*written, *text])
             write_text(lined, self.output / f"{name}.txt")
-            write_csv(table.csv_rows(selections, columns), self.output / f"{name}.csv")
+            write_csv(table.csv_rows(self.scores, columns), self.output / f"{name}.csv")
             printed += text
         return "\n".join(printed)
 
