@@ -149,7 +149,7 @@ rule ripple_scores:
     input:
         models_=some_models,
         probes=ripple_probes(),
-        answers=answered("ripples", lambda name: [*UNEDITED, *editing(name)], "answers.parquet"),
+        answers=answered("ripples", all_states, "answers.parquet"),
     output:
         output="results/{pair}/ripple_scores.parquet",
         out_text="results/{pair}/answer/ripples.txt",

@@ -4,7 +4,8 @@ Inputs: tables of questions and of the edits that they are about; the models; wh
 Outputs: results/{pair}/evaluation/{model}/{benchmark}/{state}/: {shard}.answers.parquet, .edits.parquet, .states.parquet
 and .json, with edit.keep .adapters/; the same for streams in results/streams/{name}/evaluation/. A state is `none`,
 `context` or a method; the benchmark `blocks` has the updates with edits at every block of the model. With `answer.chat`
-results/{pair}/evaluation/chat/{benchmark}/: requests.parquet, answers.parquet and .json, run.json.
+results/{pair}/evaluation/chat/{benchmark}/: requests.parquet, answers.parquet, read.parquet and read.json. Of all answers
+results/{pair}/: answer_grid.parquet, written_scores.parquet, answer/grid.txt.
 """
 
 import json
@@ -29,7 +30,7 @@ rule evaluate:
         facts=of_benchmark("facts"),
         model=edited_model,
         values=method_file,
-        ability=ability_file,
+        ability=ability_file("updates", "results/{pair}"),
     output:
         out_answers="results/{pair}/evaluation/{edited}/{benchmark}/{method}/{shard}.answers.parquet",
         out_edits="results/{pair}/evaluation/{edited}/{benchmark}/{method}/{shard}.edits.parquet",
@@ -47,15 +48,7 @@ rule evaluate:
     params:
         **given(
             "evaluate",
-            **MODEL_PARAMS | {"weights": asked_weights},
-            benchmark=of_benchmark("benchmark"),
-            method=method_given,
-            set=method_values(),
-            settings=asking_settings,
-            limit=of_benchmark("limit"),
-            stream=of_benchmark("stream"),
-            blocks=of_benchmark("blocks"),
-            shard="{shard}",
+            **asking(QUESTIONS),
             parts=subpath(output.out_run, strip_suffix=".json"),
         ),
     shell:
@@ -70,7 +63,7 @@ use rule evaluate as evaluate_stream with:
         facts=[],
         model=edited_model,
         values=method_file,
-        ability=stream_ability_file,
+        ability=ability_file("stream", STREAM),
     output:
         out_answers=f"{STREAM}/evaluation/{{edited}}/{{benchmark}}/{{method}}/{{shard}}.answers.parquet",
         out_edits=f"{STREAM}/evaluation/{{edited}}/{{benchmark}}/{{method}}/{{shard}}.edits.parquet",
@@ -84,15 +77,7 @@ use rule evaluate as evaluate_stream with:
     params:
         **given(
             "evaluate",
-            **MODEL_PARAMS | {"weights": asked_weights},
-            benchmark=of_benchmark("benchmark", STREAM_QUESTIONS),
-            method=method_given,
-            set=method_values(),
-            settings=asking_settings,
-            limit=of_benchmark("limit", STREAM_QUESTIONS),
-            stream=of_benchmark("stream", STREAM_QUESTIONS),
-            blocks=False,
-            shard="{shard}",
+            **asking(STREAM_QUESTIONS),
             parts=subpath(output.out_run, strip_suffix=".json"),
         ),
 

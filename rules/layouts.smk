@@ -1,7 +1,8 @@
 """The datasets in the layouts of other projects (docs/layouts.md); all by name only.
 
-Inputs: wfd_repl.parquet and shared_objects.parquet of the configured pair; TempRIPPLE's facts and what follows from them.
-Outputs: results/layouts/: counterfact.json, easyedit.json, wikibigedit.json, zsre.json, mquake.json.
+Inputs: wfd_repl.parquet, shared_objects.parquet and ripples.parquet of the configured pair; TempRIPPLE's facts and what
+follows from them.
+Outputs: results/layouts/: counterfact.json, easyedit.json, rippleedits.json, wikibigedit.json, zsre.json, mquake.json.
 """
 
 

@@ -102,6 +102,20 @@ def asking_settings(wildcards):
     )
 
 
+def asking(benchmarks):
+    """The parameters of a job that asks a model one of these benchmarks."""
+    fields = ("benchmark", "limit", "stream", "blocks")
+    return {
+        **MODEL_PARAMS,
+        "weights": asked_weights,
+        "method": method_given,
+        "set": method_values(),
+        "settings": asking_settings,
+        "shard": "{shard}",
+        **{field: of_benchmark(field, benchmarks) for field in fields},
+    }
+
+
 def edit_limit():
     """How many edits are made at most: all (0), but of the bundled models' facts only some."""
     limit = config["edit"]["limit"]
@@ -124,18 +138,15 @@ def ability_measured(stream=False):
     return bool(states and (ability["tokens"] or ability["tasks"]))
 
 
-def ability_file(wildcards):
-    """What is measured of models after edits of updates, and what it is before."""
-    wanted = wildcards.benchmark == "updates" and wildcards.method != "context" and ability_measured()
-    return [f"results/{wildcards.pair}/edit/{wildcards.edited}/ability.json"] if wanted else []
+def ability_file(benchmark, root):
+    """What is measured of models after edits of a benchmark, and what it is before."""
 
+    def of(wildcards):
+        wanted = wildcards.benchmark == benchmark and wildcards.method != "context"
+        measured = wanted and ability_measured(stream=benchmark == "stream")
+        return [f"{root}/edit/{{edited}}/ability.json".format(**wildcards)] if measured else []
 
-def stream_ability_file(wildcards):
-    """The same of a stream."""
-    wanted = (
-        wildcards.benchmark == "stream" and wildcards.method != "context" and ability_measured(stream=True)
-    )
-    return [f"{STREAM}/edit/{wildcards.edited}/ability.json"] if wanted else []
+    return of
 
 
 def ability_files():
@@ -193,6 +204,11 @@ def all_methods(name):
     return ["none", *editing(name)]
 
 
+def all_states(name):
+    """The states without edits, and the methods that can edit a model."""
+    return [*UNEDITED, *editing(name)]
+
+
 def scored(benchmark, states, root="results/{pair}"):
     """Field -> files, of a command that computes scores from all jobs."""
     forms = {"answers": "answers", "made": "edits", "states": "states"}
@@ -206,17 +222,16 @@ def grid_files(form):
         raise WorkflowError(
             f"configuration: answer.benchmarks: {min(unknown)}: no such benchmark; there are {', '.join(records())}"
         )
-    states = lambda name: [*UNEDITED, *editing(name)]
-    of_pair_ = [
-        file for benchmark in chosen if benchmark in QUESTIONS for file in answered(benchmark, states, form)
-    ]
+    of_pair_ = [file for name in chosen if name in QUESTIONS for file in answered(name, all_states, form)]
     of_stream = [name for name in chosen if name in STREAM_QUESTIONS and name not in QUESTIONS]
     chat = [
         name for name in chosen if name in CHAT_QUESTIONS and config["answer"]["chat"] and "edits" not in form
     ]
     form_ = form.removeprefix("answers.")
     of_chat = [f"results/{{pair}}/evaluation/chat/{name}/read.{form_}" for name in chat]
-    return of_pair_ + [file for name in of_stream for file in answered(name, states, form, STREAM)] + of_chat
+    return (
+        of_pair_ + [file for name in of_stream for file in answered(name, all_states, form, STREAM)] + of_chat
+    )
 
 
 def judged_benchmarks():
@@ -228,8 +243,7 @@ def grid_answers(benchmark):
     """The answers to a benchmark in all states, those of the chat model behind them."""
     root = PAIR if benchmark in QUESTIONS else STREAM
     chat = [f"{PAIR}/evaluation/chat/{benchmark}/read.parquet"] if config["answer"]["chat"] else []
-    states = lambda name: [*UNEDITED, *editing(name)]
-    return answered(benchmark, states, "answers.parquet", root) + chat
+    return answered(benchmark, all_states, "answers.parquet", root) + chat
 
 
 def judge_answers(wildcards):

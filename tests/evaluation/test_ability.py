@@ -32,9 +32,9 @@ from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark  # noqa: E402
-from factdrift.evaluation.scores.general import measured_lines, measured_values  # noqa: E402
 from factdrift.evaluation.scores.intervals import geometric  # noqa: E402
 from factdrift.evaluation.scores.metrics import Runs, write_scores  # noqa: E402
+from factdrift.evaluation.scores.table import measured_lines, measured_values  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.perplexity import perplexity  # noqa: E402
 from factdrift.models.texts import sampled  # noqa: E402

@@ -64,6 +64,7 @@ KNOWEDIT_ZSRE = {
 WIKI_RECENT = {
     "subject": "Leo Arons",
     "prompt": "The place of death of Leo Arons is",
+    "rephrase": "Leo Arons died in",
     "target_new": "Berlin",
     "locality": {
         "Relation_Specificity": [{"prompt": "The father of Leo Arons is", "ground_truth": [["Albert Arons"]]}]
@@ -221,6 +222,7 @@ def test_all_files_of_knowedit_are_read(tmp_path):
         ("The position of Frederic Piesch was ____", "mayor of Vienna"),
     ]
     assert found[1]["generalization_prompts"] == ["What family are Epaspidoceras? ____"]
+    assert found[2]["generalization_prompts"] == ["Leo Arons died in ____"]
     assert neighbors(found[2]) == [("The father of Leo Arons is ____", "Albert Arons")]
     assert (found[3]["subject"]["label"], objects(found[3])["new"]) == ("john reynolds", WIKIBIO["labels"])
 
@@ -244,6 +246,22 @@ def test_wikibigedit_is_read(tmp_path):
     assert [objects(row) for row in found] == [{"new": "Greens"}, {"new": "Greens", "obsolete": "X"}]
     assert [row["scenario"] for row in found] == ["AddRelation", "ReplaceObject"]
     assert neighbors(found[0]) == [("Which party does Bo Li belong to? ____", "Blues")]
+
+
+@pytest.mark.parametrize(
+    ("layout", "record", "fields"),
+    [
+        ("counterfact", COUNTERFACT, ("requested_rewrite", "paraphrase_prompts", "neighborhood_prompts")),
+        ("easyedit", KNOWEDIT_ZSRE, ("subject", "prompt", "target_new", "rephrase_prompt")),
+        ("wikibigedit", WIKIBIGEDIT, ("tag", "subject", "update", "rephrase", "ans", "loc", "loc_ans")),
+        ("zsre", ZSRE, ("subject", "src", "rephrase", "alt", "answers", "loc", "loc_ans")),
+    ],
+)
+def test_theirs_there_and_back(tmp_path, layout, record, fields):
+    imported(tmp_path, layout, record)
+    export(tmp_path / "ours.parquet", layout, tmp_path / "back.json")
+    (back,) = json.loads((tmp_path / "back.json").read_text(encoding="utf-8"))
+    assert {name: back[name] for name in fields} == {name: record[name] for name in fields}
 
 
 def test_what_does_not_fit_is_left_out_and_counted(tmp_path):
@@ -272,6 +290,7 @@ def test_records_with_an_empty_field_are_left_out_where_it_is_needed(tmp_path):
     [
         ("counterfact", ZSRE, "record 1: no field 'requested_rewrite'"),
         ("counterfact", COUNTERFACT | {"requested_rewrite": "x"}, "record 1: does not have the layout"),
+        ("counterfact", COUNTERFACT | {"factdrift": {"split": 3}}, "record 1: does not have the layout"),
         ("easyedit", ZSRE, "record 1: no field 'prompt'"),
         ("wikibigedit", {"subject": "x"}, "record 1: no field"),
         ("zsre", ZSRE | {"answers": []}, "record 1: does not have the layout"),

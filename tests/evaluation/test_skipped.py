@@ -22,8 +22,8 @@ from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.methods.mend_editor import read_hypernet, write_reason  # noqa: E402
 from factdrift.evaluation.methods.record import Skipped  # noqa: E402
-from factdrift.evaluation.scores.costs import write_costs  # noqa: E402
-from factdrift.evaluation.scores.table import Group, lines, read_skipped, write_table  # noqa: E402
+from factdrift.evaluation.scores.costs import skipped_among, write_costs  # noqa: E402
+from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, Group, lines, write_table  # noqa: E402
 from factdrift.models import moments  # noqa: E402
 
 
@@ -99,14 +99,10 @@ def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -
     costs = tmp_path / "costs.json"
     planned = [Skipped("two", "magic", "no values")]
     found = write_costs(jobs, costs, planned)
-    assert found == read_skipped(costs)
+    assert found == skipped_among(json.loads(costs.read_text()))
     assert [each[:2] for each in found] == [("one", "memit"), ("two", "rome"), ("two", "magic")]
     spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text())}
-    row = {"failed": None, "template": "none", "fluency": 1.0, "fluency_full": 1.0}
-    row |= dict.fromkeys(("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"), 1.0)
-    row |= dict.fromkeys(("bleedover_random", "bleedover_nearest", "exact", "greedy"), 1.0)
-    row |= dict.fromkeys(("generalization_exact", "generalization_greedy"), 1.0)
-    row |= dict.fromkeys(("nearest_exact_before", "nearest_exact"), 1.0)
+    row = {"failed": None, "template": "none", **dict.fromkeys((*COLUMNS, *ACCURACIES), 1.0)}
     groups = [
         Group("one", "replace", method, [row], spent.get(("one", method), {}))
         for method in ("none", "ft", "rome")
@@ -144,6 +140,17 @@ def test_a_run_in_which_no_method_can_edit_fails(tmp_path: Path) -> None:
     assert not (tmp_path / "costs.json").exists()
     assert write_costs(jobs, tmp_path / "costs.json") == [Skipped("one", "rome", "no such matrix")]
     assert write_costs(jobs[1:], tmp_path / "costs.json", strict=True) == []
+
+
+def test_costs_have_each_interval_of_a_stream(tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    batch = {"edits": 2, "edit_seconds": 3.0, "evaluation_seconds": 1.0, "peak_mb": 5.0, "interval": 1}
+    batches = [batch, batch | {"interval": 2, "left_out": 4}]
+    path.write_text(json.dumps({"model": "one", "method": "rag", "batches": batches}))
+    write_costs([path], tmp_path / "costs.json")
+    (found,) = json.loads((tmp_path / "costs.json").read_text())
+    assert (found["edits"], found["edit_seconds"], found["left_out"]) == (4, 6.0, 4)
+    assert found["intervals"] == batches
 
 
 def test_mend_is_skipped_where_too_few_facts_are_left_to_train_it(
@@ -231,6 +238,6 @@ def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
     assert f"skipped: none, ft, rome on {folder}: models: {folder} is of the family 'bloom'" in said
     assert f"skipped: none on {vision}: models: {vision} is of the type 'qwen2_5_vl', for which" in said
     assert set(pq.read_table(outs["scores"])["model"].to_pylist()) == {str(world / "model")}
-    assert len(read_skipped(outs["costs"])) == 4
+    assert len(skipped_among(json.loads(outs["costs"].read_text()))) == 4
     command(folder, tmp_path / "no", "updates", [edits], "ft", "--strict", code=1)
     assert not list(tmp_path.glob("no*"))

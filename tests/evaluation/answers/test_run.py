@@ -27,7 +27,7 @@ from factdrift.evaluation.questions.klob import read as read_klob  # noqa: E402
 from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed, shots_before  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables  # noqa: E402
 from factdrift.evaluation.questions.updates import EDITS  # noqa: E402
-from factdrift.evaluation.scores.clozes import CLOZES, lines, shares, table_of  # noqa: E402
+from factdrift.evaluation.scores.clozes import CLOZES, lines, table_of  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.ways import letter, loglik  # noqa: E402
 from factdrift.evaluation.ways import written as in_writing  # noqa: E402
@@ -299,6 +299,8 @@ def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
     asked = [ask(loaded, each, tmp_path / name).files.answers for name, each in benchmarks.items()]
     table = table_of(asked, klob, edits)
     assert table.schema.equals(CLOZES)
+    with pytest.raises(InputError, match=r"tiny-llama was not asked one#0; give its tables on klob"):
+        table_of(asked[:1], klob, edits)
     found = table.to_pylist()
     assert [(row["benchmark"], row["role"], row["object"]) for row in found] == [
         ("klob_c", "expr", likeliest),
@@ -324,9 +326,7 @@ def test_shares_are_by_model_benchmark_and_role() -> None:
     rows = [named | {"exact": exact} for exact in (True, True, True, False, None)]
     rows.append(named | {"benchmark": "wikifactdiff", "role": "update, new", "reason": "too_long"})
     rows.append(named | {"role": "chain", "exact": False, "reason": "not_finite"})
-    table = pa.Table.from_pylist(rows, schema=CLOZES)
-    assert [each[3:] for each in shares(table)] == [(4, 3, 1, 0), (0, 0, 1, 0), (1, 0, 0, 1)]
-    text = list(lines(table))
-    assert "0.750 [0.30, 0.95]  (1 left out)" in text[3]
-    assert text[4].endswith("-  (1 left out)")
-    assert "0.000 [0.00, 0.79]  (1 not finite, not completed)" in text[5]
+    expr, update, chain = list(lines(pa.Table.from_pylist(rows, schema=CLOZES)))[3:]
+    assert expr.endswith("  4  0.750 [0.30, 0.95]  (1 left out)")
+    assert update.endswith("  0  -  (1 left out)")
+    assert chain.endswith("  1  0.000 [0.00, 0.79]  (1 not finite, not completed)")

@@ -12,7 +12,7 @@ from support.questions import facts, items, write_asof
 
 from factdrift.cli import main
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.scores.answer_table import by_hop, by_task, draw, p_value, read_scores, write_csv
+from factdrift.evaluation.scores.answer_table import by_hop, by_task, csv_rows, draw, p_value, read_scores
 from factdrift.evaluation.scores.answers import SCORES
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
@@ -117,7 +117,9 @@ def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_p
         assert (row["n"], row["unparsed"], row["unanswered"]) == (len(mine) - gone, lost, gone)
 
 
-def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     choices = {"m": right, "n": right, "silent": lambda item: None}
     rows = [row for model, choose in choices.items() for row in predicted(model, "without", items(), choose)]
     found = Scored(tmp_path, rows, items(), facts())
@@ -137,6 +139,8 @@ def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(tmp_path: Path) -
         (row,) = found.of(model=model, task=task)
         assert (row["n"], row["beyond_cutoff"], row["unparsed"]) == counts
     assert found.run("--cutoffs", '{"m": "soon"}') == 1
+    assert found.run("--runs", "{}") == 1
+    assert "--runs: 2 descriptions for 1 tables of --answers" in capsys.readouterr().err
 
 
 def test_intervals_resample_asked_facts(tmp_path: Path) -> None:
@@ -200,11 +204,9 @@ def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
 
 
 def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None:
-    scores = read_scores(three.scores, three.tests)
-    write_csv([scores], {"new": ("new", 0)}, tmp_path / "t.csv")
-    lines = (tmp_path / "t.csv").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 1 + 2 * 3
-    assert lines[0].startswith("items,model,scoring,condition,task,hop")
+    header, *rows = csv_rows(three.scores, {"new": ("new", 0)})
+    assert len([row for row in rows if row[0] == "all"]) == 2 * 3
+    assert header[:6] == ["items", "model", "scoring", "condition", "task", "hop"]
     for form in ("svg", "pdf"):
         draw(three.scores, [tmp_path / f"f.{form}"])
         draw(three.scores, [tmp_path / f"g.{form}"])

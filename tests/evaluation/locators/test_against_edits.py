@@ -10,10 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
+from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import hyper_at
 from factdrift.evaluation.scores.against_edits import (
     METRICS,
+    SHOWN,
     VS_EDIT,
     Located,
     compare,
@@ -81,7 +83,7 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     values["e5"] = np.full(5, np.nan)
     edited = {"rome": dict.fromkeys(METRICS, values)}
     rows = list(compare("m", [one, constant], edited, 0))
-    assert write_against(rows, tmp_path / "t.parquet") == len(rows)
+    assert write_against(rows, [], tmp_path / "t.parquet") == len(rows)
     table = pq.read_table(tmp_path / "t.parquet")
     assert table.schema.equals(VS_EDIT)
     frame = table.to_pandas()
@@ -110,8 +112,12 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     assert "causal_tracing" in text
     draw(rows, [tmp_path / "f.svg"])
     assert "edits by ROME" in (tmp_path / "f.svg").read_text(encoding="utf-8")
-    with pytest.raises(InputError, match="no locator's scores can be compared"):
-        write_against([row for row in rows if not row["measure"].startswith("rank")], tmp_path / "u.parquet")
+    with pytest.raises(InputError, match=r"no locator.s scores can be compared[^\n]*\nleft out"):
+        write_against([row for row in rows if "rank" not in row["measure"]], ["left out"], tmp_path / "u")
+    # Output that is not finite at a block leaves D without a value there, and S with one.
+    lost = dict.fromkeys(values, np.array([1, np.nan, 2, 3, 4]))
+    rows = list(compare("m", [one], {"rome": edited["rome"] | {SHOWN: lost}}, 0))
+    assert "causal_tracing  no fact has a value of efficacy_d at every block" in lines(rows)
 
 
 def test_scores_of_blocks_are_read_from_shards(tmp_path: Path) -> None:
@@ -128,6 +134,13 @@ def test_scores_of_blocks_are_read_from_shards(tmp_path: Path) -> None:
     assert found is not None
     assert {name: values.tolist() for name, values in found.scores.items()} == {"e0": [1, 2], "e1": [1, 2]}
     assert (found.locator, found.granularity) == ("a", "head")
+
+
+def test_a_folder_without_scores_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [f"--{name}={tmp_path / name}" for name in ("edits", "answers", "made", "states", "folders")]
+    given += [f"--out-{name}={tmp_path / name}" for name in ("table", "text", "figures")]
+    assert main(["locate", "against-edits", "--models=m", "--locators=ig", "--methods=rome", *given]) == 1
+    assert f"--folders: {tmp_path / 'folders' / 'ig'}: no edits.*.parquet" in capsys.readouterr().err
 
 
 def test_methods_at_a_block_and_those_that_made_no_edit_there() -> None:

@@ -23,7 +23,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.scores.figures import binned, neighbors
 from factdrift.evaluation.scores.intervals import interval
 from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
-from factdrift.evaluation.scores.table import Group, lines, read_groups
+from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, Group, lines, read_groups
 from factdrift.evaluation.scores.table import write_table as write_scores_table
 from factdrift.evaluation.scores.written import WRITTEN, written_table
 from factdrift.evaluation.tables import TABLES
@@ -360,13 +360,9 @@ def test_intervals() -> None:
 
 
 def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
-    row = {"failed": None, "template": "none", "known_before": True, "fluency": 5.2, "state": 0}
-    row |= {"efficacy_d": 0.5, "efficacy_s": 1.0}
-    row |= dict.fromkeys(
-        ("generalization_d", "generalization_s", "bleedover_random", "bleedover_nearest"), 0.25
-    )
-    row |= dict.fromkeys(("exact", "greedy", "generalization_exact", "generalization_greedy"), 1.0)
-    row |= dict.fromkeys(("nearest_exact_before", "nearest_exact"), 0.5) | {"fluency_full": 10.4}
+    row = {"failed": None, "template": "none", "known_before": True, "state": 0}
+    row |= dict.fromkeys((*COLUMNS, *ACCURACIES), 0.25)
+    row |= {"efficacy_d": 0.5, "efficacy_s": 1.0, "fluency": 5.2}
     cost = {"edits": 4, "edit_seconds": 1.0, "peak_mb": 100.0}
     groups = [Group("m", "replace", "ft_l", [row, row | {"efficacy_d": 0.3, "state": 1}], cost)]
     text = "\n".join(lines(groups, "Title"))

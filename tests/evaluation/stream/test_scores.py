@@ -15,6 +15,7 @@ pytest.importorskip("torch", reason="support.asking imports it")
 from support.asking import write_table
 from support.stream_updates import stream_edits
 
+from factdrift.cli import main
 from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.updates import draw
 from factdrift.evaluation.scores.metrics import Runs
@@ -191,14 +192,23 @@ def test_output_that_is_not_finite_counts_as_the_worst(runs: Runs, tmp_path: Pat
         assert int(line["efficacy_s_n"] or 0) == int(asked)
 
 
-def test_the_table_says_what_the_scores_say(runs: Runs, tmp_path: Path) -> None:
+def test_the_table_says_what_the_scores_say(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = scored(runs, tmp_path)
     spent = [{"interval": number, "edit_seconds": 3.0, "edits": 2} for number in range(1, 5)]
     job = {"model": "tiny", "method": "ft", "intervals": spent, "derived": ["lr"], "source": "derived: lr 1"}
     skipped = {"model": "tiny", "method": "memit", "skipped": "no null space"}
-    read, lines, rows = report(tmp_path, job, skipped)
+    other = {"model": "large", "method": "ft", "skipped": "no memory"}
+    read, lines, rows = report(tmp_path, job, skipped, other)
     assert "tiny, FT*" in lines
     assert "MEMIT skipped: no null space" in lines
+    assert lines[-2:] == ["large, no method", "FT skipped: no memory"]
+    given = [f"--{name}={tmp_path / name}.parquet" for name in ("scores", "written", "intervals")]
+    given += [f"--costs={tmp_path / 'costs.json'}", f"--out-table={tmp_path / 'again.txt'}"]
+    given += [f"--out-csv={tmp_path / 'again.csv'}", f"--out-figures={tmp_path / 'again.svg'}"]
+    assert main(["edit", "stream-report", *given]) == 0
+    assert capsys.readouterr().out.splitlines() == [*lines, str(tmp_path / "again.svg")]
     assert [(row["method"], row["interval"]) for row in rows] == [
         (method, str(number)) for method in ("none", "ft") for number in range(1, 5)
     ]

@@ -1,5 +1,6 @@
-"""Files of text, JSON and YAML, and their checksums; what is written appears only when it is complete."""
+"""Files of text, CSV, JSON and YAML, and checksums; what is written appears only when it is complete."""
 
+import csv
 import hashlib
 import json
 from collections.abc import Iterable
@@ -21,6 +22,12 @@ def write_text(text: str, path: Path) -> None:
     """Writes a text in UTF-8; a last line without an end gets one."""
     with atomic_path(path) as partial:
         partial.write_text(text + "\n" * (text[-1:] not in ("", "\n")), encoding="utf-8")
+
+
+def write_csv(rows: Iterable[Iterable[Any]], path: Path) -> None:
+    """Writes rows, the first of which is the header, as comma-separated values in UTF-8."""
+    with atomic_path(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 def write_json(value: Any, path: Path, indent: int | None = 1) -> None:

@@ -6,7 +6,7 @@ timestamps, no random order of rows, the same writer settings for all tables.
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
@@ -171,6 +171,13 @@ def records(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, 
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(1024, columns=columns):
             yield from batch.to_pylist()
+
+
+def check_columns(path: Path, columns: Iterable[str], then: str) -> None:
+    """Raises InputError if a Parquet file lacks a column; `then` ends its message with what to do."""
+    names = pq.read_schema(path).names
+    if lacking := [column for column in columns if column not in names]:
+        raise InputError(f"{path}: no column {', '.join(lacking)}{then}")
 
 
 def write_query(connection: duckdb.DuckDBPyConnection, query: str, path: str | Path) -> int:

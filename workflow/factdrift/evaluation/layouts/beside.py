@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow.parquet as pq
-
 from factdrift.core.errors import InputError
+from factdrift.core.tables import check_columns, records
 from factdrift.evaluation.layouts.rows import Row
 
 SHARED = {"obsolete": "neighborhood", "new": "random_neighborhood"}
@@ -52,14 +51,8 @@ def read_beside(
 
 
 def _rows(path: Path, *columns: str) -> Iterator[Row]:
-    with pq.ParquetFile(path) as file:
-        lacking = [name for name in columns if name not in file.schema_arrow.names]
-        if lacking:
-            raise InputError(
-                f"{path}: no column {', '.join(lacking)}; name the table that the option asks for"
-            )
-        for batch in file.iter_batches(1000, columns=list(columns)):
-            yield from batch.to_pylist()
+    check_columns(path, columns, "; name the table that the option asks for")
+    return records(path, list(columns))
 
 
 def _shared(path: Path) -> dict[tuple[str, str], dict[str, list[Row]]]:

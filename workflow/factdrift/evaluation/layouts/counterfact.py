@@ -65,15 +65,16 @@ def alike(row: Row, role: str, value: Row) -> list[str]:
     """The texts before the object of at most `FACTS` other facts that have the object `value`.
 
     First those of the table of shared objects, then the update's own neighbours, then what must stay of its
-    own subject (`specific` of the ripples), one of each subject and relation.
+    own subject (`specific` of the ripples), one of each subject and relation. Neighbours in an imported file
+    have no id, and each is taken.
     """
     shared = row.get("shared") or {role: []}
-    found: dict[tuple[str | None, str | None], str] = {}
+    found: dict[tuple[str, str | None], str] = {}
     for neighbor in [*shared[role], *row["neighborhood"], *row["random_neighborhood"]]:
-        place = (neighbor["subject"]["id"], neighbor["relation"]["id"])
         for fact in neighbor["objects"]:
             if fact["object"]["label"] == value["label"]:
-                found.setdefault(place, opened(fact["prompt"]))
+                subject = neighbor["subject"]["id"] or fact["prompt"]
+                found.setdefault((subject, neighbor["relation"]["id"]), opened(fact["prompt"]))
     for probe in row.get("ripples") or []:
         if probe["criterion"] == "specific" and probe["answers"][0]["label"] == value["label"]:
             found.setdefault((probe["asked_subject"], probe["asked_relation"]), opened(probe["prompt"]))

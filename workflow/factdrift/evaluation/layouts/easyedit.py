@@ -76,7 +76,7 @@ def read(record: Record, number: int) -> Row:
         for fact in locality.get(kind) or []
     ]
     old = record.get("ground_truth")
-    again = record.get("rephrase_prompt", [])
+    again = record.get("rephrase_prompt") or record.get("rephrase") or []
     fields = Fields(
         subject=_either(record, "subject", "concept"),
         relation=None,

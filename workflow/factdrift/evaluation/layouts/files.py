@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -13,10 +14,10 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import tracked
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import check_columns, records, write_parquet
 from factdrift.evaluation.layouts import counterfact, easyedit, rippleedits, wikibigedit, zsre
 from factdrift.evaluation.layouts.beside import Beside
-from factdrift.evaluation.layouts.rows import EMPTY, OURS, SCHEMA, Record
+from factdrift.evaluation.layouts.rows import EMPTY, OURS, SCHEMA, Record, Row
 
 LAYOUTS: dict[str, ModuleType] = {
     "counterfact": counterfact,
@@ -51,16 +52,11 @@ def export(
     Records in which a field of `needs` is empty are left out. Raises InputError if the dataset lacks a
     column, or no record has a field of `needs`.
     """
-    with pq.ParquetFile(dataset) as file:
-        lacking = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
-        if lacking:
-            raise InputError(
-                f"{dataset}: no column {', '.join(lacking)}; give a file such as wfd_repl.parquet"
-            )
-        rows = (row for batch in file.iter_batches(1000) for row in batch.to_pylist())
-        numbered = enumerate(tracked(rows, f"export {layout}", file.metadata.num_rows, "updates"))
-        records = [LAYOUTS[layout].write(row | beside.of(row), number) for number, row in numbered]
-    fit = [record for record in records if record is not None]
+    check_columns(dataset, SCHEMA.names, "; give a file such as wfd_repl.parquet")
+    count = pq.read_metadata(dataset).num_rows
+    rows = enumerate(tracked(records(dataset), f"export {layout}", count, "updates"))
+    written = [LAYOUTS[layout].write(row | beside.of(row), number) for number, row in rows]
+    fit = [record for record in written if record is not None]
     for name in needs:
         if fit and not any(name in record for record in fit):
             raise InputError(f"--need: {name}: no such field; {layout} has {', '.join(fit[0])}")
@@ -69,7 +65,7 @@ def export(
         json.dump(kept, text, ensure_ascii=False, indent=1)
         text.write("\n")
     empty = Counter(pair for record in kept for pair in record[OURS].get(EMPTY, {}).items())
-    return Exported(len(kept), len(records) - len(fit), len(fit) - len(kept), empty)
+    return Exported(len(kept), count - len(fit), len(fit) - len(kept), empty)
 
 
 def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
@@ -78,11 +74,11 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
     Raises InputError with file, record and field if the file does not have the layout.
     """
     rows = list(_read(path, layout, LAYOUTS[layout].read))
-    kept = [row for row in rows if row is not None]
-    if not kept:
+    found = [[] if row is None else [row] for row in rows]
+    if not any(found):
         raise InputError(f"{path}: no record that can be used")
-    write_parquet(pa.Table.from_pylist(kept, SCHEMA), output)
-    return len(kept), len(rows) - len(kept)
+    kept = _write(path, layout, found, SCHEMA, output)
+    return kept, len(rows) - kept
 
 
 def load_probes(path: Path, layout: str, output: Path) -> int:
@@ -93,8 +89,8 @@ def load_probes(path: Path, layout: str, output: Path) -> int:
     read = getattr(LAYOUTS[layout], "probes", None)
     if read is None:
         raise InputError(f"--out-ripples: files in the layout {layout} have no probes of what follows")
-    rows = [probe for found in _read(path, layout, read) for probe in found]
-    return write_parquet(pa.Table.from_pylist(rows, rippleedits.TESTED), output)
+    found = list(_read(path, layout, lambda record, number: list(read(record, number))))
+    return _write(path, layout, found, rippleedits.TESTED, output)
 
 
 def _read(path: Path, layout: str, read: Callable[[Record, int], Any]) -> Iterator[Any]:
@@ -108,15 +104,33 @@ def _read(path: Path, layout: str, read: Callable[[Record, int], Any]) -> Iterat
     if not isinstance(records, list):
         raise InputError(f"{path}: not a JSON list of records, which files in the layout {layout} are")
     for number, record in enumerate(records):
-        try:
-            yield read(record, number)
-        except InputError as error:
-            raise InputError(f"{path}, record {number}: {error}") from None
-        except KeyError as error:
-            raise InputError(
-                f"{path}, record {number}: no field {error.args[0]!r}; it does not have the layout {layout}"
-            ) from None
-        except (TypeError, AttributeError, IndexError) as error:
-            raise InputError(
-                f"{path}, record {number}: does not have the layout {layout} ({error})"
-            ) from None
+        with _naming(path, layout, number):
+            row = read(record, number)
+        yield row
+
+
+def _write(path: Path, layout: str, found: Sequence[list[Row]], schema: pa.Schema, output: Path) -> int:
+    """Writes the rows of each record; raises InputError with the record whose values have other types."""
+    try:
+        table = pa.Table.from_pylist([row for rows in found for row in rows], schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        for number, rows in enumerate(found):
+            with _naming(path, layout, number):
+                pa.Table.from_pylist(rows, schema)
+        raise
+    return write_parquet(table, output)
+
+
+@contextmanager
+def _naming(path: Path, layout: str, number: int) -> Iterator[None]:
+    """Raises InputError with file and record if the record does not have the layout."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}, record {number}: {error}") from None
+    except KeyError as error:
+        raise InputError(
+            f"{path}, record {number}: no field {error.args[0]!r}; it does not have the layout {layout}"
+        ) from None
+    except (TypeError, AttributeError, IndexError, pa.ArrowInvalid) as error:
+        raise InputError(f"{path}, record {number}: does not have the layout {layout} ({error})") from None

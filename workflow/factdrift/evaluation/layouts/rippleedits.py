@@ -90,9 +90,12 @@ def _test(probe: Row) -> Record:
     }
     queries = [_query(probe["prompt"], place, one) for one in probe["answers"]]
     for query in queries if composed else ():
-        second = {"second_relation": _name_of(probe["asked_relation"])}
-        second["second_hop_target_ids"] = query["target_ids"]
-        query |= {"query_type": "two_hop", "target_ids": [first["object"]], **second}
+        query |= {
+            "query_type": "two_hop",
+            "target_ids": [first["object"]],
+            "second_relation": _name_of(probe["asked_relation"]),
+            "second_hop_target_ids": query["target_ids"],
+        }
     conditions = []
     for each in probe["conditions"]:
         known = [one for one in each["answers"] if one["id"] == each["step"]["object"]] or each["answers"]

@@ -117,7 +117,7 @@ class Fields(NamedTuple):
 
 
 def row_of(record: Record, name: str, fields: Fields) -> Row:
-    """The row of a record.
+    """The row of a record; what it leaves out is null.
 
     `name` identifies the record in its file and becomes the id of the subject, since layouts have none.
     Values under `OURS` fill in what the fields leave open.
@@ -126,14 +126,12 @@ def row_of(record: Record, name: str, fields: Fields) -> Row:
     obsolete = [] if fields.obsolete is None else [_object(fields.obsolete, "obsolete")]
     objects = [*obsolete, _object(fields.new, "new")]
     known = {(value["decision"], value["label"]): value for value in ours.get("objects", [])}
-    near = [_neighbor(text, label, fields.relation) for text, label in fields.neighbors]
-    row: Row = dict.fromkeys(SCHEMA.names)
-    row |= {
-        "subject": _named(name, fields.subject),
-        "relation": _named(fields.relation, None),
+    row: Row = {
+        "subject": {"id": name},
+        "relation": {"id": fields.relation},
         "subject_is_ph_new": False,
         "relation_is_temp_func": False,
-        "neighborhood": near,
+        "neighborhood": [_neighbor(text, label, fields.relation) for text, label in fields.neighbors],
         "random_neighborhood": [],
         **{column: ours[column] for column in _FIELD_OF_NONE if column in ours},
         "update_prompt": closed(fields.prompt),
@@ -146,20 +144,10 @@ def row_of(record: Record, name: str, fields: Fields) -> Row:
     return row
 
 
-def _named(number: str | None, label: str | None) -> Row:
-    return {"id": number, "label": label, "description": None}
-
-
 def _object(value: tuple[str | None, str], decision: str) -> Row:
-    return dict.fromkeys(_OBJECT.names) | _named(*value) | {"decision": decision}
+    return {"id": value[0], "label": value[1], "decision": decision}
 
 
 def _neighbor(text: str, label: str, relation: str | None) -> Row:
-    fact = dict.fromkeys(_FACT.names) | {"object": _named(None, label), "prompt": closed(text)}
-    return {
-        "subject": _named(None, None),
-        "relation": _named(relation, None),
-        "dist": None,
-        "popularity": None,
-        "objects": [fact],
-    }
+    fact = {"object": {"label": label}, "prompt": closed(text)}
+    return {"subject": {}, "relation": {"id": relation}, "objects": [fact]}

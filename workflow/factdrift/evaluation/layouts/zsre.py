@@ -27,7 +27,7 @@ def write(row: Row, number: int) -> Record | None:
         "rephrase": opened(row["generalization_prompts"][0]),
         "alt": new["label"],
         "answers": [obsolete["label"]],
-        "loc": QUESTION + text,
+        "loc": QUESTION + text.removeprefix(QUESTION),
         "loc_ans": answer["label"],
         "cond": f"{obsolete['label']} >> {new['label']} || {prompt}",
         OURS: held(row),

@@ -6,6 +6,7 @@ means over the facts. Only ranks are compared (Spearman).
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,30 +103,29 @@ def unedited(model: str, edited: Edited, methods: Sequence[str], layers: int) ->
 
 def compare(model: str, located: Sequence[Located], edited: Edited, seed: int) -> Iterator[dict[str, Any]]:
     """Rows of VS_EDIT of one model."""
-    for one in located:
-        whole = np.array(list(one.scores.values()))
-        named = {"model": model, "locator": one.locator, "granularity": one.granularity}
-        yield from _by_layer(named | {"measure": "located"}, whole)
-    for method, metrics in edited.items():
-        for metric, values in metrics.items():
-            named = {"model": model, "method": method, "metric": metric}
-            yield from _by_layer(named | {"measure": "edited"}, np.array(list(values.values())))
-    for one in located:
-        for method, metrics in edited.items():
-            for metric, values in metrics.items():
-                both = [
-                    name
-                    for name, scores in one.scores.items()
-                    if name in values and np.isfinite(scores).all() and np.isfinite(values[name]).all()
-                ]
-                named = {"model": model, "locator": one.locator, "granularity": one.granularity}
-                named |= {"method": method, "metric": metric}
-                every = len(one.scores.keys() | values.keys())
-                if both:
-                    left = np.array([one.scores[name] for name in both])
-                    right = np.array([values[name] for name in both])
-                    for row in correlations(left, right, seed):
-                        yield {**named, **row, "left_out": every - row["n"]}
+    named = {"model": model}
+    locators = [
+        (one.scores, named | {"locator": one.locator, "granularity": one.granularity}) for one in located
+    ]
+    metrics = [
+        (values, named | {"method": method, "metric": metric})
+        for method, of_metric in edited.items()
+        for metric, values in of_metric.items()
+    ]
+    for measure, tables in (("located", locators), ("edited", metrics)):
+        for values, own in tables:
+            yield from _by_layer(own | {"measure": measure}, np.array(list(values.values())))
+    for (scores, locator), (values, metric) in product(locators, metrics):
+        both = [
+            name
+            for name, found in scores.items()
+            if name in values and np.isfinite(found).all() and np.isfinite(values[name]).all()
+        ]
+        every = len(scores.keys() | values.keys())
+        if both:
+            left, right = (np.array([table[name] for name in both]) for table in (scores, values))
+            for row in correlations(left, right, seed):
+                yield {**locator, **metric, **row, "left_out": every - row["n"]}
 
 
 def _by_layer(named: dict[str, Any], values: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
@@ -149,7 +149,7 @@ def _mean(values: NDArray[np.float64]) -> dict[str, Any]:
 def correlations(
     left: NDArray[np.float64], right: NDArray[np.float64], seed: int
 ) -> Iterator[dict[str, Any]]:
-    """The three rank correlations of scores and metrics, [facts, blocks] each."""
+    """Rank correlations of scores and metrics, [facts, blocks] each: of means, per fact, at each block."""
     facts = len(left)
     draws = np.random.default_rng(seed).integers(facts, size=(RESAMPLES, facts))
     value = float(spearman(left.mean(0)[None], right.mean(0)[None])[0])
@@ -181,13 +181,14 @@ def _bootstrapped(value: float, samples: NDArray[np.float64], facts: int) -> dic
     return {"value": value, "low": float(low), "high": float(high), "n": facts}
 
 
-def write_against(rows: Sequence[dict[str, Any]], output: Path) -> int:
-    """Writes VS_EDIT; raises InputError if there is nothing to compare."""
+def write_against(rows: Sequence[dict[str, Any]], notes: Sequence[str], output: Path) -> int:
+    """Writes VS_EDIT; raises InputError, with the notes, if there is nothing to compare."""
     if not any(row["measure"].startswith("rank") for row in rows):
-        raise InputError(
+        reason = (
             "locate: no locator's scores can be compared with edits: their units are not numbered block by "
             "block, no edited fact could be located, or no method could edit every block"
         )
+        raise InputError("\n".join([reason, *notes]))
     return write_parquet(pa.Table.from_pylist(list(rows), schema=VS_EDIT), output)
 
 
@@ -210,13 +211,11 @@ def lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"{'':{width}}  {'blocks, means':>22}  {'blocks, a fact':>22}  {'facts, a block':>16}"
         for name in names:
             own = [row for row in mine if row.get("locator") == name and row["metric"] == SHOWN]
-            means, facts = (
-                next(row for row in own if row["measure"] == measure)
-                for measure in ("rank_of_means", "rank_per_fact")
-            )
-            at = [
-                row["value"] for row in own if row["measure"] == "rank_at_layer" and row["value"] is not None
-            ]
+            if not own:
+                yield f"{name:{width}}  no fact has a value of {SHOWN} at every block"
+                continue
+            means, facts, *blocks = own
+            at = [row["value"] for row in blocks if row["value"] is not None]
             span = f"{min(at):.2f} to {max(at):.2f}" if at else "-"
             yield f"{name:{width}}  {_cell(means):>22}  {_cell(facts):>22}  {span:>16}"
         counts: dict[tuple[int, int], list[str]] = {}

@@ -185,10 +185,10 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
     output: Annotated[Place, Flag("FOLDER")]
 
     def run(self) -> str:
-        from factdrift.core.files import write_text
+        from factdrift.core.files import write_csv, write_text
         from factdrift.core.owned import claim
         from factdrift.evaluation.scores import answer_table as table
-        from factdrift.evaluation.scores.table import skipped_among
+        from factdrift.evaluation.scores.costs import skipped_among
         from factdrift.evaluation.scores.written import written_table
         from factdrift.evaluation.scores.written_lines import written_lines
         from factdrift.models.bundled.taught import recall_lines
@@ -207,7 +207,7 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
             text += recall_lines(self.recall)
             lined = "".join(f"{line}\n" for line in [*written, *text])
             write_text(lined, self.output / f"{name}.txt")
-            table.write_csv(selections, columns, self.output / f"{name}.csv")
+            write_csv(table.csv_rows(self.scores, columns), self.output / f"{name}.csv")
             printed += text
         return "\n".join(printed)
 

@@ -1,6 +1,5 @@
 """Scores in the layout of the TempRIPPLE paper: by task as its Table 2, by hop with its tests, and drawn."""
 
-import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from factdrift.core.figures import NEW, OBSOLETE, SOFT, mark, name_ends, parts, save
-from factdrift.core.owned import atomic_path
 from factdrift.core.screen import grid
 from factdrift.evaluation.methods.record import Skipped, record_of
 from factdrift.evaluation.scores.conditions import WAYS, condition_of, in_words
@@ -34,24 +32,21 @@ HOP_COLUMNS = {
 
 def title(condition: str) -> str:
     """`w/o ctx`, `w/ ctx`, or the method of an edit."""
-    fixed = {"without": "w/o ctx", "with": "w/ ctx", "edited": "edited"}
+    fixed = {"without": "w/o ctx", "with": "w/ ctx"}
     return fixed.get(condition) or record_of(condition.removeprefix("edited-")).title or condition
+
+
+Conditions = dict[str, dict[tuple[str, int], Row]]
+"""Condition -> (task, hop) -> row of SCORES."""
 
 
 class Scores(NamedTuple):
     """The scores of one selection of items, and the tests of all."""
 
-    rows: dict[tuple[str, str, str, str, int], Row]
-    """(model, scoring, condition, task, hop) -> row of SCORES."""
+    rows: dict[tuple[str, str], Conditions]
+    """(model, scoring) -> its scores, in the order of the table."""
     tests: Mapping[str, Mapping[str, Sequence[Row]]]
     items: str
-
-    def groups(self) -> list[tuple[str, str]]:
-        """Model and way of scoring, in the order of the rows."""
-        return list(dict.fromkeys(key[:2] for key in self.rows))
-
-    def conditions(self, model: str, scoring: str) -> list[str]:
-        return list(dict.fromkeys(key[2] for key in self.rows if key[:2] == (model, scoring)))
 
     def test(self, scoring: str, table: str, **wanted: Any) -> Row | None:
         """The row of a test with these values, if there is one."""
@@ -64,12 +59,11 @@ class Scores(NamedTuple):
 
 def read_scores(scores: Path, tests: Path, items: str = "all") -> Scores:
     """`items`: the selection of items."""
-    keys = ("model", "scoring", "condition", "task", "hop")
-    rows = {
-        tuple(row[key] for key in keys): row
-        for row in pq.read_table(scores).to_pylist()
-        if row["items"] == items
-    }
+    rows: dict[tuple[str, str], Conditions] = {}
+    for row in pq.read_table(scores).to_pylist():
+        if row["items"] == items:
+            conditions = rows.setdefault((row["model"], row["scoring"]), {})
+            conditions.setdefault(row["condition"], {})[row["task"], row["hop"]] = row
     return Scores(rows, json.loads(tests.read_text(encoding="utf-8")), items)
 
 
@@ -88,20 +82,20 @@ def by_task(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
     """Table 2: a row for each condition, with McNemar's p against the condition without context."""
     yield f"Accuracy by task, {scores.items} items, hop 1 of related facts (Table 2 of the TempRIPPLE paper)"
     yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx. Chance: 0.250."
-    for model, scoring in scores.groups():
+    for (model, scoring), conditions in scores.rows.items():
         rows = []
-        for condition in scores.conditions(model, scoring):
+        for condition, own in conditions.items():
             cells = [title(condition)]
             for task, hop in TASK_COLUMNS.values():
                 named = {"model": model, "task": task, "hop": hop}
                 found = scores.test(scoring, "mcnemar", first="without", second=condition, **named)
-                cells.append(accuracy(scores.rows.get((model, scoring, condition, task, hop))))
+                cells.append(accuracy(own.get((task, hop))))
                 cells.append(p_value(found["p"] if found else None))
             rows.append(cells)
         header = [cell for name in TASK_COLUMNS for cell in (name, "p")]
-        yield from ("", f"{model}, {scoring}", *_sizes(scores, model, scoring, TASK_COLUMNS))
+        yield from ("", f"{model}, {scoring}", *_sizes(conditions, TASK_COLUMNS))
         yield from grid(["", *header], rows)
-        yield from _left_out(scores, model, scoring)
+        yield from _left_out(conditions)
         yield from _durations(scores, model, scoring)
         yield from skipped_lines(skipped, model)
     yield from _unasked(scores, skipped)
@@ -109,24 +103,24 @@ def by_task(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
 
 def _unasked(scores: Scores, skipped: Sequence[Skipped]) -> Iterator[str]:
     """Why models without any score were not asked."""
-    asked = {model for model, _ in scores.groups()}
+    asked = {model for model, _ in scores.rows}
     for model in dict.fromkeys(each.model for each in skipped if each.model not in asked):
         yield from ("", model, *skipped_lines(skipped, model))
 
 
-def _sizes(scores: Scores, model: str, scoring: str, columns: Mapping[str, tuple[str, int]]) -> Iterator[str]:
+def _sizes(conditions: Conditions, columns: Mapping[str, tuple[str, int]]) -> Iterator[str]:
     """A line with the numbers of items and asked facts of each column, for conditions with the same ones."""
     sizes: dict[str, list[str]] = {}
-    for condition in scores.conditions(model, scoring):
-        found = [scores.rows.get((model, scoring, condition, *key)) for key in columns.values()]
+    for condition, rows in conditions.items():
+        found = [rows.get(key) for key in columns.values()]
         counts = ", ".join(f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in found)
         sizes.setdefault(counts, []).append(title(condition))
-    for counts, conditions in sizes.items():
-        of = f"{', '.join(conditions)}: " if len(sizes) > 1 else ""
+    for counts, named in sizes.items():
+        of = f"{', '.join(named)}: " if len(sizes) > 1 else ""
         yield f"{of}n (items/asked facts): {counts}"
 
 
-def _left_out(scores: Scores, model: str, scoring: str) -> Iterator[str]:
+def _left_out(conditions: Conditions) -> Iterator[str]:
     """What is wrong because no letter could be read, and what does not count."""
     texts = {
         "unparsed": "answers have no letter, or no finite likelihood, and count as wrong",
@@ -134,16 +128,15 @@ def _left_out(scores: Scores, model: str, scoring: str) -> Iterator[str]:
         "beyond_cutoff": "do not count because of the model's cutoff",
     }
     for column, text in texts.items():
-        conditions: dict[int, list[str]] = {}
-        for condition in scores.conditions(model, scoring):
-            mine = [row for key, row in scores.rows.items() if key[:3] == (model, scoring, condition)]
-            conditions.setdefault(sum(row[column] or 0 for row in mine), []).append(title(condition))
-        yield from (f"{', '.join(of)}: {number:,} {text}" for number, of in conditions.items() if number)
+        numbers: dict[int, list[str]] = {}
+        for condition, rows in conditions.items():
+            numbers.setdefault(sum(row[column] for row in rows.values()), []).append(title(condition))
+        yield from (f"{', '.join(of)}: {number:,} {text}" for number, of in numbers.items() if number)
 
 
 def _durations(scores: Scores, model: str, scoring: str) -> Iterator[str]:
     """The correlation of right answers at hop 0 with the mean duration of the property, of each condition."""
-    for condition in scores.conditions(model, scoring):
+    for condition in scores.rows[model, scoring]:
         for task in ("new", "old"):
             named = {"model": model, "task": task, "hop": 0, "condition": condition}
             found = scores.test(scoring, "duration", **named)
@@ -157,12 +150,12 @@ def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
     """Accuracy of each line and hop, with Fisher's p against hop 0 of the same line and condition."""
     yield f"Accuracy by hop, {scores.items} items"
     yield "p: Fisher's exact test against hop 0 of the same line. Items are not independent: p is too small."
-    for model, scoring in scores.groups():
+    for (model, scoring), conditions in scores.rows.items():
         rows = []
-        for condition in scores.conditions(model, scoring):
+        for condition, own in conditions.items():
             cells = [title(condition)]
             for task, hop in HOP_COLUMNS.values():
-                row = scores.rows.get((model, scoring, condition, task, hop))
+                row = own.get((task, hop))
                 cells.append(f"{row['accuracy']:.3f}" if row and row["n"] else "-")
                 if hop:
                     named = {"model": model, "task": task, "hop": hop, "condition": condition}
@@ -172,26 +165,23 @@ def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
         header = [
             cell for name, (_, hop) in HOP_COLUMNS.items() for cell in ((name, "p") if hop else (name,))
         ]
-        yield from ("", f"{model}, {scoring}", *_sizes(scores, model, scoring, HOP_COLUMNS))
+        yield from ("", f"{model}, {scoring}", *_sizes(conditions, HOP_COLUMNS))
         yield from grid(["", *header], rows)
         yield from skipped_lines(skipped, model)
     yield from _unasked(scores, skipped)
 
 
-def write_csv(scores: Sequence[Scores], columns: Mapping[str, tuple[str, int]], path: Path) -> None:
-    """The rows of SCORES behind one table, as comma-separated values."""
-    rows = [row for each in scores for key, row in each.rows.items() if key[3:] in columns.values()]
-    with atomic_path(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+def csv_rows(scores: Path, columns: Mapping[str, tuple[str, int]]) -> list[list[Any]]:
+    """The rows of SCORES behind the columns of one table, after their header."""
+    table = pq.read_table(scores)
+    rows = [row for row in table.to_pylist() if (row["task"], row["hop"]) in columns.values()]
+    return [table.column_names if rows else [], *(list(row.values()) for row in rows)]
 
 
 CHANCE = 25.0
 """Of four options, in percent."""
 
 WITHOUT = condition_of("none")
-LINES = {"new": NEW, "old": OBSOLETE}
 _SIZE = (2.5, 2.5)
 
 
@@ -221,7 +211,7 @@ def draw(scores: Path, paths: Sequence[Path]) -> None:
             if way != "written":
                 mark(axis, CHANCE)
                 ends.append(("chance", CHANCE, SOFT))
-            for line, colour in LINES.items():
+            for line, colour in (("new", NEW), ("old", OBSOLETE)):
                 for state in dict.fromkeys((WITHOUT, condition)):
                     drawn = colour if state == condition else SOFT
                     points = _curve(own, state, line)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.errors import CannotEdit
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import write_json
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import UNEDITED, Skipped
@@ -36,7 +36,7 @@ PREDICTIONS = pa.schema(
     ]
 )
 """One row for each item, condition and way of scoring. `logprobs` are those of the four options, by
-`normalise`; null for letters. `reason` says why there is no answer; `correct` is null then."""
+`normalise`; null for the other ways. `reason` says why there is no answer; `correct` is null then."""
 
 _INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
 SCORES = pa.schema(
@@ -84,18 +84,17 @@ def write_scores(job: AnswerScores) -> int:
         accuracies = tables.pop("accuracy")
         for selection, wanted in SELECTIONS.items():
             chosen = [row for row in mine if wanted(by_id[row["item_id"]])]
-            counts = _counts(chosen, kept, by_id)
-            there: set[Key] = set()
-            for row in accuracies:
-                if row["items"] == selection:
-                    key: Key = (row["model"], row["condition"], TASKS.index(row["task"]) + 1, row["hop"])
-                    there.add(key)
-                    scores.append({"scoring": scoring, **_flat(row), **_of_key(counts, key)})
-            for key in {*counts["unanswered"], *counts["beyond_cutoff"]} - there:
+            own = {
+                (row["model"], row["condition"], TASKS.index(row["task"]) + 1, row["hop"]): _flat(row)
+                for row in accuracies
+                if row["items"] == selection
+            }
+            for key, counts in _counts(chosen, kept, by_id).items():
                 model, condition, task, hop = key
                 named: Row = {"items": selection, "model": model, "condition": condition}
                 named |= {"task": TASKS[task - 1], "hop": hop, "scoring": scoring}
-                scores.append(named | {"n": 0, "right": 0, "asked_facts": 0} | _of_key(counts, key))
+                nothing = {"n": 0, "right": 0, "asked_facts": 0}
+                scores.append(named | own.get(key, nothing) | counts)
         tests[scoring] = tables
     scores.sort(key=_order([row["model"] for row in rows], [row["condition"] for row in rows]))
     write_json(tests, job.out_tests)
@@ -106,8 +105,13 @@ def predictions(answers: Sequence[Path], runs: Sequence[Mapping[str, Any]]) -> p
     """PREDICTIONS of runs, in their order; those of an unedited model together.
 
     In each by way of scoring, condition and item. `runs`: the description of each run, whose answers are at
-    the same place.
+    the same place. Raises InputError if there are more or fewer of them.
     """
+    if len(answers) != len(runs):
+        raise InputError(
+            f"--runs: {len(runs)} descriptions for {len(answers)} tables of --answers; give one for each "
+            "table, in the same order"
+        )
     groups: dict[tuple[str, str], list[Row]] = {}
     for path, run in zip(answers, runs, strict=True):
         for row in pq.read_table(path, schema=ANSWERS).to_pylist():
@@ -127,39 +131,25 @@ def predictions(answers: Sequence[Path], runs: Sequence[Mapping[str, Any]]) -> p
     return pa.Table.from_pylist(rows, schema=PREDICTIONS)
 
 
-def _of_key(counts: Mapping[str, Mapping[Key, int]], key: Key) -> Row:
-    return {name: each.get(key, 0) for name, each in counts.items()}
-
-
 def _counts(
     rows: Sequence[Row], kept: Set[tuple[Key, str]], items: Mapping[str, Row]
-) -> dict[str, Counter[Key]]:
-    """What is wrong because there is no answer, and what does not count, by key.
+) -> dict[Key, Counter[str]]:
+    """What is wrong because there is no answer, and what does not count, by model, condition, task and hop.
 
-    `kept`: the answers that the cutoff leaves, by key and item.
+    `kept`: the answers that the cutoff leaves, by key and item. An answer in writing need not name an option.
     """
-    answered = [row for row in rows if row["correct"] is not None]
-    within = [row for row in answered if (_key(row, items), row["item_id"]) in kept]
-    return {
-        "unparsed": _tallied((row for row in within if _without(row)), items),
-        "unanswered": _tallied((row for row in rows if row["correct"] is None), items),
-        "beyond_cutoff": _tallied(answered, items) - _tallied(within, items),
-    }
-
-
-def _without(row: Row) -> bool:
-    """Whether an answer names no option; one in writing need not."""
-    return row["parsed"] is None and row["scoring"] != "written"
-
-
-def _key(row: Row, items: Mapping[str, Row]) -> Key:
-    item = items[row["item_id"]]
-    return row["model"], row["condition"], item["task"], item["hop"]
-
-
-def _tallied(rows: Iterable[Row], items: Mapping[str, Row]) -> Counter[Key]:
-    """The number of rows by model, condition, task and hop."""
-    return Counter(_key(row, items) for row in rows)
+    found: dict[Key, Counter[str]] = {}
+    for row in rows:
+        item = items[row["item_id"]]
+        key: Key = (row["model"], row["condition"], item["task"], item["hop"])
+        counts = found.setdefault(key, Counter(unparsed=0, unanswered=0, beyond_cutoff=0))
+        if row["correct"] is None:
+            counts["unanswered"] += 1
+        elif (key, row["item_id"]) not in kept:
+            counts["beyond_cutoff"] += 1
+        elif row["parsed"] is None and row["scoring"] != "written":
+            counts["unparsed"] += 1
+    return found
 
 
 def _flat(row: Row) -> Row:

@@ -1,12 +1,15 @@
 """Cloze tests of KLoB and WikiFactDiff, put to unedited models: how many they complete."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.clozes import OWN
 from factdrift.evaluation.questions.klob import read
 from factdrift.evaluation.questions.question import Tables, probe_id
@@ -28,7 +31,7 @@ def table_of(answers: Sequence[Path], klob: Sequence[Path], edits: Path) -> pa.T
     """CLOZES of all models: KLoB's sentences, and each update's clozes with its new and its obsolete object.
 
     `answers`: ANSWERS of the state `none`. `exact`: every token of the object is the most probable one after
-    those before it; of output that is not finite none is.
+    those before it; of output that is not finite none is. Raises InputError if a model was not asked all.
     """
     given: dict[str, dict[str, dict[str, Any]]] = {}
     columns = ["model", "question", "way", "logprobs", "exact", "reason"]
@@ -36,18 +39,15 @@ def table_of(answers: Sequence[Path], klob: Sequence[Path], edits: Path) -> pa.T
         for row in pq.read_table(path, columns=columns).to_pylist():
             if row["way"] == "loglik":
                 given.setdefault(row["model"], {})[row["question"]] = row
-    asked = list(cloze_tests(klob, edits))
-    rows = [
-        {"model": model, **row, **_answer(of_question[question])}
-        for model, of_question in given.items()
-        for question, row in asked
-    ]
+    rows = []
+    for (model, of_question), (question, row) in product(given.items(), cloze_tests(klob, edits)):
+        if (answer := of_question.get(question)) is None:
+            raise InputError(
+                f"--answers: {model} was not asked {question}; give its tables on klob and on updates"
+            )
+        logprob, exact = ((answer[name] or [None])[0] for name in ("logprobs", "exact"))
+        rows.append({"model": model, **row, "logprob": logprob, "exact": exact, "reason": answer["reason"]})
     return pa.Table.from_pylist(rows, schema=CLOZES)
-
-
-def _answer(row: dict[str, Any]) -> dict[str, Any]:
-    logprob, exact = ((row[name] or [None])[0] for name in ("logprobs", "exact"))
-    return {"logprob": logprob, "exact": exact, "reason": row["reason"]}
 
 
 def cloze_tests(klob: Sequence[Path], edits: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -65,49 +65,26 @@ def cloze_tests(klob: Sequence[Path], edits: Path) -> Iterator[tuple[str, dict[s
                 yield probe_id(row["edit"], number), {**named, **asked}
 
 
-class Share(NamedTuple):
-    """How many cloze tests of one kind a model completes."""
-
-    model: str
-    benchmark: str
-    role: str
-    asked: int
-    exact: int
-    unanswered: int
-    not_finite: int
-    """Of those asked."""
-
-    def __str__(self) -> str:
-        if not self.asked:
-            said = "-"
-        else:
-            low, high = wilson(self.exact, self.asked)
-            said = f"{self.exact / self.asked:.3f} [{low:.2f}, {high:.2f}]"
-        counts = {"left out": self.unanswered, "not finite, not completed": self.not_finite}
-        notes = ", ".join(f"{number:,} {text}" for text, number in counts.items() if number)
-        return (
-            f"{self.model:<16}  {self.benchmark:<12}  {self.role:<20}  {self.asked:>7,}  {said}"
-            f"{f'  ({notes})' if notes else ''}"
-        )
-
-
-def shares(table: pa.Table) -> Iterator[Share]:
-    """A share for each model, benchmark and role, in the order of the rows."""
-    counts: dict[tuple[str, str, str], list[int]] = {}
-    columns = (table[name].to_pylist() for name in ("model", "benchmark", "role", "exact", "reason"))
-    for *key, exact, reason in zip(*columns, strict=True):
-        asked = counts.setdefault((key[0], key[1], key[2]), [0, 0, 0, 0])
-        asked[0] += exact is not None
-        asked[1] += bool(exact)
-        asked[2] += exact is None
-        asked[3] += reason == NOT_FINITE
-    for (model, benchmark, role), numbers in counts.items():
-        yield Share(model, benchmark, role, *numbers)
-
-
 def lines(table: pa.Table) -> Iterator[str]:
-    """The shares as text."""
+    """The share that a model completes by benchmark and role, in the order of the rows, as text."""
     yield "Cloze tests that an unedited model completes: every token of the object is the most probable one"
     yield "In brackets: 95 % Wilson interval; wordings of a fact are not independent, so it is too narrow."
     yield f"{'model':<16}  {'benchmark':<12}  {'cloze test':<20}  {'asked':>7}  completed"
-    yield from map(str, shares(table))
+    counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    columns = (table[name].to_pylist() for name in ("model", "benchmark", "role", "exact", "reason"))
+    for model, benchmark, role, exact, reason in zip(*columns, strict=True):
+        counts[model, benchmark, role].update(
+            asked=exact is not None,
+            completed=bool(exact),
+            left_out=exact is None,
+            not_finite=reason == NOT_FINITE,
+        )
+    for (model, benchmark, role), found in counts.items():
+        said, asked, completed = "-", found["asked"], found["completed"]
+        if asked:
+            low, high = wilson(completed, asked)
+            said = f"{completed / asked:.3f} [{low:.2f}, {high:.2f}]"
+        named = {"left_out": "left out", "not_finite": "not finite, not completed"}
+        notes = ", ".join(f"{found[name]:,} {text}" for name, text in named.items() if found[name])
+        said += f"  ({notes})" if notes else ""
+        yield f"{model:<16}  {benchmark:<12}  {role:<20}  {asked:>7,}  {said}"

@@ -22,5 +22,5 @@ WAYS = {"loglik": "by likelihood", "letter": "by letter", "written": "in writing
 
 def in_words(condition: str) -> str:
     """A condition as figures have it."""
-    fixed = {"without": "no context", "with": "with context", "edited": "edited"}
+    fixed = {"without": "no context", "with": "with context"}
     return fixed.get(condition) or title_of(condition.removeprefix("edited-"))

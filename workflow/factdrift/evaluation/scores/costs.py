@@ -1,7 +1,7 @@
 """Seconds and memory of the jobs, by model and method; kept apart from results, since they vary."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ def write_costs(
 ) -> list[Skipped]:
     """Writes one entry for each model and method: sums over shards, and the peak of memory.
 
-    Of a method that puts texts before prompts also the most that did not fit, as `left_out`, if any.
+    Of a method that puts texts before prompts also the most that did not fit, as `left_out`, if any; of a
+    stream also what each interval has cost, as `intervals`.
 
     `skipped`: methods for which there was no job. Returns these and the methods whose job could not edit the
     model; their entries have the reason under `skipped`. Raises CannotEdit with all reasons if every method
@@ -27,8 +28,9 @@ def write_costs(
     for path in jobs:
         job = json.loads(path.read_text(encoding="utf-8"))
         batches = job.pop("batches")
-        empty = {**job, **_NOTHING}
-        entry = entries.setdefault((job["model"], job["method"]), empty)
+        if intervals := [batch for batch in batches if "interval" in batch]:
+            job["intervals"] = intervals
+        entry = entries.setdefault((job["model"], job["method"]), {**job, **_NOTHING})
         for batch in batches:
             for key in ("edits", "edit_seconds", "evaluation_seconds"):
                 entry[key] += batch[key]
@@ -37,11 +39,7 @@ def write_costs(
                 entry["left_out"] = max(entry.get("left_out", 0), batch["left_out"])
     for each in skipped:
         entries[each.model, each.method] = {**each._asdict(), **_NOTHING}
-    found = [
-        Skipped(model, method, entry["skipped"])
-        for (model, method), entry in entries.items()
-        if "skipped" in entry
-    ]
+    found = skipped_among(entries.values())
     reasons = "; ".join(skipped_methods(found))
     if found and len(found) == len(entries):
         raise CannotEdit(f"methods: none of them can edit a configured model: {reasons}")
@@ -49,3 +47,8 @@ def write_costs(
         raise CannotEdit(f"methods: skipped, which `strict` forbids: {reasons}")
     write_json(list(entries.values()), output)
     return found
+
+
+def skipped_among(entries: Iterable[Mapping[str, Any]]) -> list[Skipped]:
+    """The skipped methods with their reasons, from the descriptions of runs."""
+    return [Skipped(*(each[key] for key in Skipped._fields)) for each in entries if "skipped" in each]

@@ -8,7 +8,7 @@ import datetime
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,17 +158,21 @@ def _estimates(
     Of the many subsets of a model without a date, some would have one by chance.
     """
     choices = choices_of(rows, subjects, READINGS[reading])
-    whole, told = _row(choices, among_holders(choices), weights, method)
-    found = [{"subset": "all", "value": "all", "chains": asked, **whole}]
-    if told is None:
+    row, whole = _row(choices, among_holders(choices), weights, method)
+    found = [{"subset": "all", "value": "all", "chains": asked, **row}]
+    if whole is None:
         return found
     parts = [(subset, value, choices.only(places)) for subset, value, places in _subsets(rows)]
     if reading == "plain":
         parts += _wordings(rows, subjects)
     for subset, value, part in parts:
         if (count := len(part.chosen)) >= LEAST:
-            own = _compared(_row(part, among_holders(part), weights, method), told)
-            found.append({"subset": subset, "value": value, "chains": count, **own})
+            row, own = _row(part, among_holders(part), weights, method)
+            if own is not None and row["verdict"] == "date":
+                low, high = np.nanpercentile(own.draws - whole.draws, COVERED)
+                row |= {"difference": own.date - whole.date}
+                row |= {"difference_low": float(low), "difference_high": float(high)}
+            found.append({"subset": subset, "value": value, "chains": count, **row})
     return found
 
 
@@ -206,34 +210,15 @@ def _row(
     if p > LEVEL:
         return {**row, "verdict": "none"}, None
     found = estimate(choices, span, weights)
-    return {**row, **_told(found, span)}, found
-
-
-def _told(found: Estimate, span: Span) -> Row:
-    """Verdict, date and interval."""
-    row: Row = {"tau": found.tau, "eps": found.eps, "lam": found.lam}
-    if found.date <= span.first or found.date >= span.last:
-        return {**row, "verdict": "before" if found.date <= span.first else "after"}
-    return {
-        **row,
-        "verdict": "date",
-        "date": _iso(found.date),
-        "low": None if found.low <= span.first else _iso(found.low),
-        "high": None if found.high >= span.last else _iso(math.ceil(found.high)),
-    }
-
-
-def _compared(own: tuple[Row, Estimate | None], whole: Estimate) -> Row:
-    row, found = own
-    if found is None or row["verdict"] != "date":
-        return row
-    low, high = np.nanpercentile(found.draws - whole.draws, COVERED)
-    return {
-        **row,
-        "difference": found.date - whole.date,
-        "difference_low": float(low),
-        "difference_high": float(high),
-    }
+    row |= {"tau": found.tau, "eps": found.eps, "lam": found.lam}
+    if found.date <= span.first:
+        return {**row, "verdict": "before"}, found
+    if found.date >= span.last:
+        return {**row, "verdict": "after"}, found
+    row |= {"verdict": "date", "date": _iso(found.date)}
+    row["low"] = None if found.low <= span.first else _iso(found.low)
+    row["high"] = None if found.high >= span.last else _iso(math.ceil(found.high))
+    return row, found
 
 
 def _iso(ordinal: float) -> str:
@@ -265,7 +250,8 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
     """Rows of QUARTERS without the names of model, way and reading, in the order of time."""
     seen: list[tuple[str, str, bool, bool]] = []
     for row in rows:
-        score = np.array(row["scores"] or _chosen(row))
+        # Of a choice alone nothing is known of the others.
+        score = np.array(row["scores"] or [place == row["choice"] for place in range(len(row["holders"]))])
         neutral = np.array(row["neutral"] if row["neutral"] is not None else np.zeros(len(score)))
         for change in changes(row):
             if score[change.after] == score[change.before]:
@@ -276,11 +262,10 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
             seen.append((quarter, exact, bool(later), bool(neutral[change.after] > neutral[change.before])))
     months = [exact for _, exact, *_ in seen]
     monthly = {quarter for quarter, exact, *_ in seen if months.count(exact) >= MONTHLY}
-    groups: dict[str, list[tuple[bool, bool]]] = {}
-    for quarter, exact, later, likely in sorted(seen, key=lambda each: each[1]):
-        groups.setdefault(exact if quarter in monthly else quarter, []).append((later, likely))
+    seen.sort(key=lambda each: each[1])
     tested: list[Row] = []
-    for period, pairs in groups.items():
+    for period, changed in groupby(seen, lambda each: each[1] if each[0] in monthly else each[0]):
+        pairs = [each[2:] for each in changed]
         later = sum(own for own, _ in pairs)
         expected, for_it, either = 0.5, later, len(pairs)
         if reading == "calibrated":
@@ -294,11 +279,6 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
         )
     for row, above in zip(tested, holm([row["p"] for row in tested]), strict=True):
         yield {**row, "above": above}
-
-
-def _chosen(row: Row) -> list[float]:
-    """1 for the holder that was chosen, 0 for all others, of whom nothing is known."""
-    return [float(place == row["choice"]) for place in range(len(row["holders"]))]
 
 
 def holm(values: Sequence[float], level: float = 0.05) -> list[bool]:

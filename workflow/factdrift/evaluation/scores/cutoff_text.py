@@ -21,8 +21,6 @@ UNANSWERED = {
 }
 """Why a chain has no answer, in words."""
 
-SUBSETS = ("relation", "popularity", "wording")
-
 
 def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "") -> Iterator[str]:
     """The lines about one model and way: rows of TABLE, from rows of ANSWERS."""
@@ -49,7 +47,7 @@ def lines(rows: Sequence[Row], answers: Sequence[Row], maker: str = "") -> Itera
     deaths = next((row for row in rows if row["subset"] == "deaths"), None)
     if deaths:
         yield f"  by {deaths['chains']:,} dates of death: {verdict(deaths)}"
-    parts = [row for row in rows if row["subset"] in SUBSETS and row["reading"] == "plain"]
+    parts = [row for row in rows if row["subset"] not in ("all", "deaths") and row["reading"] == "plain"]
     if parts:
         yield ""
         table = [

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from factdrift.core.tables import database, sql, write_parquet
+from factdrift.core.tables import database, sql, write_query
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.scores.conditions import CONDITION
+from factdrift.evaluation.scores.metrics import typed
 from factdrift.streams.timelines import PRECISIONS
 
 _BY = ("model", "scoring", "condition", "questions", "precision")
@@ -41,7 +42,7 @@ def write_scores(items: Path, answers: Sequence[Path], output: Path) -> int:
     pair; pairs of which a question could not be asked are left out and counted. Kept, lost and gained compare
     with the unedited model's answer to the same question.
     """
-    order = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(PRECISIONS))
+    places = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(PRECISIONS))
     with database() as db:
         db.execute(
             f"""CREATE TEMP TABLE each AS
@@ -74,14 +75,10 @@ def write_scores(items: Path, answers: Sequence[Path], output: Path) -> int:
                 USING (model, scoring, condition, questions, precision, chain, id)
             GROUP BY ALL"""
         )
-        table = db.sql(
-            f"""SELECT {", ".join(_BY)}, holds,
-                n::INTEGER AS n, "right"::INTEGER AS "right", unanswered::INTEGER AS unanswered,
-                "right" / nullif(n, 0) AS accuracy, kept::INTEGER AS kept, lost::INTEGER AS lost,
-                gained::INTEGER AS gained, coalesce(pairs, 0)::INTEGER AS pairs,
-                coalesce(pairs_left_out, 0)::INTEGER AS pairs_left_out, coalesce(won, 0)::INTEGER AS won,
-                won / nullif(pairs, 0) AS win_rate, coalesce(facts, 0)::INTEGER AS facts,
-                robust / nullif(facts, 0) AS robust
+        scores = f"""SELECT * REPLACE (robust / nullif(facts, 0) AS robust, coalesce(pairs, 0) AS pairs,
+                coalesce(pairs_left_out, 0) AS pairs_left_out, coalesce(won, 0) AS won,
+                coalesce(facts, 0) AS facts),
+                "right" / nullif(n, 0) AS accuracy, won / nullif(pairs, 0) AS win_rate
             FROM (
                 SELECT {", ".join(_BY)}, coalesce(holds, 'all') AS holds,
                     count(*) FILTER (correct AND before) AS kept,
@@ -98,7 +95,6 @@ def write_scores(items: Path, answers: Sequence[Path], output: Path) -> int:
                     count(*) FILTER (pairs > 0 AND won = pairs) AS robust
                 FROM facts GROUP BY GROUPING SETS (
                     ({", ".join(_BY)}), ({", ".join(_BY)}, holds))
-            ) USING ({", ".join(_BY)}, holds)
-            ORDER BY model, scoring, condition, questions, CASE precision {order} END, holds"""
-        ).to_arrow_table()
-        return write_parquet(table.cast(DATED_SCORES), output)
+            ) USING ({", ".join(_BY)}, holds)"""
+        order = f"model, scoring, condition, questions, CASE precision {places} END, holds"
+        return write_query(db, f"SELECT {typed(DATED_SCORES)} FROM ({scores}) ORDER BY {order}", output)

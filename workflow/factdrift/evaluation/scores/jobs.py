@@ -142,14 +142,13 @@ class StreamReport(Job, command="edit stream-report"):
     out_csv: Annotated[Output, Flag("CSV")]
     out_figures: Annotated[Outputs, Flag("SVG|PDF")]
 
-    def run(self) -> None:
+    def run(self) -> str:
         from factdrift.evaluation.scores.stream_table import Stream, draw, write_report
 
         stream = Stream.read(self.scores, self.written, self.intervals, self.costs, self.ability, self.recall)
-        for line in write_report(stream, self.out_table, self.out_csv):
-            print(f"skipped: {line}")
+        said = write_report(stream, self.out_table, self.out_csv)
         draw(stream, self.out_figures)
-        print(*self.out_figures)
+        return "\n".join([*said, " ".join(map(str, self.out_figures))])
 
 
 class AgainstEdits(Job, command="locate against-edits", beside="models_ located"):
@@ -191,6 +190,10 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
             for name in self.locators:
                 tables = sorted((folder / name).glob("edits.*.parquet"))
                 about = [path.with_suffix(".json") for path in tables]
+                if not about:
+                    raise InputError(
+                        f"--folders: {folder / name}: no edits.*.parquet; run `locate run` first"
+                    )
                 if reason := skipped(about[0]):
                     notes.append(reason)
                     continue
@@ -215,9 +218,7 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
             edited = read_edited(runs, layers)
             rows += list(compare(model, located, edited, self.seed))
             notes += unedited(model, edited, self.methods, layers)
-        if not rows:
-            raise InputError("\n".join(["locate against-edits: nothing could be compared", *notes]))
-        number = write_against(rows, self.out_table)
+        number = write_against(rows, notes, self.out_table)
         text = "\n".join([*lines(rows), *notes]) + "\n"
         write_text(text, self.out_text)
         draw(rows, self.out_figures)

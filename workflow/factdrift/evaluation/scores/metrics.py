@@ -16,18 +16,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.errors import InputError
-from factdrift.core.tables import database, sql, write_query
+from factdrift.core.tables import check_columns, database, sql, write_query
 from factdrift.evaluation.ability.record import read_ability
-from factdrift.evaluation.tables import MADE
+from factdrift.evaluation.tables import MADE, META
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
 
-_FROM = [
-    *("model", "revision", "model_digest", "method", "hyper", "moments", "prefixes", "mend", "regime"),
-    *("group", "template", "dtype", "torch", "transformers", "factdrift"),
-]
-_EDIT = ["edit", "subject", "relation", "scenario", "kind", "split"]
 _NUMBERS = [
     *("p_new_before", "p_obsolete_before", "p_new", "p_obsolete"),
     *("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"),
@@ -37,7 +31,9 @@ _NUMBERS = [
 ]
 SCORES = pa.schema(
     [
-        *((name, pa.int32() if name == "group" else pa.string()) for name in (*_FROM, "source", *_EDIT)),
+        *META,
+        *((name, pa.string()) for name in ("source", "edit", "subject", "relation")),
+        *((name, pa.string()) for name in ("scenario", "kind", "split")),
         ("subject_popularity", pa.float64()),
         ("known_before", pa.bool_()),
         ("failed", pa.string()),
@@ -53,15 +49,6 @@ SCORES = pa.schema(
     ]
 )
 """One row for each edit, method and model, in the order of the configuration and the dataset."""
-
-ABILITIES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "text")),
-        ("perplexity_before", pa.float64()),
-        ("tasks_before", pa.string()),
-    ]
-)
-"""One row for each model whose general ability is measured: the text, and the numbers without any edit."""
 
 PROBES = pa.schema(
     [
@@ -105,9 +92,9 @@ def write_scores(runs: Runs, out_scores: Path, out_probes: Path, memory_mb: int 
     Raises InputError if a table lacks a provenance column.
     """
     with database(memory_mb) as db:
-        _read(db, runs)
-        db.execute(f"CREATE TEMP TABLE probes AS {_PROBES}")
-        leave_out(db, runs)
+        read_runs(db, runs)
+        db.register("abilities", _abilities(runs.abilities))
+        db.execute(f"{_MADE}; CREATE TEMP TABLE probes AS {_PROBES}")
         order = "ORDER BY m, k, e"
         write_query(db, f"SELECT {typed(PROBES)} FROM probes {order}, number", out_probes)
         return write_query(db, f"SELECT {typed(SCORES)} FROM ({_SCORES}) {order}", out_scores)
@@ -120,36 +107,14 @@ def typed(schema: pa.Schema) -> str:
     return ", ".join(f'"{field.name}"::{kinds[str(field.type)]} AS "{field.name}"' for field in schema)
 
 
-def _read(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
-    """`models`, `methods`: names with their places. `edits`: in their order.
-
-    `asked`: the probes of each edit. `answers`, `states`: of all jobs. `base`: the answers of the model
-    without edits. `made`: an edit by model and method. `abilities`: the model without edits.
-    """
-    read_runs(db, runs)
-    db.register("abilities", _abilities(runs.abilities))
-    db.execute(
-        """CREATE TEMP TABLE asked AS
-            SELECT edit, e, generate_subscripts(probes, 1) - 1 AS number,
-                unnest(probes, max_depth := 2) FROM edits;
-        CREATE TEMP TABLE made AS SELECT m.place AS m, k.place AS k, r.*, s.perplexity, s.tasks
-            FROM run_edits r JOIN models m ON r.model = m.name JOIN methods k ON r.method = k.name
-            LEFT JOIN states s USING (model, method, state)
-            WHERE r.excluded IS NULL;
-        CREATE TEMP TABLE after AS SELECT model, method, edit,
-            split_part(question, '#', 2)::INTEGER AS number, logprobs[1] AS logprob,
-            tokens[1] AS tokens, exact[1] AS exact, reason
-            FROM answers WHERE way = 'loglik';
-        CREATE TEMP TABLE written AS SELECT model, method, edit,
-            substr(split_part(question, '#', 2), 2)::INTEGER AS c, output, entropy,
-            verdict = 'correct' AS said_new
-            FROM answers WHERE way = 'written' AND question LIKE '%#c%';
-        CREATE TEMP VIEW base AS SELECT * EXCLUDE (method) FROM after WHERE method = 'none'"""
-    )
-
-
 def read_runs(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
-    """Views of the tables of all jobs; raises InputError if they are of two weights or a former form."""
+    """Views of the tables of all jobs; raises InputError if they are of two weights or a former form.
+
+    `models`, `methods`: names with their places. `edits`: in their order. `asked`: the probes of each edit.
+    `answers`, `run_edits`, `states`: of all jobs. `after`: likelihoods of probes; `base`: those of the model
+    without edits. `left_out`: neighbours' facts whose answer is the new object, or none; an edit may well
+    change them, because it makes their answer likelier.
+    """
     for name, values in (("models", runs.models), ("methods", runs.methods)):
         table = pa.table({"name": list(values), "place": range(len(values))})
         db.register(f"{name}_given", table)
@@ -157,24 +122,22 @@ def read_runs(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
     edits = pq.read_table(runs.edits)
     db.register("edits", edits.append_column("e", pa.array(range(len(edits)), pa.int32())))
     for path in runs.made:
-        if lacking := [column for column in MADE.names if column not in pq.read_schema(path).names]:
-            raise InputError(
-                f"{path}: no column {', '.join(lacking)}, as a former version of factdrift wrote it; make it "
-                "again with `factdrift evaluate`"
-            )
+        former = ", as a former version of factdrift wrote it; make it again with `factdrift evaluate`"
+        check_columns(path, MADE.names, former)
     for name, paths in (("answers", runs.answers), ("run_edits", runs.made), ("states", runs.states)):
         db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
     check_same_weights(weights_of(runs.made))
-
-
-def leave_out(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
-    """TEMP TABLE left_out (edit, number): neighbours' facts whose answer is the new object, or none.
-
-    An edit may well change them: it makes their answer likelier.
-    """
     db.execute(
-        f"""CREATE TEMP TABLE left_out AS SELECT edit, number FROM asked JOIN edits USING (edit)
-        WHERE role IN ('nearest', 'random') AND asked.target = edits."new" AND {runs.without_new}"""
+        f"""CREATE TEMP TABLE asked AS
+            SELECT edit, e, generate_subscripts(probes, 1) - 1 AS number,
+                unnest(probes, max_depth := 2) FROM edits;
+        CREATE TEMP TABLE after AS
+            SELECT model, method, interval, edit, kind, split_part(question, '#', 2)::INTEGER AS number,
+                logprobs[1] AS logprob, tokens[1] AS tokens, exact[1] AS exact, reason
+            FROM answers WHERE way = 'loglik';
+        CREATE TEMP VIEW base AS SELECT * EXCLUDE (method, interval, kind) FROM after WHERE method = 'none';
+        CREATE TEMP TABLE left_out AS SELECT edit, number FROM asked JOIN edits USING (edit)
+            WHERE role IN ('nearest', 'random') AND asked.target = edits."new" AND {runs.without_new}"""
     )
 
 
@@ -191,15 +154,27 @@ def weights_of(made: Sequence[Path]) -> Iterator[tuple[str, str, str]]:
 
 
 def _abilities(paths: Sequence[Path]) -> pa.Table:
-    """The rows of ABILITIES."""
+    """One row for each model whose general ability is measured: the text, and the numbers without edits."""
+    columns = ("model", "text", "perplexity_before", "tasks_before")
     rows = []
     for found in map(read_ability, paths):
         tasks = json.dumps(found.results, sort_keys=True) if found.results else None
         text = f"{found.text}, {found.tokens:,} tokens" if found.text else None
         numbers = {"perplexity_before": found.perplexity, "tasks_before": tasks}
         rows.append({"model": found.name, "text": text, **numbers})
-    return pa.Table.from_pylist(rows, schema=ABILITIES)
+    return pa.Table.from_pylist(rows, pa.schema([SCORES.field(name) for name in columns]))
 
+
+_MADE = """
+    CREATE TEMP TABLE made AS SELECT m.place AS m, k.place AS k, r.*, s.perplexity, s.tasks
+        FROM run_edits r JOIN models m ON r.model = m.name JOIN methods k ON r.method = k.name
+        LEFT JOIN states s USING (model, method, state)
+        WHERE r.excluded IS NULL;
+    CREATE TEMP TABLE written AS SELECT model, method, edit,
+        substr(split_part(question, '#', 2), 2)::INTEGER AS c, output, entropy,
+        verdict = 'correct' AS said_new
+        FROM answers WHERE way = 'written' AND question LIKE '%#c%'"""
+"""SQL: an edit by model and method, and what was written about its clozes."""
 
 _PROBES = """
     SELECT m, k, e, made.model, made.method, edit, number, role, asked.place, object, prompt, target, dist,

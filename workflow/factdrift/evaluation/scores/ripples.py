@@ -1,7 +1,6 @@
 """Scores of what follows from updates: by model, state, way and criterion (docs/ripples.md)."""
 
-import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,11 +11,9 @@ import pyarrow.parquet as pq
 
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.ripples import condition_id
+from factdrift.ripples import tables
 
-CRITERIA = (
-    *("alias", "logical", "compose_object", "compose_subject", "history_new"),
-    *("preserve", "specific", "history_old", "neighbor"),
-)
+CRITERIA = sorted(tables.CRITERIA, key=lambda name: name not in tables.MUST_CHANGE)
 """Criteria in the order of the tables: first those whose answers must change."""
 
 _SHARE = [("low", pa.float64()), ("high", pa.float64())]
@@ -105,7 +102,7 @@ def _row(
     key: tuple[str, str, str, str], must_change: bool, found: Sequence[Judged], unanswered: int, seed: int
 ) -> Row:
     known = [each for each in found if each.known]
-    compared = [] if must_change else [each for each in found if each.before is not None]
+    changes = Counter((each.before, each.right) for each in found)
     share, of_known = share_of(found, seed), share_of(known, seed)
     return {
         **dict(zip(("model", "method", "way", "criterion"), key, strict=True)),
@@ -117,9 +114,9 @@ def _row(
         "known_updates": len({each.update for each in known}),
         "known": len(known),
         **dict(zip(("known_right", "known_low", "known_high"), of_known, strict=True)),
-        "kept": None if must_change else sum(each.right and bool(each.before) for each in compared),
-        "lost": None if must_change else sum(not each.right and bool(each.before) for each in compared),
-        "gained": None if must_change else sum(each.right and not each.before for each in compared),
+        "kept": None if must_change else changes[True, True],
+        "lost": None if must_change else changes[True, False],
+        "gained": None if must_change else changes[False, True],
     }
 
 
@@ -172,5 +169,5 @@ def _cell(row: Mapping[str, Any] | None) -> str:
     if row is None:
         return "-"
     known = row["known_right"]
-    shown = "unknown" if known is None or math.isnan(known) else f"{100 * known:.1f}"
+    shown = "unknown" if known is None else f"{100 * known:.1f}"
     return f"{100 * row['right']:.1f} / {shown}"

@@ -12,18 +12,15 @@ import pyarrow.parquet as pq
 
 from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.evaluation.plan import PLAN, plan_table
-from factdrift.evaluation.scores.metrics import BLEEDOVER, Runs, leave_out, read_runs, typed
+from factdrift.evaluation.scores.metrics import BLEEDOVER, Runs, read_runs, typed
 from factdrift.evaluation.scores.written import WRITTEN, written_table
-from factdrift.evaluation.tables import STATES
+from factdrift.evaluation.tables import META, STATES
 from factdrift.models.alignment import NOT_FINITE
 
 INTERVALS = pa.schema([each for each in STATES if each.name != "state"])
 """One row for each interval: what was made, what is kept beside the model, and its general ability."""
 
-_FROM = [
-    *("revision", "model_digest", "hyper", "moments", "prefixes", "mend"),
-    *("template", "dtype", "torch", "transformers", "factdrift", "source"),
-]
+_FROM = [name for name, _ in META if name not in ("model", "method", "regime", "group")] + ["source"]
 _NUMBERS = [
     *("p_own", "p_other", "d", "s", "exact"),
     *("generalization_d", "generalization_s", "generalization_exact"),
@@ -58,7 +55,6 @@ def write_stream_scores(
         read_runs(db, runs)
         db.register("plan", plan)
         db.execute(_PREPARED)
-        leave_out(db, runs)
         query = f"SELECT {typed(STREAM_SCORES)} FROM ({_SCORES}) ORDER BY m, k, interval, probe, e"
         rows = write_query(db, query, out_scores)
         db.execute(f"CREATE TEMP VIEW scored AS SELECT * FROM read_parquet({sql(out_scores)})")
@@ -95,23 +91,14 @@ _SAID = """
             = (said.model, said.method, said.interval, said.kind, said.edit)
     WHERE said.method IN (SELECT name FROM methods)"""
 
-_META = ", ".join(f'"{name}"' for name in _FROM if name != "source")
 _PREPARED = f"""
-    CREATE TEMP TABLE asked AS
-        SELECT edit, e, generate_subscripts(probes, 1) - 1 AS number,
-            unnest(probes, max_depth := 2) FROM edits;
     CREATE TEMP TABLE dates AS SELECT DISTINCT interval, old_date, new_date FROM edits;
     CREATE TEMP TABLE jobs AS
-        SELECT DISTINCT model, method, {_META}, source FROM run_edits
+        SELECT DISTINCT model, method, {", ".join(_FROM)} FROM run_edits
         WHERE method IN (SELECT name FROM methods);
     CREATE TEMP TABLE failures AS
         SELECT model, method, edit, chain, link, failed FROM run_edits JOIN edits USING (edit)
         WHERE failed IS NOT NULL;
-    CREATE TEMP TABLE after AS
-        SELECT model, method, interval, edit, kind, split_part(question, '#', 2)::INTEGER AS number,
-            logprobs[1] AS logprob, exact[1] AS exact, reason
-        FROM answers WHERE way = 'loglik';
-    CREATE TEMP VIEW base AS SELECT * EXCLUDE (method, interval, kind) FROM after WHERE method = 'none';
     CREATE TEMP TABLE probes AS
         SELECT r.model, r.method, interval, edit, r.kind AS probe, number, role, place, object,
             base.logprob AS logprob_before, base.exact AS exact_before, r.logprob, r.exact, r.reason

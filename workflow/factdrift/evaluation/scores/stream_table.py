@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -13,14 +12,14 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.core.figures import name_ends, parts, save
-from factdrift.core.files import write_text
-from factdrift.core.owned import atomic_path
+from factdrift.core.files import write_csv, write_text
 from factdrift.core.screen import grid
 from factdrift.core.tables import records
-from factdrift.evaluation.ability.record import read_ability
+from factdrift.evaluation.ability.record import Ability, read_ability
 from factdrift.evaluation.methods.record import Skipped, style_of, title_of
+from factdrift.evaluation.scores.costs import skipped_among
 from factdrift.evaluation.scores.intervals import Interval, interval
-from factdrift.evaluation.scores.table import left_out_line, skipped_among, skipped_lines
+from factdrift.evaluation.scores.table import left_out_line, skipped_lines, unscored_lines
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import percent, written_lines
 from factdrift.models.alignment import NOT_FINITE
@@ -56,17 +55,10 @@ class Stream:
     dates: dict[int, tuple[str, str]]
     made: dict[tuple[str, str, int], dict[str, Any]]
     """(model, method, interval) -> row of INTERVALS."""
-    seconds: dict[tuple[str, str, int], float]
-    """(model, method, interval) -> seconds for each edit, without evaluation."""
-    perplexity: dict[str, float]
-    """Model -> perplexity without any edit, where it is measured."""
-    texts: dict[str, str]
-    """Model -> the text of the perplexity."""
-    skipped: list[Skipped]
-    sources: dict[tuple[str, str], str]
-    """(model, method) -> where hyper-parameters come from, if some were derived."""
-    left_out: dict[tuple[str, str], int]
-    """(model, method) -> the most texts that did not fit before a prompt, if any."""
+    jobs: dict[tuple[str, str], dict[str, Any]]
+    """(model, method) -> what `edit stream-scores` wrote of its job: costs, sources of hyper-parameters."""
+    abilities: dict[str, Ability]
+    """Model -> what is measured of it without any edit."""
     below: list[str]
     written: list[dict[str, Any]]
     """Rows of WRITTEN."""
@@ -83,43 +75,38 @@ class Stream:
     ) -> Stream:
         rows: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
         dates: dict[int, tuple[str, str]] = {}
-        columns = [*dict.fromkeys(column for _, _, column in COLUMNS.values()), "probe", "failed", "edit"]
-        columns.append(NOT_FINITE)
+        columns = {column for _, _, column in COLUMNS.values()} | {"probe", "failed", NOT_FINITE}
         named = ["model", "method", "interval", "old_date", "new_date"]
         for row in pq.read_table(scores, columns=[*named, *columns]).to_pylist():
             rows.setdefault((row["model"], row["method"], row["interval"]), []).append(row)
             dates[row["interval"]] = (row["old_date"], row["new_date"])
         told = pq.read_table(intervals).to_pylist()
-        made = {(row["model"], row["method"], row["interval"]): row for row in told}
         spent = json.loads(costs.read_text(encoding="utf-8"))
-        measured = [read_ability(path) for path in ability]
         return cls(
             scores=rows,
             dates=dict(sorted(dates.items())),
-            made=made,
-            seconds={
-                (job["model"], job["method"], part["interval"]): part["edit_seconds"] / part["edits"]
-                for job in spent
-                for part in job.get("intervals", ())
-            },
-            perplexity={each.name: each.perplexity for each in measured if each.perplexity is not None},
-            texts={each.name: f"{each.text}, {each.tokens:,} tokens" for each in measured if each.text},
-            skipped=skipped_among(spent),
-            sources={(job["model"], job["method"]): job["source"] for job in spent if job.get("derived")},
-            left_out={
-                (job["model"], job["method"]): int(job["left_out"]) for job in spent if "left_out" in job
-            },
+            made={(row["model"], row["method"], row["interval"]): row for row in told},
+            jobs={(job["model"], job["method"]): job for job in spent},
+            abilities={found.name: found for found in map(read_ability, ability)},
             below=list(recall_lines(bundled)),
             written=list(records(written)),
         )
 
     @property
-    def groups(self) -> list[tuple[str, str]]:
-        """(model, method), in the order of the configuration."""
-        return list(dict.fromkeys(key[:2] for key in self.scores))
+    def methods(self) -> dict[str, list[str]]:
+        """Model -> its methods, in the order of the configuration."""
+        found: dict[str, list[str]] = {}
+        for model, method in dict.fromkeys(key[:2] for key in self.scores):
+            found.setdefault(model, []).append(method)
+        return found
 
     def title(self, model: str, method: str) -> str:
-        return title_of(method) + ("*" if (model, method) in self.sources else "")
+        """The method as tables name it, with an asterisk if values of it were derived and not tuned."""
+        return title_of(method) + ("*" if self.jobs.get((model, method), {}).get("derived") else "")
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        return skipped_among(self.jobs.values())
 
     def value(self, model: str, method: str, number: int, name: str) -> Interval | None:
         """The mean of a column of COLUMNS over the edits that did not fail, times 100."""
@@ -141,9 +128,17 @@ class Stream:
     def surprise(self, model: str, method: str, number: int) -> float | None:
         """The perplexity after an interval."""
         if method == "none":
-            return self.perplexity.get(model)
+            return self.abilities[model].perplexity if model in self.abilities else None
         found: float | None = self.made.get((model, method, number), {}).get("perplexity")
         return found
+
+    def seconds(self, model: str, method: str, number: int) -> float | None:
+        """Seconds for each edit of an interval, without evaluation."""
+        for part in self.jobs.get((model, method), {}).get("intervals", ()):
+            if part["interval"] == number:
+                found: float = part["edit_seconds"] / part["edits"]
+                return found
+        return None
 
     def edits(self, model: str, number: int) -> int:
         """The edits that have been made after an interval, failed ones too."""
@@ -155,38 +150,39 @@ def write_report(stream: Stream, text: Path, table: Path) -> list[str]:
     """Writes the table as text and as comma-separated values; returns the lines of the text."""
     said = [*lines(stream), *stream.below]
     write_text("".join(f"{line}\n" for line in said), text)
-    with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        bounds = [name for column in COLUMNS for name in (column, f"{column}_ci95", f"{column}_n")]
-        last = ("perplexity", "tasks", "failed", NOT_FINITE, "entries", "state_bytes", "seconds_per_edit")
-        writer.writerow(["model", "method", "interval", "old_date", "new_date", "so_far", *bounds, *last])
-        for model, method in stream.groups:
-            for number, dates in stream.dates.items():
-                found = [stream.value(model, method, number, name) for name in COLUMNS]
-                numbers = [cell for one in found for cell in ((*one.cells(), one.n) if one else [""] * 3)]
-                made = stream.made.get((model, method, number), {})
-                surprise = stream.surprise(model, method, number)
-                seconds = stream.seconds.get((model, method, number))
-                writer.writerow(
-                    [
-                        *(model, method, number, *dates, stream.edits(model, number), *numbers),
-                        "" if surprise is None else f"{surprise:.6g}",
-                        *(_given(made.get(name)) for name in ("tasks", "failed")),
-                        stream.not_finite(model, method, number),
-                        *(_given(made.get(name)) for name in ("entries", "state_bytes")),
-                        "" if seconds is None else f"{seconds:.6g}",
-                    ]
-                )
+    write_csv(_csv_rows(stream), table)
     return said
+
+
+def _csv_rows(stream: Stream) -> Iterator[list[Any]]:
+    """The header and the rows of the table as comma-separated values."""
+    bounds = [name for column in COLUMNS for name in (column, f"{column}_ci95", f"{column}_n")]
+    last = ["perplexity", "tasks", "failed", NOT_FINITE, "entries", "state_bytes", "seconds_per_edit"]
+    yield ["model", "method", "interval", "old_date", "new_date", "so_far", *bounds, *last]
+    for model, method in dict.fromkeys(key[:2] for key in stream.scores):
+        for number, dates in stream.dates.items():
+            found = [stream.value(model, method, number, name) for name in COLUMNS]
+            made = stream.made.get((model, method, number), {})
+            surprise = stream.surprise(model, method, number)
+            seconds = stream.seconds(model, method, number)
+            yield [
+                *(model, method, number, *dates, stream.edits(model, number)),
+                *(cell for one in found for cell in ((*one.cells(), one.n) if one else [None] * 3)),
+                None if surprise is None else f"{surprise:.6g}",
+                *(made.get(name) for name in ("tasks", "failed")),
+                stream.not_finite(model, method, number),
+                *(made.get(name) for name in ("entries", "state_bytes")),
+                None if seconds is None else f"{seconds:.6g}",
+            ]
 
 
 def lines(stream: Stream) -> Iterator[str]:
     """The table as text: for each model a block for each method, in it a line for each interval."""
     yield "Edits of a stream, interval by interval, each on top of all earlier ones"
-    for model in dict.fromkeys(model for model, _ in stream.groups):
+    for model, methods in stream.methods.items():
         yield from ("", f"{model}, in writing, over all intervals")
         said = [row for row in stream.written if row["model"] == model]
-        titles = {method: stream.title(model, method) for one, method in stream.groups if one == model}
+        titles = {method: stream.title(model, method) for method in methods}
         yield from written_lines(said, titles)
         for method in titles:
             yield f"{model}, {titles[method]}, in writing by interval"
@@ -197,21 +193,20 @@ def lines(stream: Stream) -> Iterator[str]:
     yield "Not finite: of these, those for which the output of the model is not finite."
     header = ["", "Edits", "n", *(title for title, _, _ in COLUMNS.values())]
     header += ["Perplexity", "Kept", "Failed", "Not finite"]
-    for model in dict.fromkeys(model for model, _ in stream.groups):
-        for method in [method for one, method in stream.groups if one == model]:
+    for model, methods in stream.methods.items():
+        for method in methods:
             yield ""
             yield f"{model}, {stream.title(model, method)}"
             yield from grid(header, [_line(stream, model, method, number) for number in stream.dates])
         yield ""
-        if model in stream.texts:
-            yield f"Perplexity on {stream.texts[model]}"
+        ability = stream.abilities.get(model)
+        if ability and ability.text:
+            yield f"Perplexity on {ability.text}, {ability.tokens:,} tokens"
         yield from skipped_lines(stream.skipped, model)
-        for (named, method), source in stream.sources.items():
-            if named == model:
-                yield f"{stream.title(model, method)} {source}"
-        for (named, method), most in stream.left_out.items():
-            if named == model:
-                yield left_out_line(stream.title(model, method), most)
+        jobs = [(stream.title(*key), job) for key, job in stream.jobs.items() if key[0] == model]
+        yield from (f"{title} {job['source']}" for title, job in jobs if job.get("derived"))
+        yield from (left_out_line(title, job["left_out"]) for title, job in jobs if "left_out" in job)
+    yield from unscored_lines(stream.skipped, stream.methods.keys())
 
 
 SAID = {
@@ -256,10 +251,6 @@ def _line(stream: Stream, model: str, method: str, number: int) -> list[str]:
     ]
 
 
-def _given(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
 PANELS = {
     "efficacy_s": "new facts said (S, high is good)",
     "generalization_s": "in other words, too (S, high is good)",
@@ -275,11 +266,11 @@ _SIZE = (3.9, 2.8)
 
 def draw(stream: Stream, paths: Sequence[Path]) -> None:
     """A part for each model with a panel for each column: each method by the date of the interval's end."""
-    models = list(dict.fromkeys(model for model, _ in stream.groups)) or [""]
-    messages = [_message(stream, model) for model in models]
+    models = stream.methods or {"": []}
+    messages = [_message(stream, model, methods) for model, methods in models.items()]
     figure, found = parts(messages, [len(PANELS)] * len(models), 3, _SIZE, sharex=True)
     places, ends = range(len(stream.dates)), [new for _, new in stream.dates.values()]
-    for axes, model in zip(found, models, strict=True):
+    for axes, (model, methods) in zip(found, models.items(), strict=True):
         for axis, column in zip(axes, PANELS, strict=True):
             axis.set(title=PANELS[column], xlim=(-0.2, max(len(places) - 0.8, 0.2)))
             axis.set_xticks(places, ends, rotation=45, ha="right", fontsize="x-small")
@@ -287,9 +278,7 @@ def draw(stream: Stream, paths: Sequence[Path]) -> None:
                 axis.set_yscale("log")
             else:
                 axis.set_ylim(-3, 103)
-            last = [
-                _curve(axis, stream, model, method, column) for one, method in stream.groups if one == model
-            ]
+            last = [_curve(axis, stream, model, method, column) for method in methods]
             name_ends(axis, [end for end in last if end is not None], _SIZE[1])
     save(figure, *paths)
 
@@ -317,15 +306,13 @@ def _curve(axis: Any, stream: Stream, model: str, method: str, column: str) -> t
     return stream.title(model, method), y[-1], style["color"]
 
 
-def _message(stream: Stream, model: str) -> str:
+def _message(stream: Stream, model: str, methods: Sequence[str]) -> str:
     """What is left of earlier facts after the last interval, at best and at worst."""
     last = max(stream.dates, default=0)
     kept = {
         method: found.mean
-        for one, method in stream.groups
-        if one == model
-        and method != "none"
-        and (found := stream.value(model, method, last, "retention_s")) is not None
+        for method in methods
+        if method != "none" and (found := stream.value(model, method, last, "retention_s")) is not None
     }
     if len(kept) < 2:
         return f"{model}: edits as the world changed"

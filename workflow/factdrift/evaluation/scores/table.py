@@ -1,21 +1,21 @@
 """Prints what was written, then the WikiFactDiff paper's Table 6, or its Table 7 of facts known before."""
 
-import csv
 import json
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from factdrift.core.files import write_text
-from factdrift.core.owned import atomic_path, claim
+from factdrift.core.files import write_csv, write_text
+from factdrift.core.owned import claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import records
 from factdrift.evaluation.methods.record import Skipped, title_of
-from factdrift.evaluation.scores.general import measured_lines, measured_values
-from factdrift.evaluation.scores.intervals import Interval, interval
+from factdrift.evaluation.scores.costs import skipped_among
+from factdrift.evaluation.scores.intervals import Interval, geometric, interval
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import written_lines
 from factdrift.models.alignment import NOT_FINITE
@@ -45,6 +45,9 @@ ACCURACIES = {
 _PLAIN = ("fluency", "fluency_full")
 _SHARES = ("efficacy_s", "generalization_s", *(name for name in ACCURACIES if name not in _PLAIN))
 """Columns whose values are shares, from 0 to 1."""
+
+
+Row = Mapping[str, Any]
 
 
 class Group(NamedTuple):
@@ -113,28 +116,17 @@ def read_groups(scores: Path, written: Path, costs: Path, known_only: bool = Fal
     for row in records(written):
         said.setdefault((row["model"], row["method"], row["edit"]), []).append(row)
     spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text(encoding="utf-8"))}
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for row in pq.read_table(scores).to_pylist():
-        rows = groups.setdefault((row["model"], row["kind"], row["method"]), [])
+        rows = groups.setdefault((row["model"], row["kind"]), {}).setdefault(row["method"], [])
         if row["known_before"] or not known_only:
             rows.append(row)
-    ordered = sorted(groups, key=lambda key: list(dict.fromkeys(one[:2] for one in groups)).index(key[:2]))
     found = []
-    for model, kind, method in ordered:
-        rows = groups[model, kind, method]
-        mine = [each for row in rows for each in said.get((model, method, row["edit"]), ())]
-        found.append(Group(model, kind, method, rows, spent.get((model, method), {}), mine))
+    for (model, kind), methods in groups.items():
+        for method, rows in methods.items():
+            mine = [each for row in rows for each in said.get((model, method, row["edit"]), ())]
+            found.append(Group(model, kind, method, rows, spent.get((model, method), {}), mine))
     return found
-
-
-def read_skipped(costs: Path) -> list[Skipped]:
-    """The methods that could not edit a model, with the reason."""
-    return skipped_among(json.loads(costs.read_text(encoding="utf-8")))
-
-
-def skipped_among(entries: Iterable[Mapping[str, Any]]) -> list[Skipped]:
-    """The skipped methods with their reasons, from the descriptions of runs."""
-    return [Skipped(*(each[key] for key in Skipped._fields)) for each in entries if "skipped" in each]
 
 
 KINDS = {
@@ -190,11 +182,7 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
             if texts:
                 named = ", ".join(group.title for group in mine if group.cost.get("moments") == texts)
                 yield f"{named}: second moments over {texts}"
-    for model in dict.fromkeys(each.model for each in skipped):
-        if model not in {group.model for group in groups}:
-            yield ""
-            yield f"{model}, no method"
-            yield from skipped_lines(skipped, model)
+    yield from unscored_lines(skipped, {group.model for group in groups})
 
 
 def left_out_line(title: str, most: int) -> str:
@@ -208,6 +196,12 @@ def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
     for reason in dict.fromkeys(each.skipped for each in mine):
         named = [title_of(each.method) for each in mine if each.skipped == reason]
         yield f"{', '.join(named)} skipped: {reason}"
+
+
+def unscored_lines(skipped: Sequence[Skipped], models: Set[str]) -> Iterator[str]:
+    """Why models that are not among those with scores, `models`, have none."""
+    for model in dict.fromkeys(each.model for each in skipped if each.model not in models):
+        yield from ("", f"{model}, no method", *skipped_lines(skipped, model))
 
 
 def _cells(group: Group) -> list[str]:
@@ -250,27 +244,80 @@ def write_table(
     """
     said = [*lines(groups, title, skipped), *below]
     write_text("".join(f"{line}\n" for line in said), text)
-    columns = [*COLUMNS, *ACCURACIES]
-    with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        bounds = [name for column in columns for name in (column, f"{column}_ci95", f"{column}_n")]
-        counted = ["model", "kind", "method", "edits", "failed", "not_finite"]
-        writer.writerow([*counted, *WRITTEN_COLUMNS, *bounds, *_LAST])
-        for group in groups:
-            found = [group.value(column) for column in columns]
-            numbers = [cell for one in found for cell in ((*one.cells(), one.n) if one else ("", "", 0))]
-            seconds = group.seconds()
-            end: list[Any] = ["" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")]
-            named = [group.model, group.kind, group.method, len(group.rows), group.failed, group.not_finite]
-            general = measured_values(group.lasting)
-            perplexity = general.pop("Perplexity", None)
-            tasks = json.dumps({name: each.mean for name, each in general.items()}) if general else ""
-            end += [*(perplexity.cells() if perplexity else ("", "")), tasks]
-            writer.writerow([*named, *_said(group), *numbers, *end, group.cost.get("source", ""), ""])
-        for each in skipped:
-            lacking = len(WRITTEN_COLUMNS) + len(bounds) + len(_LAST) - 1
-            writer.writerow([each.model, "", each.method, 0, 0, 0, *[""] * lacking, each.skipped])
+    write_csv(_csv_rows(groups, skipped), table)
     return said
+
+
+def _csv_rows(groups: Sequence[Group], skipped: Sequence[Skipped]) -> Iterator[list[Any]]:
+    """The header and the rows of the table as comma-separated values."""
+    columns = [*COLUMNS, *ACCURACIES]
+    bounds = [name for column in columns for name in (column, f"{column}_ci95", f"{column}_n")]
+    numbers = [*WRITTEN_COLUMNS, *bounds, *_LAST]
+    yield ["model", "kind", "method", "edits", "failed", "not_finite", *numbers, "skipped"]
+    for group in groups:
+        found = [group.value(column) for column in columns]
+        seconds = group.seconds()
+        general = measured_values(group.lasting)
+        perplexity = general.pop("Perplexity", None)
+        tasks = json.dumps({name: each.mean for name, each in general.items()}) if general else ""
+        yield [
+            *(group.model, group.kind, group.method, len(group.rows), group.failed, group.not_finite),
+            *_said(group),
+            *(cell for one in found for cell in ((*one.cells(), one.n) if one else ("", "", 0))),
+            *("" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")),
+            *(*(perplexity.cells() if perplexity else ("", "")), tasks, group.cost.get("source", ""), ""),
+        ]
+    for each in skipped:
+        yield [each.model, "", each.method, 0, 0, 0, *[""] * len(numbers), each.skipped]
+
+
+def measured_lines(groups: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    """A grid with a row for each method, and which text it is; nothing if no model was measured.
+
+    `groups`: the method as tables name it -> its rows of SCORES, of one model.
+    """
+    found = {title: measured_values(rows) for title, rows in groups.items()}
+    columns = list(dict.fromkeys(name for values in found.values() for name in values))
+    if not columns:
+        return
+    cells = [
+        [title, *(_mean(values.get(name)) for name in columns), str(len(_states(rows))) if values else "-"]
+        for (title, rows), values in zip(groups.items(), found.values(), strict=True)
+    ]
+    yield ""
+    yield from grid(["", *columns, "Models"], cells)
+    measured = [row for rows in groups.values() for row in _states(rows)]
+    for text in dict.fromkeys(row["text"] for row in measured if row["text"]):
+        yield f"Perplexity on {text}; geometric means over edited models"
+
+
+def measured_values(rows: Sequence[Row]) -> dict[str, Interval]:
+    """`Perplexity`, and `TASK METRIC` for each metric of each task -> the mean over the models measured.
+
+    A model in which several edits are in place counts once.
+    """
+    states = _states(rows)
+    values: dict[str, list[float]] = {}
+    for row in states:
+        for task, metrics in json.loads(row["tasks"] or "{}").items():
+            for metric, value in metrics.items():
+                values.setdefault(f"{task} {metric}", []).append(value)
+    surprised = geometric([row["perplexity"] for row in states if row["perplexity"] is not None])
+    first = {"Perplexity": surprised} if surprised else {}
+    return first | {name: found for name, given in values.items() if (found := interval(given))}
+
+
+def _states(rows: Sequence[Row]) -> list[Row]:
+    """One row for each model that was measured."""
+    measured = [row for row in rows if row.get("perplexity") is not None or row.get("tasks") is not None]
+    return list({row["state"]: row for row in measured}.values())
+
+
+def _mean(found: Interval | None) -> str:
+    if found is None:
+        return "-"
+    half = "" if math.isnan(found.half) else f" ±{found.half:.2g}"
+    return f"{found.mean:.4g}{half}"
 
 
 WRITTEN_COLUMNS = {
@@ -295,8 +342,8 @@ def _said(group: Group) -> list[str]:
     return found
 
 
-_LAST = ("seconds_per_edit", "peak_mb", "perplexity", "perplexity_ci95", "tasks", "source", "skipped")
-"""The last columns of the table as comma-separated values."""
+_LAST = ("seconds_per_edit", "peak_mb", "perplexity", "perplexity_ci95", "tasks", "source")
+"""Columns of the comma-separated values behind those of the table."""
 
 
 def unaligned_lines(answers: Sequence[Path], made: Sequence[Path]) -> Iterator[str]:
@@ -332,7 +379,8 @@ def write_tables(
     `bundled`: folders of bundled models, whose recall is printed below the tables.
     """
     claim(output, (f"{name}.{form}" for name in ("table6", "table7") for form in ("txt", "csv")))
-    skipped, below = read_skipped(costs), list(recall_lines(bundled))
+    skipped = skipped_among(json.loads(costs.read_text(encoding="utf-8")))
+    below = list(recall_lines(bundled))
     for name, title, known in (
         ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
         ("table7", "Edits of facts that the model knew before (Table 7)", True),

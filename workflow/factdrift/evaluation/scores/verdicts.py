@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,6 @@ from factdrift.verdict.judge import VERDICTS
 
 _Z = 1.96
 _KEY = ("model", "benchmark", "method", "asked")
-_COMPARED = ("kept", "lost", "gained")
 _BESIDE = ("exact", "s")
 _MATCHES = ("matches", "contains")
 
@@ -23,7 +23,7 @@ WRITTEN_SCORES = pa.schema(
         ("stays", pa.bool_()),
         *((name, pa.int32()) for name in ("answers", "unanswered", "subjects", *VERDICTS)),
         *((f"{verdict}_{end}", pa.float64()) for verdict in VERDICTS for end in ("low", "high")),
-        *((name, pa.int32()) for name in (*_MATCHES, "compared", *_COMPARED)),
+        *((name, pa.int32()) for name in (*_MATCHES, "compared", "kept", "lost", "gained")),
         *((f"kept_{end}", pa.float64()) for end in ("low", "high")),
         *((f"{name}_answers", pa.int32()) for name in _BESIDE),
         *((f"{name}{more}", pa.float64()) for name in _BESIDE for more in ("", "_written", "_disagrees")),
@@ -86,24 +86,15 @@ def _scored(rows: Sequence[Row]) -> dict[str, Any]:
         counts = Counter((row["before"], row["correct"]) for row in both)
         low, high = _interval(both, [row["before"] and row["correct"] for row in both])
         found |= {"compared": len(both), "kept_low": low, "kept_high": high}
-        found |= dict(zip(_COMPARED, (counts[pair] for pair in _CHANGES), strict=True))
+        found |= {"kept": counts[True, True], "lost": counts[True, False], "gained": counts[False, True]}
     for name in _BESIDE:
         both = [row for row in given if row[name] is not None]
         found[f"{name}_answers"] = len(both)
         if both:
-            found[name] = _share(row[name] for row in both)
-            found[f"{name}_written"] = _share(row["correct"] for row in both)
-            found[f"{name}_disagrees"] = _share(row["correct"] != row[name] for row in both)
+            found[name] = fmean(row[name] for row in both)
+            found[f"{name}_written"] = fmean(row["correct"] for row in both)
+            found[f"{name}_disagrees"] = fmean(row["correct"] != row[name] for row in both)
     return found
-
-
-_CHANGES = ((True, True), (True, False), (False, True))
-"""Right before and after, of what was kept, lost and gained."""
-
-
-def _share(values: Iterable[bool]) -> float:
-    known = list(values)
-    return sum(known) / len(known)
 
 
 def _interval(rows: Sequence[Row], values: Sequence[bool]) -> tuple[float, float] | tuple[None, None]:

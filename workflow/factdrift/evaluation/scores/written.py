@@ -12,6 +12,7 @@ from factdrift.core.tables import database, sql
 from factdrift.evaluation.questions.clozes import NEIGHBORS, OWN, clozes_of
 from factdrift.evaluation.questions.question import probe_id
 from factdrift.models.alignment import NOT_FINITE
+from factdrift.ripples.tables import CRITERIA, MUST_CHANGE
 
 WRITTEN = pa.schema(
     [
@@ -32,7 +33,7 @@ obsolete one.
 PAIRS = pa.schema([(name, pa.string()) for name in ("asked", "new", "obsolete")])
 """A question in writing about an update, and the questions for the likelihoods of its two objects."""
 
-STAYS = (*NEIGHBORS, "preserve", "specific", "history_old", "neighbor")
+STAYS = (*NEIGHBORS, *(name for name in CRITERIA if name not in MUST_CHANGE))
 """Roles of questions whose answers no edit may change."""
 
 Row = dict[str, Any]
@@ -48,7 +49,7 @@ def written_table(
 
     `edits`: tables of the edits of updates and streams, for the likelihoods of their objects. `plan`: PLAN of
     a stream with `model`; the unedited model then has a row wherever it names a question. `without_new`:
-    neighbours' facts whose answer is the new object are left out, as `metrics.leave_out` does.
+    neighbours' facts whose answer is the new object are left out, as `metrics.read_runs` does.
     """
     with database() as db:
         db.execute(f"CREATE TEMP VIEW given AS SELECT * FROM read_parquet({sql(list(answers))})")

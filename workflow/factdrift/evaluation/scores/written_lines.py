@@ -10,14 +10,6 @@ from factdrift.evaluation.scores.verdicts import written_scores
 UNCLEAR = 0.02
 """Above this share of unclear answers a note names it."""
 
-TITLE = "What was written, in % of n answers; in brackets: 95 % Wilson interval, clustered by subject."
-STAY = "What must stay: kept, lost and gained are right before and after, before only, after only, in %."
-FORCED = "What the tables would say with teacher forcing, in %: Exact, S, and what was written."
-MATCH = (
-    "Match: the whole text is an accepted answer (exact match of lm-evaluation-harness).",
-    "Contains: an accepted answer is anywhere in it (EasyEdit's `verify_answer`).",
-)
-
 _VERDICTS = ("stale", "both", "refused", "wrong", "denied", "empty", "unclear")
 _COMPARED = ("kept", "lost", "gained")
 NO_ANSWER, NOT_COMPARED = "no answer", "not compared"
@@ -35,45 +27,41 @@ def written_lines(rows: Iterable[Row], titles: Mapping[str, str] = {}) -> Iterat
     scores = written_scores(rows)
     if not scores:
         return
-    names = _names(scores, titles)
+    several = [name for name in ("model", "benchmark") if len({row[name] for row in scores}) > 1]
+    for row in scores:
+        state = titles.get(row["method"], title_of(row["method"]))
+        row["name"] = ", ".join([*(row[name] for name in several), state])
     change, stay = ([row for row in scores if row["stays"] is kind] for kind in (False, True))
     if change:
-        yield TITLE
+        yield "What was written, in % of n answers; in brackets: 95 % Wilson interval, clustered by subject."
         for asked, mine in _by_kind(change):
             header = [asked, "n", "Right", *map(str.capitalize, _VERDICTS)]
-            yield from grid(header, [[names[id(row)], *_written_cells(row)] for row in mine])
+            yield from grid(header, [[row["name"], *_written_cells(row)] for row in mine])
             yield ""
     if stay:
-        yield STAY
+        yield (
+            "What must stay: kept, lost and gained are right before and after, before only, after only, in %."
+        )
         for asked, mine in _by_kind(stay):
             header = [asked, "n", *map(str.capitalize, _COMPARED), "Right", "Refused", "Empty", "Unclear"]
-            yield from grid(header, [[names[id(row)], *_stay_cells(row)] for row in mine])
+            yield from grid(header, [[row["name"], *_stay_cells(row)] for row in mine])
             yield ""
     if any(row["exact_answers"] for row in scores):
-        yield FORCED
-        yield from MATCH
+        yield "What the tables would say with teacher forcing, in %: Exact, S, and what was written."
+        yield "Match: the whole text is an accepted answer (exact match of lm-evaluation-harness)."
+        yield "Contains: an accepted answer is anywhere in it (EasyEdit's `verify_answer`)."
         yield "Disagree: how often what was written and Exact (or S) are not both right or both wrong."
         for asked, mine in _by_kind([*change, *stay]):
             if any(row["exact_answers"] for row in mine):
                 header = [asked, "n", "Exact", "S", "Match", "Contains", "Written", "Disagree", "with S"]
-                yield from grid(header, [[names[id(row)], *_forced_cells(row)] for row in mine])
+                yield from grid(header, [[row["name"], *_forced_cells(row)] for row in mine])
                 yield ""
-    yield from _notes(scores, names)
+    yield from _notes(scores)
 
 
 def _by_kind(scores: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
     for asked in dict.fromkeys(row["asked"] for row in scores):
         yield asked, [row for row in scores if row["asked"] == asked]
-
-
-def _names(scores: Sequence[Row], titles: Mapping[str, str]) -> dict[int, str]:
-    """Row (by its identity) -> the state, with what else distinguishes it from other rows."""
-    several = [name for name in ("model", "benchmark") if len({row[name] for row in scores}) > 1]
-    found = {}
-    for row in scores:
-        state = titles.get(row["method"], title_of(row["method"]))
-        found[id(row)] = ", ".join([*(row[name] for name in several), state])
-    return found
 
 
 def _written_cells(row: Row) -> list[str]:
@@ -111,10 +99,10 @@ def _bounds(row: Row, name: str) -> str:
     return f"{percent(row[f'{name}_low'])}, {percent(row[f'{name}_high'])}"
 
 
-def _notes(scores: Sequence[Row], names: Mapping[int, str]) -> Iterator[str]:
+def _notes(scores: Sequence[Row]) -> Iterator[str]:
     """What was not answered; and what is unclear, where that is more than UNCLEAR of a cell."""
     for row in scores:
-        name = f"{names[id(row)]}, {row['asked']}"
+        name = f"{row['name']}, {row['asked']}"
         if row["unanswered"]:
             yield f"{name}: {row['unanswered']:,} questions have no answer"
         if row["unclear"] > UNCLEAR * row["answers"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 import math
 from collections.abc import Iterator, Sequence
@@ -14,8 +13,8 @@ import duckdb
 
 from factdrift.core.errors import InputError
 from factdrift.core.figures import KEPT, SOFT, save, subplots
-from factdrift.core.files import write_text
-from factdrift.core.owned import atomic_path, claim
+from factdrift.core.files import write_csv, write_text
+from factdrift.core.owned import claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql
 from factdrift.evaluation.methods.record import title_of
@@ -239,10 +238,8 @@ def write(found: Sequence[Difference], folder: Path) -> list[Path]:
     claim(folder, names)
     text, table, *figures = (folder / name for name in names)
     write_text("\n".join(lines(found)), text)
-    with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Difference._fields)
-        writer.writerows([*each[:5], *(f"{number:.6g}" for number in each[5:])] for each in found)
+    numbers = ([*each[:5], *(f"{number:.6g}" for number in each[5:])] for each in found)
+    write_csv([Difference._fields, *numbers], table)
     draw(found, figures)
     return [text, table, *figures]
 

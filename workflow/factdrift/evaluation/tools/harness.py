@@ -18,7 +18,7 @@ import yaml
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import check_columns, write_parquet
 from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.tools.written_questions import COLUMNS, Written, kind_of
@@ -108,10 +108,8 @@ def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
     group for each condition, else one; with TempRIPPLE's column `task` a task for each of its four, else one.
     Raises InputError if a column is missing or no question has options.
     """
+    check_columns(path, COLUMNS, "; give a table such as tempripple.parquet")
     schema = pq.read_schema(path)
-    lacking = [column for column in COLUMNS if column not in schema.names]
-    if lacking:
-        raise InputError(f"{path}: no column {', '.join(lacking)}; give a table such as tempripple.parquet")
     columns = [*COLUMNS, *(column for column in ("context", "task") if column in schema.names)]
     rows: list[Row] = pq.read_table(path, columns=columns).to_pylist()
     rows = sorted((row for row in rows if row["options"]), key=lambda row: str(row["item_id"]))
