@@ -7,12 +7,12 @@ The dates of the dumps are D_0 < D_1 < ...; interval i lies between D_(i-1) and 
 from __future__ import annotations
 
 import calendar
+import datetime
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from factdrift.tempripple.dates import day_number as ordinal_of
-from factdrift.tempripple.dates import packed_day
-from factdrift.wikidata.time import YEAR, unpack
+from factdrift.wikidata.time import YEAR, pack_date, unpack
 
 
 class Span(NamedTuple):
@@ -125,7 +125,8 @@ def _inside(span: Span, interval: int, days: Sequence[int]) -> bool:
 
 
 def _undated(interval: int, days: Sequence[int]) -> Dated:
-    return Dated(None, packed_day(day_number(days[interval - 1]) + 1), days[interval], "interval")
+    after = datetime.date.fromordinal(day_number(days[interval - 1]) + 1)
+    return Dated(None, pack_date(after), days[interval], "interval")
 
 
 def lag(
