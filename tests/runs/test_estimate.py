@@ -17,12 +17,13 @@ from factdrift.core.paths import COSTS
 from factdrift.runs import begin as beginning
 from factdrift.runs import costs
 from factdrift.runs.begin import Planned, Source, begin, followed
-from factdrift.runs.costs import SPLITS, dump_bytes, job_count, read_costs, read_quantities
+from factdrift.runs.costs import SPLITS, job_count, read_costs, read_quantities
 from factdrift.runs.estimate import Cluster, Dump, Machine, Parts, check_disk, estimate, report, slowness
 from factdrift.runs.pace import Pace, pace_of
 from factdrift.runs.requests import most_memory
 from factdrift.runs.stages import Job
 from factdrift.snapshots.compression import dump_writer
+from factdrift.wikidata.sizes import dump_bytes
 
 EXCERPT = Path(__file__).parents[1] / "data" / "real-excerpt.json.bz2"
 DUMPS = [Dump(100e9, "gzip"), Dump(120e9, "gzip")]

@@ -11,8 +11,8 @@ import pytest
 from support.shards import extract, gather_snapshot
 
 from factdrift.core.errors import InputError
-from factdrift.runs.costs import dump_entities
 from factdrift.updates.dumps import check_dumps
+from factdrift.wikidata.sizes import dump_entities
 
 OLD, NEW = "2021-01-04", "2023-02-27"
 

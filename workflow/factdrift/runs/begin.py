@@ -14,11 +14,12 @@ import psutil
 
 from factdrift.core.progress import counted, size_text
 from factdrift.core.settings import contact_of, dump_source, scope
-from factdrift.runs.costs import dump_bytes, read_quantities
+from factdrift.runs.costs import read_costs, read_quantities
 from factdrift.runs.estimate import SUFFIXES, Cluster, Dump, Machine, Parts, check_disk, estimate, report
 from factdrift.runs.pace import pace_of
 from factdrift.runs.stages import Follower, Job
 from factdrift.runs.sweep import sweep
+from factdrift.wikidata.sizes import dump_bytes
 from factdrift.wikidata.streams import compression
 
 PROGRESS = Path("logs/progress.txt")
@@ -67,8 +68,12 @@ def begin(
     number, freed = sweep(results)
     if number:
         print(f"Removed {counted(number, 'unfinished files')}, {size_text(freed)}", file=sys.stderr)
-    dumps = known_dumps(sources, config)
-    if dumps and jobs:
+    dumps, kept = known_dumps(sources, config), scope(dict(config))
+    if dumps and read_costs(kept).keys() & {job.command for job in jobs}:
+        dumps = [
+            dump._replace(pace=pace_of(source.path, kept) if source.path.is_file() else None)
+            for dump, source in zip(dumps, sources, strict=True)
+        ]
         folder = (results if results.is_dir() else Path()).resolve()  # it may be a link to another disk
         memory = float(psutil.virtual_memory().total) if here else math.inf
         # A node for each submission: how many the cluster has, and who else waits, is not known here.
@@ -77,14 +82,13 @@ def begin(
         found = estimate(
             dumps,
             slots if here else Cluster(slots, lanes),
-            scope(dict(config)),
+            kept,
             Parts(config["shards"], config["buckets"], config["neighbors"]["blocks"]),
             Counter(job.command for job in jobs),
         )
-        if found.stages:
-            print("\n".join(report(found, machine, str(folder))), file=sys.stderr, flush=True)
-            if config["check_disk"]:
-                check_disk(found, machine, str(folder))
+        print("\n".join(report(found, machine, str(folder))), file=sys.stderr, flush=True)
+        if config["check_disk"]:
+            check_disk(found, machine, str(folder))
     return Follower(jobs, PROGRESS)
 
 
@@ -106,13 +110,12 @@ def known_dumps(sources: Sequence[Source], config: Mapping[str, Any]) -> list[Du
     if {"sample", "entities"} & set(kinds.values()):
         return []
     whole = [source for source in sources if kinds[source.date] != "derive"]
-    found = {source: _dump(source, scope(dict(config))) for source in whole}
-    return [found[source if source in found else whole[0]] for source in sources]
+    return [_dump(source if source in whole else whole[0]) for source in sources]
 
 
-def _dump(source: Source, kept: str = "enwiki") -> Dump:
+def _dump(source: Source) -> Dump:
     if source.path.is_file():
-        return dump_of(source.path, kept)
+        return Dump(source.path.stat().st_size, compression(source.path))
     kind = SUFFIXES.get(source.path.suffix.removeprefix("."), "none")
     size = float(source.bytes or estimated_bytes(source.date, kind))
     if not source.remote:

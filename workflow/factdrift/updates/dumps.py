@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from factdrift.core.errors import InputError
-from factdrift.runs.costs import dump_entities
 from factdrift.wikidata.ids import MADE_UP_REVISIONS
+from factdrift.wikidata.sizes import dump_entities
 
 _DAYS = datetime.timedelta(days=31)
 """How far the newest revision of a dump may be from its date: writing a dump takes some days."""
