@@ -411,7 +411,7 @@ def test_whole_workflow(tmp_path: Path, pairs: list[Path]) -> None:
     [size, expected], commands = entry.tables
     assert size["labels"] == "exact"
     assert number(size["outputs, MB"]) > 0
-    assert expected["entities a snapshot"].startswith("estimate for ")
+    assert expected["entities a snapshot"] == "estimated"
     assert 500 < number(size["entities a snapshot"]) < 700
     jobs = {row["command"]: int(row["jobs"]) for row in commands}
     assert jobs["statements extract"] == 2
