@@ -13,8 +13,8 @@ from factdrift.models.names import BUNDLED, model_files, models_by_folder, weigh
 
 # Every hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
 try:
+    MODELS = models_by_folder(config["models"])  # refused before any of them is looked for
     PLAN = Plan(config)
-    MODELS = models_by_folder(config["models"])
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
