@@ -73,15 +73,15 @@ def test_out_of_memory_halves_the_batch_and_goes_on(monkeypatch):
     hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
     expected = method_of(hyper)(loaded, EDITS, hyper, artefacts)
     rome = method_of(hyper).__globals__
-    made, batch = [], rome["_batch"]
+    made, search = [], rome["optimise"]
 
-    def scarce(loaded, contexts, *more):
+    def scarce(loaded, contexts, *more, **named):
         made.append(len(contexts))
         if len(contexts) > 2:
             raise torch.OutOfMemoryError("on purpose")
-        return batch(loaded, contexts, *more)
+        return search(loaded, contexts, *more, **named)
 
-    monkeypatch.setitem(rome, "_batch", scarce)
+    monkeypatch.setitem(rome, "optimise", scarce)
     found = method_of(hyper)(loaded, EDITS, hyper, artefacts)
     assert made == [5, 2, 2, 1]
     for edit in range(len(EDITS)):
