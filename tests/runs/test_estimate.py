@@ -92,6 +92,9 @@ def test_pieces_of_a_dump_say_how_much_text_it_has_and_how_slow_the_machine_is(s
     unpacked = Pace(5, 3 * (2 + 15))
     assert slowness([Dump(1, "bzip2", pace=unpacked), Dump(1, "gzip")], "all") == pytest.approx(3)
     assert slowness([Dump(1, "gzip")], "all") == 1
+    sent = estimate([Dump(200e9, "gzip", pace=pace)] * 2, Cluster(1, 8))
+    for found, share in ((guessed, "half"), (half, "quarter"), (sent, "half")):
+        assert f"give or take a {share};" in report(found, Machine(8, math.inf, 1e15), ".")[0]
 
 
 def test_only_the_jobs_that_are_to_run_count(small):

@@ -186,27 +186,25 @@ def test_factors_become_a_matrix_where_that_is_smaller() -> None:
     assert size_of(found) == 8 * 6 * 4 < size_of(large)
 
 
-def test_texts_of_an_own_method_cannot_be_made_in_turn(tmp_path: Path) -> None:
-    (tmp_path / "texts.py").write_text(
+def own_method(path: Path, made: str) -> Hyper:
+    """The hyper-parameters of a user's method whose edits are `Edited` with these arguments."""
+    path.write_text(
         "from factdrift.evaluation.methods.interface import Edited\n"
-        "def edit(loaded, edits, hyper, artefacts):\n"
-        "    return Edited(contexts=['' for _ in edits])\n",
+        f"def edit(loaded, edits, hyper, artefacts):\n    return Edited({made})\n",
         encoding="utf-8",
     )
-    hyper = read_given(f"{tmp_path}/texts.py:edit", "tiny", {})
+    return read_given(f"{path}:edit", "tiny", {})
+
+
+def test_texts_of_an_own_method_cannot_be_made_in_turn(tmp_path: Path) -> None:
+    hyper = own_method(tmp_path / "texts.py", "contexts=['' for _ in edits]")
     for regime in ("sequential", "stream"):
         with pytest.raises(CannotEdit, match=f"{regime}: texts puts texts before prompts"):
             edited(tiny_model("llama"), EDITS, hyper, Artefacts(), regime)
 
 
 def test_a_memory_that_no_file_can_hold_is_named(tmp_path: Path) -> None:
-    (tmp_path / "keeps.py").write_text(
-        "from factdrift.evaluation.methods.interface import Edited\n"
-        "def edit(loaded, edits, hyper, artefacts):\n"
-        "    return Edited(memory=lambda: 1)\n",
-        encoding="utf-8",
-    )
-    hyper = read_given(f"{tmp_path}/keeps.py:edit", "tiny", {})
+    hyper = own_method(tmp_path / "keeps.py", "memory=lambda: 1")
     with standing(tiny_model("llama"), hyper, Artefacts()) as held:
         with held.put(EDITS[:1]):
             pass

@@ -283,7 +283,8 @@ def report(found: Estimate, machine: Machine, folder: str) -> list[str]:
     if found.download:
         disk += f" and {_gb(found.download)} of downloads"
     memory = "" if math.isinf(machine.memory) else f"; this machine has {_gb(machine.memory)}"
-    sure = "give or take a quarter" if found.measured else "give or take a half"
+    # The nodes of a cluster are other machines than the one that read pieces of the dumps.
+    sure = "give or take a quarter" if found.measured and not found.submissions else "give or take a half"
     lines = [
         f"Estimate for {_gb(found.text)} of text in both dumps ({sure}; docs/runs.md):",
         f"  time    {time}",
