@@ -195,3 +195,9 @@ def test_without_torch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["models", "describe", "sample"]) == 1
     assert "torch is not installed, which runs language models; run `make models`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
+@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama", "gemma2"])
+def test_rounding_is_no_difference_of_logits(family: str, dtype: str, tmp_path: Path):
+    load(str(saved(family, tmp_path / family)), dtype=dtype)
