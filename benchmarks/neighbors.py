@@ -80,14 +80,18 @@ def fit(folder: Path) -> dict[str, Any]:
     return {"seconds": time.process_time() - started, "peak": peak()}
 
 
-def measure(folder: Path, way: str, every: int, answer: int) -> dict[str, Any]:
-    """Runs one way in this process and saves what it finds; seconds of the processor and peak memory."""
+def measure(folder: Path, way: str, every: int, answer: int, share: tuple[int, int]) -> dict[str, Any]:
+    """Runs one way in this process and saves what it finds; seconds of the processor and peak memory.
+
+    `share`: of so many processes among which the queries are divided, this is which.
+    """
     from factdrift.neighbors.tfidf import nearest
     from factdrift.neighbors.vectors import open_space
 
     space = open_space(folder / "space")
     corpus = space.corpus
     pick = pq.read_table(folder / "updates.parquet")["subject"].to_numpy()[:answer] - 1
+    pick = pick[share[0] :: share[1]]
     asked = corpus[pick[::every] if way == "plain" else pick]
     queries = asked.shape[0]
     neighbors = np.full((queries, NUMBER), -1, np.int64)
@@ -115,7 +119,7 @@ def measure(folder: Path, way: str, every: int, answer: int) -> dict[str, Any]:
         distances, neighbors = search.fit(corpus).kneighbors(asked)
         similarities = 1 - distances
     seconds = time.process_time() - started
-    np.savez(folder / f"{way}.npz", neighbors=neighbors, similarities=similarities)
+    np.savez(folder / f"{way}{share[0] or ''}.npz", neighbors=neighbors, similarities=similarities)
     return {"seconds": seconds, "queries": queries, "peak": peak()}
 
 
@@ -134,6 +138,20 @@ def check(folder: Path, every: int) -> int:
     return tied
 
 
+def together(line: list[str], processes: int) -> dict[str, Any]:
+    """The sums of what so many processes with this command line print, each for its share; highest peak."""
+    running = [
+        subprocess.Popen([*line, "--share", str(share)], stdout=subprocess.PIPE, text=True, env=ONE_CORE)
+        for share in range(processes)
+    ]
+    printed = [process.communicate()[0] for process in running]
+    if any(process.returncode for process in running):
+        raise SystemExit("a process failed")
+    results = [json.loads(text) for text in printed]
+    summed = {name: sum(result[name] for result in results) for name in results[0]}
+    return {**summed, "peak": max(result["peak"] for result in results)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--queries", type=int, default=20_000)
@@ -143,18 +161,20 @@ def main() -> None:
         "--every", type=int, default=20, help="the plain product answers one query in so many"
     )
     parser.add_argument("--answer", type=int, help="factdrift alone, which answers so many of the queries")
+    parser.add_argument("--processes", type=int, default=1, help="among which they are divided")
     add_record(parser)
+    parser.add_argument("--share", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--measure", nargs=2, metavar=("WAY", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         way, folder = options.measure[0], Path(options.measure[1])
         answer = options.answer or options.queries
-        print(json.dumps(fit(folder) if way == "fit" else measure(folder, way, options.every, answer)))
+        share = (options.share, options.processes)
+        print(json.dumps(fit(folder) if way == "fit" else measure(folder, way, options.every, answer, share)))
         return
     results = {}
-    asked = {
-        name: getattr(options, name) for name in ("queries", "entities", "statements", "every", "answer")
-    }
+    names = ("queries", "entities", "statements", "every", "answer", "processes")
+    asked = {name: getattr(options, name) for name in names}
     arguments = [
         text
         for name, value in asked.items()
@@ -166,8 +186,7 @@ def main() -> None:
         make(folder, options.entities, options.queries, options.statements)
         for way in ("fit", "factdrift") if options.answer else ("fit", *WAYS):
             line = [sys.executable, __file__, *arguments, "--measure", way, name]
-            done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True, env=ONE_CORE)
-            results[way] = json.loads(done.stdout)
+            results[way] = together(line, options.processes if way == "factdrift" else 1)
             print(f"{way}: {results[way]['seconds']:.0f} s", file=sys.stderr)
         tied = None if options.answer else check(folder, options.every)
         size = sum(path.stat().st_size for path in (folder / "space").iterdir()) / 1e6
