@@ -122,9 +122,10 @@ def test_what_a_rule_leaves_empty_has_its_default():
         (["--shape", '{"colour": 1}'], "--shape: Object contains unknown field `colour`"),
         (["--names", "6"], "--names: only.relations: '6' does not match"),
         (["--weights", "many"], "--weights: not JSON"),
+        (["--threads", "-1"], "--threads: -1 is below 0; give 0 or more"),
     ],
 )
-def test_a_value_that_the_schema_refuses_is_named(words: list[str], message: str):
+def test_a_value_that_cannot_be_is_named(words: list[str], message: str):
     with pytest.raises(InputError, match=message.replace("`", ".")):
         parsed(*REQUIRED, *words)
 

@@ -67,7 +67,7 @@ def test_what_has_not_been_built_is_named(world: Path, capsys: pytest.CaptureFix
     assert ask("--benchmark", "updates", "--way", "letter") == 1
     assert "--way: letter: no question of updates can be asked so" in capsys.readouterr().err
     assert ask("--benchmark", "updates", "--limit", "-1") == 1
-    assert "--limit: -1 is no number of questions; give 0 for all, or more" in capsys.readouterr().err
+    assert "--limit: -1 is below 0; give 0 or more" in capsys.readouterr().err
     assert ask("--benchmark", "updates", "--state", "magic") == 1
     assert "magic: no such method" in capsys.readouterr().err
 

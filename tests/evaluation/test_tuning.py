@@ -241,7 +241,7 @@ def test_updates_of_the_evaluation_are_left_out(
         ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, grace, memit, rome"),
         ("magic", [], "magic: no such method"),
         ("ft", ["--layers", "7"], "has no block 7"),
-        ("ft", ["--edits", "-1"], "--edits: -1 is no number of updates; give 0 for all, or more"),
+        ("ft", ["--edits", "-1"], "--edits: -1 is below 0; give 0 or more"),
         ("ft", ["--without", "none.parquet"], "--without: none.parquet: no such file"),
         ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file; build it"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,15 @@ pytest.importorskip("torch", reason="language models are installed with `make mo
 from support.asking import ask
 from support.stream_updates import stream_edits
 from support.tiny_edits import EDITS
-from support.tiny_models import tiny_model, tiny_tokenizer
+from support.tiny_models import BEGIN, tiny_model
 from support.updates import edits as write_edits
+from tokenizers.processors import TemplateProcessing
 
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.states.edited import edited
+from factdrift.models.loaded import Loaded
 
 TEXTS = [f"{edit.prompt} {edit.target}. " for edit in EDITS]
 PROMPTS = ("Marta lives in", "Joe Biden, who comes from New Orleans, lives at the sea of", "A")
@@ -33,16 +37,15 @@ def left_out(edited: Edited) -> int:
     return max(getattr(context, "left_out", 0) for context in edited.contexts)
 
 
-def tokens(text: str) -> int:
-    return len(tiny_tokenizer()(text)["input_ids"])
+def tokens(loaded: Loaded, text: str) -> int:
+    return len(loaded.tokenizer(text)["input_ids"])
 
 
-def by_hand(prompt: str, positions: int, room: int) -> int:
-    """How many of the texts, the oldest, are left out: by the length of the whole text, one after another."""
-    first = 0
-    while first < len(TEXTS) and sum(map(tokens, TEXTS[first:])) + tokens(prompt) + room > positions:
-        first += 1
-    return first
+def by_hand(loaded: Loaded, prompt: str, room: int) -> int:
+    """How many of the texts, the oldest, are left out: by the sum of their tokens, one text after another."""
+    left = loaded.spec.positions - room - tokens(loaded, prompt)
+    lengths = [len(loaded.tokenizer.tokenize(text)) for text in TEXTS]
+    return next((first for first in range(len(TEXTS)) if sum(lengths[first:]) <= left), len(TEXTS))
 
 
 @pytest.mark.parametrize("regime", ["batch", "sequential", "stream"])
@@ -62,16 +65,23 @@ def test_alone_it_is_the_prompt(method: str) -> None:
         assert found.before(place, PROMPTS) == plain.before(place, PROMPTS)
 
 
-@pytest.mark.parametrize("positions", [40, 64, 70, 96, 128])
-def test_the_oldest_are_left_out_for_lack_of_positions_and_counted(positions: int) -> None:
+@pytest.mark.parametrize("begins", [False, True])
+@pytest.mark.parametrize("positions", [40, 64, 70, 96, 128, 141])
+def test_the_oldest_are_left_out_for_lack_of_positions_and_counted(positions: int, begins: bool) -> None:
+    """Also of a model whose sequences begin with a token of their own."""
     loaded = tiny_model("llama", positions=positions)
+    if begins:
+        loaded = replace(loaded, tokenizer=deepcopy(loaded.tokenizer))
+        ends = [(BEGIN, loaded.tokenizer.bos_token_id)]
+        begun = TemplateProcessing(single=f"{BEGIN} $A", special_tokens=ends)
+        loaded.tokenizer.backend_tokenizer.post_processor = begun
     found = edited(loaded, EDITS, hyper_of(room=20), Artefacts(), "batch")
-    expected = [by_hand(prompt, positions, 20) for prompt in PROMPTS]
+    expected = [by_hand(loaded, prompt, 20) for prompt in PROMPTS]
     assert found.before(0, PROMPTS) == ["".join(TEXTS[first:]) for first in expected]
     assert left_out(found) == max(expected)
     for prompt, context in zip(PROMPTS, found.before(0, PROMPTS), strict=True):
-        assert not context or tokens(context + prompt) + 20 <= positions
-    assert set(expected) != {0} or positions == 128
+        assert not context or tokens(loaded, context + prompt) + 20 <= positions
+    assert set(expected) != {0} or positions >= 128
 
 
 def test_nothing_fits_where_the_room_is_all_that_there_is() -> None:

@@ -435,6 +435,27 @@ def test_a_neighbour_whose_output_is_not_finite_has_lost_everything(tmp_path: Pa
     assert neighbors(tmp_path / "probes.parquet")["bleedover"].tolist() == pytest.approx([0.1, 0.5])
 
 
+def test_neighbours_whose_answer_is_the_new_object_are_left_out_where_the_tables_do(tmp_path: Path) -> None:
+    rows = [
+        {"model": "m", "method": "ft", "edit": edit, "role": role, "object": name, "target": target}
+        | {"logprob_before": -1.0, "logprob": -1.0}
+        for edit, new in (("a", "Paris"), ("b", "Rome"))
+        for role, name, target in (
+            ("update", "obsolete", "Oslo"),
+            ("update", "new", new),
+            ("nearest", "neighbor", "Oslo"),
+            ("nearest", "neighbor", "Paris"),
+            ("random", "neighbor", "Rome"),
+        )
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), tmp_path / "probes.parquet")
+    shown = [neighbors(tmp_path / "probes.parquet", without_new) for without_new in (False, True)]
+    assert [(each["edit"] + each["target"]).tolist() for each in shown] == [
+        ["aOslo", "aParis", "aRome", "bOslo", "bParis", "bRome"],
+        ["aOslo", "aRome", "bOslo", "bParis"],
+    ]
+
+
 @pytest.mark.parametrize("missing", [("dist",), ("dist", "popularity"), ()])
 def test_a_panel_without_values_says_so(
     missing: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]

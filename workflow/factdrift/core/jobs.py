@@ -360,6 +360,9 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
             check_value(field.key, values[field.name], field.option)
             if values[field.name] == "variant":
                 values[field.name] = switches({field.key: "variant", "variant": values["variant"]})[field.key]
+        elif field.kind is int and (values[field.name] or 0) < 0:
+            # As a limit it would drop the last ones without a word.
+            raise InputError(f"{field.option}: {value} is below 0; give 0 or more")
     return job(**values)
 
 

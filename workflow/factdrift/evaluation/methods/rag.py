@@ -65,8 +65,9 @@ class Recent:
     def __init__(self, loaded: Loaded, texts: Sequence[str], hyper: Hyper):
         self._tokenizer, self._texts = loaded.tokenizer, texts
         self._room = loaded.spec.positions - hyper["room"]
-        # Of each text by itself: after others it may differ by a token at the border, which `room` covers.
-        self._lengths = [self._tokens(text) for text in texts]
+        # Of each text by itself: after others it may differ by a token at the border, which `room` covers. A
+        # token that begins a sequence stands before the first text only, and is counted with the prompt.
+        self._lengths = [self._tokens(text, begins=False) for text in texts]
         self.left_out = 0
         """The greatest number of texts that have been left out before a prompt so far."""
 
@@ -86,8 +87,8 @@ class Recent:
             room -= self._lengths[first]
         return first
 
-    def _tokens(self, text: str) -> int:
-        return len(self._tokenizer(text, verbose=False)["input_ids"])
+    def _tokens(self, text: str, begins: bool = True) -> int:
+        return len(self._tokenizer(text, add_special_tokens=begins, verbose=False)["input_ids"])
 
 
 def retrieving(

@@ -43,12 +43,20 @@ PANELS = {
 """Column of the probes -> what is drawn of it, and the label of its axis."""
 
 
-def neighbors(probes: Path) -> pd.DataFrame:
-    """The probes of neighbours' facts after edits whose `bleedover` is known, with their `similarity`."""
+def neighbors(probes: Path, without_new: bool = False) -> pd.DataFrame:
+    """The probes of neighbours' facts after edits whose `bleedover` is known, with their `similarity`.
+
+    `without_new`: but those whose answer is the new object, which the tables leave out, too.
+    """
     columns = ["model", "method", "role", "dist", "popularity", "logprob_before", "logprob", "reason"]
-    rows: pd.DataFrame = pq.read_table(
-        probes, columns=columns, filters=[("role", "in", ["nearest", "random"]), ("method", "!=", "none")]
-    ).to_pandas()
+    columns += ["edit", "object", "target"]
+    table = pq.read_table(probes, columns=columns, filters=[("method", "!=", "none")])
+    of_all: Any = table.to_pandas()
+    rows: pd.DataFrame = of_all[of_all["role"].isin(["nearest", "random"])].copy()
+    if without_new:
+        updated = of_all[(of_all["role"] == "update") & (of_all["object"] == "new")]
+        new = updated.groupby("edit")["target"].first()
+        rows = rows[rows["target"] != rows["edit"].map(new)].copy()
     # As in the tables: with output that is not finite a fact has lost all of its probability.
     rows.loc[rows["reason"] == NOT_FINITE, "logprob"] = -np.inf
     rows = rows.dropna(subset=["logprob_before", "logprob"])
@@ -57,13 +65,14 @@ def neighbors(probes: Path) -> pd.DataFrame:
     return rows
 
 
-def draw(probes: Path, paths: Sequence[Path]) -> list[str]:
+def draw(probes: Path, paths: Sequence[Path], without_new: bool = False) -> list[str]:
     """Draws a part for each model: the mean bleedover of each method by class of neighbours, in points.
 
     The scale is logarithmic, so that both the size and the slope of each method are seen. Returns the columns
-    (of PANELS) that have no value in any probe, whose panels say so and are empty.
+    (of PANELS) that have no value in any probe, whose panels say so and are empty. `without_new`: as of
+    `neighbors`.
     """
-    rows = neighbors(probes)
+    rows = neighbors(probes, without_new)
     models = list(dict.fromkeys(rows["model"])) or [""]
     missing = [column for column in PANELS if rows[column].isna().all()]
     messages = [_message(model, rows[rows["model"] == model]) for model in models]

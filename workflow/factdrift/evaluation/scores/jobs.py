@@ -84,12 +84,13 @@ class Figures(Job, command="edit figures"):
     """Draw bleedover against popularity and similarity, as the WikiFactDiff paper's Figure 2."""
 
     probes: Path
+    variant: Annotated[Variant, Key("variant")]
     output: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> None:
         from factdrift.evaluation.scores.figures import draw
 
-        missing = draw(self.probes, self.output)
+        missing = draw(self.probes, self.output, self.variant == "revised")
         print(*self.output)
         for column in missing:
             print(

@@ -42,12 +42,6 @@ def check_given(verb: str, prompt: str | None, new_object: str | None, subject: 
         raise InputError(f"--subject: {subject!r} does not occur in the prompt; write it as there")
 
 
-def check_count(flag: str, count: int, what: str) -> None:
-    """Raises InputError for a number below 0; as a limit it would drop the last ones without a word."""
-    if count < 0:
-        raise InputError(f"{flag}: {count} is no number of {what}; give 0 for all, or more")
-
-
 class Try(TriesMethod, command="edit try"):
     """Make one edit and show the model before and after it.
 
@@ -114,7 +108,6 @@ class Ask(TriesMethod, command="ask"):
         from factdrift.evaluation.tools.cell import cell
 
         check_regime(self.settings)
-        check_count("--limit", self.limit, "questions")
         for line in cell(self):
             print(line)
 
@@ -177,7 +170,6 @@ class Probe(RunsModel, command="edit probe"):
     def run(self) -> None:
         if self.only and self.limit:
             raise InputError("--limit: the edits are named (--only); leave one of them out")
-        check_count("--limit", self.limit, "edits")
         from factdrift.evaluation.tools.elsewhere import probe
 
         probe(self)
@@ -208,7 +200,6 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
     def run(self) -> None:
         from factdrift.evaluation.tools.tuning import tune
 
-        check_count("--edits", self.edits, "updates")
         tune(self)
 
 
