@@ -81,6 +81,23 @@ rule render_sample:
         job("sample render", without="tables")
 
 
+# Of full dumps that takes minutes, which nothing but the manifest needs, and each pair of their dates would take again.
+rule checksum_dump:
+    """Name, size and checksum of a dump, for the manifests of its pairs."""
+    input:
+        dump=lambda wildcards: dump_file(wildcards.date),
+    output:
+        "results/snapshots/{date}/checksum.json",
+    log:
+        "logs/snapshots/{date}/checksum.txt",
+    benchmark:
+        "logs/snapshots/{date}/checksum.tsv"
+    resources:
+        **request("snapshots checksum"),
+    shell:
+        job("snapshots checksum", without="kind")
+
+
 rule derive_dump:
     """An approximate dump of that date, from the other date's, where the real one cannot be had."""
     input:

@@ -2,7 +2,7 @@
 
 from factdrift.core.settings import scope
 from factdrift.runs.begin import Source, known_dumps
-from factdrift.runs.costs import read_quantities
+from factdrift.runs.costs import read_quantities, read_submissions
 from factdrift.runs.estimate import Parts, texts_of
 from factdrift.runs.requests import Request, first_requests
 
@@ -23,6 +23,8 @@ except InputError as error:
 
 REQUESTS = first_requests(DUMPS, scope(config), Parts(SHARDS, BUCKETS, config["neighbors"]["blocks"]))
 
+SUBMISSIONS, LANES = read_submissions(), round(read_quantities()["submission_lanes"])
+
 # Jobs of seconds are not worth a wait in a queue.
 SMALL = sum(texts_of(DUMPS, read_quantities())) < config["cluster"]["local_gb"]
 
@@ -30,9 +32,12 @@ SMALL = sum(texts_of(DUMPS, read_quantities())) < config["cluster"]["local_gb"]
 def request(command):
     """The resources of the jobs of a command: memory, time and scratch, which double with each attempt.
 
-    And `lanes`, of which a submission has as many as the default profile says: its jobs at once.
+    And `lanes`, of which a submission has as many as the default profile says: jobs that need each other take
+    one, so that it asks for the cores and the memory of several at once. Other jobs take all: SLURM's plugin
+    runs them one after the other.
     """
-    return {**growing(*REQUESTS[command]), "lanes": lambda wildcards: 0 if workflow.local_exec else 1}
+    needed = LANES if command in SUBMISSIONS and not SUBMISSIONS[command].whole else 1
+    return {**growing(*REQUESTS[command]), "lanes": lambda wildcards: 0 if workflow.local_exec else needed}
 
 
 def growing(mem_mb, runtime, disk_mb=10000):

@@ -116,12 +116,23 @@ def test_more_cores_and_nodes_take_less_time_until_the_jobs_are_too_few():
 
 def test_a_cluster_counted_by_hand(small):
     found = estimate([Dump(1e9, "gzip")] * 2, Cluster(2, 10), parts=Parts(6, 8, 2))
-    # Submissions: 12 shards in three of 4, two snapshots, the differences of 8 buckets, two searches.
-    assert found.submissions == 3 + 2 + 1 + 2
-    # Each of the four groups takes one turn: a node of ten cores has room for two of four lanes.
-    work = sum(stage.cpu / stage.jobs for stage in found.stages.values())
-    assert found.seconds == pytest.approx(5 + work + 4 * (5 + 30) + 2 * 8)
-    assert found.cpu == pytest.approx(sum(stage.cpu for stage in found.stages.values()) + 5 * (1 + 8))
+    # Submissions: 12 shards in six of 2, two snapshots, the differences of 8 buckets in two, two searches.
+    assert found.submissions == 6 + 2 + 2 + 2
+    # Each of the four groups takes one turn, on one core of twenty. Its jobs run one by one, each under a
+    # Snakemake (5 s) besides that of the submission, until they are looked for: after 30, 70, 120, ... s.
+    alone = {name: stage.cpu / stage.jobs for name, stage in found.stages.items()}
+    parts = {
+        "statements extract": 2,
+        "statements snapshot": 1,
+        "updates difference": 4,
+        "neighbors search": 1,
+    }
+    turns = [number * alone[name] + 5 * (1 + number) for name, number in parts.items()]
+    looked = [next(at for at in (30, 70, 120, 180) if at >= turn) for turn in turns]
+    assert len(set(looked)) > 1
+    assert found.seconds == pytest.approx(5 + sum(looked) + 2 * 12 + 30)
+    starts = 1 + 6 * (1 + 2) + 2 * (1 + 1) + 2 * (1 + 4) + 2 * (1 + 1)
+    assert found.cpu == pytest.approx(sum(stage.cpu for stage in found.stages.values()) + 5 * starts)
 
 
 def test_the_searches_of_a_machine_share_their_space():

@@ -16,6 +16,7 @@ from support.tables import written
 
 import factdrift
 from factdrift.core.errors import InputError
+from factdrift.snapshots.jobs import Checksum
 from factdrift.updates.untouched import UNTOUCHED
 from factdrift.wikifactdiff.export import export
 from factdrift.wikifactdiff.jobs import Funnel, Manifest, Sides
@@ -223,8 +224,9 @@ def manifest_of(output: Path, dump: Path, snapshot: Path, **more: Any) -> None:
 
 
 def manifest(folder: Path, build: Build, name: str) -> str:
-    dump = folder / "old.json.gz"
-    dump.write_bytes(b"a dump")
+    old, dump = folder / "old.json.gz", folder / "checksum.json"
+    old.write_bytes(b"a dump")
+    Checksum(dump=old, output=dump).run()
     snapshot = folder / "snapshot.json"
     snapshot.write_text('{"items": 3}')
     account = folder / "account.json"
@@ -250,9 +252,9 @@ def test_manifest(build, tmp_path):
     assert written["triples"]["groups"] == {"kept": 6, "static": 1}
 
 
-def test_manifest_names_a_missing_dump(tmp_path):
+def test_a_checksum_names_a_missing_dump(tmp_path):
     with pytest.raises(InputError, match=r"gone\.json\.gz: the dump is missing"):
-        manifest_of(tmp_path, tmp_path / "gone.json.gz", tmp_path, samples=(tmp_path,), funnel=tmp_path)
+        Checksum(dump=tmp_path / "gone.json.gz", output=tmp_path / "checksum.json").run()
 
 
 def test_load(build):

@@ -87,13 +87,22 @@ class Submission(NamedTuple):
     group: str
     jobs_each: str
 
+    @property
+    def whole(self) -> bool:
+        """One submission has all jobs, which need each other."""
+        return self.jobs_each == "all"
+
     def count(self, jobs: int) -> int:
         """How many submissions so many jobs take."""
-        return 1 if self.jobs_each == "all" else math.ceil(jobs / int(self.jobs_each))
+        return 1 if self.whole else math.ceil(jobs / int(self.jobs_each))
+
+
+ALONE = Submission("", "1")
+"""Of a job that is in no group."""
 
 
 def read_submissions() -> dict[str, Submission]:
-    """Command -> its submissions; a job of any other command has one of its own."""
+    """Command -> its submissions; a job of any other command has one of its own (ALONE)."""
     rows = rows_of(COSTS / "submissions.tsv")
     return {row["command"]: Submission(row["group"], row["jobs_each"]) for row in rows}
 

@@ -6,13 +6,14 @@ are assumed to grow with the text of the dumps, and with the time that this mach
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median_high
 from typing import NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.progress import counted
 from factdrift.runs.costs import (
+    ALONE,
     Cost,
-    Submission,
     job_count,
     read_archives,
     read_costs,
@@ -26,6 +27,10 @@ SUFFIXES = {"gz": "gzip", "bz2": "bzip2", "zst": "zstd"}
 
 READ = "statements extract"
 """The command that reads dumps, by whose pace that of the machine is judged."""
+
+LATER, LATEST = 10, 180
+"""Seconds by which Snakemake looks later for jobs of a cluster each time that none has ended, and the most
+between two times: of its plugin for SLURM (2.8)."""
 
 SEARCH = "neighbors search"
 """The command whose cost grows with the number of updated subjects times the number of items, and whose jobs
@@ -244,25 +249,42 @@ def _here(stages: Mapping[str, Stage], quantities: Mapping[str, float]) -> _Run:
 def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster, quantities: Mapping[str, float]) -> _Run:
     """The run on a cluster: groups of jobs one after the other, each with a Snakemake of its own.
 
-    A submission runs `lanes` of its jobs at once, on as many cores of one node.
+    Jobs that need each other run `submission_lanes` at once, on as many cores of one node, under a second
+    Snakemake of their submission. The others of a submission run one by one, each under its own.
     """
-    known = read_submissions()
+    known, wait = read_submissions(), quantities["submission_wait_s"]
     groups: dict[str, list[str]] = {}
     for command in stages:
         groups.setdefault(known[command].group if command in known else command, []).append(command)
     start, lanes = quantities["snakemake_start_s"], round(quantities["submission_lanes"])
-    seconds, submitted = start, 0
+    seconds, starts, submitted = start, 1, 0
     for commands in groups.values():
-        counts = {each: known.get(each, Submission(each, "1")).count(stages[each].jobs) for each in commands}
+        sent = {each: known.get(each, ALONE) for each in commands}
+        counts = {each: sent[each].count(stages[each].jobs) for each in commands}
         submissions = max(counts.values())
         shared = {each: math.ceil(stages[each].jobs / counts[each]) for each in commands}
-        wide = min(lanes, cluster.cores, max(shared.values()))
+        whole = all(each.whole for each in sent.values())
+        wide = min(lanes, cluster.cores, max(shared.values())) if whole else 1
+        # All but one command of a group have a job for each shard or bucket that it works on.
+        parts = 1 if whole else median_high(shared.values())
         work = sum(math.ceil(shared[each] / wide) * stages[each].cpu / stages[each].jobs for each in commands)
+        turn = (1 + parts) * start + work
         turns = math.ceil(submissions / (cluster.nodes * max(cluster.cores // wide, 1)))
-        seconds += turns * (start + work) + quantities["submission_wait_s"]
+        seconds += (turns - 1) * turn + _seen(turn, wait)
+        starts += submissions * (1 + parts)
         submitted += submissions
-    seconds += submitted * quantities["submission_s"]
-    return _Run(seconds, start * (1 + submitted), submitted)
+    # It ends when it would have looked for jobs again.
+    seconds += submitted * quantities["submission_s"] + wait
+    return _Run(seconds, start * starts, submitted)
+
+
+def _seen(seconds: float, wait: float) -> float:
+    """When Snakemake sees that a job of so many seconds has ended: it looks later and later for it."""
+    looked = 0.0
+    while looked < seconds:
+        looked += wait
+        wait = min(wait + LATER, LATEST)
+    return looked
 
 
 def _pairs(text: float, scope: str, quantities: Mapping[str, float]) -> float:

@@ -7,10 +7,10 @@ import datetime
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from factdrift.core.addresses import WIKIDATA_API
-from factdrift.core.jobs import Job, Output, Place
+from factdrift.core.jobs import Flag, Job, Output, Place
 from factdrift.core.paths import SAMPLE
 
 
@@ -53,6 +53,33 @@ class Check(Job, command="sample check"):
         for path in sorted(self.results.glob("*.parquet")):
             items, made_up = made_up_ids(path)
             print(f"{path}: {items:,} items, {made_up:,} with an id made up")
+
+
+class Checksum(Job, command="snapshots checksum"):
+    """Write name, size and checksum of a dump, as the manifest has them."""
+
+    dump: Path
+    kind: Annotated[Literal["sha1", "sha256"], "Wikidata publishes the first"] = "sha1"
+    output: Annotated[Output, Flag("JSON")]
+
+    def run(self) -> None:
+        import hashlib
+
+        from factdrift.core.errors import InputError
+        from factdrift.core.files import write_json
+        from factdrift.core.progress import Progress
+
+        if not self.dump.is_file():
+            raise InputError(f"{self.dump}: the dump is missing; its checksum belongs in the manifest")
+        size = self.dump.stat().st_size
+        progress = Progress(f"{self.kind} of {self.dump.name}", size / 1e6, "MB")
+        digest = hashlib.new(self.kind)
+        with self.dump.open("rb") as file:
+            while chunk := file.read(8 << 20):
+                digest.update(chunk)
+                progress.advance(len(chunk) / 1e6)
+        found = {"file": self.dump.name, "bytes": size, self.kind: digest.hexdigest()}
+        write_json(found, self.output, indent=2)
 
 
 class Derive(Job, command="snapshots derive"):

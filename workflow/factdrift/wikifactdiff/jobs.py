@@ -148,14 +148,13 @@ class Manifest(Job, command="wikifactdiff manifest"):
 
     old_date: str
     new_date: str
-    dumps: Sides
+    dumps: Annotated[Sides, "what `snapshots checksum` wrote of them"]
     snapshots: Annotated[Sides, "snapshot.json of the dumps"]
     samples: Annotated[Paths, "accounts of the bundled sample, of dates whose dumps are made from it"] = ()
     sample_dates: Annotated[tuple[str, ...], "these dates"] = ()
     configuration: Annotated[dict[str, Any], "resolved settings"]
     tables: Annotated[Paths, "Parquet files to count the rows of"] = ()
     funnel: Annotated[Path, "what `funnel` wrote"]
-    checksum: Annotated[Literal["sha1", "sha256"], "of the dumps; Wikidata publishes the first"] = "sha1"
     output: Output
 
     def run(self) -> None:

@@ -4,7 +4,6 @@ give equal bytes.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import json
 import platform
@@ -15,7 +14,6 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json
-from factdrift.core.progress import Progress
 from factdrift.core.tables import database
 from factdrift.wikifactdiff.funnel import by_stage
 
@@ -26,20 +24,19 @@ PACKAGES = (
     *("factdrift", "duckdb", "pyarrow", "numpy", "scipy", "scikit-learn", "babel", "stringzilla", "nltk"),
     *("english-words", "snakemake"),
 )
-_CHUNK = 8 << 20
 
 
 def write_manifest(job: Manifest) -> None:
     """Writes the manifest; the rows of tables are counted under the paths given.
 
-    Raises InputError if a dump is missing, or a sample's account or date.
+    Raises InputError if a sample's account or date is missing.
     """
     if len(job.samples) != len(job.sample_dates):
         raise InputError(f"--samples: {len(job.samples)} files, but --sample-dates: {len(job.sample_dates)}")
     dates = (job.old_date, job.new_date)
     manifest: dict[str, Any] = {
         "dates": dict(zip(("old", "new"), dates, strict=True)),
-        "dumps": {day: _dump(path, job.checksum) for day, path in zip(dates, job.dumps, strict=True)},
+        "dumps": {day: _json(path) for day, path in zip(dates, job.dumps, strict=True)},
         "snapshots": {day: _json(path) for day, path in zip(dates, job.snapshots, strict=True)},
         "sample": {day: _json(path) for day, path in zip(job.sample_dates, job.samples, strict=True)},
         "configuration": job.configuration,
@@ -56,19 +53,6 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {
         name: importlib.metadata.version(name) for name in PACKAGES
     }
-
-
-def _dump(path: Path, checksum: str) -> dict[str, Any]:
-    if not path.is_file():
-        raise InputError(f"{path}: the dump is missing; its size and checksum belong in the manifest")
-    size = path.stat().st_size
-    progress = Progress(f"{checksum} of {path.name}", size / 1e6, "MB")
-    digest = hashlib.new(checksum)
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-            progress.advance(len(chunk) / 1e6)
-    return {"file": path.name, "bytes": size, checksum: digest.hexdigest()}
 
 
 def _json(path: Path) -> Any:
