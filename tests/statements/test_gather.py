@@ -135,6 +135,19 @@ def test_schemas_and_order(write_dump, take_snapshot):
 
 
 @pytest.mark.parametrize(
+    ("dates", "newest"),
+    [
+        (("2023-01-28T09:00:00Z", "2023-01-31T23:59:59Z", None), "2023-01-31T23:59:59Z"),
+        (("2024-02-29T00:00:00Z", "2024-02-30T00:00:00Z", "2024-13-01T00:00:00Z"), "2024-02-29T00:00:00Z"),
+        (("yesterday", "2024-05-00T00:00:00Z", ""), None),
+    ],
+)
+def test_the_newest_date_is_one_of_the_calendar(write_dump, take_snapshot, dates, newest):
+    dump = write_dump(*(item(number, modified=date) for number, date in enumerate(dates, start=1)))
+    assert take_snapshot(dump, buckets=2).summary["newest"]["modified"] == newest
+
+
+@pytest.mark.parametrize(
     "entities", [(), ({"id": "P1", "type": "property"},), ({"id": "L1", "type": "lexeme"},)]
 )
 def test_a_dump_without_items_is_refused(write_dump, take_snapshot, entities):

@@ -31,6 +31,8 @@ ENTITIES = [
     entity("Q6", terms(de="alt"), lastrevid=1),
     entity("P7", terms(en="seven", de="sieben")),
     entity("Q6", terms(de="sechs"), lastrevid=2),
+    *(entity(name, terms(de="alt"), lastrevid=1) for name in ("Q8", "P9")),
+    *(entity(name, terms(en="new"), lastrevid=2) for name in ("Q8", "P9")),
 ]
 
 

@@ -40,7 +40,9 @@ class without a line in the dump has no label and no superclasses."""
 WARNINGS_NAMED = 5
 """Places at which a part of the dump may be missing that are named; the first ones say enough."""
 
-_MODIFIED = r"max(modified) FILTER (regexp_matches(modified, '^\d{4}-(0[1-9]|1[0-2])-([01]\d|2[0-8])'))"
+_MODIFIED = r"""max(modified) FILTER (
+    regexp_matches(modified, '^[1-9]\d{3}-\d\d-\d\d') AND try_cast(left(modified, 10) AS DATE) IS NOT NULL
+)"""
 """SQL: the newest date of change that can be read as one."""
 
 _SAMPLES, _SAMPLE = 64, 1 << 16
@@ -84,9 +86,11 @@ def gather_bucket(job: Gather) -> None:
             translated = shard_dirs if reports[0]["languages"] else []
             read = read_bucket(translated, OF_TRANSLATIONS, bucket, buckets)
             register_stream(connection, "read_translations", read)
+            _winners(connection, _properties(translated), "own_properties")
             terms = """
-                SELECT * EXCLUDE (revision, line) FROM read_translations
-                QUALIFY rank() OVER (PARTITION BY id ORDER BY revision DESC NULLS LAST, line DESC) = 1
+                SELECT t.* EXCLUDE (line) FROM read_translations t
+                SEMI JOIN (SELECT id, line FROM items UNION ALL SELECT -id, line FROM own_properties)
+                    USING (id, line)
                 ORDER BY id, language
             """
             _write(connection, terms, TRANSLATIONS, job.translations)
