@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,8 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.core.errors import DamagedDump, InputError
-from factdrift.core.owned import atomic_path, new_folder
+from factdrift.core.files import write_text
+from factdrift.core.owned import new_folder
 from factdrift.core.tables import ROW_GROUP, database, register_stream, write_parquet
 from factdrift.statements import extract
 from factdrift.statements.extract import BAD_LINES_NAMED
@@ -118,9 +118,9 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
             raise DamagedDump(
                 f"{dump}: no item in {totals['lines']:,} lines; name a Wikidata entity dump (-all.json.gz)"
             )
-        _write(connection, "SELECT * EXCLUDE (line) FROM properties ORDER BY id", PROPERTIES, job.properties)
-        _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, job.classes)
-        properties = _number(connection, "SELECT count(*) FROM properties")
+        query = "SELECT * EXCLUDE (line) FROM properties ORDER BY id"
+        properties = _write(connection, query, PROPERTIES, job.properties)
+        classes = _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, job.classes)
     read = sum(report["properties"] + report["items"] for report in reports)
     summary = {
         "dump": {**reports[0]["dump"], "digest": _digest(dump)},
@@ -131,7 +131,7 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
         "items": counts["items"],
         "whole_items": counts["whole_items"],
         "properties": properties,
-        "classes": counts["classes"],
+        "classes": classes,
         "lexemes": totals["lexemes"],
         "other": totals["other"],
         "rejected": totals["rejected"],
@@ -147,8 +147,7 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
     }
     for warning in warnings:
         print(f"factdrift: warning: {dump}: {warning}", file=sys.stderr, flush=True)
-    with atomic_path(job.json) as temporary:
-        temporary.write_text(json.dumps(summary, indent=1) + "\n")
+    write_text(json.dumps(summary, indent=1), job.json)
     if job.together is not None:
         with new_folder(job.together) as folder:
             for shard_dir in shard_dirs:
@@ -168,43 +167,31 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
         """
         CREATE TABLE subclasses (id INTEGER, label VARCHAR, superclasses INTEGER[]);
         CREATE TABLE used AS SELECT DISTINCT unnest(classes) AS id FROM properties;
+        CREATE TABLE counts (items BIGINT, whole BIGINT, revision BIGINT, modified VARCHAR);
+        INSERT INTO counts SELECT 0, 0, max(revision), NULL FROM properties;
+        CREATE TABLE kinds (rank VARCHAR, snak VARCHAR, datatype VARCHAR, number BIGINT);
         """
     )
-    ranks: Counter[str] = Counter()
-    snaks: Counter[str] = Counter()
-    datatypes: Counter[str] = Counter()
-    items = whole = 0
-    newest: list[tuple[int | None, str | None]] = connection.execute(
-        "SELECT max(revision), NULL FROM properties"
-    ).fetchall()
     for bucket in range(buckets):
         _winners(connection, read_bucket(shard_dirs, OF_ENTITIES, bucket, buckets, _OF_ITEMS), "items")
         counted = read_bucket(shard_dirs, OF_STATEMENTS, bucket, buckets, _OF_COUNTS)
         register_stream(connection, "read_statements", counted)
         connection.execute(
-            """
+            f"""
             INSERT INTO used
                 SELECT unnest(classes) FROM items UNION SELECT unnest(superclasses) FROM items
                 EXCEPT FROM used;
             INSERT INTO subclasses SELECT id, label, superclasses FROM items WHERE len(superclasses) > 0;
+            INSERT INTO counts
+                SELECT count(*), count(*) FILTER (whole), max(revision), {_MODIFIED} FROM items;
+            INSERT INTO kinds
+                SELECT rank, snak, coalesce(s.datatype, p.datatype, s.inferred, 'unknown'), count(*)
+                FROM read_statements s
+                SEMI JOIN items i ON i.id = s.subject AND i.line = s.line
+                LEFT JOIN properties p ON p.id = s.property
+                GROUP BY ALL;
             """
         )
-        items += _number(connection, "SELECT count(*) FROM items")
-        whole += _number(connection, "SELECT count(*) FROM items WHERE whole")
-        newest += connection.execute(f"SELECT max(revision), {_MODIFIED} FROM items").fetchall()
-        kinds = connection.execute(
-            """
-            SELECT rank, snak, coalesce(s.datatype, p.datatype, s.inferred, 'unknown'), count(*)
-            FROM read_statements s
-            SEMI JOIN items i ON i.id = s.subject AND i.line = s.line
-            LEFT JOIN properties p ON p.id = s.property
-            GROUP BY ALL
-            """
-        ).fetchall()
-        for rank, snak, datatype, number in kinds:
-            ranks[rank] += number
-            snaks[snak] += number
-            datatypes[datatype] += number
     connection.execute("CREATE TABLE classes AS FROM subclasses")
     for bucket in range(buckets):
         _winners(connection, read_bucket(shard_dirs, OF_ENTITIES, bucket, buckets, _OF_CLASSES), "items")
@@ -215,21 +202,18 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
             """
         )
     connection.execute("INSERT INTO classes SELECT id, NULL, [] FROM used ANTI JOIN classes USING (id)")
-    revisions, modified = zip(*newest, strict=True)
+    [(items, whole, revision, modified)] = connection.execute(
+        "SELECT sum(items), sum(whole), max(revision), max(modified) FROM counts"
+    ).fetchall()
+    statements = {
+        kind: dict(connection.sql(f"SELECT {kind}, sum(number) FROM kinds GROUP BY 1 ORDER BY 1").fetchall())
+        for kind in ("rank", "snak", "datatype")
+    }
     return {
-        "newest": {
-            "revision": max((each for each in revisions if each is not None), default=None),
-            "modified": max((each for each in modified if each is not None), default=None),
-        },
+        "newest": {"revision": revision, "modified": modified},
         "items": items,
         "whole_items": whole,
-        "classes": _number(connection, "SELECT count(*) FROM classes"),
-        "statements": {
-            "total": ranks.total(),
-            "rank": dict(sorted(ranks.items())),
-            "snak": dict(sorted(snaks.items())),
-            "datatype": dict(sorted(datatypes.items())),
-        },
+        "statements": {"total": sum(statements["rank"].values()), **statements},
     }
 
 
@@ -251,13 +235,9 @@ def _properties(shard_dirs: Sequence[Path]) -> pa.RecordBatchReader:
     return pa.Table.from_pylist(rows, schema=SHARD_PROPERTIES).to_reader()
 
 
-def _write(connection: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema, path: Path) -> None:
-    write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP).cast(schema), path)
-
-
-def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    [(number,)] = connection.execute(query).fetchall()
-    return int(number)
+def _write(connection: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema, path: Path) -> int:
+    """Writes the rows of a query; returns their number."""
+    return write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP).cast(schema), path)
 
 
 def _folders(shard_dirs: Sequence[Path]) -> list[Path]:
