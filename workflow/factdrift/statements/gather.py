@@ -28,6 +28,7 @@ from factdrift.statements.shard_files import read_about, read_bucket
 from factdrift.statements.translations import OF_TRANSLATIONS
 from factdrift.wikidata.course import suspicious
 from factdrift.wikidata.shares import Account, check_shares
+from factdrift.wikidata.streams import file_size
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS, TRANSLATIONS
 
 if TYPE_CHECKING:
@@ -109,8 +110,12 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
     _check_dump(reports, dump)
     totals = {kind: sum(report[kind] for report in reports) for kind in _COUNTED}
     bad = _bad_lines(reports)
-    _check_bad_lines(dump, totals, bad, _text_bytes(reports), job.max_bad_lines)
-    warnings = [*_skipped(totals, bad), *_jumps(reports)]
+    shares = [report["share"] for report in reports]
+    if not shares[0]["divided"]:  # each shard has read the whole file
+        shares = shares[:1]
+    text_bytes = sum(share["text_bytes"] for share in shares)
+    _check_bad_lines(dump, totals, bad, text_bytes, job.max_bad_lines)
+    warnings = [*_skipped(totals, bad), *_jumps(shares)]
     with database(job.memory) as connection:
         _winners(connection, _properties(shard_dirs), "properties")
         counts = _items(connection, shard_dirs, reports[0]["buckets"])
@@ -279,16 +284,11 @@ def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def _check_dump(reports: list[dict[str, Any]], dump: Path) -> None:
-    try:
-        size = dump.stat().st_size
-    except OSError as error:
-        raise InputError(f"{dump}: cannot be read ({error.strerror}); check the path of the dump") from error
-    read = reports[0]["dump"]
+    size, read = file_size(dump), reports[0]["dump"]
     if read != {"file": dump.name, "bytes": size}:
         raise InputError(
-            f"{dump}: has {size:,} bytes, but the shards were read from {read['file']} "
-            f"of {read['bytes']:,} bytes; "
-            "remove the folder of the shards and run again"
+            f"{dump}: has {size:,} bytes, but the shards were read from {read['file']} of {read['bytes']:,} "
+            "bytes; remove the folder of the shards and run again"
         )
     check_shares(dump, [Account(**report["share"]) for report in reports])
 
@@ -326,12 +326,6 @@ def _digest(dump: Path) -> str:
     return digest.hexdigest()[:32]
 
 
-def _text_bytes(reports: list[dict[str, Any]]) -> int:
-    """Bytes of the dump's text: the sum of its ranges, or what each shard has read of an undivided file."""
-    counted = reports if reports[0]["share"]["divided"] else reports[:1]
-    return sum(int(report["share"]["text_bytes"]) for report in counted)
-
-
 def _check_bad_lines(
     dump: Path, totals: dict[str, int], bad: list[dict[str, Any]], text_bytes: int, max_bad_lines: float
 ) -> None:
@@ -357,10 +351,8 @@ def _check_bad_lines(
     )
 
 
-def _jumps(reports: list[dict[str, Any]]) -> Iterator[str]:
+def _jumps(shares: list[dict[str, Any]]) -> Iterator[str]:
     """Yields a warning for each place where the order of the items says that a part may be missing."""
-    divided = reports[0]["share"]["divided"]
-    shares = [report["share"] for report in (reports if divided else reports[:1])]
     jumps = suspicious([share["course"] for share in shares])
     for part, jump, missing in sorted(jumps, key=lambda each: -each[2])[:WARNINGS_NAMED]:
         line = sum(share["line_ends"] for share in shares[:part]) + jump.line
