@@ -171,13 +171,16 @@ def test_an_item_that_cannot_be_used_leaves_nothing_behind(wrong):
     main = snak("P9", "string", "x")
     del main["datatype"]
     good = line("Q1", timed, claim(main), lastrevid=3)
-    columns, alone = StatementColumns(Oddities()), StatementColumns(Oddities())
+    odd = claim(snak("P9", "time", "yesterday"), *[{**Y2001, "property": "P580"}] * 2)
+    oddities = Oddities()
+    columns, alone = StatementColumns(oddities), StatementColumns(Oddities())
     for number in (1, 2):
         assert alone.add(read_entity(good), number, number) == 2
         assert columns.add(read_entity(good), number, number) == 2
         with pytest.raises(UNREADABLE):
-            columns.add(read_entity(line("Q1", timed, claim(main), wrong)), 5, 5)
+            columns.add(read_entity(line("Q1", timed, claim(main), odd, wrong)), 5, 5)
     assert len(columns) == 4
+    assert oddities == Oddities()
     assert columns.take() == alone.take()
 
 

@@ -148,6 +148,11 @@ def test_bytes_that_look_like_a_member(write):
     assert members.first(third + 1) == path.stat().st_size
 
 
+def test_a_member_that_begins_with_a_control_character_that_json_allows(write):
+    first, second = map(gzip.compress, (b'[\n{"id":"Q1","x":"', b'\x7f"}\n]\n'))
+    assert GzipMembers(write(first + second)).first(1) == len(first)
+
+
 def test_bytes_that_look_like_a_block(write):
     magic = bytes.fromhex("314159265359")
     data = bz2.compress(DUMP, 1)
