@@ -199,6 +199,18 @@ def test_a_damaged_frame_is_located(write, number, place):
     assert high - low < path.stat().st_size / 2
 
 
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("kind", [kind for kind in COMPRESS if kind != "none"])
+def test_zeros_from_the_end_of_a_piece_into_another_are_located(write, kind, number):
+    pieces = list(map(COMPRESS[kind], parts(DUMP, 10_007)))
+    kept = sum(map(len, pieces[:5]))
+    lost = len(pieces[5]) + len(pieces[6]) // 2
+    data = b"".join(pieces)
+    low, high = places(damaged(write(data[:kept] + bytes(lost) + data[kept + lost :]), number))
+    assert low <= kept + lost
+    assert kept < high < low + 5000
+
+
 def places(message: str) -> list[int]:
     """The range of bytes in which the message says that the file is damaged."""
     named = message.split("compressed bytes ")[1].split(" of ")[0].split(" and ")
