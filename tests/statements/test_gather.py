@@ -1,7 +1,9 @@
 """Shards gathered into the tables of a snapshot: duplicates, datatypes, classes, counts and refusals."""
 
+import errno
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +201,16 @@ def test_a_dump_that_changed_after_it_was_read(write_dump, gather, tmp_path):
     dump.unlink()
     with pytest.raises(InputError, match="cannot be read"):
         gather(dump, tmp_path / "shard")
+
+
+def test_shards_on_another_disk_are_moved_together(write_dump, take_snapshot, monkeypatch):
+    def rename(*arguments: Any, **options: Any) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "rename", rename)
+    snapshot = take_snapshot(write_dump(item(1), item(2)), shards=2)
+    assert snapshot.entities["id"].to_pylist() == [1, 2]
+    assert not [*snapshot.folder.glob("?-of-2")]
 
 
 def test_a_bucket_out_of_range(write_dump, take_snapshot, tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -156,7 +157,7 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
     if job.together is not None:
         with new_folder(job.together) as folder:
             for shard_dir in shard_dirs:
-                shard_dir.rename(folder / shard_dir.name)
+                shutil.move(shard_dir, folder / shard_dir.name)  # `shards` may be a link to another disk
     return summary
 
 
