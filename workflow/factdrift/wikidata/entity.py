@@ -18,9 +18,6 @@ Empty = Annotated[list[Any], msgspec.Meta(max_length=0)]
 
 Revision = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
-CLOSURE_PROPERTIES = ("P31", "P279", "P5061")
-"""Instance of, subclass of, unit symbol: the statements that are read of items without a full record."""
-
 NAMED_PROPERTIES = ("P279", "P5061")
 """Subclass of, unit symbol: an item with one of these is a class or a unit, whose label others need."""
 
@@ -75,7 +72,7 @@ class Statement(msgspec.Struct, gc=False):
 
 
 class ClosureClaims(msgspec.Struct, gc=False):
-    """The statements of CLOSURE_PROPERTIES; all others are skipped unparsed."""
+    """The statements that are read of items without a full record: instance of, subclass of, unit symbol."""
 
     P31: list[Statement] = []
     P279: list[Statement] = []
@@ -137,12 +134,12 @@ class Entity(_Line, gc=False):
 
 
 class Outline(_Line, gc=False):
-    """An entity of which only terms, site links and CLOSURE_PROPERTIES are decoded."""
+    """An entity of which only terms, site links and ClosureClaims are decoded."""
 
     claims: ClosureClaims | Empty = []
 
     def stated(self, property_id: str) -> list[Statement]:
-        """The statements of one of CLOSURE_PROPERTIES, of any rank."""
+        """The statements of one property of ClosureClaims, of any rank."""
         statements: list[Statement] = getattr(self.claims, property_id, [])
         return statements
 

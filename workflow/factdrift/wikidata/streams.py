@@ -64,12 +64,11 @@ def file_size(path: Path) -> int:
     return size
 
 
-def compression(path: str | Path) -> str:
+def compression(path: Path) -> str:
     """`gzip`, `bzip2`, `zstd` or `none`, by the first bytes of the file.
 
     Raises InputError if the file is missing, unreadable or empty.
     """
-    path = Path(path)
     file_size(path)
     with path.open("rb") as file:
         magic = file.read(4)
