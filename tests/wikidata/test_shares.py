@@ -259,15 +259,6 @@ def test_members_that_are_no_longer_adjacent(write):
             check_shares(path, [whole[0], Account(True, first, stop, closed=True)])
 
 
-@pytest.mark.parametrize("number", [1, 7])
-@pytest.mark.parametrize("kind", COMPRESS)
-def test_a_missing_bracket_is_found_over_all_shards(write, kind, number):
-    text = DUMP[: DUMP.index(b"\n", len(DUMP) * 2 // 3) + 1]
-    problem = rf"line {text.count(10)}: the dump is truncated, its closing \]"
-    with pytest.raises(InputError, match=problem):
-        read(write(COMPRESS[kind](text)), number)
-
-
 def test_files_of_one_and_of_several_members(write, monkeypatch):
     assert not GzipMembers(write(gzip.compress(DUMP))).are_several()
     path = write(wikidata_members(DUMP))
