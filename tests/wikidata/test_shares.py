@@ -4,6 +4,7 @@ import bz2
 import functools
 import gzip
 import json
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,6 +147,16 @@ def test_bytes_that_look_like_a_member(write):
     assert members.first(0) == 0
     assert members.first(second + 1) == third
     assert members.first(third + 1) == path.stat().st_size
+
+
+def test_a_file_that_shrinks_while_it_is_read(write, monkeypatch):
+    member = gzip.compress(b"a line")
+    monkeypatch.setattr(gzip_members, "_COMPRESSED_READ", len(member))
+    path = write(member * 3)
+    chunks = GzipMembers(path).chunks(0, path.stat().st_size)
+    next(chunks)
+    os.truncate(path, len(member) * 2)
+    assert [text for _, text in chunks] == [b"a line", b""]
 
 
 def test_a_member_that_begins_with_a_control_character_that_json_allows(write):

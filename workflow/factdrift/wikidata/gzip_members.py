@@ -68,11 +68,11 @@ class GzipMembers:
             file.seek(start)
             waiting = b""
             while True:
-                # Some programs pad members with zeros.
-                waiting = (waiting or file.read(_COMPRESSED_READ)).lstrip(b"\0")
-                start = file.tell() - len(waiting)
-                if not waiting and start < self._size:
+                read = waiting or file.read(_COMPRESSED_READ)
+                waiting = read.lstrip(b"\0")  # some programs pad members with zeros
+                if read and not waiting:
                     continue
+                start = file.tell() - len(waiting)
                 if not announced and start >= end:
                     yield Chunk(start, b"")
                     announced = True
