@@ -147,11 +147,12 @@ class Share:
             if item := _ITEM.match(data, start, stop):
                 order.see(number, int(item[1]))
             chosen = _every_line if needless is None or not checked else needless.others
+            reached = start
             for passed, begin, end in chosen(data, start, stop):
                 if passed:
                     self._blank_ends()
                     if account.closed:
-                        self._fault(number, offset, 0, _AFTER_THE_END)
+                        self._fault(number, offset + reached - start, 0, _AFTER_THE_END)
                     account.closed = self._awaits_bracket = False
                     self._after_comma = data.endswith((b",", b",\n"), start, begin)
                     account.needless += passed if all_are_mine else self._mine(number, passed)
@@ -163,6 +164,7 @@ class Share:
                 if text and (all_are_mine or number // BLOCK % shards == shard):
                     yield *place, text
                 number += 1
+                reached = end + 1
         self._blank_ends()
         account.course = order.course()
 
