@@ -73,7 +73,7 @@ ITEM = b'{"type":"item","id":"Q1","claims":{"P1":[{"id":"Q1$a"}]}}'
     [
         *(b"[\n%b\n,\n%b\n,\n%b\n]\n", b"[\n%b\n,%b,\n%b\n]", b"%b\n%b\n%b"),
         *(b"[\n%b,\n,\n%b\n,\n,\n%b\n]\n", b"%b\n[\n%b,\n%b\n]\n"),
-        b"[\n%b\n]\n%b,\n%b\n]\n",
+        *(b"[\n%b\n]\n%b,\n%b\n]\n", b"[\n%b\n" + b" " * 5000 + b"\n]\n%b\n" + b" " * 5000 + b",\n"),
     ],
 )
 def test_lines_that_are_skipped_unparsed_change_no_account(write, text):

@@ -157,6 +157,8 @@ class Share:
                     self._after_comma = data.endswith((b",", b",\n"), start, begin)
                     account.needless += passed if all_are_mine else self._mine(number, passed)
                     number += passed
+                if begin == stop:
+                    break
                 place = number, offset + begin - start
                 # `_text` has nothing more to remove from most lines, and does not copy them again.
                 comma = data.endswith(b",", begin, end)
