@@ -19,10 +19,7 @@ from .conftest import entity, snak
 
 
 def value(property_id: str, text: str, datatype: str | None = "string") -> dict[str, Any]:
-    main = snak(property_id, "string", text, datatype=datatype)
-    if datatype is None:
-        del main["datatype"]
-    return {"mainsnak": main, "rank": "normal"}
+    return {"mainsnak": snak(property_id, "string", text, datatype=datatype), "rank": "normal"}
 
 
 def link(property_id: str, *numbers: int) -> list[dict[str, Any]]:

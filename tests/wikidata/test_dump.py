@@ -135,7 +135,3 @@ def test_missing_and_empty_files(write, tmp_path):
         list(lines(write(b"", "empty.json.gz")))
     with pytest.raises(InputError, match="Is a directory"):
         list(lines(tmp_path))
-
-
-def test_an_empty_array_has_no_lines(write):
-    assert texts(write(b"[\n]\n")) == []
