@@ -1,6 +1,7 @@
 """The line reader: layouts, compressions, and what it says about damaged files."""
 
 import gzip
+import lzma
 import time
 from pathlib import Path
 
@@ -135,3 +136,12 @@ def test_missing_and_empty_files(write, tmp_path):
         list(lines(write(b"", "empty.json.gz")))
     with pytest.raises(InputError, match="Is a directory"):
         list(lines(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [(lzma.compress(b"[\n]\n"), "xz"), (b"PK\3\4 and so on", "zip"), (b"7z\xbc\xaf\x27", "7z")],
+)
+def test_archives_that_are_not_read(write, data, kind):
+    with pytest.raises(InputError, match=rf"dump: is a {kind} archive, which is not read; unpack it"):
+        texts(write(data))
