@@ -128,6 +128,17 @@ def test_any_lines_cut_anywhere(tmp_path_factory, kind, lengths, cuts, number, e
     assert [text for _, _, text in read(path, number)] == lines
 
 
+@pytest.mark.parametrize("lost", range(3, 43, 8))
+def test_a_lost_member_counts_once_however_many_shards(write, lost):
+    members = [gzip.compress(b",\n".join(LINES[start : start + 20])) for start in range(0, 1000, 20)]
+    members[lost] = b""
+    path = write(gzip.compress(b"[\n") + gzip.compress(b",\n").join(members) + gzip.compress(b"\n]\n"))
+    for number in (1, 7, 23):
+        found = [Share(path, shard, number) for shard in range(number)]
+        assert sum(len([*share.lines()]) for share in found) == 980
+        assert sum(share.account.faulty for share in found) == 1
+
+
 def test_a_line_longer_than_many_pieces(write):
     long = b'{"id":"Q1","x":"' + b"0123456789abcdef" * 300_000 + b'"}'
     data = b"[\n" + b",\n".join([LINES[0], long, LINES[1]]) + b"\n]\n"

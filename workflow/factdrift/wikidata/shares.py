@@ -283,7 +283,9 @@ class Share:
                 if not start:
                     continue
                 number += 1
-                if not dropping:
+                if dropping:
+                    self._after_comma = data[:start].rstrip().endswith(b",")
+                else:
                     line = b"".join((*rest, data[:start]))
                     checked = self._is_archive and (not rest or rest_piece == piece)
                     yield _Block(number, rest_offset if rest else offset, line, 0, len(line), checked)
