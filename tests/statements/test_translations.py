@@ -38,7 +38,7 @@ ENTITIES = [
 
 @pytest.mark.parametrize(("shards", "buckets"), [(1, 1), (3, 2)])
 def test_terms_of_the_configured_languages(write_dump, take_snapshot, shards, buckets):
-    snapshot = take_snapshot(write_dump(*ENTITIES), shards, buckets, languages=("de", "fr"))
+    snapshot = take_snapshot(write_dump(*ENTITIES), shards, buckets, languages=("fr", "de", "fr"))
     assert snapshot.translations.schema == TRANSLATIONS
     assert [tuple(row.values()) for row in snapshot.translations.to_pylist()] == [
         (-7, "de", "sieben", None, []),

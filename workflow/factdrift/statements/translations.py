@@ -37,7 +37,7 @@ class Translations:
     """The table of one shard; there is none without languages."""
 
     def __init__(self, folder: Path, buckets: int, languages: Sequence[str], files: ExitStack) -> None:
-        self._languages = sorted(languages)
+        self._languages = sorted(set(languages))
         self._rows: list[list[tuple[Any, ...]]] = [[] for _ in range(buckets)]
         self._held = 0
         if languages:
