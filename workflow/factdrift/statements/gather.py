@@ -171,7 +171,7 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
     memory."""
     connection.execute(
         """
-        CREATE TABLE subclasses (id INTEGER, label VARCHAR, superclasses INTEGER[]);
+        CREATE TABLE classes (id INTEGER, label VARCHAR, superclasses INTEGER[]);
         CREATE TABLE used AS SELECT DISTINCT unnest(classes) AS id FROM properties;
         CREATE TABLE counts (items BIGINT, whole BIGINT, revision BIGINT, modified VARCHAR);
         INSERT INTO counts SELECT 0, 0, max(revision), NULL FROM properties;
@@ -187,7 +187,7 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
             INSERT INTO used
                 SELECT unnest(classes) FROM items UNION SELECT unnest(superclasses) FROM items
                 EXCEPT FROM used;
-            INSERT INTO subclasses SELECT id, label, superclasses FROM items WHERE len(superclasses) > 0;
+            INSERT INTO classes SELECT id, label, superclasses FROM items WHERE len(superclasses) > 0;
             INSERT INTO counts
                 SELECT count(*), count(*) FILTER (whole), max(revision), {_MODIFIED} FROM items;
             INSERT INTO kinds
@@ -198,7 +198,6 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
                 GROUP BY ALL;
             """
         )
-    connection.execute("CREATE TABLE classes AS FROM subclasses")
     for bucket in range(buckets):
         _winners(connection, read_bucket(shard_dirs, OF_ENTITIES, bucket, buckets, _OF_CLASSES), "items")
         connection.execute(
