@@ -72,10 +72,7 @@ class Translations:
 
 def _text(terms: dict[str, Text] | list[Any], language: str) -> str | None:
     """The text in the language, else the default for all languages, else None."""
-    if not isinstance(terms, dict):
-        return None
-    text = term(terms.get(language))
-    return text if text is not None else term(terms.get(_ANY_LANGUAGE))
+    return term(terms.get(language), terms.get(_ANY_LANGUAGE)) if isinstance(terms, dict) else None
 
 
 def _aliases(terms: dict[str, list[Text] | dict[str, Text]] | list[Any], language: str) -> list[str]:

@@ -207,12 +207,13 @@ def statement_id(written: str) -> str:
     return f"{prefix.upper()}{dollar}{rest}"
 
 
-def term(text: Text | None) -> str | None:
-    """A label, description or alias on one line, without control characters; None if only blanks are left."""
-    if text is None:
-        return None
-    value = one_line(text.value)
-    return value if value.strip() else None
+def term(*texts: Text | None) -> str | None:
+    """The first label, description or alias of which not only blanks are left, on one line, without control
+    characters; None if there is none."""
+    for text in texts:
+        if text is not None and (value := one_line(text.value)).strip():
+            return value
+    return None
 
 
 def each_once(*groups: list[Text] | dict[str, Text]) -> list[str]:
@@ -224,7 +225,4 @@ def each_once(*groups: list[Text] | dict[str, Text]) -> list[str]:
 
 
 def _english(terms: Terms | list[Any]) -> str | None:
-    if not isinstance(terms, Terms):
-        return None
-    english = term(terms.en)
-    return english if english is not None else term(terms.mul)
+    return term(terms.en, terms.mul) if isinstance(terms, Terms) else None
