@@ -79,12 +79,12 @@ DATATYPES = {"wikibase-entityid": "wikibase-item"}
 
 
 def snak(property_id: str, kind: str | None, value: Any = None, **fields: Any) -> dict[str, Any]:
-    """A snak of a value of this kind; `kind` None: the snak type stands in `value`."""
+    """A snak of a value of this kind, without a field that is None; `kind` None: `value` is the snak type."""
     if kind is None:
         return {"snaktype": value, "property": property_id, "datatype": "time", **fields}
     data = {"type": kind, "value": value}
-    datatype = DATATYPES.get(kind, kind)
-    return {"snaktype": "value", "property": property_id, "datatype": datatype, "datavalue": data, **fields}
+    made = {"snaktype": "value", "property": property_id, "datatype": DATATYPES.get(kind, kind), **fields}
+    return {name: field for name, field in made.items() if field is not None} | {"datavalue": data}
 
 
 def linked(number: int) -> dict[str, Any]:

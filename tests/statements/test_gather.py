@@ -1,7 +1,9 @@
 """Shards gathered into the tables of a snapshot: duplicates, datatypes, classes, counts and refusals."""
 
+import errno
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,7 @@ from .conftest import entity, snak
 
 
 def value(property_id: str, text: str, datatype: str | None = "string") -> dict[str, Any]:
-    main = snak(property_id, "string", text, datatype=datatype)
-    if datatype is None:
-        del main["datatype"]
-    return {"mainsnak": main, "rank": "normal"}
+    return {"mainsnak": snak(property_id, "string", text, datatype=datatype), "rank": "normal"}
 
 
 def link(property_id: str, *numbers: int) -> list[dict[str, Any]]:
@@ -135,6 +134,19 @@ def test_schemas_and_order(write_dump, take_snapshot):
 
 
 @pytest.mark.parametrize(
+    ("dates", "newest"),
+    [
+        (("2023-01-28T09:00:00Z", "2023-01-31T23:59:59Z", None), "2023-01-31T23:59:59Z"),
+        (("2024-02-29T00:00:00Z", "2024-02-30T00:00:00Z", "2024-13-01T00:00:00Z"), "2024-02-29T00:00:00Z"),
+        (("yesterday", "2024-05-00T00:00:00Z", ""), None),
+    ],
+)
+def test_the_newest_date_is_one_of_the_calendar(write_dump, take_snapshot, dates, newest):
+    dump = write_dump(*(item(number, modified=date) for number, date in enumerate(dates, start=1)))
+    assert take_snapshot(dump, buckets=2).summary["newest"]["modified"] == newest
+
+
+@pytest.mark.parametrize(
     "entities", [(), ({"id": "P1", "type": "property"},), ({"id": "L1", "type": "lexeme"},)]
 )
 def test_a_dump_without_items_is_refused(write_dump, take_snapshot, entities):
@@ -186,6 +198,16 @@ def test_a_dump_that_changed_after_it_was_read(write_dump, gather, tmp_path):
     dump.unlink()
     with pytest.raises(InputError, match="cannot be read"):
         gather(dump, tmp_path / "shard")
+
+
+def test_shards_on_another_disk_are_moved_together(write_dump, take_snapshot, monkeypatch):
+    def rename(*arguments: Any, **options: Any) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "rename", rename)
+    snapshot = take_snapshot(write_dump(item(1), item(2)), shards=2)
+    assert snapshot.entities["id"].to_pylist() == [1, 2]
+    assert not [*snapshot.folder.glob("?-of-2")]
 
 
 def test_a_bucket_out_of_range(write_dump, take_snapshot, tmp_path):

@@ -3,8 +3,6 @@
 The excerpt in tests/data is read by everybody's tests; whole files if FACTDRIFT_REAL_DATA names their folder.
 """
 
-import bz2
-import gzip
 import json
 import os
 from collections import Counter
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.dumps import decompressed
 
 from .conftest import snapshot_of
 
@@ -36,8 +35,7 @@ def real(name: str) -> Path:
 
 def plain(dump: Path) -> Iterator[dict[str, Any]]:
     """The entities of a dump as the standard library reads them."""
-    decompress = gzip.decompress if dump.suffix == ".gz" else bz2.decompress
-    for line in decompress(dump.read_bytes()).splitlines():
+    for line in decompressed(dump).splitlines():
         text = line.strip().strip(b",").strip()
         if text not in (b"[", b"]", b""):
             yield json.loads(text)

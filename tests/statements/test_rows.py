@@ -140,11 +140,9 @@ def test_oddities_are_counted():
     ],
 )
 def test_datatype_is_inferred_where_the_snak_has_none(kind, value, datatype):
-    main = snak("P9", kind, value)
-    (row,) = rows(claim(main))
+    (row,) = rows(claim(snak("P9", kind, value)))
     assert row["inferred"] is None
-    del main["datatype"]
-    (row,) = rows(claim(main))
+    (row,) = rows(claim(snak("P9", kind, value, datatype=None)))
     assert (row["datatype"], row["inferred"]) == (None, datatype)
 
 
@@ -168,16 +166,18 @@ def test_an_item_that_cannot_be_used_leaves_nothing_behind(wrong):
     timed = claim(
         snak("P9", "time", date("+2001-00-00T00:00:00Z", 9)), {**Y2001, "property": "P580"}, id="a$b"
     )
-    main = snak("P9", "string", "x")
-    del main["datatype"]
+    main = snak("P9", "string", "x", datatype=None)
     good = line("Q1", timed, claim(main), lastrevid=3)
-    columns, alone = StatementColumns(Oddities()), StatementColumns(Oddities())
+    odd = claim(snak("P9", "time", "yesterday"), *[{**Y2001, "property": "P580"}] * 2)
+    oddities = Oddities()
+    columns, alone = StatementColumns(oddities), StatementColumns(Oddities())
     for number in (1, 2):
         assert alone.add(read_entity(good), number, number) == 2
         assert columns.add(read_entity(good), number, number) == 2
         with pytest.raises(UNREADABLE):
-            columns.add(read_entity(line("Q1", timed, claim(main), wrong)), 5, 5)
+            columns.add(read_entity(line("Q1", timed, claim(main), odd, wrong)), 5, 5)
     assert len(columns) == 4
+    assert oddities == Oddities()
     assert columns.take() == alone.take()
 
 

@@ -31,12 +31,14 @@ ENTITIES = [
     entity("Q6", terms(de="alt"), lastrevid=1),
     entity("P7", terms(en="seven", de="sieben")),
     entity("Q6", terms(de="sechs"), lastrevid=2),
+    *(entity(name, terms(de="alt"), lastrevid=1) for name in ("Q8", "P9")),
+    *(entity(name, terms(en="new"), lastrevid=2) for name in ("Q8", "P9")),
 ]
 
 
 @pytest.mark.parametrize(("shards", "buckets"), [(1, 1), (3, 2)])
 def test_terms_of_the_configured_languages(write_dump, take_snapshot, shards, buckets):
-    snapshot = take_snapshot(write_dump(*ENTITIES), shards, buckets, languages=("de", "fr"))
+    snapshot = take_snapshot(write_dump(*ENTITIES), shards, buckets, languages=("fr", "de", "fr"))
     assert snapshot.translations.schema == TRANSLATIONS
     assert [tuple(row.values()) for row in snapshot.translations.to_pylist()] == [
         (-7, "de", "sieben", None, []),

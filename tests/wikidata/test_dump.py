@@ -1,15 +1,18 @@
 """The line reader: layouts, compressions, and what it says about damaged files."""
 
 import gzip
+import lzma
 import time
 from pathlib import Path
 
 import pytest
 from support.dumps import lines
+from support.shards import extract
 
 from factdrift.core.errors import InputError
 from factdrift.statements.prefilter import NeedlessItems
-from factdrift.wikidata.shares import Share
+from factdrift.wikidata import shares
+from factdrift.wikidata.shares import Share, check_shares
 
 
 def texts(path: Path) -> list[bytes]:
@@ -63,6 +66,32 @@ def test_commas_and_brackets_that_tell_of_missing_text(write, text, line):
     assert "two commas" in problem or "follows the ]" in problem
 
 
+ITEM = b'{"type":"item","id":"Q1","claims":{"P1":[{"id":"Q1$a"}]}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(b"[\n%b\n,\n%b\n,\n%b\n]\n", b"[\n%b\n,%b,\n%b\n]", b"%b\n%b\n%b"),
+        *(b"[\n%b,\n,\n%b\n,\n,\n%b\n]\n", b"%b\n[\n%b,\n%b\n]\n"),
+        *(b"[\n%b\n]\n%b,\n%b\n]\n", b"[\n%b\n" + b" " * 5000 + b"\n]\n%b\n" + b" " * 5000 + b",\n"),
+    ],
+)
+def test_lines_that_are_skipped_unparsed_change_no_account(write, text):
+    path = write(gzip.compress(text.replace(b"%b", ITEM)))
+    parsed, skipped = Share(path), Share(path)
+    assert len([*parsed.lines()]) > len([*skipped.lines(NeedlessItems("enwiki"))])
+    skipped.account.needless = 0
+    assert skipped.account == parsed.account
+
+
+def test_an_array_with_fewer_bytes_than_shards(write):
+    path = write(b'[\n{"a":1}\n]\n')
+    found = [Share(path, shard, 99) for shard in range(99)]
+    assert [text for share in found for _, _, text in share.lines()] == [b'{"a":1}']
+    check_shares(path, [share.account for share in found])
+
+
 @pytest.mark.parametrize("blank", [b" " * 5000, b"\n" * 5000, b" \t\r\n" * 1300])
 @pytest.mark.parametrize("place", [b'[\n%b{"a":1}\n]\n', b'[\n{"a":1}%b\n]\n', b'[\n{"a":1},\n%b\n]\n'])
 def test_white_space_in_the_place_of_text(write, blank, place):
@@ -70,6 +99,14 @@ def test_white_space_in_the_place_of_text(write, blank, place):
     assert len(blank) <= size <= len(blank) + 2
     assert "bytes of white space" in problem
     assert faults(write(place % blank[:4000])) == []
+
+
+def test_missing_text_is_counted_where_it_is_not_named(write, tmp_path, monkeypatch):
+    path = write(b'[\n{"id":"Q1"},\n' + (b" " * 4999 + b'\n{"id":"Q2"},\n') * 4 + b'{"id":"Q3"}\n]\n')
+    monkeypatch.setattr(shares, "FAULTS_NAMED", 2)
+    report = extract(path, 0, 1, 1, "all", tmp_path / "shard")
+    assert len(report["first_bad_lines"]) == 2
+    assert (report["bad_lines"], report["bad_bytes"]) == (4, 20_000)
 
 
 @pytest.mark.parametrize("end", [b"\n", b",\n"])
@@ -101,5 +138,10 @@ def test_missing_and_empty_files(write, tmp_path):
         list(lines(tmp_path))
 
 
-def test_an_empty_array_has_no_lines(write):
-    assert texts(write(b"[\n]\n")) == []
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [(lzma.compress(b"[\n]\n"), "xz"), (b"PK\3\4 and so on", "zip"), (b"7z\xbc\xaf\x27", "7z")],
+)
+def test_archives_that_are_not_read(write, data, kind):
+    with pytest.raises(InputError, match=rf"dump: is a {kind} archive, which is not read; unpack it"):
+        texts(write(data))

@@ -19,6 +19,7 @@ def test_supplied_labels(tmp_path):
     ("data", "message"),
     [
         (b"id\tlabel\nL30\tx\n", r"a\.tsv, line 2: 'L30' is no id"),
+        (b"id\tlabel\n\nQ0\tx\n", r"a\.tsv, line 3: 'Q0' is no id"),
         (b"kind\tid\tlabel\nx\n", r"a\.tsv, line 2: '' is no id such as Q30"),
         (b"item\tname\n", r"a\.tsv, line 1: columns id"),
         (b"", "columns id and label"),

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.disk import is_full
@@ -59,7 +58,7 @@ def filter_month(
             f"{url}: the server has no page views of that month; set 'pageviews: none' to use the number of "
             "site links"
         ) from None
-    except (EOFError, OSError, pa.ArrowInvalid) as error:
+    except (EOFError, OSError, ValueError) as error:
         if is_full(error):
             raise
         raise InputError(

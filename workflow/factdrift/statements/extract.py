@@ -147,6 +147,7 @@ def _read(job: Extract, reading: _Reading, needless: NeedlessItems | None) -> Ac
         reading.bad_line(*fault)
         print(f"{dump}, {_place(fault.line, fault.offset, where)}: {fault.problem}", file=sys.stderr)
     reading.counts["bad_lines"] += account.faulty - len(account.faults)
+    reading.counts["bad_bytes"] += account.faulty_bytes - sum(fault.bytes for fault in account.faults)
     progress.done, progress.done_beside = share.size / 1e6, account.needless + reading.counts["lines"]
     progress.say(f"{account.text_bytes / 1e6:,.0f} MB of text")
     return account

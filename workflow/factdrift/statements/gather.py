@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,8 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.core.errors import DamagedDump, InputError
-from factdrift.core.owned import atomic_path, new_folder
+from factdrift.core.files import write_text
+from factdrift.core.owned import new_folder
 from factdrift.core.tables import ROW_GROUP, database, register_stream, write_parquet
 from factdrift.statements import extract
 from factdrift.statements.extract import BAD_LINES_NAMED
@@ -28,6 +29,7 @@ from factdrift.statements.shard_files import read_about, read_bucket
 from factdrift.statements.translations import OF_TRANSLATIONS
 from factdrift.wikidata.course import suspicious
 from factdrift.wikidata.shares import Account, check_shares
+from factdrift.wikidata.streams import file_size
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS, TRANSLATIONS
 
 if TYPE_CHECKING:
@@ -40,7 +42,9 @@ class without a line in the dump has no label and no superclasses."""
 WARNINGS_NAMED = 5
 """Places at which a part of the dump may be missing that are named; the first ones say enough."""
 
-_MODIFIED = r"max(modified) FILTER (regexp_matches(modified, '^\d{4}-(0[1-9]|1[0-2])-([01]\d|2[0-8])'))"
+_MODIFIED = r"""max(modified) FILTER (
+    regexp_matches(modified, '^[1-9]\d{3}-\d\d-\d\d') AND try_cast(left(modified, 10) AS DATE) IS NOT NULL
+)"""
 """SQL: the newest date of change that can be read as one."""
 
 _SAMPLES, _SAMPLE = 64, 1 << 16
@@ -84,9 +88,11 @@ def gather_bucket(job: Gather) -> None:
             translated = shard_dirs if reports[0]["languages"] else []
             read = read_bucket(translated, OF_TRANSLATIONS, bucket, buckets)
             register_stream(connection, "read_translations", read)
+            _winners(connection, _properties(translated), "own_properties")
             terms = """
-                SELECT * EXCLUDE (revision, line) FROM read_translations
-                QUALIFY rank() OVER (PARTITION BY id ORDER BY revision DESC NULLS LAST, line DESC) = 1
+                SELECT t.* EXCLUDE (line) FROM read_translations t
+                SEMI JOIN (SELECT id, line FROM items UNION ALL SELECT -id, line FROM own_properties)
+                    USING (id, line)
                 ORDER BY id, language
             """
             _write(connection, terms, TRANSLATIONS, job.translations)
@@ -105,8 +111,12 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
     _check_dump(reports, dump)
     totals = {kind: sum(report[kind] for report in reports) for kind in _COUNTED}
     bad = _bad_lines(reports)
-    _check_bad_lines(dump, totals, bad, _text_bytes(reports), job.max_bad_lines)
-    warnings = [*_skipped(totals, bad), *_jumps(reports)]
+    shares = [report["share"] for report in reports]
+    if not shares[0]["divided"]:  # each shard has read the whole file
+        shares = shares[:1]
+    text_bytes = sum(share["text_bytes"] for share in shares)
+    _check_bad_lines(dump, totals, bad, text_bytes, job.max_bad_lines)
+    warnings = [*_skipped(totals, bad), *_jumps(shares)]
     with database(job.memory) as connection:
         _winners(connection, _properties(shard_dirs), "properties")
         counts = _items(connection, shard_dirs, reports[0]["buckets"])
@@ -114,9 +124,9 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
             raise DamagedDump(
                 f"{dump}: no item in {totals['lines']:,} lines; name a Wikidata entity dump (-all.json.gz)"
             )
-        _write(connection, "SELECT * EXCLUDE (line) FROM properties ORDER BY id", PROPERTIES, job.properties)
-        _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, job.classes)
-        properties = _number(connection, "SELECT count(*) FROM properties")
+        query = "SELECT * EXCLUDE (line) FROM properties ORDER BY id"
+        properties = _write(connection, query, PROPERTIES, job.properties)
+        classes = _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, job.classes)
     read = sum(report["properties"] + report["items"] for report in reports)
     summary = {
         "dump": {**reports[0]["dump"], "digest": _digest(dump)},
@@ -127,7 +137,7 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
         "items": counts["items"],
         "whole_items": counts["whole_items"],
         "properties": properties,
-        "classes": counts["classes"],
+        "classes": classes,
         "lexemes": totals["lexemes"],
         "other": totals["other"],
         "rejected": totals["rejected"],
@@ -143,12 +153,11 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
     }
     for warning in warnings:
         print(f"factdrift: warning: {dump}: {warning}", file=sys.stderr, flush=True)
-    with atomic_path(job.json) as temporary:
-        temporary.write_text(json.dumps(summary, indent=1) + "\n")
+    write_text(json.dumps(summary, indent=1), job.json)
     if job.together is not None:
         with new_folder(job.together) as folder:
             for shard_dir in shard_dirs:
-                shard_dir.rename(folder / shard_dir.name)
+                shutil.move(shard_dir, folder / shard_dir.name)  # `shards` may be a link to another disk
     return summary
 
 
@@ -162,46 +171,33 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
     memory."""
     connection.execute(
         """
-        CREATE TABLE subclasses (id INTEGER, label VARCHAR, superclasses INTEGER[]);
+        CREATE TABLE classes (id INTEGER, label VARCHAR, superclasses INTEGER[]);
         CREATE TABLE used AS SELECT DISTINCT unnest(classes) AS id FROM properties;
+        CREATE TABLE counts (items BIGINT, whole BIGINT, revision BIGINT, modified VARCHAR);
+        INSERT INTO counts SELECT 0, 0, max(revision), NULL FROM properties;
+        CREATE TABLE kinds (rank VARCHAR, snak VARCHAR, datatype VARCHAR, number BIGINT);
         """
     )
-    ranks: Counter[str] = Counter()
-    snaks: Counter[str] = Counter()
-    datatypes: Counter[str] = Counter()
-    items = whole = 0
-    newest: list[tuple[int | None, str | None]] = connection.execute(
-        "SELECT max(revision), NULL FROM properties"
-    ).fetchall()
     for bucket in range(buckets):
         _winners(connection, read_bucket(shard_dirs, OF_ENTITIES, bucket, buckets, _OF_ITEMS), "items")
         counted = read_bucket(shard_dirs, OF_STATEMENTS, bucket, buckets, _OF_COUNTS)
         register_stream(connection, "read_statements", counted)
         connection.execute(
-            """
+            f"""
             INSERT INTO used
                 SELECT unnest(classes) FROM items UNION SELECT unnest(superclasses) FROM items
                 EXCEPT FROM used;
-            INSERT INTO subclasses SELECT id, label, superclasses FROM items WHERE len(superclasses) > 0;
+            INSERT INTO classes SELECT id, label, superclasses FROM items WHERE len(superclasses) > 0;
+            INSERT INTO counts
+                SELECT count(*), count(*) FILTER (whole), max(revision), {_MODIFIED} FROM items;
+            INSERT INTO kinds
+                SELECT rank, snak, coalesce(s.datatype, p.datatype, s.inferred, 'unknown'), count(*)
+                FROM read_statements s
+                SEMI JOIN items i ON i.id = s.subject AND i.line = s.line
+                LEFT JOIN properties p ON p.id = s.property
+                GROUP BY ALL;
             """
         )
-        items += _number(connection, "SELECT count(*) FROM items")
-        whole += _number(connection, "SELECT count(*) FROM items WHERE whole")
-        newest += connection.execute(f"SELECT max(revision), {_MODIFIED} FROM items").fetchall()
-        kinds = connection.execute(
-            """
-            SELECT rank, snak, coalesce(s.datatype, p.datatype, s.inferred, 'unknown'), count(*)
-            FROM read_statements s
-            SEMI JOIN items i ON i.id = s.subject AND i.line = s.line
-            LEFT JOIN properties p ON p.id = s.property
-            GROUP BY ALL
-            """
-        ).fetchall()
-        for rank, snak, datatype, number in kinds:
-            ranks[rank] += number
-            snaks[snak] += number
-            datatypes[datatype] += number
-    connection.execute("CREATE TABLE classes AS FROM subclasses")
     for bucket in range(buckets):
         _winners(connection, read_bucket(shard_dirs, OF_ENTITIES, bucket, buckets, _OF_CLASSES), "items")
         connection.execute(
@@ -211,21 +207,18 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
             """
         )
     connection.execute("INSERT INTO classes SELECT id, NULL, [] FROM used ANTI JOIN classes USING (id)")
-    revisions, modified = zip(*newest, strict=True)
+    [(items, whole, revision, modified)] = connection.execute(
+        "SELECT sum(items), sum(whole), max(revision), max(modified) FROM counts"
+    ).fetchall()
+    statements = {
+        kind: dict(connection.sql(f"SELECT {kind}, sum(number) FROM kinds GROUP BY 1 ORDER BY 1").fetchall())
+        for kind in ("rank", "snak", "datatype")
+    }
     return {
-        "newest": {
-            "revision": max((each for each in revisions if each is not None), default=None),
-            "modified": max((each for each in modified if each is not None), default=None),
-        },
+        "newest": {"revision": revision, "modified": modified},
         "items": items,
         "whole_items": whole,
-        "classes": _number(connection, "SELECT count(*) FROM classes"),
-        "statements": {
-            "total": ranks.total(),
-            "rank": dict(sorted(ranks.items())),
-            "snak": dict(sorted(snaks.items())),
-            "datatype": dict(sorted(datatypes.items())),
-        },
+        "statements": {"total": sum(statements["rank"].values()), **statements},
     }
 
 
@@ -247,13 +240,9 @@ def _properties(shard_dirs: Sequence[Path]) -> pa.RecordBatchReader:
     return pa.Table.from_pylist(rows, schema=SHARD_PROPERTIES).to_reader()
 
 
-def _write(connection: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema, path: Path) -> None:
-    write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP).cast(schema), path)
-
-
-def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    [(number,)] = connection.execute(query).fetchall()
-    return int(number)
+def _write(connection: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema, path: Path) -> int:
+    """Writes the rows of a query; returns their number."""
+    return write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP).cast(schema), path)
 
 
 def _folders(shard_dirs: Sequence[Path]) -> list[Path]:
@@ -295,16 +284,11 @@ def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def _check_dump(reports: list[dict[str, Any]], dump: Path) -> None:
-    try:
-        size = dump.stat().st_size
-    except OSError as error:
-        raise InputError(f"{dump}: cannot be read ({error.strerror}); check the path of the dump") from error
-    read = reports[0]["dump"]
+    size, read = file_size(dump), reports[0]["dump"]
     if read != {"file": dump.name, "bytes": size}:
         raise InputError(
-            f"{dump}: has {size:,} bytes, but the shards were read from {read['file']} "
-            f"of {read['bytes']:,} bytes; "
-            "remove the folder of the shards and run again"
+            f"{dump}: has {size:,} bytes, but the shards were read from {read['file']} of {read['bytes']:,} "
+            "bytes; remove the folder of the shards and run again"
         )
     check_shares(dump, [Account(**report["share"]) for report in reports])
 
@@ -342,12 +326,6 @@ def _digest(dump: Path) -> str:
     return digest.hexdigest()[:32]
 
 
-def _text_bytes(reports: list[dict[str, Any]]) -> int:
-    """Bytes of the dump's text: the sum of its ranges, or what each shard has read of an undivided file."""
-    counted = reports if reports[0]["share"]["divided"] else reports[:1]
-    return sum(int(report["share"]["text_bytes"]) for report in counted)
-
-
 def _check_bad_lines(
     dump: Path, totals: dict[str, int], bad: list[dict[str, Any]], text_bytes: int, max_bad_lines: float
 ) -> None:
@@ -373,10 +351,8 @@ def _check_bad_lines(
     )
 
 
-def _jumps(reports: list[dict[str, Any]]) -> Iterator[str]:
+def _jumps(shares: list[dict[str, Any]]) -> Iterator[str]:
     """Yields a warning for each place where the order of the items says that a part may be missing."""
-    divided = reports[0]["share"]["divided"]
-    shares = [report["share"] for report in (reports if divided else reports[:1])]
     jumps = suspicious([share["course"] for share in shares])
     for part, jump, missing in sorted(jumps, key=lambda each: -each[2])[:WARNINGS_NAMED]:
         line = sum(share["line_ends"] for share in shares[:part]) + jump.line

@@ -100,15 +100,18 @@ class StatementColumns:
     def add(self, item: Entity, number: int, line: int) -> int:
         """Adds the statements of an item, in the order of the dump; returns their number.
 
-        Raises one of UNREADABLE for a wrong property id or unreadable qualifiers, and then adds none of them.
+        Raises one of UNREADABLE for a wrong property id or unreadable qualifiers, and then adds none of them
+        and counts no oddity.
         """
         lists = self._lists()
         lengths = [len(values) for values in lists]
+        counted = vars(self._oddities).copy()
         try:
             self._add(item.statements)
         except Exception:
             for values, length in zip(lists, lengths, strict=True):
                 del values[length:]
+            vars(self._oddities).update(counted)
             raise
         added = len(self._ids) - lengths[-1]
         self._subjects.append(number)

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from factdrift.core.tables import table_of
 from factdrift.statements.shard_files import Kind, shard_table
-from factdrift.wikidata.entity import UNREADABLE, Empty, Revision, Text, each_once, term
+from factdrift.wikidata.entity import UNREADABLE, Empty, Text, each_once, term
 from factdrift.wikidata.tables import TRANSLATIONS
 
-SHARD_TRANSLATIONS = pa.schema([*TRANSLATIONS, ("revision", pa.int64()), ("line", pa.int64())])
+SHARD_TRANSLATIONS = TRANSLATIONS.append(pa.field("line", pa.int64()))
 OF_TRANSLATIONS = Kind("translations.arrow", SHARD_TRANSLATIONS)
 
 _BUFFERED_ROWS = 65_536
@@ -28,7 +28,6 @@ class _Terms(msgspec.Struct, gc=False):
     labels: dict[str, Text] | Empty = []
     descriptions: dict[str, Text] | Empty = []
     aliases: dict[str, list[Text] | dict[str, Text]] | Empty = []
-    lastrevid: Revision | None = None
 
 
 _TERMS = msgspec.json.Decoder(_Terms)
@@ -38,7 +37,7 @@ class Translations:
     """The table of one shard; there is none without languages."""
 
     def __init__(self, folder: Path, buckets: int, languages: Sequence[str], files: ExitStack) -> None:
-        self._languages = sorted(languages)
+        self._languages = sorted(set(languages))
         self._rows: list[list[tuple[Any, ...]]] = [[] for _ in range(buckets)]
         self._held = 0
         if languages:
@@ -56,7 +55,7 @@ class Translations:
             label, description = (_text(texts, language) for texts in (terms.labels, terms.descriptions))
             aliases = _aliases(terms.aliases, language)
             if label is not None or description is not None or aliases:
-                row = (number, language, label, description, aliases, terms.lastrevid, line)
+                row = (number, language, label, description, aliases, line)
                 self._rows[abs(number) % len(self._rows)].append(row)
                 self._held += 1
         if self._held >= _BUFFERED_ROWS:
@@ -73,10 +72,7 @@ class Translations:
 
 def _text(terms: dict[str, Text] | list[Any], language: str) -> str | None:
     """The text in the language, else the default for all languages, else None."""
-    if not isinstance(terms, dict):
-        return None
-    text = term(terms.get(language))
-    return text if text is not None else term(terms.get(_ANY_LANGUAGE))
+    return term(terms.get(language), terms.get(_ANY_LANGUAGE)) if isinstance(terms, dict) else None
 
 
 def _aliases(terms: dict[str, list[Text] | dict[str, Text]] | list[Any], language: str) -> list[str]:

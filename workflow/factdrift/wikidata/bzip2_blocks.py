@@ -21,6 +21,7 @@ _MAGIC_BITS, _CHECKSUM_BITS = 48, 32
 _STREAM_HEADER = b"BZh"
 _WINDOW = 1 << 20
 _OVERLAP = 8
+_PADDING_READ = 4096
 _LARGEST_BLOCK = 2_000_000
 """Bytes of a compressed block; 900,000 symbols take less, however badly they compress."""
 
@@ -105,12 +106,15 @@ class Bzip2Blocks:
             yield Chunk(self._size, b"")
 
     def _check_end(self, file: BinaryIO, mark: _Mark) -> None:
-        """Raises InputError unless the stream is followed by another one, by zeros or by nothing."""
+        """Raises InputError unless another stream or nothing follows, perhaps after zeros."""
         after = -(-(mark.bit + _MAGIC_BITS + _CHECKSUM_BITS) // 8)
         file.seek(after)
-        header = file.read(len(_STREAM_HEADER))
-        if after > self._size or (header.strip(b"\0") and header != _STREAM_HEADER):
-            raise damage(self._path, mark.bit // 8, self._size, "what follows a stream is no stream")
+        next_ = b""
+        while not next_ and (read := file.read(_PADDING_READ)):
+            next_ = read.lstrip(b"\0")
+        if after > self._size or not next_.startswith(_STREAM_HEADER[: len(next_)]):
+            stop = min(file.tell(), self._size)
+            raise damage(self._path, mark.bit // 8, stop, "what follows a stream is no stream")
 
     def _marks(self, file: BinaryIO, at: int) -> Iterator[_Mark]:
         """The magic numbers that begin in byte `at` or later, in ascending order."""

@@ -18,9 +18,6 @@ Empty = Annotated[list[Any], msgspec.Meta(max_length=0)]
 
 Revision = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
-CLOSURE_PROPERTIES = ("P31", "P279", "P5061")
-"""Instance of, subclass of, unit symbol: the statements that are read of items without a full record."""
-
 NAMED_PROPERTIES = ("P279", "P5061")
 """Subclass of, unit symbol: an item with one of these is a class or a unit, whose label others need."""
 
@@ -75,7 +72,7 @@ class Statement(msgspec.Struct, gc=False):
 
 
 class ClosureClaims(msgspec.Struct, gc=False):
-    """The statements of CLOSURE_PROPERTIES; all others are skipped unparsed."""
+    """The statements that are read of items without a full record: instance of, subclass of, unit symbol."""
 
     P31: list[Statement] = []
     P279: list[Statement] = []
@@ -137,12 +134,12 @@ class Entity(_Line, gc=False):
 
 
 class Outline(_Line, gc=False):
-    """An entity of which only terms, site links and CLOSURE_PROPERTIES are decoded."""
+    """An entity of which only terms, site links and ClosureClaims are decoded."""
 
     claims: ClosureClaims | Empty = []
 
     def stated(self, property_id: str) -> list[Statement]:
-        """The statements of one of CLOSURE_PROPERTIES, of any rank."""
+        """The statements of one property of ClosureClaims, of any rank."""
         statements: list[Statement] = getattr(self.claims, property_id, [])
         return statements
 
@@ -210,12 +207,13 @@ def statement_id(written: str) -> str:
     return f"{prefix.upper()}{dollar}{rest}"
 
 
-def term(text: Text | None) -> str | None:
-    """A label, description or alias on one line, without control characters; None if only blanks are left."""
-    if text is None:
-        return None
-    value = one_line(text.value)
-    return value if value.strip() else None
+def term(*texts: Text | None) -> str | None:
+    """The first label, description or alias of which not only blanks are left, on one line, without control
+    characters; None if there is none."""
+    for text in texts:
+        if text is not None and (value := one_line(text.value)).strip():
+            return value
+    return None
 
 
 def each_once(*groups: list[Text] | dict[str, Text]) -> list[str]:
@@ -227,7 +225,4 @@ def each_once(*groups: list[Text] | dict[str, Text]) -> list[str]:
 
 
 def _english(terms: Terms | list[Any]) -> str | None:
-    if not isinstance(terms, Terms):
-        return None
-    english = term(terms.en)
-    return english if english is not None else term(terms.mul)
+    return term(terms.en, terms.mul) if isinstance(terms, Terms) else None

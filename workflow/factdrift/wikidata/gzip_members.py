@@ -20,7 +20,9 @@ _MAGIC = b"\x1f\x8b\x08"
 _HEADER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f].{4}[\x00\x02\x04][\x00-\x0d\xff]", re.DOTALL)
 """Magic, method, flags, time, extra flags, operating system (RFC 1952)."""
 
-_NO_TEXT = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+"""What JSON must escape; it need not escape the byte 7F."""
+
 _PROBED = 1 << 16
 _ENOUGH_TEXT = 256
 
@@ -66,11 +68,11 @@ class GzipMembers:
             file.seek(start)
             waiting = b""
             while True:
-                # Some programs pad members with zeros.
-                waiting = (waiting or file.read(_COMPRESSED_READ)).lstrip(b"\0")
-                start = file.tell() - len(waiting)
-                if not waiting and start < self._size:
+                read = waiting or file.read(_COMPRESSED_READ)
+                waiting = read.lstrip(b"\0")  # some programs pad members with zeros
+                if read and not waiting:
                     continue
+                start = file.tell() - len(waiting)
                 if not announced and start >= end:
                     yield Chunk(start, b"")
                     announced = True

@@ -87,7 +87,7 @@ class Account:
     the text begins with `[` (None for all shares but the first). `closed`: the last line that is not blank
     closes the array (None if all are blank). `commas`: some line ends in a comma. `needless`: the number of
     lines that were skipped unparsed. `faults`: the first places between lines where text is missing, of
-    `faulty` ones. `course`: the order of its items.
+    `faulty` ones with `faulty_bytes` bytes. `course`: the order of its items.
     """
 
     divided: bool
@@ -101,6 +101,7 @@ class Account:
     needless: int = 0
     faults: list[Fault] = field(default_factory=list)
     faulty: int = 0
+    faulty_bytes: int = 0
     course: Course = field(default_factory=Course)
 
 
@@ -146,15 +147,18 @@ class Share:
             if item := _ITEM.match(data, start, stop):
                 order.see(number, int(item[1]))
             chosen = _every_line if needless is None or not checked else needless.others
+            reached = start
             for passed, begin, end in chosen(data, start, stop):
                 if passed:
                     self._blank_ends()
                     if account.closed:
-                        self._fault(number, offset, 0, _AFTER_THE_END)
-                    account.closed = False
-                    self._after_comma = True
+                        self._fault(number, offset + reached - start, 0, _AFTER_THE_END)
+                    account.closed = self._awaits_bracket = False
+                    self._after_comma = data.endswith((b",", b",\n"), start, begin)
                     account.needless += passed if all_are_mine else self._mine(number, passed)
                     number += passed
+                if begin == stop:
+                    break
                 place = number, offset + begin - start
                 # `_text` has nothing more to remove from most lines, and does not copy them again.
                 comma = data.endswith(b",", begin, end)
@@ -162,6 +166,7 @@ class Share:
                 if text and (all_are_mine or number // BLOCK % shards == shard):
                     yield *place, text
                 number += 1
+                reached = end + 1
         self._blank_ends()
         account.course = order.course()
 
@@ -174,6 +179,7 @@ class Share:
     def _fault(self, line: int, offset: int, size: int, problem: str) -> None:
         if self.account.divided or line // BLOCK % self._shards == self._shard:
             self.account.faulty += 1
+            self.account.faulty_bytes += size
             if len(self.account.faults) < FAULTS_NAMED:
                 self.account.faults.append(Fault(line, offset, size, problem))
 
@@ -277,7 +283,9 @@ class Share:
                 if not start:
                     continue
                 number += 1
-                if not dropping:
+                if dropping:
+                    self._after_comma = data[:start].rstrip().endswith(b",")
+                else:
                     line = b"".join((*rest, data[:start]))
                     checked = self._is_archive and (not rest or rest_piece == piece)
                     yield _Block(number, rest_offset if rest else offset, line, 0, len(line), checked)
@@ -333,20 +341,22 @@ def check_shares(path: Path, accounts: Sequence[Account]) -> None:
         reached = account.stop if account.divided else 0
     if accounts[-1].stop != size:
         raise damage(path, accounts[-1].stop, size, "no shard has read this range")
-    closed = [account.closed for account in accounts if account.closed is not None]
-    if closed and closed[-1] and not accounts[0].opened:
+    # The first shard's share is empty if the file has fewer bytes than there are shards.
+    opened = any(account.opened for account in accounts)
+    ends = [account.closed for account in accounts if account.closed is not None]
+    closed = ends[-1:] == [True]
+    if closed and not opened:
         raise DamagedDump(
             f"{path}, line 1: the beginning of the dump is missing, the text ends with the ] of an array but "
             "does not begin with [; download it again and compare its checksum"
         )
-    brackets = accounts[0].opened or (closed and closed[-1])
-    if closed and not brackets and any(account.commas for account in accounts):
+    if ends and not opened and any(account.commas for account in accounts):
         raise DamagedDump(
             f"{path}: its lines end in commas, as those of an array, but the text has neither [ nor ]: it is "
             "a piece from the middle of a dump; name the whole dump or, if you want the piece, remove the "
             "commas at the ends of its lines"
         )
-    if accounts[0].opened and not (closed and closed[-1]):
+    if opened and not closed:
         counted = accounts if accounts[0].divided else accounts[:1]
         lines, text = sum(share.line_ends for share in counted), sum(share.text_bytes for share in counted)
         raise DamagedDump(

@@ -25,6 +25,9 @@ _GZIP, _BZIP2, ZSTANDARD = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd"
 SKIPPABLE = b"\x2a\x4d\x18"
 """Bytes 1 to 3 of a skippable frame of Zstandard, with which parallel compressors begin a file."""
 
+_OTHERS = {b"\xfd7zX": "xz", b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"\x04\x22\x4d\x18": "lz4"}
+"""First bytes of archives that are not read."""
+
 _ISAL_ERROR = cast("type[Exception]", isal_zlib.error)  # its stubs call the class an instance
 DAMAGED = (EOFError, OSError, ValueError, zlib.error, _ISAL_ERROR)
 """What decompression raises for an archive that is truncated or corrupt."""
@@ -64,12 +67,11 @@ def file_size(path: Path) -> int:
     return size
 
 
-def compression(path: str | Path) -> str:
+def compression(path: Path) -> str:
     """`gzip`, `bzip2`, `zstd` or `none`, by the first bytes of the file.
 
-    Raises InputError if the file is missing, unreadable or empty.
+    Raises InputError if the file is missing, unreadable, empty or an archive of another kind.
     """
-    path = Path(path)
     file_size(path)
     with path.open("rb") as file:
         magic = file.read(4)
@@ -79,6 +81,11 @@ def compression(path: str | Path) -> str:
         return "bzip2"
     if magic == ZSTANDARD or (magic[0] & 0xF0 == 0x50 and magic[1:] == SKIPPABLE):
         return "zstd"
+    if magic in _OTHERS:
+        raise InputError(
+            f"{path}: is a {_OTHERS[magic]} archive, which is not read; unpack it, or compress it with gzip, "
+            "bzip2 or zstd"
+        )
     return "none"
 
 

@@ -146,7 +146,7 @@ def supplied_labels(paths: Sequence[Path]) -> pa.Table:
                 continue
             row = dict(zip(header, line.split("\t"), strict=False))
             entity = entity_number(row.get("id", ""))
-            if entity is None:
+            if not entity:
                 raise InputError(f"{path}, line {number}: {row.get('id', '')!r} is no id such as Q30 or P6")
             if (label := one_line(row.get("label", ""))).strip():
                 labels.setdefault(entity, label)

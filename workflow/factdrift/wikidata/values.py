@@ -74,25 +74,6 @@ def decimal_key(amount: str) -> str | None:
     return f"-{digits}" if sign == "-" and digits != "0" else digits
 
 
-def time_key(time: Time, clock: str, calendar: str) -> str:
-    """The date truncated to its precision, the precision and the calendar: `+1990-03/10/Q1985727`.
-
-    `clock` is the time of day (`T00:00:00Z`), which only precisions finer than a day keep. The year of a span
-    longer than a year is its first one, whichever year of the span was written.
-    """
-    year, month, day, precision = time.year, time.month, time.day, time.precision
-    if precision < YEAR:
-        year = covered(year, month, day, precision)[0][0]
-    date = f"{year:+05d}"
-    if precision >= MONTH:
-        date += f"-{month:02d}"
-    if precision >= DAY:
-        date += f"-{day:02d}"
-    if precision > DAY:
-        date += clock
-    return f"{date}/{precision}/{calendar}"
-
-
 def read_time(value: object) -> Time | None:
     """The date of a `time` datavalue; None if it cannot be read."""
     if not isinstance(value, dict):
@@ -124,7 +105,22 @@ def _time(value: Any) -> Value | None:
 
 @lru_cache(maxsize=1 << 16)
 def _date_key(timestamp: str, time: Time, calendar: str) -> str:
-    return time_key(time, timestamp[-len("T00:00:00Z") :], _last_segment(calendar))
+    """The date truncated to its precision, the precision and the calendar: `+1990-03/10/Q1985727`.
+
+    Only precisions finer than a day keep the time of day. The year of a span longer than a year is its first
+    one, whichever year of the span was written.
+    """
+    year, month, day, precision = time.year, time.month, time.day, time.precision
+    if precision < YEAR:
+        year = covered(year, month, day, precision)[0][0]
+    date = f"{year:+05d}"
+    if precision >= MONTH:
+        date += f"-{month:02d}"
+    if precision >= DAY:
+        date += f"-{day:02d}"
+    if precision > DAY:
+        date += timestamp[-len("T00:00:00Z") :]
+    return f"{date}/{precision}/{_last_segment(calendar)}"
 
 
 def _entity(value: Any) -> Value | None:

@@ -108,7 +108,7 @@ class MonthFile:
                     yield batch
                     progress.advance((raw.tell() - before) / 1e6, beside=batch.num_rows)
                     before = raw.tell()
-        except (EOFError, OSError, pa.ArrowInvalid) as error:
+        except (EOFError, OSError, ValueError) as error:
             self.problem = InputError(
                 f"{self.path}: cannot be read as a monthly page-view file ({error}); fetch it again"
             )
