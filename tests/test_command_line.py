@@ -1,12 +1,16 @@
 """The command line: what it says to a word that it does not know, its help, and what its start costs."""
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import factdrift
 from factdrift.cli import COMMANDS, PEOPLE, job_of, main, overview, parser
+from factdrift.core.jobs import Job
 
 HEAVY = {
     *("babel", "duckdb", "jinja2", "jsonschema", "numpy", "pandas", "pyarrow", "requests"),
@@ -64,3 +68,63 @@ def test_the_command_line_imports_nothing_that_takes_long() -> None:
 
 def test_the_list_of_commands_is_the_help_of_all_of_them() -> None:
     assert overview().format_help() == parser().format_help() == parser("no command").format_help()
+
+
+def raising(error: Exception) -> Callable[[Job], None]:
+    def run(job: Job) -> None:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "reported"),
+    [
+        (FileNotFoundError(2, "No such file or directory", "a/b.tsv"), True),
+        (NotADirectoryError(20, "Not a directory", "a"), True),
+        (OSError('IO Error: No files found that match the pattern "a"'), True),
+        (FileNotFoundError(2, "No such file or directory", "b/a"), False),
+        (ValueError("a bug"), False),
+    ],
+)
+def test_only_an_error_about_a_missing_file_is_reported_as_one(
+    error: Exception,
+    reported: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(job_of("sample render"), "run", raising(error))
+    words = ["sample", "render", "--tables", "a", "--date", "2020-01-01", "--output", "o"]
+    if reported:
+        assert main(words) == 1
+        assert capsys.readouterr().err == "factdrift: --tables: a: no such file\n"
+    else:
+        with pytest.raises(type(error)):
+            main(words)
+
+
+@pytest.mark.parametrize(
+    ("run", "status"), [("return 10**6 * 'x'", 0), ("return 'x'", 0), ("print(10**6 * 'x')", 141)]
+)
+def test_a_command_that_nobody_reads_ends_without_a_traceback(run: str, status: int) -> None:
+    program = f"from factdrift import cli\ndef run(job):\n    {run}\ncli.job_of('unlock').run = run\n"
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}raise SystemExit(cli.main(['unlock']))"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        env=environment,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (status, b"")
+
+
+def test_another_pipe_that_breaks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_of("unlock"), "run", raising(BrokenPipeError("of a server")))
+    with pytest.raises(BrokenPipeError):
+        main(["unlock"])

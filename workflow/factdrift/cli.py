@@ -9,12 +9,13 @@ import difflib
 import importlib
 import os
 import re
+import select
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import factdrift
 from factdrift.core import disk, memory
@@ -116,6 +117,9 @@ MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
+
+UNREAD = 141
+"""The exit status of a command that is at work when nobody reads what it prints, as shells have it."""
 
 
 def parser(command: str = "") -> argparse.ArgumentParser:
@@ -220,11 +224,24 @@ def job_of(command: str) -> type[Job]:
 
 def _missing(options: argparse.Namespace, error: Exception) -> str | None:
     """Says which file of an option does not exist, if an error is about that."""
+    of_duckdb = "No files found that match the pattern" in str(error)
+    if not isinstance(error, FileNotFoundError | NotADirectoryError) and not of_duckdb:
+        return None
     for name, given in vars(options).items():
         for path in given if isinstance(given, list) else [given]:
-            if isinstance(path, Path) and str(path) in str(error) and not path.exists():
+            if not isinstance(path, Path) or path.exists():
+                continue
+            # The path or one below it, not a word that begins or ends so.
+            if re.search(rf"(?<![\w./-]){re.escape(str(path))}(?!\w)", str(error)):
                 return f"--{name.rstrip('_').replace('_', '-')}: {path}: no such file"
     return None
+
+
+def _is_closed(stream: TextIO) -> bool:
+    """Whether a stream is a pipe from which nobody reads any more, as before `| head`."""
+    poll = select.poll()
+    poll.register(stream, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def wait_asleep() -> None:
@@ -238,15 +255,17 @@ def wait_asleep() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = argparse.Namespace()
+    options, ended = argparse.Namespace(), False
     try:
         memory.warn_of_limit()
         words = sys.argv[1:] if arguments is None else arguments
         top = overview() if words[:1] in ([], ["-h"], ["--help"], ["--version"]) else parser(words[0])
         options = top.parse_args(words)
         wait_asleep()
-        if (result := record(options.job, options).run()) is not None:
-            print(result)
+        result = record(options.job, options).run()
+        ended = True
+        if result is not None:
+            print(result, flush=True)
     except InputError as error:
         kind = DAMAGED if isinstance(error, DamagedDump) else ""
         print(f"factdrift: {kind}{error}", file=sys.stderr)
@@ -261,7 +280,11 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 1
     except BrokenPipeError:
-        return 0
+        if not _is_closed(sys.stdout):
+            raise
+        # Python writes what is left of it when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0 if ended else UNREAD
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
