@@ -11,10 +11,9 @@ from support.configured import configured
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
-from factdrift.core.keys import read_settings, settings_of
+from factdrift.core.keys import read_settings, settings_of, validator_of
 from factdrift.core.paths import CONFIG, SCHEMA
 from factdrift.core.settings import (
-    _validator,
     check_contact,
     check_files,
     configure,
@@ -44,6 +43,12 @@ def test_dates_are_read_however_yaml_gives_them(date):
     assert dump_source(config, "2021-01-04") == "a.json"
 
 
+def test_days_that_are_no_snapshots_are_read_likewise():
+    day = datetime.date(2026, 11, 23)
+    config = configured(publish={"date": day}, refresh={"released": [day, 20261123]})
+    assert (config["publish"]["date"], config["refresh"]["released"]) == ("2026-11-23", ["2026-11-23"] * 2)
+
+
 @pytest.mark.parametrize("path", sorted((CONFIG / "presets").glob("*.yaml")), ids=lambda path: path.stem)
 def test_presets_are_valid_over_the_default(path):
     config = read_yaml(CONFIG / "config.yaml") | read_yaml(path)
@@ -66,6 +71,7 @@ def of_ripple(**keys):
         (of_pair("2021-13-04"), "snapshots.old: '2021-13-04' is no date"),
         (of_pair("2023-02-27", "2021-01-04"), "snapshots.old (2023-02-27) is not before"),
         (of_pair("2021-01-04", "2021-01-04"), "is not before"),
+        (of_pair(None), "configuration: snapshots.old: None is no date; write it as 2021-01-04"),
         ({"snapshots": {"old": "2021-01-04"}}, "'new' is a required property in snapshots"),
         ({"methods": ["rome", "magic"]}, "methods: magic: no such method; there are alphaedit, "),
         ({"verbalizer": "chat"}, "chat.model"),
@@ -78,6 +84,9 @@ def of_ripple(**keys):
         ({"only": {"relations": ["Q6"]}}, "'^P[1-9][0-9]*$' (a property id, such as P6)"),
         ({"variant": "best"}, "variant: 'best' is not one of ['paper', 'reference', 'revised']"),
         ({"shards": 0}, "shards: 0 is less than the minimum of 1"),
+        ({"buckets": 2.0}, "buckets: 2.0 is not of type 'integer'"),
+        ({"test_share": 10**400}, "test_share: 1000"),
+        ({"publish": {"date": "2026-11-31"}}, "publish.date: '2026-11-31' is not valid"),
         ({"max_bad_lines": -1}, "max_bad_lines: -1 is less than the minimum"),
         ({"dumps": {"2021-01-04": "a.json"}}, "dumps has no entry for 2023-02-27; add `2023-02-27: PATH`"),
         ({"dumps": {"2023-02-27": "a"}}, "add `2021-01-04: PATH` (or `2021-01-04: derive`)"),
@@ -164,14 +173,18 @@ def test_a_method_needs_no_more_than_its_dates():
         ("page_classes", ["Q5", "5"], "method.page_classes: '5' does not match"),
         ("snapshots_old", "2021-02-30", "snapshots_old: '2021-02-30' is no date"),
         ("leaks", "no", "Invalid enum value 'no' - at `$.leaks`"),
+        ("page_classes", ["Q5\n"], "method.page_classes: 'Q5\\n' does not match"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
             assert read_settings(json.dumps(days | {key: value}), Method, PART).t_old
 
 
-def test_files_to_be_downloaded_need_not_exist(tmp_path, monkeypatch):
+def test_files_that_are_downloaded_or_not_read_need_not_exist(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_files(configured(dumps="wikidata", pageviews="wikidata"))
+    no_key = {"model": "m", "api_key_file": "key.txt"}
+    check_files(configured(chat=no_key))
+    check_files(configured(verbalizer="chat", chat={**no_key, "mode": "replay"}))
     sources = {"2021-01-04": "wikidata", "2023-02-27": "https://example.org/b.json.gz"}
     config = configured(dumps=sources, pageviews="https://a/b")
     check_files(config)
@@ -210,6 +223,13 @@ def of_dumps(source):
         ({"pageviews": "views"}, "pageviews: views does not exist"),
         ({"verbalizer": "file", "templates_file": "best.json"}, "templates_file: best.json does not exist"),
         ({"only": {"subjects": "ids.txt"}}, "only.subjects: ids.txt does not exist"),
+        *(
+            (
+                {**keys, "chat": {"model": "m", "api_key_file": "key.txt"}},
+                "chat.api_key_file: key.txt does not exist",
+            )
+            for keys in ({"verbalizer": "chat"}, {"answer": {"chat": True}}, {"written": {"judge": "all"}})
+        ),
         *(
             (keys, "-.* begins with a dash, as options of commands do; write the absolute path")
             for keys in (
@@ -371,7 +391,7 @@ MATCHING = ("P6", "Q5", "en", "2021-01-04", "local", "https://example.org/", "a"
 
 @pytest.mark.parametrize("pattern", sorted({part["pattern"] for _, part in PARTS if "pattern" in part}))
 def test_no_pattern_accepts_a_line_end_after_the_text(pattern):
-    validator = _validator()({"pattern": pattern})
+    validator = validator_of({"pattern": pattern})
     accepted = [text for text in MATCHING if validator.is_valid(text)]
     assert accepted
     if pattern.endswith("$"):
@@ -420,6 +440,9 @@ def test_texts_of_the_command_line_become_the_numbers_that_they_say():
     )
     assert (config["neighbors"]["facts"], config["undersample"]["P1082"], config["shards"]) == (5, 1, 3)
     assert config["method"]["popularity_months"] == 2
+    assert configured(locate={"k": ["1", "0.5"]})["locate"]["k"] == [1, 0.5]
+    ripple = configured(tempripple={"immutable_from": "null", "related": {"cap_per_fact": "null"}})
+    assert ripple["tempripple"]["immutable_from"] is ripple["tempripple"]["related"]["cap_per_fact"] is None
     for written, value in (("1.5", 1.5), ("2", 2), (".5", 0.5), ("5e1", 50)):
         assert configured(chat={"timeout": written})["chat"]["timeout"] == value
 

@@ -8,9 +8,11 @@ Values must be within the limits that the schema sets.
 """
 
 import json
+import math
+import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,11 +99,33 @@ def _check_value(path: tuple[str, ...], value: Any) -> None:
     value, entry = json.loads(msgspec.json.encode(value)), _entries()[path]
     if value == entry.get("default"):
         return
-    # Only now, because importing it takes longer than many commands.
-    from jsonschema import Draft202012Validator
-
-    for fault in Draft202012Validator({**entry, "$defs": read_schema().get("$defs", {})}).iter_errors(value):
+    for fault in validator_of({**entry, "$defs": read_schema().get("$defs", {})}).iter_errors(value):
         raise ValueError(f"{'.'.join(path)}: {fault.message}")
+
+
+def validator_of(schema: Mapping[str, Any], formats: Any = None) -> Any:
+    """A validator that follows JSON Schema where Python's differs: numbers are finite and 2.0 is no integer,
+    and `$` in a pattern is the end of the text only, not also the place before a last line end.
+
+    `formats`: a FormatChecker for those that are checked, if any.
+    """
+    # Only now, because importing it takes longer than many commands.
+    from jsonschema import Draft202012Validator, ValidationError, validators
+
+    def is_number(checker: Any, value: Any) -> bool:
+        return is_integer(checker, value) or (isinstance(value, float) and math.isfinite(value))
+
+    def is_integer(checker: Any, value: Any) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool)
+
+    def pattern(validator: Any, expression: str, value: Any, schema: Any) -> Iterator[ValidationError]:
+        if isinstance(value, str) and not re.search(expression.replace("$", r"\Z"), value):
+            yield ValidationError(f"{value!r} does not match {expression!r}")
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine_many({"number": is_number, "integer": is_integer})
+    extend: Callable[..., Any] = validators.extend
+    kind = extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
+    return kind(schema, format_checker=formats)
 
 
 def check_value(key: str, value: Any, option: str) -> None:
