@@ -4,6 +4,7 @@ import csv
 import gzip
 import math
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,9 @@ def test_the_searches_of_a_machine_share_their_space():
     found = estimate(DUMPS, 8)
     search, space = found.stages["neighbors search"], found.stages["neighbors space"]
     assert search.at_once == pytest.approx(8 * search.memory + space.output)
+    # Nodes that have no search do not hold it.
+    search = estimate(DUMPS, Cluster(sys.maxsize, 8)).stages["neighbors search"]
+    assert search.at_once == pytest.approx(28 * (search.memory + space.output))
 
 
 def test_memory_is_never_above_what_a_rule_grants():
@@ -199,7 +203,10 @@ def test_the_command_prints_a_table(tmp_path, capsys):
     assert "| 4 x 16, " in said
     assert re.search(r"After \d\d\.\d GB of downloads, \d+:\d\d h\.", said)
     assert main(["estimate", str(dump), str(dump), "--scope", "all", "--shards", "1"]) == 0
-    for wrong in (["soon", "2021-01-04"], ["2021-01-04", "5TB.rar"], [str(dump)] * 2 + ["--cores", "0"]):
+    for wrong in (
+        *(["soon", "2021-01-04"], ["2021-01-04", "5TB.rar"]),
+        *([str(dump), str(dump), "--cores", *number] for number in (["0"], [])),
+    ):
         assert main(["estimate", *wrong]) == 1
     assert "soon: neither a file nor a size" in capsys.readouterr().err
 
@@ -292,11 +299,20 @@ def test_a_run_without_large_dumps_is_followed_and_not_estimated(tmp_path, said_
     assert said_at_the_beginning(sources, dumps=dumps) == ""
 
 
-def test_a_derived_dump_counts_as_the_other_one(tmp_path, said_at_the_beginning):
-    derived = source(tmp_path / "results/derived.json.gz")
-    other = source(holes(tmp_path / "d.json.gz"))._replace(date="2023-02-27")
-    dumps = {"2021-01-04": "derive", "2023-02-27": "d.json.gz"}
-    assert "Estimate for 181,199.5 GB of text" in said_at_the_beginning([derived, other], dumps=dumps)
+def test_a_dump_of_which_two_are_made_is_downloaded_once(tmp_path):
+    pair = {date: tmp_path / f"{date}.json.gz" for date in ("2021-01-04", "2023-02-27")}
+    old, new = (Source(date, path, True, 1000) for date, path in pair.items())
+    for sources, to_come in (([old, new], [1000, 1000]), ([new, new], [1000, 0])):
+        dumps = beginning.known_dumps(sources, {"dumps": "wikidata"})
+        assert [(dump.bytes, dump.to_come) for dump in dumps] == [(1000, each) for each in to_come]
+
+
+def test_both_dumps_may_be_derived_from_a_later_one(tmp_path):
+    later = holes(tmp_path / "d.json.gz").name
+    dumps = {"2021-01-04": "derive", "2023-02-27": "derive", "2024-01-01": later}
+    said = snakemake(tmp_path, fails=True, dumps=dumps, stream=list(dumps))
+    assert "Estimate for 181,199.5 GB of text" in said
+    assert "the disk cannot hold this build" in said
 
 
 def test_a_cluster_runs_no_more_jobs_at_once_than_there_are(tmp_path, said_at_the_beginning):

@@ -40,7 +40,7 @@ class Planned(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The file of a date's dump, as the workflow reads it.
+    """The file of a date's dump, as the workflow reads it; of a derived one, that from which it is derived.
 
     `remote`: the workflow downloads it to `path`. `bytes`: its size, if the registry of dumps has it.
     """
@@ -70,9 +70,10 @@ def begin(
         print(f"Removed {counted(number, 'unfinished files')}, {size_text(freed)}", file=sys.stderr)
     dumps, kept = known_dumps(sources, config), scope(dict(config))
     if dumps and read_costs(kept).keys() & {job.command for job in jobs}:
+        paths = {source.path for source in sources if source.path.is_file()}
+        paces = {path: pace_of(path, kept) for path in paths}
         dumps = [
-            dump._replace(pace=pace_of(source.path, kept) if source.path.is_file() else None)
-            for dump, source in zip(dumps, sources, strict=True)
+            dump._replace(pace=paces.get(source.path)) for dump, source in zip(dumps, sources, strict=True)
         ]
         folder = (results if results.is_dir() else Path()).resolve()  # it may be a link to another disk
         memory = float(psutil.virtual_memory().total) if here else math.inf
@@ -104,13 +105,15 @@ def followed(planned: Iterable[Planned]) -> list[Job]:
 def known_dumps(sources: Sequence[Source], config: Mapping[str, Any]) -> list[Dump]:
     """What is known of both dumps; none for the bundled sample and for fetched entities, which are small.
 
-    Of a dump that is derived from the other one, what is known of that one, which is about as large.
+    A derived dump is about as large as that from which it is derived, which is downloaded once for both.
     """
-    kinds = {source.date: dump_source(dict(config), source.date) for source in sources}
-    if {"sample", "entities"} & set(kinds.values()):
+    if {"sample", "entities"} & {dump_source(dict(config), source.date) for source in sources}:
         return []
-    whole = [source for source in sources if kinds[source.date] != "derive"]
-    return [_dump(source if source in whole else whole[0]) for source in sources]
+    dumps = {source: _dump(source) for source in sources}
+    return [
+        dumps[source]._replace(to_come=0.0) if source in sources[:place] else dumps[source]
+        for place, source in enumerate(sources)
+    ]
 
 
 def _dump(source: Source) -> Dump:

@@ -149,7 +149,7 @@ def estimate(
     if SEARCH in stages and (shared := read_costs(scope).get(SPACE)):
         space = job_figures(SPACE, shared, dumps, scope, parts, quantities, archives).output
         held = stages[SEARCH]
-        stages[SEARCH] = held._replace(at_once=held.at_once + space * machines)
+        stages[SEARCH] = held._replace(at_once=held.at_once + space * min(machines, held.jobs))
     if isinstance(cores, Cluster):
         overhead = _on_cluster(stages, cores, quantities)
     else:
