@@ -1,22 +1,50 @@
 """Removes Snakemake's lock on this directory if the run that held it is gone."""
 
 import contextlib
+import fcntl
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from factdrift.core.errors import InputError
+from factdrift.core.nodes import try_lock
+
+
+def _locks() -> Sequence[Path]:
+    """The files of Snakemake's lock, which stay when a run is killed."""
+    return sorted(Path(".snakemake/locks").glob("*"))
+
+
+def hold() -> None:
+    """Locks the files of Snakemake's lock until this process ends; `unlock` sees that on any machine."""
+    for path in _locks():
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(os.open(path, os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def unlock() -> None:
     """Raises InputError if the run that holds the lock is at work, or may be."""
-    locks = Path(".snakemake/locks")
-    if not locks.is_dir() or not any(locks.iterdir()):
+    locks = _locks()
+    if not locks:
         return
     for process in runs_in(Path.cwd()):
         raise InputError(_refusal(process))
+    if any(map(_is_held, locks)):
+        raise InputError(
+            "a Snakemake run is at work in this directory, on another machine, in another container or as "
+            "another user; wait for it, or stop it there"
+        )
     print("The run that held the lock on this directory is gone; clearing the lock.")
     # What `snakemake --unlock` does, without reading the workflow.
-    for lock in locks.iterdir():
-        lock.unlink()
+    for path in locks:
+        path.unlink()
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a process holds a file (`hold`)."""
+    with contextlib.suppress(InputError), path.open("a") as file:  # a file system without locks
+        return not try_lock(file, path)
+    return False
 
 
 def _refusal(process: int) -> str:

@@ -14,6 +14,7 @@ import psutil
 
 from factdrift.core.progress import counted, size_text
 from factdrift.core.settings import contact_of, dump_source, scope
+from factdrift.core.unlock import hold
 from factdrift.runs.costs import read_costs, read_quantities
 from factdrift.runs.estimate import SUFFIXES, Cluster, Dump, Machine, Parts, check_disk, estimate, report
 from factdrift.runs.pace import pace_of
@@ -57,10 +58,12 @@ def begin(
     """Prints what the run needs and starts reporting its progress.
 
     `sources`: the dumps of the old and the new date; none where nothing is to be estimated. `slots`: how many
-    jobs can run at once. `here`: they run on this machine, else on a cluster. Unfinished files of killed runs
-    are removed first. Raises InputError if a job is to ask Wikimedia's servers and no contact is configured,
-    or, with the numbers, if the disk cannot hold the results.
+    jobs can run at once. `here`: they run on this machine, else on a cluster. First Snakemake's lock is held,
+    so that `factdrift unlock` leaves it, and unfinished files of killed runs are removed. Raises InputError
+    if a job is to ask Wikimedia's servers and no contact is configured, or, with the numbers, if the disk
+    cannot hold the results.
     """
+    hold()
     jobs = followed(planned)
     if any(job.command in ASKING for job in jobs):
         contact_of(config["contact"])
