@@ -185,6 +185,7 @@ def test_files_that_are_downloaded_or_not_read_need_not_exist(tmp_path, monkeypa
     no_key = {"model": "m", "api_key_file": "key.txt"}
     check_files(configured(chat=no_key))
     check_files(configured(verbalizer="chat", chat={**no_key, "mode": "replay"}))
+    check_files(configured(answer={"prompts": {"letter": "An example. " * 40 + "{question} {options}"}}))
     sources = {"2021-01-04": "wikidata", "2023-02-27": "https://example.org/b.json.gz"}
     config = configured(dumps=sources, pageviews="https://a/b")
     check_files(config)
@@ -255,6 +256,7 @@ def test_files_that_cannot_be_read_are_named_with_their_key(keys, message, tmp_p
         of_dumps("{d}/a.json"),
         {"labels": ["{d}/labels.tsv"]},
         {"methods": ["rome", "{d}/own.py:method"]},
+        {"locators": ["{d}/own.py:method"]},
         {"edit": {"dataset": "{d}/edits.parquet"}},
     ],
 )
@@ -289,7 +291,7 @@ def test_ids_in_another_encoding_are_located(tmp_path):
     path.write_bytes("Q1\nQ2 # Zürich\n".encode("latin-1"))
     with pytest.raises(InputError, match=r"ids\.txt, line 2: byte 0xfc is not UTF-8; convert it"):
         read_ids(path, "only.subjects")
-    path.write_bytes("Q1\r\nQ2 # Zürich\r\n".encode())
+    path.write_bytes("\ufeffQ1\r\nQ2 # Zürich\r\n".encode())  # as Windows writes it
     assert read_ids(path, "only.subjects") == ["Q1", "Q2"]
 
 

@@ -96,13 +96,13 @@ def check_files(config: dict[str, Any]) -> None:
                 "absolute path"
             )
     for key, path in named:
-        if path and not Path(path).exists():
+        if path and not _exists(path):
             raise InputError(
                 f"configuration: {key}: {path} does not exist; correct the path or fetch the file"
             )
     for key, text in texts(config):
-        path = text.partition(":")[0] if key == "methods" else text
-        if re.search("[{}]", path) and Path(path).exists():
+        path = text.rpartition(":")[0] if key in ("methods", "locators") else text
+        if re.search("[{}]", path) and _exists(path):
             raise InputError(
                 f"configuration: {key}: {path}: Snakemake takes braces in a path for a pattern; rename the "
                 "file or folder, or name a link to it without braces"
@@ -113,6 +113,13 @@ def check_files(config: dict[str, Any]) -> None:
         for date in sorted({config["snapshots"]["new"], *config["stream"][1:]}):
             day = datetime.date.fromisoformat(date)
             month_files(Path(config["pageviews"]), day, config["method"]["popularity_months"])
+
+
+def _exists(path: str) -> bool:
+    """Whether there is a file or folder of this name; there is none of a text that is too long for one."""
+    with contextlib.suppress(OSError):
+        return Path(path).exists()
+    return False
 
 
 def check_contact(config: dict[str, Any]) -> None:
