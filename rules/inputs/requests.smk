@@ -2,7 +2,6 @@
 
 from factdrift.core.settings import derived_from, scope
 from factdrift.runs.begin import Source, known_dumps
-from factdrift.runs.costs import read_quantities
 from factdrift.runs.estimate import Parts, texts_of
 from factdrift.runs.requests import Request, first_requests
 
@@ -27,7 +26,7 @@ except InputError as error:
 REQUESTS = first_requests(DUMPS, scope(config), Parts(SHARDS, BUCKETS, config["neighbors"]["blocks"]))
 
 # Jobs of seconds are not worth a wait in a queue.
-SMALL = sum(texts_of(DUMPS, read_quantities())) < config["cluster"]["local_gb"]
+SMALL = sum(texts_of(DUMPS)) < config["cluster"]["local_gb"]
 
 
 def request(command):

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,6 +55,7 @@ def job_count(split: str, shards: int, buckets: int, blocks: int) -> int:
     return sum(factor * part for factor, part in zip(SPLITS[split], parts, strict=True))
 
 
+@cache
 def read_costs(scope: str, folder: Path = COSTS) -> dict[str, Cost]:
     """The costs of each command (`statements extract`) where snapshots hold the items of a scope.
 
@@ -92,17 +94,20 @@ class Submission(NamedTuple):
         return 1 if self.jobs_each == "all" else math.ceil(jobs / int(self.jobs_each))
 
 
+@cache
 def read_submissions() -> dict[str, Submission]:
     """Command -> its submissions; a job of any other command has one of its own."""
     rows = rows_of(COSTS / "submissions.tsv")
     return {row["command"]: Submission(row["group"], row["jobs_each"]) for row in rows}
 
 
+@cache
 def read_archives() -> dict[str, float]:
     """Compression -> additional CPU seconds per gigabyte of text, compared with gzip."""
     return {row["compression"]: float(row["cpu_s_gb"]) for row in rows_of(COSTS / "archives.tsv")}
 
 
+@cache
 def read_quantities(folder: Path = COSTS) -> dict[str, float]:
     """Name -> assumed sizes and speeds of dumps and servers."""
     return {row["name"]: float(row["value"]) for row in rows_of(folder / "quantities.tsv")}
