@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import factdrift
-from factdrift.cli import COMMANDS, PEOPLE, job_of, main, overview, parser
+from factdrift.cli import COMMANDS, PEOPLE, job_of, main
 from factdrift.core.jobs import Job
 
 HEAVY = {
@@ -32,6 +32,7 @@ def ended(*words: str) -> int | str | None:
         (["updates", "classfy"], 2, "factdrift updates: there is no verb classfy; did you mean classify?"),
         (["klob", "qqqq"], 2, "factdrift klob: there is no verb qqqq; there are "),
         (["--version"], 0, f"factdrift {factdrift.__version__}\n"),
+        ([], 2, "factdrift: error: the following arguments are required: COMMAND"),
     ],
 )
 def test_an_unknown_word_is_answered_with_the_most_similar_one(
@@ -64,10 +65,6 @@ def test_the_command_line_imports_nothing_that_takes_long() -> None:
     loaded = set(done.stdout.split())
     assert "factdrift.evaluation.tools.jobs" in loaded
     assert not loaded & HEAVY
-
-
-def test_the_list_of_commands_is_the_help_of_all_of_them() -> None:
-    assert overview().format_help() == parser().format_help() == parser("no command").format_help()
 
 
 def raising(error: Exception) -> Callable[[Job], None]:

@@ -147,16 +147,8 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     return top
 
 
-def overview() -> argparse.ArgumentParser:
-    """The parser of a command line without a command: its help lists the commands, those for people first."""
-    top, commands = _empty()
-    for name in COMMANDS:
-        if " " not in name:
-            commands.add_parser(name, add_help=False)
-    return top
-
-
 def _help() -> str:
+    """What `--help` says: the commands, those for people first."""
     width = min(shutil.get_terminal_size((80, 24)).columns, 80)
 
     def listed(names: Iterable[str]) -> Iterator[str]:
@@ -259,8 +251,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         memory.warn_of_limit()
         words = sys.argv[1:] if arguments is None else arguments
-        top = overview() if words[:1] in ([], ["-h"], ["--help"], ["--version"]) else parser(words[0])
-        options = top.parse_args(words)
+        of_all = words[:1] in ([], ["-h"], ["--help"], ["--version"])
+        options = (_empty()[0] if of_all else parser(words[0])).parse_args(words)
         wait_asleep()
         result = record(options.job, options).run()
         ended = True
