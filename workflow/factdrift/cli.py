@@ -36,40 +36,28 @@ COMMANDS = {
     "ripples": ("ripples.jobs", "what follows from updates, what must stay, and what was true before"),
     "streams": ("streams.jobs", "the updates of a sequence of dates, linked to chains"),
     "recent": ("snapshots.recent.jobs", ""),
-    "klob": ("klob.jobs", "sentences on which locating methods are judged (KLoB)"),
-    **dict.fromkeys(
-        (f"klob {verb}" for verb in ("import", "templates", "score", "locate")), ("klob.tools", "")
-    ),
+    "klob": ("klob.jobs klob.tools", "sentences on which locating methods are judged (KLoB)"),
     "tempripple": ("tempripple.jobs", "what changed, what it was, and what follows"),
     "rdf": ("tempripple.jobs", ""),
     "sparql": ("tempripple.jobs", ""),
-    "models": ("models.jobs", "language models: descriptions, second moments, the bundled sample models"),
-    "models describe": ("evaluation.tools.jobs", ""),
-    "edit": ("evaluation.jobs", "editing methods on language models: edits, scores, others' layouts"),
-    **dict.fromkeys(
-        (
-            f"edit {verb}"
-            for verb in ("scores", "table", "figures", "written-figure", "stream-scores", "stream-report")
-        ),
-        ("evaluation.scores.jobs", ""),
+    "models": (
+        "models.jobs evaluation.tools.jobs",
+        "language models: descriptions, second moments, the bundled sample models",
     ),
-    **dict.fromkeys(
-        (f"edit {verb}" for verb in ("try", "export-adapter", "probe", "tune", "families")),
-        ("evaluation.tools.jobs", ""),
+    "edit": (
+        "evaluation.jobs evaluation.scores.jobs evaluation.tools.jobs",
+        "editing methods on language models: edits, scores, others' layouts",
     ),
-    "locate": ("evaluation.locators.jobs", "locating methods on language models: run and compare them"),
-    "locate against-edits": ("evaluation.scores.jobs", ""),
-    "answer": ("evaluation.scores.answer_jobs", "answers of models to questions: requests, scores, tables"),
-    "answer requests": ("evaluation.jobs", ""),
-    "answer read": ("evaluation.jobs", ""),
-    "answer lm-eval": ("evaluation.tools.jobs", ""),
-    "answer taught": ("evaluation.tools.jobs", ""),
-    "answer taught-ripples": ("evaluation.tools.jobs", ""),
+    "locate": (
+        "evaluation.locators.jobs evaluation.scores.jobs",
+        "locating methods on language models: run and compare them",
+    ),
+    "answer": (
+        "evaluation.scores.answer_jobs evaluation.jobs evaluation.tools.jobs evaluation.cutoff_jobs",
+        "answers of models to questions: requests, scores, tables",
+    ),
     "evaluate": ("evaluation.jobs", ""),
     "ask": ("evaluation.tools.jobs", ""),
-    **dict.fromkeys(
-        (f"answer {verb}" for verb in ("chains", "holders", "dates")), ("evaluation.cutoff_jobs", "")
-    ),
     "cutoff": ("evaluation.cutoff_jobs", ""),
     "compare": ("evaluation.tools.jobs", ""),
     "judge": ("verdict.jobs", ""),
@@ -86,10 +74,7 @@ COMMANDS = {
     "explorer": ("pages.jobs", ""),
     "unlock": ("runs.jobs", ""),
 }
-"""Command -> the module that declares it, and for a stage, whose verbs follow, what they are about.
-
-A verb that another module declares than those of its stage stands for itself.
-"""
+"""Command -> the modules that declare it, and for a stage, whose verbs they declare, what these are about."""
 
 PEOPLE = {
     "Look at a build": ("show", "why", "browse", "audit", "diff-builds"),
@@ -125,10 +110,10 @@ UNREAD = 141
 def parser(command: str = "") -> argparse.ArgumentParser:
     """The parser of the command line; of one command only, whose modules alone are imported then."""
     top, commands = _empty()
-    chosen = [name for name in COMMANDS if command not in COMMANDS or name.split()[0] == command]
-    for place in dict.fromkeys(COMMANDS[name][0] for name in chosen):
-        importlib.import_module(f"factdrift.{place}")
-    for name in (full for full in chosen if " " not in full):
+    chosen = [command] if command in COMMANDS else [*COMMANDS]
+    for name in chosen:
+        _import(name)
+    for name in chosen:
         about = COMMANDS[name][1]
         alone = JOBS.get(name)
         own = (
@@ -168,7 +153,7 @@ def _help() -> str:
         "",
         "Commands of the workflow (a rule calls each; by hand rarely):",
     ]
-    lines += listed(name for name in COMMANDS if " " not in name and name not in people)
+    lines += listed(name for name in COMMANDS if name not in people)
     lines += ["", "`factdrift COMMAND --help` describes one.", "`factdrift --version` says which this is."]
     return "\n".join(lines) + "\n"
 
@@ -209,9 +194,14 @@ def _empty() -> tuple[argparse.ArgumentParser, Any]:
 
 def job_of(command: str) -> type[Job]:
     """The record of a command, such as `updates classify`. Raises KeyError if there is none."""
-    place, _ = COMMANDS.get(command) or COMMANDS[command.split()[0]]
-    importlib.import_module(f"factdrift.{place}")
+    _import(command.split()[0])
     return JOBS[command]
+
+
+def _import(command: str) -> None:
+    """Imports the modules that declare a command, or the verbs of a stage."""
+    for place in COMMANDS[command][0].split():
+        importlib.import_module(f"factdrift.{place}")
 
 
 def _missing(options: argparse.Namespace, error: Exception) -> str | None:
