@@ -54,6 +54,12 @@ def utf8_lines(path: Path) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
+def read_tsv(path: Path) -> list[dict[str, str]]:
+    """The rows of a tab-separated table of the project, column -> text."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """A file whose outermost value is a mapping."""
     content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)

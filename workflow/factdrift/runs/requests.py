@@ -11,8 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from factdrift.core.files import read_tsv
 from factdrift.core.paths import COSTS
-from factdrift.runs.costs import read_costs, read_quantities, rows_of
+from factdrift.runs.costs import read_costs, read_quantities
 from factdrift.runs.estimate import Dump, Parts, job_figures, texts_of
 
 
@@ -74,7 +75,7 @@ def _chosen() -> dict[str, _Chosen]:
             float(row["minutes"]) if row["minutes"] else None,
             float(row["disk_mb"]) if row["disk_mb"] else None,
         )
-        for row in rows_of(COSTS / "requests.tsv")
+        for row in read_tsv(COSTS / "requests.tsv")
     }
 
 
