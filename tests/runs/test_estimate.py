@@ -104,6 +104,9 @@ def test_only_the_jobs_that_are_to_run_count(small):
     assert list(rest.stages) == ["updates difference"]
     assert rest.stages["updates difference"].cpu * 4 == whole.stages["updates difference"].cpu
     assert rest.disk < whole.disk
+    # Of five dates, which have four differences of eight buckets.
+    stream = estimate(DUMPS, 4, parts=Parts(5, 8, 2), jobs={"updates difference": 32})
+    assert stream.stages["updates difference"].cpu == 4 * whole.stages["updates difference"].cpu
 
 
 def test_more_cores_and_nodes_take_less_time_until_the_jobs_are_too_few():

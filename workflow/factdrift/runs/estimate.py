@@ -131,8 +131,9 @@ def estimate(
     parts: Parts = PARTS,
     jobs: Mapping[str, int] | None = None,
 ) -> Estimate:
-    """The estimate of a whole build from two dumps, or of only `jobs` (command -> number) of it.
+    """The estimate of a whole build from two dumps, or of `jobs` (command -> number).
 
+    These may be a part of such a build, or more: of a sequence of dates, whose other dumps count as these.
     `cores`: of this machine, or the nodes of a cluster. How long jobs wait in a queue behind those of others
     is in no estimate.
     """
@@ -140,8 +141,7 @@ def estimate(
     machines, each = cores if isinstance(cores, Cluster) else Cluster(1, cores)
     stages = {}
     for command, cost in read_costs(scope).items():
-        whole = job_count(cost.split, *parts)
-        wanted = whole if jobs is None else min(jobs.get(command, 0), whole)
+        wanted = job_count(cost.split, *parts) if jobs is None else jobs.get(command, 0)
         if wanted:
             one = job_figures(command, dumps, scope, parts)
             stages[command] = _stage(one._replace(cpu=slower * one.cpu), wanted, machines * each)
