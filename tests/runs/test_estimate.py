@@ -287,8 +287,9 @@ def said_at_the_beginning(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     shell = "PATH=x; factdrift statements gather --bucket 0 &> log"
 
-    def said(sources, count=1, slots=2, here=True, **config):
+    def said(sources, count=1, slots=2, here=True, before=(), **config):
         planned = [Planned("gather_statements", shell, ["log"], "benchmark")] * count
+        planned += [Planned("before", line, ["log"], "benchmark") for line in before]
         begin(planned, sources, WHOLE | {"check_disk": False} | config, slots, here).end()
         return capsys.readouterr().err
 
@@ -316,6 +317,15 @@ def test_both_dumps_may_be_derived_from_a_later_one(tmp_path):
     said = snakemake(tmp_path, fails=True, dumps=dumps, stream=list(dumps))
     assert "Estimate for 181,199.5 GB of text" in said
     assert "the disk cannot hold this build" in said
+
+
+def test_a_dump_that_no_job_downloads_is_not_counted_as_a_download(tmp_path, said_at_the_beginning):
+    """Its tables are finished, and its file was removed to make room."""
+    sources = [source(Path("results/wikidata.json.gz"), True, 10**9), source(holes(tmp_path / "d.json.gz"))]
+    assert "downloads" not in said_at_the_beginning(sources)
+    fetch = "factdrift dumps download 2021-01-04 --output results/wikidata.json.gz"
+    said = said_at_the_beginning(sources, before=[fetch], contact="me@example.org")
+    assert "and 1.0 GB of downloads" in said
 
 
 def test_a_cluster_runs_no_more_jobs_at_once_than_there_are(tmp_path, said_at_the_beginning):

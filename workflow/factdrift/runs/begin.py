@@ -53,7 +53,7 @@ class Source(NamedTuple):
 
 
 def begin(
-    planned: Iterable[Planned], sources: Sequence[Source], config: Mapping[str, Any], slots: int, here: bool
+    planned: Sequence[Planned], sources: Sequence[Source], config: Mapping[str, Any], slots: int, here: bool
 ) -> Follower:
     """Prints what the run needs and starts reporting its progress.
 
@@ -75,8 +75,13 @@ def begin(
     if dumps and read_costs(kept).keys() & {job.command for job in jobs}:
         paths = {source.path for source in sources if source.path.is_file()}
         paces = {path: pace_of(path, kept) for path in paths}
+        # Of a dump whose tables are finished, nothing is downloaded again.
+        fetching = " ".join(job.shell for job in planned if "factdrift dumps download" in job.shell)
         dumps = [
-            dump._replace(pace=paces.get(source.path)) for dump, source in zip(dumps, sources, strict=True)
+            dump._replace(
+                pace=paces.get(source.path), to_come=dump.to_come if str(source.path) in fetching else 0.0
+            )
+            for dump, source in zip(dumps, sources, strict=True)
         ]
         folder = (results if results.is_dir() else Path()).resolve()  # it may be a link to another disk
         memory = float(psutil.virtual_memory().total) if here else math.inf
