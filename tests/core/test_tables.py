@@ -58,6 +58,15 @@ def test_values_come_back_from_sql_as_they_went_in(value):
         assert db.execute(f"SELECT {sql(value)}").fetchone() == (value,)
 
 
+@pytest.mark.parametrize("name", ["a[1].parquet", "a*.parquet", "a?.parquet", "it's.parquet"])
+def test_a_file_is_read_and_not_another_that_its_name_fits_as_a_pattern(tmp_path, name):
+    for number, each in enumerate((name, "a1.parquet")):
+        write_parquet(pa.table({"number": [number]}), tmp_path / each)
+    with database() as db:
+        for path in (tmp_path / name, [tmp_path / name]):
+            assert db.sql(f"SELECT * FROM read_parquet({sql(path)})").fetchall() == [(0,)]
+
+
 def test_a_stream_is_not_held_in_memory() -> None:
     """A bucket of ten million entities has more statements than the memory holds."""
     schema, rank = pa.schema([("subject", pa.int32()), ("rank", pa.string())]), "x" * 100

@@ -5,6 +5,7 @@ timestamps, no random order of rows, the same writer settings for all tables.
 """
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.abc import MetaPathFinder
@@ -209,13 +210,23 @@ def write_tables(
 
 
 def sql(value: str | Path | int | Sequence[str] | Sequence[Path] | Sequence[int]) -> str:
-    """A value as an SQL literal: text and paths quoted, sequences as typed lists (empty ones work too)."""
+    """A value as an SQL literal: text and paths quoted, sequences as typed lists (empty ones work too).
+
+    A path is as a function that reads files takes it.
+    """
     if isinstance(value, int):
         return str(value)
-    if isinstance(value, str | Path):
-        return "'" + str(value).replace("'", "''") + "'"
+    if isinstance(value, Path):
+        value = only_file(value)
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
     kind = "INTEGER[]" if all(isinstance(item, int) for item in value) else "VARCHAR[]"
     return "[" + ", ".join(sql(item) for item in value) + "]::" + kind
+
+
+def only_file(path: Path) -> str:
+    """The pattern by which DuckDB finds this file, and not others whose names the path fits as a pattern."""
+    return re.sub(r"([*?[])", r"[\1]", str(path))
 
 
 def rows_of(path: Path, header: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
