@@ -101,6 +101,8 @@ def of_ripple(**keys):
             "tempripple.window_start (2025-01-01) is not before tempripple.change_start (2025-01-01)",
         ),
         (of_ripple(change_end="2024-01-01"), "tempripple.change_start (2025-01-01) is not before"),
+        (of_ripple(immutable_from="2026-01-01"), "is after tempripple.immutable_until (2025-12-31; by"),
+        (of_ripple(immutable_until="2014-12-31"), "tempripple.immutable_from (2015-01-01; by default"),
         (of_ripple(endpoint="mine"), "tempripple.endpoint: 'mine' does not match"),
         (of_ripple(immutable={"set": "all"}), "tempripple.immutable.set: 'all' is not one of"),
         (of_ripple(restrictive_qualifiers=["Q5"]), "tempripple.restrictive_qualifiers.0: 'Q5' does"),

@@ -292,6 +292,14 @@ def _check_period(ripple: dict[str, Any]) -> None:
                 f"configuration: tempripple.{earlier} ({ripple[earlier]}) is not before tempripple.{later} "
                 f"({ripple[later]}); change one of them"
             )
+    last_day = datetime.date.fromisoformat(ripple["change_end"]) - datetime.timedelta(days=1)
+    first = ripple["immutable_from"] or ripple["window_start"]
+    last = ripple["immutable_until"] or last_day.isoformat()
+    if first > last:
+        raise InputError(
+            f"configuration: tempripple.immutable_from ({first}; by default window_start) is after "
+            f"tempripple.immutable_until ({last}; by default the day before change_end); change one of them"
+        )
 
 
 def _add_methods(schema: dict[str, Any], config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
