@@ -42,8 +42,8 @@ def configure(config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
     _check_dates(config)
     if isinstance(config["dumps"], dict):
         _check_entities(config, schema)
-    if config["verbalizer"] == "chat" and "model" not in config["chat"]:
-        raise InputError("configuration: chat.model: name the model that `verbalizer: chat` is to ask")
+    for task in _of_chat(config) if "model" not in config["chat"] else ():
+        raise InputError(f"configuration: chat.model: name the model that {task}")
     if config["verbalizer"] == "file" and not config["templates_file"]:
         raise InputError("configuration: templates_file: name the file that `verbalizer: file` is to read")
     _check_period(config["tempripple"])
@@ -68,10 +68,8 @@ def check_files(config: dict[str, Any]) -> None:
     named = [("only.subjects", config["only"]["subjects"]), *(("labels", path) for path in config["labels"])]
     if config["verbalizer"] == "file":
         named.append(("templates_file", config["templates_file"]))
-    chat = config["chat"]
-    asked = config["verbalizer"] == "chat" or config["answer"]["chat"] or config["written"]["judge"] != "none"
-    if asked and chat["mode"] != "replay":
-        named.append(("chat.api_key_file", chat["api_key_file"]))
+    if _of_chat(config) and config["chat"]["mode"] != "replay":
+        named.append(("chat.api_key_file", config["chat"]["api_key_file"]))
     if isinstance(config["dumps"], dict):
         for date in dates_of(config):
             path = dump_source(config, date)
@@ -113,6 +111,16 @@ def check_files(config: dict[str, Any]) -> None:
         for date in sorted({config["snapshots"]["new"], *config["stream"][1:]}):
             day = datetime.date.fromisoformat(date)
             month_files(Path(config["pageviews"]), day, config["method"]["popularity_months"])
+
+
+def _of_chat(config: dict[str, Any]) -> list[str]:
+    """What the chat model does in this configuration, as messages say it."""
+    tasks = {
+        "`verbalizer: chat` is to ask": config["verbalizer"] == "chat",
+        "`answer.chat: true` is to ask": config["answer"]["chat"],
+        "judges (`written.judge`)": config["written"]["judge"] != "none",
+    }
+    return [task for task, wanted in tasks.items() if wanted]
 
 
 def _exists(path: str) -> bool:
@@ -320,7 +328,7 @@ def _add_methods(schema: dict[str, Any], config: dict[str, Any], keys_of_methods
 
 
 def _check_answer(config: dict[str, Any]) -> None:
-    """Raises InputError if edits of a method, or a chat model, are asked about that are not configured."""
+    """Raises InputError if edits of a method are asked about that is not configured."""
     chosen = config["answer"]["methods"]
     for method in () if chosen == "configured" else chosen:
         if method not in config["methods"]:
@@ -328,10 +336,6 @@ def _check_answer(config: dict[str, Any]) -> None:
                 f"configuration: answer.methods: {method} is not in `methods`, which is "
                 f"[{', '.join(config['methods'])}]; add it there too"
             )
-    if config["answer"]["chat"] and "model" not in config["chat"]:
-        raise InputError("configuration: chat.model: name the model that `answer.chat: true` is to ask")
-    if config["written"]["judge"] != "none" and "model" not in config["chat"]:
-        raise InputError("configuration: chat.model: name the model that judges (`written.judge`)")
 
 
 def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
