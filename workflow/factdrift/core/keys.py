@@ -214,10 +214,8 @@ def _keys(kind: type[msgspec.Struct], part: str, prefix: str = "", only: Sequenc
         known = described.get(field.encode_name, {})
         name = f"{prefix}{field.encode_name} ({_type_name(field.type)})"
         text = f"{name}: {known.get('description', '').strip()}".rstrip(": ")
-        if "default" in known:
-            text += f" [default: {json.dumps(known['default'])}]"
-        elif field.default is not msgspec.NODEFAULT:
-            text += f" [default: {json.dumps(field.default)}]"
+        if (default := known.get("default", field.default)) is not msgspec.NODEFAULT:
+            text += f" [default: {json.dumps(default)}]"
         yield from textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="      ")
 
 

@@ -61,7 +61,7 @@ class _Running:
         log, benchmark = _changed(self.job.log), _changed(self.job.benchmark)
         if log in (0.0, self._before[0]):
             return
-        with contextlib.suppress(FileNotFoundError):  # a job that starts again removes its files
+        with contextlib.suppress(OSError):  # a job that starts again removes its files, maybe on another node
             self._read()
             self.begun = self.begun or time.time()
             if benchmark not in (0.0, self._before[1]):
