@@ -1,13 +1,14 @@
 """Removes Snakemake's lock on this directory if the run that held it is gone."""
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from factdrift.core.errors import InputError
 from factdrift.core.nodes import try_lock
+
+_HELD = contextlib.ExitStack()
+"""The files that this process holds, open until it ends."""
 
 
 def _locks() -> Sequence[Path]:
@@ -18,8 +19,9 @@ def _locks() -> Sequence[Path]:
 def hold() -> None:
     """Locks the files of Snakemake's lock until this process ends; `unlock` sees that on any machine."""
     for path in _locks():
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(os.open(path, os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Where the file system has no locks, or the file is that of another user's run beside this one.
+        with contextlib.suppress(InputError, PermissionError):
+            try_lock(_HELD.enter_context(path.open("a")), path)
 
 
 def unlock() -> None:
@@ -41,10 +43,14 @@ def unlock() -> None:
 
 
 def _is_held(path: Path) -> bool:
-    """Whether a process holds a file (`hold`)."""
-    with contextlib.suppress(InputError), path.open("a") as file:  # a file system without locks
-        return not try_lock(file, path)
-    return False
+    """Whether a process holds a file (`hold`), or may."""
+    try:
+        with path.open("a") as file:
+            return not try_lock(file, path)
+    except PermissionError:
+        return True  # of another user
+    except InputError:
+        return False  # a file system without locks
 
 
 def _refusal(process: int) -> str:
