@@ -284,8 +284,13 @@ def test_the_contents_of_files_are_checked_before_any_work(tmp_path, monkeypatch
     for month in ("2022-12", "2023-01"):
         Path("views", f"{month}.parquet").touch()
     check_files(configured(pageviews="views", method={"popularity_months": 2}))
-    with pytest.raises(InputError, match=r"views: page views of 1 months are missing: pageviews-202211-user"):
-        check_files(configured(pageviews="views", method={"popularity_months": 3}))
+    asking = {"verbalizer": "chat", "chat": {"model": "m"}}
+    for months, keys, missing in (
+        (3, {}, "1 months are missing: pageviews-202211-user"),
+        (2, asking, "2 months"),
+    ):
+        with pytest.raises(InputError, match=f"views: page views of {missing}"):
+            check_files(configured(pageviews="views", method={"popularity_months": months}, **keys))
 
 
 def test_ids_in_another_encoding_are_located(tmp_path):

@@ -108,7 +108,9 @@ def check_files(config: dict[str, Any]) -> None:
     if config["only"]["subjects"]:
         read_ids(Path(config["only"]["subjects"]), "only.subjects")
     if Path(config["pageviews"]).is_dir():
-        for date in sorted({config["snapshots"]["new"], *config["stream"][1:]}):
+        # A chat model is asked about the most popular subjects of the old dump.
+        old = [config["snapshots"]["old"]] if config["verbalizer"] == "chat" else []
+        for date in sorted({*old, config["snapshots"]["new"], *config["stream"][1:]}):
             day = datetime.date.fromisoformat(date)
             month_files(Path(config["pageviews"]), day, config["method"]["popularity_months"])
 
