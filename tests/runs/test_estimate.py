@@ -311,14 +311,6 @@ def test_a_dump_of_which_two_are_made_is_downloaded_once(tmp_path):
         assert [(dump.bytes, dump.to_come) for dump in dumps] == [(1000, each) for each in to_come]
 
 
-def test_both_dumps_may_be_derived_from_a_later_one(tmp_path):
-    later = holes(tmp_path / "d.json.gz").name
-    dumps = {"2021-01-04": "derive", "2023-02-27": "derive", "2024-01-01": later}
-    said = snakemake(tmp_path, fails=True, dumps=dumps, stream=list(dumps))
-    assert "Estimate for 181,199.5 GB of text" in said
-    assert "the disk cannot hold this build" in said
-
-
 def test_a_dump_that_no_job_downloads_is_not_counted_as_a_download(tmp_path, said_at_the_beginning):
     """Its tables are finished, and its file was removed to make room."""
     sources = [source(Path("results/wikidata.json.gz"), True, 10**9), source(holes(tmp_path / "d.json.gz"))]
@@ -342,10 +334,14 @@ def test_the_check_of_the_disk_can_be_turned_off(tmp_path, said_at_the_beginning
     assert "Estimate for 181,199.5 GB of text" in capsys.readouterr().err
 
 
-def test_the_workflow_refuses_what_the_disk_cannot_hold_before_any_job(tmp_path):
+@pytest.mark.parametrize(
+    "sources", [["d.json.gz", "d.json.gz"], ["derive", "derive", "d.json.gz"]], ids=["pair", "derived"]
+)
+def test_the_workflow_refuses_what_the_disk_cannot_hold_before_any_job(tmp_path, sources):
     holes(tmp_path / "d.json.gz")
-    said = snakemake(tmp_path, fails=True, dumps={"2021-01-04": "d.json.gz", "2023-02-27": "d.json.gz"})
-    assert "Estimate for " in said
+    dumps = dict(zip(("2021-01-04", "2023-02-27", "2024-01-01"), sources, strict=False))
+    said = snakemake(tmp_path, fails=True, dumps=dumps, stream=list(dumps))
+    assert "Estimate for 181,199.5 GB of text" in said
     assert "the disk cannot hold this build" in said
     assert "Traceback" not in said
     assert not (tmp_path / "results").exists()
