@@ -223,6 +223,7 @@ def of_dumps(source):
         ),
         (of_dumps({"entities": "ids.txt"}), "ids.txt does not exist"),
         ({"labels": ["names.tsv"]}, "labels: names.tsv does not exist"),
+        *((keys, "folder is a folder; name a file") for keys in ({"labels": ["folder"]}, of_dumps("folder"))),
         ({"pageviews": "views"}, "pageviews: views does not exist"),
         ({"verbalizer": "file", "templates_file": "best.json"}, "templates_file: best.json does not exist"),
         ({"only": {"subjects": "ids.txt"}}, "only.subjects: ids.txt does not exist"),
@@ -248,6 +249,7 @@ def of_dumps(source):
 def test_files_that_cannot_be_read_are_named_with_their_key(keys, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("-found.txt").touch()
+    Path("folder").mkdir()
     with pytest.raises(InputError, match=message):
         check_files(configured(**keys))
 

@@ -98,6 +98,8 @@ def check_files(config: dict[str, Any]) -> None:
             raise InputError(
                 f"configuration: {key}: {path} does not exist; correct the path or fetch the file"
             )
+        if path and key != "pageviews" and Path(path).is_dir():
+            raise InputError(f"configuration: {key}: {path} is a folder; name a file")
     for key, text in texts(config):
         path = text.rpartition(":")[0] if key in ("methods", "locators") else text
         if re.search("[{}]", path) and _exists(path):

@@ -232,13 +232,14 @@ def only_file(path: Path) -> str:
 def rows_of(path: Path, header: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of every row of a tab-separated UTF-8 file without quoting.
 
-    Raises InputError if the file is missing, its first line is not `header`, or a row has too many or few
-    fields.
+    Raises InputError if the file cannot be read, its first line is not `header`, or a row has too many or
+    few fields.
     """
     try:
         lines = utf8_lines(path)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; give the path of a table of {', '.join(header)}") from None
+    except OSError as error:
+        fault = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise InputError(f"{path}: {fault}; give the path of a table of {', '.join(header)}") from None
     if not lines or lines[0].split("\t") != list(header):
         raise InputError(f"{path}, line 1: the header must be {' '.join(header)}, separated by tabs")
     for number, line in enumerate(lines[1:], start=2):
