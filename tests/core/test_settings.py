@@ -11,7 +11,7 @@ from support.configured import configured
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
-from factdrift.core.keys import read_settings, settings_of, validator_of
+from factdrift.core.keys import read_settings, settings_of, validator
 from factdrift.core.paths import CONFIG, SCHEMA
 from factdrift.core.settings import (
     check_contact,
@@ -402,11 +402,11 @@ MATCHING = ("P6", "Q5", "en", "2021-01-04", "local", "https://example.org/", "a"
 
 @pytest.mark.parametrize("pattern", sorted({part["pattern"] for _, part in PARTS if "pattern" in part}))
 def test_no_pattern_accepts_a_line_end_after_the_text(pattern):
-    validator = validator_of({"pattern": pattern})
-    accepted = [text for text in MATCHING if validator.is_valid(text)]
+    checked = validator()({"pattern": pattern})
+    accepted = [text for text in MATCHING if checked.is_valid(text)]
     assert accepted
     if pattern.endswith("$"):
-        assert not any(validator.is_valid(f"{text}\n") for text in accepted)
+        assert not any(checked.is_valid(f"{text}\n") for text in accepted)
         assert "\\$" not in pattern  # which would be taken for the end of the text
 
 

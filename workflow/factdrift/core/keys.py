@@ -99,16 +99,14 @@ def _check_value(path: tuple[str, ...], value: Any) -> None:
     value, entry = json.loads(msgspec.json.encode(value)), _entries()[path]
     if value == entry.get("default"):
         return
-    for fault in validator_of({**entry, "$defs": read_schema().get("$defs", {})}).iter_errors(value):
+    for fault in validator()({**entry, "$defs": read_schema().get("$defs", {})}).iter_errors(value):
         raise ValueError(f"{'.'.join(path)}: {fault.message}")
 
 
-def validator_of(schema: Mapping[str, Any], formats: Any = None) -> Any:
-    """A validator that follows JSON Schema where Python's differs: numbers are finite and 2.0 is no integer,
-    and `$` in a pattern is the end of the text only, not also the place before a last line end.
-
-    `formats`: a FormatChecker for those that are checked, if any.
-    """
+@cache
+def validator() -> Any:
+    """A class of validators stricter than jsonschema's: numbers are finite, 2.0 is no integer, and `$` in a
+    pattern is the end of the text only, not also the place before a last line end."""
     # Only now, because importing it takes longer than many commands.
     from jsonschema import Draft202012Validator, ValidationError, validators
 
@@ -124,8 +122,7 @@ def validator_of(schema: Mapping[str, Any], formats: Any = None) -> Any:
 
     types = Draft202012Validator.TYPE_CHECKER.redefine_many({"number": is_number, "integer": is_integer})
     extend: Callable[..., Any] = validators.extend
-    kind = extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
-    return kind(schema, format_checker=formats)
+    return extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
 
 
 def check_value(key: str, value: Any, option: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from factdrift.core.addresses import check_addresses, is_url, texts
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
-from factdrift.core.keys import read_schema, validator_of
+from factdrift.core.keys import read_schema, validator
 from factdrift.core.switches import switches
 
 KeysOfMethods: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
@@ -236,7 +236,7 @@ def _complete(schema: dict[str, Any], config: dict[str, Any]) -> None:
 
     _check_keys(config)
     faults = sorted(
-        validator_of(schema, FormatChecker(["date"])).iter_errors(config),
+        validator()(schema, format_checker=FormatChecker(["date"])).iter_errors(config),
         key=lambda fault: [str(part) for part in fault.absolute_path],
     )
     if faults:
