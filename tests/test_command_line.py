@@ -67,7 +67,7 @@ def test_the_command_line_imports_nothing_that_takes_long() -> None:
     assert not loaded & HEAVY
 
 
-def raising(error: Exception) -> Callable[[Job], None]:
+def raising(error: BaseException) -> Callable[[Job], None]:
     def run(job: Job) -> None:
         raise error
 
@@ -75,30 +75,31 @@ def raising(error: Exception) -> Callable[[Job], None]:
 
 
 @pytest.mark.parametrize(
-    ("error", "reported"),
+    ("kind", "text", "reported"),
     [
-        (FileNotFoundError(2, "No such file or directory", "a/b.tsv"), True),
-        (NotADirectoryError(20, "Not a directory", "a"), True),
-        (OSError('IO Error: No files found that match the pattern "a"'), True),
-        (FileNotFoundError(2, "No such file or directory", "b/a"), False),
-        (ValueError("a bug"), False),
+        (FileNotFoundError, "[Errno 2] No such file or directory: 'a/b.tsv'", True),
+        (NotADirectoryError, "[Errno 20] Not a directory: '{folder}/a'", True),
+        (OSError, 'IO Error: No files found that match the pattern "a"', True),
+        (FileNotFoundError, "[Errno 2] No such file or directory: 'b/a'", False),
+        (ValueError, "a bug", False),
     ],
 )
 def test_only_an_error_about_a_missing_file_is_reported_as_one(
-    error: Exception,
+    kind: type[Exception],
+    text: str,
     reported: bool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(job_of("sample render"), "run", raising(error))
+    monkeypatch.setattr(job_of("sample render"), "run", raising(kind(text.format(folder=tmp_path))))
     words = ["sample", "render", "--tables", "a", "--date", "2020-01-01", "--output", "o"]
     if reported:
         assert main(words) == 1
         assert capsys.readouterr().err == "factdrift: --tables: a: no such file\n"
     else:
-        with pytest.raises(type(error)):
+        with pytest.raises(kind):
             main(words)
 
 
@@ -119,6 +120,14 @@ def test_a_command_that_nobody_reads_ends_without_a_traceback(run: str, status: 
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (status, b"")
+
+
+def test_an_interrupted_command_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(job_of("unlock"), "run", raising(KeyboardInterrupt()))
+    assert main(["unlock"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 def test_another_pipe_that_breaks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,7 +214,8 @@ def _missing(options: argparse.Namespace, error: Exception) -> str | None:
             if not isinstance(path, Path) or path.exists():
                 continue
             # The path or one below it, not a word that begins or ends so.
-            if re.search(rf"(?<![\w./-]){re.escape(str(path))}(?!\w)", str(error)):
+            named = "|".join(re.escape(str(each)) for each in (path, path.absolute()))
+            if re.search(rf"(?<![\w./-])(?:{named})(?!\w)", str(error)):
                 return f"--{name.rstrip('_').replace('_', '-')}: {path}: no such file"
     return None
 
