@@ -84,7 +84,7 @@ def of_ripple(**keys):
         ({"only": {"relations": ["Q6"]}}, "'^P[1-9][0-9]*$' (a property id, such as P6)"),
         ({"variant": "best"}, "variant: 'best' is not one of ['paper', 'reference', 'revised']"),
         ({"shards": 0}, "shards: 0 is less than the minimum of 1"),
-        ({"buckets": 2.0}, "buckets: 2.0 is not of type 'integer'"),
+        ({"buckets": 2.5}, "buckets: 2.5 is not of type 'integer'"),
         ({"test_share": 10**400}, "test_share: 1000"),
         ({"publish": {"date": "2026-11-31"}}, "publish.date: '2026-11-31' is not valid"),
         ({"max_bad_lines": -1}, "max_bad_lines: -1 is less than the minimum"),
@@ -452,6 +452,8 @@ def test_texts_of_the_command_line_become_the_numbers_that_they_say():
     assert (config["neighbors"]["facts"], config["undersample"]["P1082"], config["shards"]) == (5, 1, 3)
     assert config["method"]["popularity_months"] == 2
     assert configured(locate={"k": ["1", "0.5"]})["locate"]["k"] == [1, 0.5]
+    assert (configured(strict="True")["strict"], configured(strict="false")["strict"]) == (True, False)
+    assert repr(configured(buckets=2.0)["buckets"]) == "2"
     ripple = configured(tempripple={"immutable_from": "null", "related": {"cap_per_fact": "null"}})
     assert ripple["tempripple"]["immutable_from"] is ripple["tempripple"]["related"]["cap_per_fact"] is None
     for written, value in (("1.5", 1.5), ("2", 2), (".5", 0.5), ("5e1", 50)):

@@ -105,22 +105,19 @@ def _check_value(path: tuple[str, ...], value: Any) -> None:
 
 @cache
 def validator() -> Any:
-    """A class of validators stricter than jsonschema's: numbers are finite, 2.0 is no integer, and `$` in a
-    pattern is the end of the text only, not also the place before a last line end."""
+    """A class of validators that follow JSON Schema where jsonschema's differ: numbers are finite, and `$` in
+    a pattern is the end of the text only, not also the place before a last line end."""
     # Only now, because importing it takes longer than many commands.
     from jsonschema import Draft202012Validator, ValidationError, validators
 
-    def is_number(checker: Any, value: Any) -> bool:
-        return is_integer(checker, value) or (isinstance(value, float) and math.isfinite(value))
-
-    def is_integer(checker: Any, value: Any) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool)
+    def is_finite(checker: Any, value: Any) -> bool:
+        return Draft202012Validator.TYPE_CHECKER.is_type(value, "number") and abs(value) < math.inf
 
     def pattern(validator: Any, expression: str, value: Any, schema: Any) -> Iterator[ValidationError]:
         if isinstance(value, str) and not re.search(expression.replace("$", r"\Z"), value):
             yield ValidationError(f"{value!r} does not match {expression!r}")
 
-    types = Draft202012Validator.TYPE_CHECKER.redefine_many({"number": is_number, "integer": is_integer})
+    types = Draft202012Validator.TYPE_CHECKER.redefine("number", is_finite)
     extend: Callable[..., Any] = validators.extend
     return extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
 

@@ -34,7 +34,7 @@ def configure(config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
     """
     shipped = read_schema()
     schema = {**shipped, "properties": {**shipped["properties"]}}
-    config.update(_read(schema, schema, config))
+    config.update(read_value(config, schema))
     # First, because other messages repeat the value that they complain of.
     check_addresses(config)
     _add_methods(schema, config, keys_of_methods)
@@ -374,42 +374,47 @@ def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
 _SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "integer": (r"[+-]?[0-9]+", int),
     "number": (r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float),
-    "boolean": ("true|false", {"true": True, "false": False}.__getitem__),
+    "boolean": ("(?i:true|false)", lambda text: text.lower() == "true"),
     "null": ("null|~", lambda text: None),
 }
 """Type -> how a text of it is written, and what reads it. Python itself also reads `1_000`, digits of other
 scripts and what has blanks or line ends around it."""
 
 
-def _read(schema: dict[str, Any], part: dict[str, Any], value: Any) -> Any:
-    """A value in the form that its part of the schema wants, where YAML or the command line give it another.
+def read_value(value: Any, part: Mapping[str, Any]) -> Any:
+    """A value in the form that its part of a schema wants, where YAML or the command line give it another.
 
-    Dates (YAML dates, 20210104) become `2021-01-04`, and an unquoted `on` or `off`, which YAML takes for a
-    truth value, that text. `--config neighbors="{facts: 5}"` on the command line reaches the workflow as
-    texts only: these become the numbers, truth values and nulls that they say. Anything else stays as it is.
+    Dates (YAML dates, 20210104) become `2021-01-04`, 2.0 a whole number where one is wanted, and an unquoted
+    `on` or `off`, which YAML takes for a truth value, that text. `--config neighbors="{facts: 5}"` on the
+    command line reaches the workflow as texts only: these become the numbers, truth values and nulls that
+    they say. Anything else stays as it is.
     """
     if "$ref" in part:
-        part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+        part = read_schema()["$defs"][part["$ref"].rpartition("/")[2]]
     if isinstance(value, dict):
         read = {}
         for key, inner in value.items():
             of = part.get("properties", {}).get(key, part.get("additionalProperties"))
             for choice in of.get("oneOf", [of]) if isinstance(of, dict) else ():
-                inner = _read(schema, choice, inner)
-            read[_read(schema, part.get("propertyNames", {}), key)] = inner
+                inner = read_value(inner, choice)
+            read[read_value(key, part.get("propertyNames", {}))] = inner
         return read
     if isinstance(value, list):
-        return [_read(schema, part.get("items", {}), each) for each in value]
+        return [read_value(each, part.get("items", {})) for each in value]
     if isinstance(value, bool) and (word := "on" if value else "off") in part.get("enum", ()):
         return word
     if part.get("format") == "date" and value is not None:
         text = str(value.date() if isinstance(value, datetime.datetime) else value)
         return f"{text[:4]}-{text[4:6]}-{text[6:]}" if re.fullmatch("[0-9]{8}", text) else text
-    if isinstance(value, str) and part.get("type") in _SCALARS:
-        written, read_text = _SCALARS[part["type"]]
+    kinds = part.get("type", ())
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    if isinstance(value, float) and value.is_integer() and "integer" in kinds and "number" not in kinds:
+        return int(value)
+    for kind in kinds if isinstance(value, str) and "string" not in kinds else ():
+        written, of_text = _SCALARS.get(kind, ("", str))
         if re.fullmatch(written, value):
             with contextlib.suppress(ValueError):  # of an integer of over 4,300 digits
-                return read_text(value)
+                return of_text(value)
     return value
 
 
