@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import read_yaml
+from factdrift.core.keys import validator
 from factdrift.core.paths import LOCATORS, METHODS
 from factdrift.core.settings import read_value
 from factdrift.evaluation.methods.derived import MARK, derive, described, needs_sizes
@@ -196,8 +197,6 @@ def check_values(
 
     Raises InputError that names the key if the method does not know it or its value is not valid.
     """
-    from jsonschema import Draft202012Validator
-
     keys = _file(method, folder)["keys"]
     values: dict[str, Any] = {}
     for key, value in given.items():
@@ -208,7 +207,7 @@ def check_values(
                 f"configuration: {above}{method}.{key}: no such key; there are {', '.join(keys) or 'none'}"
             )
         values[key] = read_value(value, keys[key])
-        for fault in Draft202012Validator(keys[key]).iter_errors(values[key]):
+        for fault in validator()(keys[key]).iter_errors(values[key]):
             where = above + ".".join(map(str, (method, key, *fault.absolute_path)))
             hint = f" ({' '.join(keys[key]['description'].split())})"
             raise InputError(f"configuration: {where}: {fault.message}{hint}")
