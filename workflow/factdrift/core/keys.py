@@ -111,7 +111,7 @@ def validator() -> Any:
     from jsonschema import Draft202012Validator, ValidationError, validators
 
     def is_finite(checker: Any, value: Any) -> bool:
-        return Draft202012Validator.TYPE_CHECKER.is_type(value, "number") and abs(value) < math.inf
+        return Draft202012Validator.TYPE_CHECKER.is_type(value, "number") and bool(abs(value) < math.inf)
 
     def pattern(validator: Any, expression: str, value: Any, schema: Any) -> Iterator[ValidationError]:
         if isinstance(value, str) and not re.search(expression.replace("$", r"\Z"), value):
