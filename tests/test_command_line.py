@@ -1,12 +1,16 @@
 """The command line: what it says to a word that it does not know, its help, and what its start costs."""
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import factdrift
-from factdrift.cli import COMMANDS, PEOPLE, job_of, main, overview, parser
+from factdrift.cli import COMMANDS, PEOPLE, job_of, main
+from factdrift.core.jobs import Job
 
 HEAVY = {
     *("babel", "duckdb", "jinja2", "jsonschema", "numpy", "pandas", "pyarrow", "requests"),
@@ -28,6 +32,7 @@ def ended(*words: str) -> int | str | None:
         (["updates", "classfy"], 2, "factdrift updates: there is no verb classfy; did you mean classify?"),
         (["klob", "qqqq"], 2, "factdrift klob: there is no verb qqqq; there are "),
         (["--version"], 0, f"factdrift {factdrift.__version__}\n"),
+        ([], 2, "factdrift: error: the following arguments are required: COMMAND"),
     ],
 )
 def test_an_unknown_word_is_answered_with_the_most_similar_one(
@@ -46,7 +51,7 @@ def test_help_has_what_people_use_first(
     assert max(map(len, said.splitlines())) <= 68, "commands are not broken"
     people, _, workflow = said.partition("Commands of the workflow")
     assert "For example:" in people
-    for name in (each for each in COMMANDS if " " not in each):
+    for name in COMMANDS:
         assert f"\n  {name} " in said, name
     for name in (each for names in PEOPLE.values() for each in names):
         assert job_of(name)
@@ -62,5 +67,70 @@ def test_the_command_line_imports_nothing_that_takes_long() -> None:
     assert not loaded & HEAVY
 
 
-def test_the_list_of_commands_is_the_help_of_all_of_them() -> None:
-    assert overview().format_help() == parser().format_help() == parser("no command").format_help()
+def raising(error: BaseException) -> Callable[[Job], None]:
+    def run(job: Job) -> None:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "reported"),
+    [
+        (FileNotFoundError, "[Errno 2] No such file or directory: 'a/b.tsv'", True),
+        (NotADirectoryError, "[Errno 20] Not a directory: '{folder}/a'", True),
+        (OSError, 'IO Error: No files found that match the pattern "a"', True),
+        (FileNotFoundError, "[Errno 2] No such file or directory: 'b/a'", False),
+        (ValueError, "a bug", False),
+    ],
+)
+def test_only_an_error_about_a_missing_file_is_reported_as_one(
+    kind: type[Exception],
+    text: str,
+    reported: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(job_of("sample render"), "run", raising(kind(text.format(folder=tmp_path))))
+    words = ["sample", "render", "--tables", "a", "--date", "2020-01-01", "--output", "o"]
+    if reported:
+        assert main(words) == 1
+        assert capsys.readouterr().err == "factdrift: --tables: a: no such file\n"
+    else:
+        with pytest.raises(kind):
+            main(words)
+
+
+@pytest.mark.parametrize(
+    ("run", "status"), [("return 10**6 * 'x'", 0), ("return 'x'", 0), ("print(10**6 * 'x')", 141)]
+)
+def test_a_command_that_nobody_reads_ends_without_a_traceback(run: str, status: int) -> None:
+    program = f"from factdrift import cli\ndef run(job):\n    {run}\ncli.job_of('unlock').run = run\n"
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}raise SystemExit(cli.main(['unlock']))"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        env=environment,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (status, b"")
+
+
+def test_an_interrupted_command_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(job_of("unlock"), "run", raising(KeyboardInterrupt()))
+    assert main(["unlock"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_another_pipe_that_breaks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_of("unlock"), "run", raising(BrokenPipeError("of a server")))
+    with pytest.raises(BrokenPipeError):
+        main(["unlock"])

@@ -75,22 +75,22 @@ def compare(truth: Path, results: Path, variant: str, limit: int = 50) -> Compar
         connection.execute(
             "CREATE VIEW listed AS SELECT subject, property, key, dropped_by, scenario, "
             f"CASE WHEN dropped_by IS DISTINCT FROM {sql(_SKIPPED)} THEN label END AS label "
-            f"FROM read_parquet({sql(results / 'updates' / '*.parquet')})"
+            f"FROM read_parquet({sql(f'{results}/updates/*.parquet')})"
         )
         # Of groups that nothing is known of the workflow lists no triples; it counts them by relation.
         connection.execute(
             f"""CREATE VIEW updates AS FROM listed UNION ALL BY NAME
             SELECT subject, property, key, untouched.dropped_by, NULL::VARCHAR AS scenario,
                 CASE WHEN untouched.dropped_by IS DISTINCT FROM {sql(_SKIPPED)} THEN label END AS label
-            FROM read_parquet({sql(results / "filtered" / "new" / "*.parquet")}) AS statements
+            FROM read_parquet({sql(f"{results}/filtered/new/*.parquet")}) AS statements
             JOIN (SELECT DISTINCT property, label, dropped_by
-                FROM read_parquet({sql(results / "untouched" / "*.parquet")})) AS untouched USING (property)
+                FROM read_parquet({sql(f"{results}/untouched/*.parquet")})) AS untouched USING (property)
             SEMI JOIN truth USING (subject, property) ANTI JOIN listed USING (subject, property)
             WHERE statements.dropped_by IS NULL"""
         )
         connection.execute(
             "CREATE VIEW filtered AS SELECT subject, property, key, dropped_by "
-            f"FROM read_parquet({sql(results / 'filtered' / '*' / '*.parquet')})"
+            f"FROM read_parquet({sql(f'{results}/filtered/*/*.parquet')})"
         )
         connection.execute(
             f"CREATE TABLE groups AS SELECT {_SAME_GROUP}, any_value(event) AS event FROM truth GROUP BY ALL"

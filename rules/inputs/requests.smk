@@ -1,6 +1,6 @@
 """What jobs ask a cluster for, which of them share a submission, and whether any is submitted at all."""
 
-from factdrift.core.settings import scope
+from factdrift.core.settings import derived_from, scope
 from factdrift.runs.begin import Source, known_dumps
 from factdrift.runs.costs import read_quantities, read_submissions
 from factdrift.runs.estimate import Parts, texts_of
@@ -8,11 +8,14 @@ from factdrift.runs.requests import Request, first_requests
 
 
 def dump_sources():
-    """The dumps of both dates, as far as they are known before they are downloaded."""
-    dumps = {date: remote_dump(config, date) for date in (OLD, NEW)}
+    """The dumps of both dates, or from which they are derived, as far as known before they are downloaded."""
+    read = [
+        derived_from(config, date) if dump_source(config, date) == "derive" else date for date in (OLD, NEW)
+    ]
+    dumps = [remote_dump(config, date) for date in read]
     return [
         Source(date, Path(dump_file(date)), dump is not None, dump and dump.size)
-        for date, dump in dumps.items()
+        for date, dump in zip(read, dumps, strict=True)
     ]
 
 
@@ -26,7 +29,7 @@ REQUESTS = first_requests(DUMPS, scope(config), Parts(SHARDS, BUCKETS, config["n
 SUBMISSIONS, LANES = read_submissions(), round(read_quantities()["submission_lanes"])
 
 # Jobs of seconds are not worth a wait in a queue.
-SMALL = sum(texts_of(DUMPS, read_quantities())) < config["cluster"]["local_gb"]
+SMALL = sum(texts_of(DUMPS)) < config["cluster"]["local_gb"]
 
 
 def request(command):

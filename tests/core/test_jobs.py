@@ -5,7 +5,7 @@ import contextlib
 import datetime
 import re
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ from support.workflow import joined
 
 from factdrift.cli import parser
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import JOBS, Flag, Job, Key, Output, Paths, Place, add_job, record
+from factdrift.core.jobs import JOBS, Flag, Job, Key, Output, Paths, Place, _help, add_job, record
 from factdrift.core.keys import description_of, is_struct, listing
 from factdrift.core.shell import check_keywords, keys_of, parameter_of, shell_line
 from factdrift.core.switches import Variant
@@ -148,6 +148,21 @@ def test_help_has_docstring_fields_and_keys(capsys: pytest.CaptureFixture[str]):
         *("Property ids", "keys of --shape ('neighbors' in the configuration)"),
     ):
         assert text in said
+
+
+@pytest.mark.parametrize(
+    ("default", "shown"),
+    [
+        (0, "a [default: 0]"),
+        (2.5, "a [default: 2.5]"),
+        ((1, 2), "a [default: 1 2]"),
+        (None, "a"),
+        (False, "a"),
+    ],
+)
+def test_help_has_the_default_of_a_field(default: Any, shown: str):
+    field = next(keys_of(Toy))._replace(help="a", default=default)
+    assert _help(field) == shown
 
 
 def test_the_shell_line_takes_each_value_from_its_part_of_the_rule():

@@ -11,10 +11,9 @@ from support.configured import configured
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
-from factdrift.core.keys import read_settings, settings_of
+from factdrift.core.keys import read_settings, settings_of, validator
 from factdrift.core.paths import CONFIG, SCHEMA
 from factdrift.core.settings import (
-    _validator,
     check_contact,
     check_files,
     configure,
@@ -44,6 +43,12 @@ def test_dates_are_read_however_yaml_gives_them(date):
     assert dump_source(config, "2021-01-04") == "a.json"
 
 
+def test_days_that_are_no_snapshots_are_read_likewise():
+    day = datetime.date(2026, 11, 23)
+    config = configured(publish={"date": day}, refresh={"released": [day, 20261123]})
+    assert (config["publish"]["date"], config["refresh"]["released"]) == ("2026-11-23", ["2026-11-23"] * 2)
+
+
 @pytest.mark.parametrize("path", sorted((CONFIG / "presets").glob("*.yaml")), ids=lambda path: path.stem)
 def test_presets_are_valid_over_the_default(path):
     config = read_yaml(CONFIG / "config.yaml") | read_yaml(path)
@@ -66,6 +71,7 @@ def of_ripple(**keys):
         (of_pair("2021-13-04"), "snapshots.old: '2021-13-04' is no date"),
         (of_pair("2023-02-27", "2021-01-04"), "snapshots.old (2023-02-27) is not before"),
         (of_pair("2021-01-04", "2021-01-04"), "is not before"),
+        (of_pair(None), "configuration: snapshots.old: None is no date; write it as 2021-01-04"),
         ({"snapshots": {"old": "2021-01-04"}}, "'new' is a required property in snapshots"),
         ({"methods": ["rome", "magic"]}, "methods: magic: no such method; there are alphaedit, "),
         ({"verbalizer": "chat"}, "chat.model"),
@@ -78,6 +84,9 @@ def of_ripple(**keys):
         ({"only": {"relations": ["Q6"]}}, "'^P[1-9][0-9]*$' (a property id, such as P6)"),
         ({"variant": "best"}, "variant: 'best' is not one of ['paper', 'reference', 'revised']"),
         ({"shards": 0}, "shards: 0 is less than the minimum of 1"),
+        ({"buckets": 2.5}, "buckets: 2.5 is not of type 'integer'"),
+        ({"test_share": 10**400}, "test_share: 1000"),
+        ({"publish": {"date": "2026-11-31"}}, "publish.date: '2026-11-31' is not valid"),
         ({"max_bad_lines": -1}, "max_bad_lines: -1 is less than the minimum"),
         ({"dumps": {"2021-01-04": "a.json"}}, "dumps has no entry for 2023-02-27; add `2023-02-27: PATH`"),
         ({"dumps": {"2023-02-27": "a"}}, "add `2021-01-04: PATH` (or `2021-01-04: derive`)"),
@@ -92,6 +101,8 @@ def of_ripple(**keys):
             "tempripple.window_start (2025-01-01) is not before tempripple.change_start (2025-01-01)",
         ),
         (of_ripple(change_end="2024-01-01"), "tempripple.change_start (2025-01-01) is not before"),
+        (of_ripple(immutable_from="2026-01-01"), "is after tempripple.immutable_until (2025-12-31; by"),
+        (of_ripple(immutable_until="2014-12-31"), "tempripple.immutable_from (2015-01-01; by default"),
         (of_ripple(endpoint="mine"), "tempripple.endpoint: 'mine' does not match"),
         (of_ripple(immutable={"set": "all"}), "tempripple.immutable.set: 'all' is not one of"),
         (of_ripple(restrictive_qualifiers=["Q5"]), "tempripple.restrictive_qualifiers.0: 'Q5' does"),
@@ -164,14 +175,19 @@ def test_a_method_needs_no_more_than_its_dates():
         ("page_classes", ["Q5", "5"], "method.page_classes: '5' does not match"),
         ("snapshots_old", "2021-02-30", "snapshots_old: '2021-02-30' is no date"),
         ("leaks", "no", "Invalid enum value 'no' - at `$.leaks`"),
+        ("page_classes", ["Q5\n"], "method.page_classes: 'Q5\\n' does not match"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
             assert read_settings(json.dumps(days | {key: value}), Method, PART).t_old
 
 
-def test_files_to_be_downloaded_need_not_exist(tmp_path, monkeypatch):
+def test_files_that_are_downloaded_or_not_read_need_not_exist(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_files(configured(dumps="wikidata", pageviews="wikidata"))
+    no_key = {"model": "m", "api_key_file": "key.txt"}
+    check_files(configured(chat=no_key))
+    check_files(configured(verbalizer="chat", chat={**no_key, "mode": "replay"}))
+    check_files(configured(answer={"prompts": {"letter": "An example. " * 40 + "{question} {options}"}}))
     sources = {"2021-01-04": "wikidata", "2023-02-27": "https://example.org/b.json.gz"}
     config = configured(dumps=sources, pageviews="https://a/b")
     check_files(config)
@@ -207,9 +223,17 @@ def of_dumps(source):
         ),
         (of_dumps({"entities": "ids.txt"}), "ids.txt does not exist"),
         ({"labels": ["names.tsv"]}, "labels: names.tsv does not exist"),
+        *((keys, "folder is a folder; name a file") for keys in ({"labels": ["folder"]}, of_dumps("folder"))),
         ({"pageviews": "views"}, "pageviews: views does not exist"),
         ({"verbalizer": "file", "templates_file": "best.json"}, "templates_file: best.json does not exist"),
         ({"only": {"subjects": "ids.txt"}}, "only.subjects: ids.txt does not exist"),
+        *(
+            (
+                {**keys, "chat": {"model": "m", "api_key_file": "key.txt"}},
+                "chat.api_key_file: key.txt does not exist",
+            )
+            for keys in ({"verbalizer": "chat"}, {"answer": {"chat": True}}, {"written": {"judge": "all"}})
+        ),
         *(
             (keys, "-.* begins with a dash, as options of commands do; write the absolute path")
             for keys in (
@@ -225,6 +249,7 @@ def of_dumps(source):
 def test_files_that_cannot_be_read_are_named_with_their_key(keys, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("-found.txt").touch()
+    Path("folder").mkdir()
     with pytest.raises(InputError, match=message):
         check_files(configured(**keys))
 
@@ -235,6 +260,7 @@ def test_files_that_cannot_be_read_are_named_with_their_key(keys, message, tmp_p
         of_dumps("{d}/a.json"),
         {"labels": ["{d}/labels.tsv"]},
         {"methods": ["rome", "{d}/own.py:method"]},
+        {"locators": ["{d}/own.py:method"]},
         {"edit": {"dataset": "{d}/edits.parquet"}},
     ],
 )
@@ -260,8 +286,13 @@ def test_the_contents_of_files_are_checked_before_any_work(tmp_path, monkeypatch
     for month in ("2022-12", "2023-01"):
         Path("views", f"{month}.parquet").touch()
     check_files(configured(pageviews="views", method={"popularity_months": 2}))
-    with pytest.raises(InputError, match=r"views: page views of 1 months are missing: pageviews-202211-user"):
-        check_files(configured(pageviews="views", method={"popularity_months": 3}))
+    asking = {"verbalizer": "chat", "chat": {"model": "m"}}
+    for months, keys, missing in (
+        (3, {}, "1 months are missing: pageviews-202211-user"),
+        (2, asking, "2 months"),
+    ):
+        with pytest.raises(InputError, match=f"views: page views of {missing}"):
+            check_files(configured(pageviews="views", method={"popularity_months": months}, **keys))
 
 
 def test_ids_in_another_encoding_are_located(tmp_path):
@@ -269,7 +300,7 @@ def test_ids_in_another_encoding_are_located(tmp_path):
     path.write_bytes("Q1\nQ2 # Zürich\n".encode("latin-1"))
     with pytest.raises(InputError, match=r"ids\.txt, line 2: byte 0xfc is not UTF-8; convert it"):
         read_ids(path, "only.subjects")
-    path.write_bytes("Q1\r\nQ2 # Zürich\r\n".encode())
+    path.write_bytes("\ufeffQ1\r\nQ2 # Zürich\r\n".encode())  # as Windows writes it
     assert read_ids(path, "only.subjects") == ["Q1", "Q2"]
 
 
@@ -371,11 +402,11 @@ MATCHING = ("P6", "Q5", "en", "2021-01-04", "local", "https://example.org/", "a"
 
 @pytest.mark.parametrize("pattern", sorted({part["pattern"] for _, part in PARTS if "pattern" in part}))
 def test_no_pattern_accepts_a_line_end_after_the_text(pattern):
-    validator = _validator()({"pattern": pattern})
-    accepted = [text for text in MATCHING if validator.is_valid(text)]
+    checked = validator()({"pattern": pattern})
+    accepted = [text for text in MATCHING if checked.is_valid(text)]
     assert accepted
     if pattern.endswith("$"):
-        assert not any(validator.is_valid(f"{text}\n") for text in accepted)
+        assert not any(checked.is_valid(f"{text}\n") for text in accepted)
         assert "\\$" not in pattern  # which would be taken for the end of the text
 
 
@@ -420,6 +451,11 @@ def test_texts_of_the_command_line_become_the_numbers_that_they_say():
     )
     assert (config["neighbors"]["facts"], config["undersample"]["P1082"], config["shards"]) == (5, 1, 3)
     assert config["method"]["popularity_months"] == 2
+    assert configured(locate={"k": ["1", "0.5"]})["locate"]["k"] == [1, 0.5]
+    assert (configured(strict="True")["strict"], configured(strict="false")["strict"]) == (True, False)
+    assert repr(configured(buckets=2.0)["buckets"]) == "2"
+    ripple = configured(tempripple={"immutable_from": "null", "related": {"cap_per_fact": "null"}})
+    assert ripple["tempripple"]["immutable_from"] is ripple["tempripple"]["related"]["cap_per_fact"] is None
     for written, value in (("1.5", 1.5), ("2", 2), (".5", 0.5), ("5e1", 50)):
         assert configured(chat={"timeout": written})["chat"]["timeout"] == value
 

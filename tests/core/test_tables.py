@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
-from factdrift.core.tables import database, register_stream, sql, write_parquet, write_query
+from factdrift.core.tables import database, register_stream, rows_of, sql, write_parquet, write_query
 
 
 def test_a_failed_write_leaves_nothing_behind_and_keeps_what_was_there(tmp_path):
@@ -56,6 +57,21 @@ def test_columns_stored_as_differences_come_back_as_they_went_in(tmp_path):
 def test_values_come_back_from_sql_as_they_went_in(value):
     with database() as db:
         assert db.execute(f"SELECT {sql(value)}").fetchone() == (value,)
+
+
+@pytest.mark.parametrize(("name", "said"), [("a.tsv", "no such file"), (".", "Is a directory")])
+def test_a_table_that_cannot_be_read_is_named_with_its_columns(tmp_path, name, said):
+    with pytest.raises(InputError, match=f"{tmp_path / name}: {said}; give the path of a table of id, label"):
+        list(rows_of(tmp_path / name, ["id", "label"]))
+
+
+@pytest.mark.parametrize("name", ["a[1].parquet", "a*.parquet", "a?.parquet", "it's.parquet"])
+def test_a_file_is_read_and_not_another_that_its_name_fits_as_a_pattern(tmp_path, name):
+    for number, each in enumerate((name, "a1.parquet")):
+        write_parquet(pa.table({"number": [number]}), tmp_path / each)
+    with database() as db:
+        for path in (tmp_path / name, [tmp_path / name]):
+            assert db.sql(f"SELECT * FROM read_parquet({sql(path)})").fetchall() == [(0,)]
 
 
 def test_a_stream_is_not_held_in_memory() -> None:

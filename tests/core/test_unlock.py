@@ -28,6 +28,37 @@ def test_the_lock_of_a_run_that_is_gone_is_cleared(lock, capsys):
     assert capsys.readouterr().out == ""
 
 
+BEGINNING = """
+import time
+from factdrift.runs.begin import begin
+
+follower = begin([], [], {"variant": "paper", "scope": "enwiki"}, 1, True)
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_lock_of_a_run_that_cannot_be_seen_from_here_stays(lock, tmp_path, capsys):
+    """On another machine, for example; here it is a process that does not look like Snakemake."""
+    run = subprocess.Popen(
+        [sys.executable, "-c", BEGINNING],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    try:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "up\n"
+        assert main(["unlock"]) == 1
+        assert "is at work in this directory, on another machine" in capsys.readouterr().err
+        assert lock.read_text() == "results/a.parquet\n"
+    finally:
+        run.kill()
+        run.communicate()
+    assert main(["unlock"]) == 0
+    assert not lock.exists()
+
+
 BUSY = "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\n"
 
 

@@ -77,14 +77,3 @@ def test_threads_of_a_command_wait_asleep_unless_the_user_says_otherwise(
         monkeypatch.delenv("OMP_WAIT_POLICY")
     assert cli.main(["unlock"]) == 0
     assert os.environ["OMP_WAIT_POLICY"] == (given or "PASSIVE")
-
-
-def test_an_interrupted_command_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted() -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "wait_asleep", interrupted)
-    assert cli.main(["unlock"]) == 130
-    assert capsys.readouterr().err == "interrupted\n"

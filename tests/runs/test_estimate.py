@@ -4,6 +4,7 @@ import csv
 import gzip
 import math
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,9 @@ def test_only_the_jobs_that_are_to_run_count(small):
     assert list(rest.stages) == ["updates difference"]
     assert rest.stages["updates difference"].cpu * 4 == whole.stages["updates difference"].cpu
     assert rest.disk < whole.disk
+    # Of five dates, which have four differences of eight buckets.
+    stream = estimate(DUMPS, 4, parts=Parts(5, 8, 2), jobs={"updates difference": 32})
+    assert stream.stages["updates difference"].cpu == 4 * whole.stages["updates difference"].cpu
 
 
 def test_more_cores_and_nodes_take_less_time_until_the_jobs_are_too_few():
@@ -139,6 +143,9 @@ def test_the_searches_of_a_machine_share_their_space():
     found = estimate(DUMPS, 8)
     search, space = found.stages["neighbors search"], found.stages["neighbors space"]
     assert search.at_once == pytest.approx(8 * search.memory + space.output)
+    # Nodes that have no search do not hold it.
+    search = estimate(DUMPS, Cluster(sys.maxsize, 8)).stages["neighbors search"]
+    assert search.at_once == pytest.approx(28 * (search.memory + space.output))
 
 
 def test_memory_is_never_above_what_a_rule_grants():
@@ -210,7 +217,10 @@ def test_the_command_prints_a_table(tmp_path, capsys):
     assert "| 4 x 16, " in said
     assert re.search(r"After \d\d\.\d GB of downloads, \d+:\d\d h\.", said)
     assert main(["estimate", str(dump), str(dump), "--scope", "all", "--shards", "1"]) == 0
-    for wrong in (["soon", "2021-01-04"], ["2021-01-04", "5TB.rar"], [str(dump)] * 2 + ["--cores", "0"]):
+    for wrong in (
+        *(["soon", "2021-01-04"], ["2021-01-04", "5TB.rar"]),
+        *([str(dump), str(dump), "--cores", *number] for number in (["0"], [])),
+    ):
         assert main(["estimate", *wrong]) == 1
     assert "soon: neither a file nor a size" in capsys.readouterr().err
 
@@ -288,8 +298,9 @@ def said_at_the_beginning(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     shell = "PATH=x; factdrift statements gather --bucket 0 &> log"
 
-    def said(sources, count=1, slots=2, here=True, **config):
+    def said(sources, count=1, slots=2, here=True, before=(), **config):
         planned = [Planned("gather_statements", shell, ["log"], "benchmark")] * count
+        planned += [Planned("before", line, ["log"], "benchmark") for line in before]
         begin(planned, sources, WHOLE | {"check_disk": False} | config, slots, here).end()
         return capsys.readouterr().err
 
@@ -303,11 +314,21 @@ def test_a_run_without_large_dumps_is_followed_and_not_estimated(tmp_path, said_
     assert said_at_the_beginning(sources, dumps=dumps) == ""
 
 
-def test_a_derived_dump_counts_as_the_other_one(tmp_path, said_at_the_beginning):
-    derived = source(tmp_path / "results/derived.json.gz")
-    other = source(holes(tmp_path / "d.json.gz"))._replace(date="2023-02-27")
-    dumps = {"2021-01-04": "derive", "2023-02-27": "d.json.gz"}
-    assert "Estimate for 181,199.5 GB of text" in said_at_the_beginning([derived, other], dumps=dumps)
+def test_a_dump_of_which_two_are_made_is_downloaded_once(tmp_path):
+    pair = {date: tmp_path / f"{date}.json.gz" for date in ("2021-01-04", "2023-02-27")}
+    old, new = (Source(date, path, True, 1000) for date, path in pair.items())
+    for sources, to_come in (([old, new], [1000, 1000]), ([new, new], [1000, 0])):
+        dumps = beginning.known_dumps(sources, {"dumps": "wikidata"})
+        assert [(dump.bytes, dump.to_come) for dump in dumps] == [(1000, each) for each in to_come]
+
+
+def test_a_dump_that_no_job_downloads_is_not_counted_as_a_download(tmp_path, said_at_the_beginning):
+    """Its tables are finished, and its file was removed to make room."""
+    sources = [source(Path("results/wikidata.json.gz"), True, 10**9), source(holes(tmp_path / "d.json.gz"))]
+    assert "downloads" not in said_at_the_beginning(sources)
+    fetch = "factdrift dumps download 2021-01-04 --output results/wikidata.json.gz"
+    said = said_at_the_beginning(sources, before=[fetch], contact="me@example.org")
+    assert "and 1.0 GB of downloads" in said
 
 
 def test_a_cluster_runs_no_more_jobs_at_once_than_there_are(tmp_path, said_at_the_beginning):
@@ -324,10 +345,14 @@ def test_the_check_of_the_disk_can_be_turned_off(tmp_path, said_at_the_beginning
     assert "Estimate for 181,199.5 GB of text" in capsys.readouterr().err
 
 
-def test_the_workflow_refuses_what_the_disk_cannot_hold_before_any_job(tmp_path):
+@pytest.mark.parametrize(
+    "sources", [["d.json.gz", "d.json.gz"], ["derive", "derive", "d.json.gz"]], ids=["pair", "derived"]
+)
+def test_the_workflow_refuses_what_the_disk_cannot_hold_before_any_job(tmp_path, sources):
     holes(tmp_path / "d.json.gz")
-    said = snakemake(tmp_path, fails=True, dumps={"2021-01-04": "d.json.gz", "2023-02-27": "d.json.gz"})
-    assert "Estimate for " in said
+    dumps = dict(zip(("2021-01-04", "2023-02-27", "2024-01-01"), sources, strict=False))
+    said = snakemake(tmp_path, fails=True, dumps=dumps, stream=list(dumps))
+    assert "Estimate for 181,199.5 GB of text" in said
     assert "the disk cannot hold this build" in said
     assert "Traceback" not in said
     assert not (tmp_path / "results").exists()

@@ -6,7 +6,7 @@ import re
 import pytest
 from support.workflow import ROOT, rules_of
 
-from factdrift.runs import requests
+from factdrift.runs import estimate, requests
 from factdrift.runs.costs import Cost, read_costs, read_quantities
 from factdrift.runs.estimate import Dump, Parts
 from factdrift.runs.requests import Request, first_requests, request_table
@@ -29,8 +29,9 @@ def test_counted_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         "klob candidates": requests._Chosen(8000, 240, 20000),
         "publish file": requests._Chosen(200, 60, 2000),
     }
-    monkeypatch.setattr(requests, "read_costs", lambda scope: table)
-    monkeypatch.setattr(requests, "read_quantities", lambda: quantities)
+    for module in (requests, estimate):
+        monkeypatch.setattr(module, "read_costs", lambda scope: table)
+        monkeypatch.setattr(module, "read_quantities", lambda: quantities)
     monkeypatch.setattr(requests, "_chosen", lambda: chosen)
     asked = first_requests([Dump(200e9, "none"), Dump(400e9, "none")], "enwiki", Parts(1, 4, 1))
     # 100 GB a bucket: 60 + 3000 s times 3, 100 + 2000 MB, of which the queries spill what is above 2000 MB.

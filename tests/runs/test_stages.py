@@ -1,8 +1,10 @@
 """One line of progress per stage, from the logs and benchmark files of its jobs."""
 
+import errno
 import io
 import os
 import time
+from pathlib import Path
 
 import pytest
 from support.waiting import wait_until
@@ -80,6 +82,21 @@ def test_amounts_read_count_rather_than_amounts_written(jobs):
     followed = Stages(jobs[2:])
     os.utime(jobs[2].log, (1, 1))  # it was there before
     assert "; 100 rows;" in lines(followed)["gather"]
+
+
+@pytest.mark.parametrize("error", [errno.ENOENT, errno.ESTALE])
+def test_a_log_that_is_removed_while_it_is_read_is_looked_at_again(jobs, monkeypatch, error):
+    """As a job that starts again removes it, on this machine or on another one of a shared disk."""
+    followed = Stages(jobs[2:])
+    jobs[2].log.write_text("began\n")
+
+    def removed(*_):
+        raise OSError(error, os.strerror(error))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", removed)
+        assert lines(followed) == {}
+    assert "1 at work" in lines(followed)["gather"]
 
 
 def test_a_benchmark_file_that_is_being_written_is_waited_for(jobs):

@@ -9,12 +9,13 @@ import difflib
 import importlib
 import os
 import re
+import select
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import factdrift
 from factdrift.core import disk, memory
@@ -35,40 +36,28 @@ COMMANDS = {
     "ripples": ("ripples.jobs", "what follows from updates, what must stay, and what was true before"),
     "streams": ("streams.jobs", "the updates of a sequence of dates, linked to chains"),
     "recent": ("snapshots.recent.jobs", ""),
-    "klob": ("klob.jobs", "sentences on which locating methods are judged (KLoB)"),
-    **dict.fromkeys(
-        (f"klob {verb}" for verb in ("import", "templates", "score", "locate")), ("klob.tools", "")
-    ),
+    "klob": ("klob.jobs klob.tools", "sentences on which locating methods are judged (KLoB)"),
     "tempripple": ("tempripple.jobs", "what changed, what it was, and what follows"),
     "rdf": ("tempripple.jobs", ""),
     "sparql": ("tempripple.jobs", ""),
-    "models": ("models.jobs", "language models: descriptions, second moments, the bundled sample models"),
-    "models describe": ("evaluation.tools.jobs", ""),
-    "edit": ("evaluation.jobs", "editing methods on language models: edits, scores, others' layouts"),
-    **dict.fromkeys(
-        (
-            f"edit {verb}"
-            for verb in ("scores", "table", "figures", "written-figure", "stream-scores", "stream-report")
-        ),
-        ("evaluation.scores.jobs", ""),
+    "models": (
+        "models.jobs evaluation.tools.jobs",
+        "language models: descriptions, second moments, the bundled sample models",
     ),
-    **dict.fromkeys(
-        (f"edit {verb}" for verb in ("try", "export-adapter", "probe", "tune", "families")),
-        ("evaluation.tools.jobs", ""),
+    "edit": (
+        "evaluation.jobs evaluation.scores.jobs evaluation.tools.jobs",
+        "editing methods on language models: edits, scores, others' layouts",
     ),
-    "locate": ("evaluation.locators.jobs", "locating methods on language models: run and compare them"),
-    "locate against-edits": ("evaluation.scores.jobs", ""),
-    "answer": ("evaluation.scores.answer_jobs", "answers of models to questions: requests, scores, tables"),
-    "answer requests": ("evaluation.jobs", ""),
-    "answer read": ("evaluation.jobs", ""),
-    "answer lm-eval": ("evaluation.tools.jobs", ""),
-    "answer taught": ("evaluation.tools.jobs", ""),
-    "answer taught-ripples": ("evaluation.tools.jobs", ""),
+    "locate": (
+        "evaluation.locators.jobs evaluation.scores.jobs",
+        "locating methods on language models: run and compare them",
+    ),
+    "answer": (
+        "evaluation.scores.answer_jobs evaluation.jobs evaluation.tools.jobs evaluation.cutoff_jobs",
+        "answers of models to questions: requests, scores, tables",
+    ),
     "evaluate": ("evaluation.jobs", ""),
     "ask": ("evaluation.tools.jobs", ""),
-    **dict.fromkeys(
-        (f"answer {verb}" for verb in ("chains", "holders", "dates")), ("evaluation.cutoff_jobs", "")
-    ),
     "cutoff": ("evaluation.cutoff_jobs", ""),
     "compare": ("evaluation.tools.jobs", ""),
     "judge": ("verdict.jobs", ""),
@@ -85,10 +74,7 @@ COMMANDS = {
     "explorer": ("pages.jobs", ""),
     "unlock": ("runs.jobs", ""),
 }
-"""Command -> the module that declares it, and for a stage, whose verbs follow, what they are about.
-
-A verb that another module declares than those of its stage stands for itself.
-"""
+"""Command -> the modules that declare it, and for a stage, whose verbs they declare, what these are about."""
 
 PEOPLE = {
     "Look at a build": ("show", "why", "browse", "audit", "diff-builds"),
@@ -117,14 +103,17 @@ MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
 
+UNREAD = 141
+"""The exit status of a command that is at work when nobody reads what it prints, as shells have it."""
+
 
 def parser(command: str = "") -> argparse.ArgumentParser:
     """The parser of the command line; of one command only, whose modules alone are imported then."""
     top, commands = _empty()
-    chosen = [name for name in COMMANDS if command not in COMMANDS or name.split()[0] == command]
-    for place in dict.fromkeys(COMMANDS[name][0] for name in chosen):
-        importlib.import_module(f"factdrift.{place}")
-    for name in (full for full in chosen if " " not in full):
+    chosen = [command] if command in COMMANDS else [*COMMANDS]
+    for name in chosen:
+        _import(name)
+    for name in chosen:
         about = COMMANDS[name][1]
         alone = JOBS.get(name)
         own = (
@@ -143,16 +132,8 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     return top
 
 
-def overview() -> argparse.ArgumentParser:
-    """The parser of a command line without a command: its help lists the commands, those for people first."""
-    top, commands = _empty()
-    for name in COMMANDS:
-        if " " not in name:
-            commands.add_parser(name, add_help=False)
-    return top
-
-
 def _help() -> str:
+    """What `--help` says: the commands, those for people first."""
     width = min(shutil.get_terminal_size((80, 24)).columns, 80)
 
     def listed(names: Iterable[str]) -> Iterator[str]:
@@ -172,7 +153,7 @@ def _help() -> str:
         "",
         "Commands of the workflow (a rule calls each; by hand rarely):",
     ]
-    lines += listed(name for name in COMMANDS if " " not in name and name not in people)
+    lines += listed(name for name in COMMANDS if name not in people)
     lines += ["", "`factdrift COMMAND --help` describes one.", "`factdrift --version` says which this is."]
     return "\n".join(lines) + "\n"
 
@@ -213,18 +194,37 @@ def _empty() -> tuple[argparse.ArgumentParser, Any]:
 
 def job_of(command: str) -> type[Job]:
     """The record of a command, such as `updates classify`. Raises KeyError if there is none."""
-    place, _ = COMMANDS.get(command) or COMMANDS[command.split()[0]]
-    importlib.import_module(f"factdrift.{place}")
+    _import(command.split()[0])
     return JOBS[command]
+
+
+def _import(command: str) -> None:
+    """Imports the modules that declare a command, or the verbs of a stage."""
+    for place in COMMANDS[command][0].split():
+        importlib.import_module(f"factdrift.{place}")
 
 
 def _missing(options: argparse.Namespace, error: Exception) -> str | None:
     """Says which file of an option does not exist, if an error is about that."""
+    of_duckdb = "No files found that match the pattern" in str(error)
+    if not isinstance(error, FileNotFoundError | NotADirectoryError) and not of_duckdb:
+        return None
     for name, given in vars(options).items():
         for path in given if isinstance(given, list) else [given]:
-            if isinstance(path, Path) and str(path) in str(error) and not path.exists():
+            if not isinstance(path, Path) or path.exists():
+                continue
+            # The path or one below it, not a word that begins or ends so.
+            named = "|".join(re.escape(str(each)) for each in (path, path.absolute()))
+            if re.search(rf"(?<![\w./-])(?:{named})(?!\w)", str(error)):
                 return f"--{name.rstrip('_').replace('_', '-')}: {path}: no such file"
     return None
+
+
+def _is_closed(stream: TextIO) -> bool:
+    """Whether a stream is a pipe from which nobody reads any more, as before `| head`."""
+    poll = select.poll()
+    poll.register(stream, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def wait_asleep() -> None:
@@ -238,15 +238,17 @@ def wait_asleep() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = argparse.Namespace()
+    options, ended = argparse.Namespace(), False
     try:
         memory.warn_of_limit()
         words = sys.argv[1:] if arguments is None else arguments
-        top = overview() if words[:1] in ([], ["-h"], ["--help"], ["--version"]) else parser(words[0])
-        options = top.parse_args(words)
+        of_all = words[:1] in ([], ["-h"], ["--help"], ["--version"])
+        options = (_empty()[0] if of_all else parser(words[0])).parse_args(words)
         wait_asleep()
-        if (result := record(options.job, options).run()) is not None:
-            print(result)
+        result = record(options.job, options).run()
+        ended = True
+        if result is not None:
+            print(result, flush=True)
     except InputError as error:
         kind = DAMAGED if isinstance(error, DamagedDump) else ""
         print(f"factdrift: {kind}{error}", file=sys.stderr)
@@ -261,7 +263,11 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 1
     except BrokenPipeError:
-        return 0
+        if not _is_closed(sys.stdout):
+            raise
+        # Python writes what is left of it when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0 if ended else UNREAD
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

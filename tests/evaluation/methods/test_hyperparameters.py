@@ -64,6 +64,7 @@ def test_a_model_without_values_is_refused():
         ("rome", {"steps": True}, r"rome\.steps: True is not of type 'integer'"),
         ("rome", {"steps": 0}, r"rome\.steps: 0 is less than the minimum of 1"),
         ("rome", {"layer": 2.5}, r"rome\.layer: 2\.5 is not of type 'integer'"),
+        ("rome", {"lr": float("nan")}, r"rome\.lr: nan is not of type 'number'"),
         ("rome", {"layer": True}, r"rome\.layer: True is not of type 'integer'"),
         ("rome", {"layer": -1}, r"rome\.layer: -1 is less than the minimum of 0"),
         ("rome", {"essence": "{subjct} is"}, r"rome\.essence: '{subjct} is' does not match"),

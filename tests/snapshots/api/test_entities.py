@@ -313,13 +313,12 @@ def test_a_killed_run_is_continued(wiki, tmp_path, capsys):
 def test_files_of_ids(tmp_path):
     path = tmp_path / "ids.txt"
     path.write_text("# countries\nQ30\n\nP6 # head of government\nQ30\n", encoding="utf-8")
-    assert read_ids(path, "dumps", "QP") == ["Q30", "P6"]
-    for text, kinds, message in (
-        ("Q30\nq31\n", "QP", "line 2: 'q31' is no id such as"),
-        ("Q0\n", "QP", "line 1"),
-        ("#\n", "QP", "no id in it"),
-        ("P6\n", "Q", "line 1: 'P6' is no item id such as Q30"),
+    assert read_ids(path, "dumps") == ["Q30", "P6"]
+    for text, message in (
+        ("Q30\nq31\n", "line 2: 'q31' is no id such as"),
+        ("Q0\n", "line 1"),
+        ("#\n", "no id in it"),
     ):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=message):
-            read_ids(path, "only.subjects", kinds)
+            read_ids(path, "only.subjects")

@@ -38,7 +38,8 @@ def write_json(value: Any, path: Path, indent: int | None = 1) -> None:
 def utf8_lines(path: Path) -> list[str]:
     """The lines of a UTF-8 file, without their ends (`\\n` or `\\r\\n`); no last empty one.
 
-    Raises InputError that names the line if the file is in another encoding; OSError if it cannot be read.
+    A byte-order mark, with which some editors begin a file, is left out. Raises InputError that names the
+    line if the file is in another encoding; OSError if it cannot be read.
     """
     data = path.read_bytes()
     try:
@@ -49,8 +50,14 @@ def utf8_lines(path: Path) -> list[str]:
             f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8; convert it, for example "
             "with `iconv --from-code=LATIN1 --to-code=UTF-8`"
         ) from None
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = [line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n")]
     return lines if lines[-1] else lines[:-1]
+
+
+def read_tsv(path: Path) -> list[dict[str, str]]:
+    """The rows of a tab-separated table of the project, column -> text."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Functions that users write and name as `PATH.py:FUNCTION`: editing methods and locators of their own."""
 
 import ast
-import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import sha256, sha256_of_all
 
 
 def split_function(text: str, key: str) -> tuple[Path, str] | None:
@@ -89,9 +89,7 @@ def _imported(file: Path, package: Sequence[str]) -> Iterator[str]:
 
 def code_digest(files: Sequence[Path]) -> str:
     """SHA-256 of a file, or over the digests of several, in hexadecimal digits."""
-    digests = [hashlib.sha256(path.read_bytes()) for path in files]
-    one = digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(digest.digest() for digest in digests))
-    return one.hexdigest()
+    return sha256(files[0]) if len(files) == 1 else sha256_of_all(files)
 
 
 def read_function(path: Path, function: str, key: str) -> Callable[..., Any]:

@@ -299,7 +299,8 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
 def _help(field: Field) -> str | None:
     """The help of a flag with its default, if it has one; that of a key comes from the schema."""
     values = field.default if isinstance(field.default, tuple) else (field.default,)
-    default = " ".join(str(value) for value in values if value not in (dataclasses.MISSING, None, False))
+    nothing = (dataclasses.MISSING, None, False)
+    default = " ".join(str(value) for value in values if not any(value is each for each in nothing))
     shown = f"[default: {default}]" if default else ""
     return f"{field.help} {shown}".strip().replace("%", "%%") or None
 

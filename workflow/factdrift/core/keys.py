@@ -8,9 +8,11 @@ Values must be within the limits that the schema sets.
 """
 
 import json
+import math
+import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,11 +99,27 @@ def _check_value(path: tuple[str, ...], value: Any) -> None:
     value, entry = json.loads(msgspec.json.encode(value)), _entries()[path]
     if value == entry.get("default"):
         return
-    # Only now, because importing it takes longer than many commands.
-    from jsonschema import Draft202012Validator
-
-    for fault in Draft202012Validator({**entry, "$defs": read_schema().get("$defs", {})}).iter_errors(value):
+    for fault in validator()({**entry, "$defs": read_schema().get("$defs", {})}).iter_errors(value):
         raise ValueError(f"{'.'.join(path)}: {fault.message}")
+
+
+@cache
+def validator() -> Any:
+    """A class of validators that follow JSON Schema where jsonschema's differ: numbers are finite, and `$` in
+    a pattern is the end of the text only, not also the place before a last line end."""
+    # Only now, because importing it takes longer than many commands.
+    from jsonschema import Draft202012Validator, ValidationError, validators
+
+    def is_finite(checker: Any, value: Any) -> bool:
+        return Draft202012Validator.TYPE_CHECKER.is_type(value, "number") and bool(abs(value) < math.inf)
+
+    def pattern(validator: Any, expression: str, value: Any, schema: Any) -> Iterator[ValidationError]:
+        if isinstance(value, str) and not re.search(expression.replace("$", r"\Z"), value):
+            yield ValidationError(f"{value!r} does not match {expression!r}")
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine("number", is_finite)
+    extend: Callable[..., Any] = validators.extend
+    return extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
 
 
 def check_value(key: str, value: Any, option: str) -> None:
@@ -190,10 +208,8 @@ def _keys(kind: type[msgspec.Struct], part: str, prefix: str = "", only: Sequenc
         known = described.get(field.encode_name, {})
         name = f"{prefix}{field.encode_name} ({_type_name(field.type)})"
         text = f"{name}: {known.get('description', '').strip()}".rstrip(": ")
-        if "default" in known:
-            text += f" [default: {json.dumps(known['default'])}]"
-        elif field.default is not msgspec.NODEFAULT:
-            text += f" [default: {json.dumps(field.default)}]"
+        if (default := known.get("default", field.default)) is not msgspec.NODEFAULT:
+            text += f" [default: {json.dumps(default)}]"
         yield from textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="      ")
 
 

@@ -184,9 +184,9 @@ def scratch() -> Iterator[Path]:
 def writer_of_scratch(folder: Path) -> tuple[str, int, float] | None:
     """Machine, process and its start of a temporary folder of this user's; None for anything else."""
     try:
-        if not stat.S_ISDIR(folder.lstat().st_mode) or folder.lstat().st_uid != os.getuid():
-            return None
-        if not stat.S_ISREG((folder / WRITER).lstat().st_mode):
+        status = folder.lstat()
+        is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+        if not is_own or not stat.S_ISREG((folder / WRITER).lstat().st_mode):
             return None
         about = json.loads((folder / WRITER).read_text(encoding="ascii"))
         return str(about["node"]), int(about["process"]), float(about["started"])

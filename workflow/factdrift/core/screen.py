@@ -29,8 +29,8 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Aligned lines of a table: the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     for row in (header, *rows):
-        first, *others = (
+        cells = (
             cell.ljust(width) if place == 0 else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
-        yield "  ".join([first, *others]).rstrip()
+        yield "  ".join(cells).rstrip()

@@ -10,21 +10,17 @@ import datetime
 import difflib
 import itertools
 import json
-import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from factdrift.core.addresses import check_addresses, is_url, texts
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
-from factdrift.core.keys import read_schema
+from factdrift.core.keys import read_schema, validator
 from factdrift.core.switches import switches
-
-_PERIOD = ("window_start", "change_start", "change_end", "immutable_from", "immutable_until")
-"""The keys of `tempripple` that are dates."""
 
 KeysOfMethods: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
 """Takes the list `methods` of a configuration; gives the name of each method of factdrift, and of the user's
@@ -38,7 +34,7 @@ def configure(config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
     """
     shipped = read_schema()
     schema = {**shipped, "properties": {**shipped["properties"]}}
-    _normalise(config)
+    config.update(read_value(config, schema))
     # First, because other messages repeat the value that they complain of.
     check_addresses(config)
     _add_methods(schema, config, keys_of_methods)
@@ -46,8 +42,8 @@ def configure(config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
     _check_dates(config)
     if isinstance(config["dumps"], dict):
         _check_entities(config, schema)
-    if config["verbalizer"] == "chat" and "model" not in config["chat"]:
-        raise InputError("configuration: chat.model: name the model that `verbalizer: chat` is to ask")
+    for task in _of_chat(config) if "model" not in config["chat"] else ():
+        raise InputError(f"configuration: chat.model: name the model that {task}")
     if config["verbalizer"] == "file" and not config["templates_file"]:
         raise InputError("configuration: templates_file: name the file that `verbalizer: file` is to read")
     _check_period(config["tempripple"])
@@ -72,6 +68,8 @@ def check_files(config: dict[str, Any]) -> None:
     named = [("only.subjects", config["only"]["subjects"]), *(("labels", path) for path in config["labels"])]
     if config["verbalizer"] == "file":
         named.append(("templates_file", config["templates_file"]))
+    if _of_chat(config) and config["chat"]["mode"] != "replay":
+        named.append(("chat.api_key_file", config["chat"]["api_key_file"]))
     if isinstance(config["dumps"], dict):
         for date in dates_of(config):
             path = dump_source(config, date)
@@ -96,23 +94,44 @@ def check_files(config: dict[str, Any]) -> None:
                 "absolute path"
             )
     for key, path in named:
-        if path and not Path(path).exists():
+        if path and not _exists(path):
             raise InputError(
                 f"configuration: {key}: {path} does not exist; correct the path or fetch the file"
             )
+        if path and key != "pageviews" and Path(path).is_dir():
+            raise InputError(f"configuration: {key}: {path} is a folder; name a file")
     for key, text in texts(config):
-        path = text.partition(":")[0] if key == "methods" else text
-        if re.search("[{}]", path) and Path(path).exists():
+        path = text.rpartition(":")[0] if key in ("methods", "locators") else text
+        if re.search("[{}]", path) and _exists(path):
             raise InputError(
                 f"configuration: {key}: {path}: Snakemake takes braces in a path for a pattern; rename the "
                 "file or folder, or name a link to it without braces"
             )
     if config["only"]["subjects"]:
-        read_ids(Path(config["only"]["subjects"]), "only.subjects", "QP")
+        read_ids(Path(config["only"]["subjects"]), "only.subjects")
     if Path(config["pageviews"]).is_dir():
-        for date in sorted({config["snapshots"]["new"], *config["stream"][1:]}):
+        # A chat model is asked about the most popular subjects of the old dump.
+        old = [config["snapshots"]["old"]] if config["verbalizer"] == "chat" else []
+        for date in sorted({*old, config["snapshots"]["new"], *config["stream"][1:]}):
             day = datetime.date.fromisoformat(date)
             month_files(Path(config["pageviews"]), day, config["method"]["popularity_months"])
+
+
+def _of_chat(config: dict[str, Any]) -> list[str]:
+    """What the chat model does in this configuration, as messages say it."""
+    tasks = {
+        "`verbalizer: chat` is to ask": config["verbalizer"] == "chat",
+        "`answer.chat: true` is to ask": config["answer"]["chat"],
+        "judges (`written.judge`)": config["written"]["judge"] != "none",
+    }
+    return [task for task, wanted in tasks.items() if wanted]
+
+
+def _exists(path: str) -> bool:
+    """Whether there is a file or folder of this name; there is none of a text that is too long for one."""
+    with contextlib.suppress(OSError):
+        return Path(path).exists()
+    return False
 
 
 def check_contact(config: dict[str, Any]) -> None:
@@ -174,24 +193,23 @@ def month_files(directory: Path, day: datetime.date, months: int) -> list[Path]:
     return files
 
 
-def read_ids(path: Path, key: str, kinds: str = "Q") -> list[str]:
-    """The entity ids (Q30) of a file with one a line, each once, in the file's order; `#` begins a comment.
+def read_ids(path: Path, key: str) -> list[str]:
+    """The ids (Q30, P6) of a file with one a line, each once, in the file's order; `#` begins a comment.
 
-    `key` is the configuration's key that names the file, `kinds` the letters that an id may begin with.
-    Raises InputError if the file is missing, holds anything else, or no id at all.
+    `key` is the configuration's key that names the file. Raises InputError if the file is missing, holds
+    anything else, or no id at all.
     """
-    wanted, example = {"Q": ("item id", "Q30"), "QP": ("id", "Q30 or P6")}[kinds]
     if not path.is_file():
         raise InputError(f"{key}: the file {path} is missing; correct the key in the configuration")
     ids: dict[str, None] = {}
     for line, text in enumerate(utf8_lines(path), start=1):
         name = text.partition("#")[0].strip()
         if name:
-            if not re.fullmatch(f"[{kinds}][1-9][0-9]*", name):
-                raise InputError(f"{path}, line {line}: {name!r} is no {wanted} such as {example}")
+            if not re.fullmatch("[QP][1-9][0-9]*", name):
+                raise InputError(f"{path}, line {line}: {name!r} is no id such as Q30 or P6")
             ids[name] = None
     if not ids:
-        raise InputError(f"{path}: no {wanted} in it; write one a line, such as {example}")
+        raise InputError(f"{path}: no id in it; write one a line, such as Q30 or P6")
     return list(ids)
 
 
@@ -217,13 +235,14 @@ def _complete(schema: dict[str, Any], config: dict[str, Any]) -> None:
     from jsonschema import FormatChecker
 
     _check_keys(config)
-    _parse_scalars(schema, schema, config)
     faults = sorted(
-        _validator()(schema, format_checker=FormatChecker(["date"])).iter_errors(config),
+        validator()(schema, format_checker=FormatChecker(["date"])).iter_errors(config),
         key=lambda fault: [str(part) for part in fault.absolute_path],
     )
     if faults:
-        raise InputError("configuration: " + "; ".join(_explain(fault, config) for fault in faults))
+        # One date can break two rules of the schema.
+        said = dict.fromkeys(_explain(fault) for fault in faults)
+        raise InputError("configuration: " + "; ".join(said))
     _fill_defaults(schema, config)
 
 
@@ -240,23 +259,6 @@ def _check_keys(value: Any, above: str = "") -> None:
                     "text; correct it or put it in quotes"
                 )
             _check_keys(inner, f"{above}{key}.")
-
-
-def _validator() -> Any:
-    """A validator that follows JSON Schema where Python differs: numbers are finite, and `$` in a pattern is
-    the end of the text only, not also the place before a last line end."""
-    from jsonschema import Draft202012Validator, ValidationError, validators
-
-    def is_finite(checker: Any, value: Any) -> bool:
-        return Draft202012Validator.TYPE_CHECKER.is_type(value, "number") and math.isfinite(value)
-
-    def pattern(validator: Any, expression: str, value: Any, schema: Any) -> Iterator[ValidationError]:
-        if isinstance(value, str) and not re.search(expression.replace("$", r"\Z"), value):
-            yield ValidationError(f"{value!r} does not match {expression!r}")
-
-    types = Draft202012Validator.TYPE_CHECKER.redefine("number", is_finite)
-    extend: Callable[..., Any] = validators.extend
-    return extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
 
 
 def _check_dates(config: dict[str, Any]) -> None:
@@ -302,6 +304,14 @@ def _check_period(ripple: dict[str, Any]) -> None:
                 f"configuration: tempripple.{earlier} ({ripple[earlier]}) is not before tempripple.{later} "
                 f"({ripple[later]}); change one of them"
             )
+    last_day = datetime.date.fromisoformat(ripple["change_end"]) - datetime.timedelta(days=1)
+    first = ripple["immutable_from"] or ripple["window_start"]
+    last = ripple["immutable_until"] or last_day.isoformat()
+    if first > last:
+        raise InputError(
+            f"configuration: tempripple.immutable_from ({first}; by default window_start) is after "
+            f"tempripple.immutable_until ({last}; by default the day before change_end); change one of them"
+        )
 
 
 def _add_methods(schema: dict[str, Any], config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
@@ -322,7 +332,7 @@ def _add_methods(schema: dict[str, Any], config: dict[str, Any], keys_of_methods
 
 
 def _check_answer(config: dict[str, Any]) -> None:
-    """Raises InputError if edits of a method, or a chat model, are asked about that are not configured."""
+    """Raises InputError if edits of a method are asked about that is not configured."""
     chosen = config["answer"]["methods"]
     for method in () if chosen == "configured" else chosen:
         if method not in config["methods"]:
@@ -330,10 +340,6 @@ def _check_answer(config: dict[str, Any]) -> None:
                 f"configuration: answer.methods: {method} is not in `methods`, which is "
                 f"[{', '.join(config['methods'])}]; add it there too"
             )
-    if config["answer"]["chat"] and "model" not in config["chat"]:
-        raise InputError("configuration: chat.model: name the model that `answer.chat: true` is to ask")
-    if config["written"]["judge"] != "none" and "model" not in config["chat"]:
-        raise InputError("configuration: chat.model: name the model that judges (`written.judge`)")
 
 
 def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
@@ -365,76 +371,50 @@ def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
         config["only"]["subjects"] = fetched[date]["entities"]
 
 
-def _normalise(config: dict[str, Any]) -> None:
-    """Converts dates (YAML dates, 20210104) to `2021-01-04` and unquoted `off` to text, in place.
-
-    Anything else is left to the schema.
-    """
-    if config.get("merges") is False:  # an unquoted `off` is a truth value in YAML
-        config["merges"] = "off"
-    recall = config["klob"].get("recall") if isinstance(config.get("klob"), dict) else None
-    if isinstance(recall, dict) and isinstance(recall.get("filter"), bool):  # as are `on` and `off` here
-        recall["filter"] = "on" if recall["filter"] else "off"
-    ripple = config.get("tempripple")
-    if isinstance(ripple, dict):
-        if ripple.get("coverage") is False:
-            ripple["coverage"] = "off"
-        if isinstance(ripple.get("as_of"), bool):
-            ripple["as_of"] = "on" if ripple["as_of"] else "off"
-        for key in _PERIOD:
-            if ripple.get(key) is not None:
-                ripple[key] = _date(ripple[key])
-    answer = config.get("answer")
-    if isinstance(answer, dict) and isinstance(answer.get("model_cutoff"), dict):
-        answer["model_cutoff"] = {model: _date(day) for model, day in answer["model_cutoff"].items()}
-    snapshots = config.get("snapshots")
-    if isinstance(snapshots, dict):
-        for which, value in snapshots.items():
-            snapshots[which] = _date(value)
-    if isinstance(config.get("stream"), list):
-        config["stream"] = [_date(value) for value in config["stream"]]
-    dumps = config.get("dumps")
-    if isinstance(dumps, dict):
-        config["dumps"] = {_date(date): source for date, source in dumps.items()}
-
-
-def _date(value: Any) -> Any:
-    if isinstance(value, datetime.datetime):
-        return value.date().isoformat()
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    text = str(value)
-    if len(text) == 8 and text.isdigit():
-        return f"{text[:4]}-{text[4:6]}-{text[6:]}"
-    return value if isinstance(value, dict | list) else text
-
-
 _SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "integer": (r"[+-]?[0-9]+", int),
     "number": (r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float),
-    "boolean": ("true|false", {"true": True, "false": False}.__getitem__),
+    "boolean": ("(?i:true|false)", lambda text: text.lower() == "true"),
+    "null": ("null|~", lambda text: None),
 }
 """Type -> how a text of it is written, and what reads it. Python itself also reads `1_000`, digits of other
 scripts and what has blanks or line ends around it."""
 
 
-def _parse_scalars(schema: dict[str, Any], part: dict[str, Any], value: Any) -> Any:
-    """Converts texts to the numbers and truth values that the schema wants, in place; others stay texts.
+def read_value(value: Any, part: Mapping[str, Any]) -> Any:
+    """A value in the form that its part of a schema wants, where YAML or the command line give it another.
 
-    `--config neighbors="{facts: 5}"` on the command line reaches the workflow as texts only.
+    Dates (YAML dates, 20210104) become `2021-01-04`, 2.0 a whole number where one is wanted, and an unquoted
+    `on` or `off`, which YAML takes for a truth value, that text. `--config neighbors="{facts: 5}"` on the
+    command line reaches the workflow as texts only: these become the numbers, truth values and nulls that
+    they say. Anything else stays as it is.
     """
     if "$ref" in part:
-        part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+        part = read_schema()["$defs"][part["$ref"].rpartition("/")[2]]
     if isinstance(value, dict):
-        for key in value:
-            inner = part.get("properties", {}).get(key, part.get("additionalProperties"))
-            for choice in inner.get("oneOf", [inner]) if isinstance(inner, dict) else ():
-                value[key] = _parse_scalars(schema, choice, value[key])
-    elif isinstance(value, str) and part.get("type") in _SCALARS:
-        written, read = _SCALARS[part["type"]]
+        read = {}
+        for key, inner in value.items():
+            of = part.get("properties", {}).get(key, part.get("additionalProperties"))
+            for choice in of.get("oneOf", [of]) if isinstance(of, dict) else ():
+                inner = read_value(inner, choice)
+            read[read_value(key, part.get("propertyNames", {}))] = inner
+        return read
+    if isinstance(value, list):
+        return [read_value(each, part.get("items", {})) for each in value]
+    if isinstance(value, bool) and (word := "on" if value else "off") in part.get("enum", ()):
+        return word
+    if part.get("format") == "date" and value is not None:
+        text = str(value.date() if isinstance(value, datetime.datetime) else value)
+        return f"{text[:4]}-{text[4:6]}-{text[6:]}" if re.fullmatch("[0-9]{8}", text) else text
+    kinds = part.get("type", ())
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    if isinstance(value, float) and value.is_integer() and "integer" in kinds and "number" not in kinds:
+        return int(value)
+    for kind in kinds if isinstance(value, str) and "string" not in kinds else ():
+        written, of_text = _SCALARS.get(kind, ("", str))
         if re.fullmatch(written, value):
             with contextlib.suppress(ValueError):  # of an integer of over 4,300 digits
-                return read(value)
+                return of_text(value)
     return value
 
 
@@ -453,7 +433,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {folded[nearest[0]]}?)" if nearest else ""
 
 
-def _explain(fault: Any, config: dict[str, Any]) -> str:
+def _explain(fault: Any) -> str:
     key = ".".join(str(part) for part in fault.absolute_path)
     description = fault.schema.get("description", "").strip()
     # The whole description explains a key with several forms.
@@ -466,10 +446,7 @@ def _explain(fault: Any, config: dict[str, Any]) -> str:
         return f"unknown key {named}; known are {', '.join(known)}"
     if fault.validator == "required":
         return f"{fault.message}{' in ' + key if key else ''}"
-    if fault.validator in ("format", "pattern") and "date" in (
-        fault.schema.get("format"),
-        fault.validator_value,
-    ):
+    if fault.schema.get("format") == "date":
         return f"{key or 'dumps'}: {fault.instance!r} is no date; write it as 2021-01-04"
     hint = f" ({expected})" if expected else ""
     return f"{key}: {fault.message}{hint}"

@@ -10,9 +10,6 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import Field, Job, fields, is_named_tuple
 from factdrift.core.keys import value_of
 
-PARTS = ("input", "output", "params", "resources")
-"""The parts of a rule from which a flag's value can come."""
-
 
 class ShellLine(str):
     """The shell line of a rule, and the jobs that it runs."""
@@ -84,7 +81,7 @@ def check_keywords(where: str, line: ShellLine, keywords: Mapping[str, set[str]]
     one, as the only output may be.
     """
     commands = ", ".join(job.command for job in line.jobs)
-    wanted: dict[str, set[str]] = {part: set() for part in PARTS}
+    wanted: dict[str, set[str]] = {part: set() for part in keywords}
     for job in line.jobs:
         for field in fields(job):
             if field.name not in line.without and field.name != "threads":

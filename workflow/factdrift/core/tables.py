@@ -5,6 +5,7 @@ timestamps, no random order of rows, the same writer settings for all tables.
 """
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.abc import MetaPathFinder
@@ -209,25 +210,36 @@ def write_tables(
 
 
 def sql(value: str | Path | int | Sequence[str] | Sequence[Path] | Sequence[int]) -> str:
-    """A value as an SQL literal: text and paths quoted, sequences as typed lists (empty ones work too)."""
+    """A value as an SQL literal: text and paths quoted, sequences as typed lists (empty ones work too).
+
+    A path is as a function that reads files takes it.
+    """
     if isinstance(value, int):
         return str(value)
-    if isinstance(value, str | Path):
-        return "'" + str(value).replace("'", "''") + "'"
+    if isinstance(value, Path):
+        value = only_file(value)
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
     kind = "INTEGER[]" if all(isinstance(item, int) for item in value) else "VARCHAR[]"
     return "[" + ", ".join(sql(item) for item in value) + "]::" + kind
+
+
+def only_file(path: Path) -> str:
+    """The pattern by which DuckDB finds this file, and not others whose names the path fits as a pattern."""
+    return re.sub(r"([*?[])", r"[\1]", str(path))
 
 
 def rows_of(path: Path, header: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of every row of a tab-separated UTF-8 file without quoting.
 
-    Raises InputError if the file is missing, its first line is not `header`, or a row has too many or few
-    fields.
+    Raises InputError if the file cannot be read, its first line is not `header`, or a row has too many or
+    few fields.
     """
     try:
         lines = utf8_lines(path)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; give the path of a table of {', '.join(header)}") from None
+    except OSError as error:
+        fault = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise InputError(f"{path}: {fault}; give the path of a table of {', '.join(header)}") from None
     if not lines or lines[0].split("\t") != list(header):
         raise InputError(f"{path}, line 1: the header must be {' '.join(header)}, separated by tabs")
     for number, line in enumerate(lines[1:], start=2):

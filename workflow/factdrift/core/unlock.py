@@ -1,22 +1,56 @@
 """Removes Snakemake's lock on this directory if the run that held it is gone."""
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from factdrift.core.errors import InputError
+from factdrift.core.nodes import try_lock
+
+_HELD = contextlib.ExitStack()
+"""The files that this process holds, open until it ends."""
+
+
+def _locks() -> Sequence[Path]:
+    """The files of Snakemake's lock, which stay when a run is killed."""
+    return sorted(Path(".snakemake/locks").glob("*"))
+
+
+def hold() -> None:
+    """Locks the files of Snakemake's lock until this process ends; `unlock` sees that on any machine."""
+    for path in _locks():
+        # Where the file system has no locks, or the file is that of another user's run beside this one.
+        with contextlib.suppress(InputError, PermissionError):
+            try_lock(_HELD.enter_context(path.open("a")), path)
 
 
 def unlock() -> None:
     """Raises InputError if the run that holds the lock is at work, or may be."""
-    locks = Path(".snakemake/locks")
-    if not locks.is_dir() or not any(locks.iterdir()):
+    locks = _locks()
+    if not locks:
         return
     for process in runs_in(Path.cwd()):
         raise InputError(_refusal(process))
+    if any(map(_is_held, locks)):
+        raise InputError(
+            "a Snakemake run is at work in this directory, on another machine, in another container or as "
+            "another user; wait for it, or stop it there"
+        )
     print("The run that held the lock on this directory is gone; clearing the lock.")
     # What `snakemake --unlock` does, without reading the workflow.
-    for lock in locks.iterdir():
-        lock.unlink()
+    for path in locks:
+        path.unlink()
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a process holds a file (`hold`), or may."""
+    try:
+        with path.open("a") as file:
+            return not try_lock(file, path)
+    except PermissionError:
+        return True  # of another user
+    except InputError:
+        return False  # a file system without locks
 
 
 def _refusal(process: int) -> str:

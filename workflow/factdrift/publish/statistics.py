@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.core.figures import KEPT, save, subplots
-from factdrift.core.tables import database, sql
+from factdrift.core.tables import database, only_file, sql
 from factdrift.publish.datasets import Dataset, Statistic
 
 _BARS = 20
@@ -32,7 +32,7 @@ def count(dataset: Dataset, folder: Path, memory_mb: int) -> tuple[list[Counted]
     first = dataset.configs[0].name
     counts = []
     with database(memory_mb) as db:
-        shards = sql(f"{folder}/{first}/*.parquet")
+        shards = sql(f"{only_file(folder)}/{first}/*.parquet")
         split = "regexp_extract(filename, '([^/]*)-[0-9]+-of-[0-9]+[.]parquet$', 1) AS split"
         added = "" if "split" in db.sql(f"SELECT * FROM read_parquet({shards})").columns else f", {split}"
         db.execute(

@@ -14,6 +14,7 @@ import psutil
 
 from factdrift.core.progress import counted, size_text
 from factdrift.core.settings import contact_of, dump_source, scope
+from factdrift.core.unlock import hold
 from factdrift.runs.costs import read_costs, read_quantities
 from factdrift.runs.estimate import SUFFIXES, Cluster, Dump, Machine, Parts, check_disk, estimate, report
 from factdrift.runs.pace import pace_of
@@ -40,7 +41,7 @@ class Planned(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The file of a date's dump, as the workflow reads it.
+    """The file of a date's dump, as the workflow reads it; of a derived one, that from which it is derived.
 
     `remote`: the workflow downloads it to `path`. `bytes`: its size, if the registry of dumps has it.
     """
@@ -52,15 +53,17 @@ class Source(NamedTuple):
 
 
 def begin(
-    planned: Iterable[Planned], sources: Sequence[Source], config: Mapping[str, Any], slots: int, here: bool
+    planned: Sequence[Planned], sources: Sequence[Source], config: Mapping[str, Any], slots: int, here: bool
 ) -> Follower:
     """Prints what the run needs and starts reporting its progress.
 
     `sources`: the dumps of the old and the new date; none where nothing is to be estimated. `slots`: how many
-    jobs can run at once. `here`: they run on this machine, else on a cluster. Unfinished files of killed runs
-    are removed first. Raises InputError if a job is to ask Wikimedia's servers and no contact is configured,
-    or, with the numbers, if the disk cannot hold the results.
+    jobs can run at once. `here`: they run on this machine, else on a cluster. First Snakemake's lock is held,
+    so that `factdrift unlock` leaves it, and unfinished files of killed runs are removed. Raises InputError
+    if a job is to ask Wikimedia's servers and no contact is configured, or, with the numbers, if the disk
+    cannot hold the results.
     """
+    hold()
     jobs = followed(planned)
     if any(job.command in ASKING for job in jobs):
         contact_of(config["contact"])
@@ -70,8 +73,14 @@ def begin(
         print(f"Removed {counted(number, 'unfinished files')}, {size_text(freed)}", file=sys.stderr)
     dumps, kept = known_dumps(sources, config), scope(dict(config))
     if dumps and read_costs(kept).keys() & {job.command for job in jobs}:
+        paths = {source.path for source in sources if source.path.is_file()}
+        paces = {path: pace_of(path, kept) for path in paths}
+        # Of a dump whose tables are finished, nothing is downloaded again.
+        fetching = " ".join(job.shell for job in planned if "factdrift dumps download" in job.shell)
         dumps = [
-            dump._replace(pace=pace_of(source.path, kept) if source.path.is_file() else None)
+            dump._replace(
+                pace=paces.get(source.path), to_come=dump.to_come if str(source.path) in fetching else 0.0
+            )
             for dump, source in zip(dumps, sources, strict=True)
         ]
         folder = (results if results.is_dir() else Path()).resolve()  # it may be a link to another disk
@@ -104,13 +113,15 @@ def followed(planned: Iterable[Planned]) -> list[Job]:
 def known_dumps(sources: Sequence[Source], config: Mapping[str, Any]) -> list[Dump]:
     """What is known of both dumps; none for the bundled sample and for fetched entities, which are small.
 
-    Of a dump that is derived from the other one, what is known of that one, which is about as large.
+    A derived dump is about as large as that from which it is derived, which is downloaded once for both.
     """
-    kinds = {source.date: dump_source(dict(config), source.date) for source in sources}
-    if {"sample", "entities"} & set(kinds.values()):
+    if {"sample", "entities"} & {dump_source(dict(config), source.date) for source in sources}:
         return []
-    whole = [source for source in sources if kinds[source.date] != "derive"]
-    return [_dump(source if source in whole else whole[0]) for source in sources]
+    dumps = {source: _dump(source) for source in sources}
+    return [
+        dumps[source]._replace(to_come=0.0) if source in sources[:place] else dumps[source]
+        for place, source in enumerate(sources)
+    ]
 
 
 def _dump(source: Source) -> Dump:

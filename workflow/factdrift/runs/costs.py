@@ -1,10 +1,11 @@
 """What jobs cost, as measured: resources/costs/*.tsv."""
 
-import csv
 import math
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from factdrift.core.files import read_tsv
 from factdrift.core.paths import COSTS
 
 
@@ -54,6 +55,7 @@ def job_count(split: str, shards: int, buckets: int, blocks: int) -> int:
     return sum(factor * part for factor, part in zip(SPLITS[split], parts, strict=True))
 
 
+@cache
 def read_costs(scope: str, folder: Path = COSTS) -> dict[str, Cost]:
     """The costs of each command (`statements extract`) where snapshots hold the items of a scope.
 
@@ -71,7 +73,7 @@ def _measured(scope: str, folder: Path) -> dict[str, Cost]:
         row["command"]: Cost._make(
             [row["split"], *(float(row[name]) for name in _FIGURES), row["kept"] == "yes"]
         )
-        for row in rows_of(folder / "jobs.tsv")
+        for row in read_tsv(folder / "jobs.tsv")
         if row["scope"] == scope
     }
 
@@ -101,23 +103,20 @@ ALONE = Submission("", "1")
 """Of a job that is in no group."""
 
 
+@cache
 def read_submissions() -> dict[str, Submission]:
     """Command -> its submissions; a job of any other command has one of its own (ALONE)."""
-    rows = rows_of(COSTS / "submissions.tsv")
+    rows = read_tsv(COSTS / "submissions.tsv")
     return {row["command"]: Submission(row["group"], row["jobs_each"]) for row in rows}
 
 
+@cache
 def read_archives() -> dict[str, float]:
     """Compression -> additional CPU seconds per gigabyte of text, compared with gzip."""
-    return {row["compression"]: float(row["cpu_s_gb"]) for row in rows_of(COSTS / "archives.tsv")}
+    return {row["compression"]: float(row["cpu_s_gb"]) for row in read_tsv(COSTS / "archives.tsv")}
 
 
+@cache
 def read_quantities(folder: Path = COSTS) -> dict[str, float]:
     """Name -> assumed sizes and speeds of dumps and servers."""
-    return {row["name"]: float(row["value"]) for row in rows_of(folder / "quantities.tsv")}
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    """The rows of a table of costs."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return {row["name"]: float(row["value"]) for row in read_tsv(folder / "quantities.tsv")}

@@ -13,7 +13,6 @@ from factdrift.core.errors import InputError
 from factdrift.core.progress import counted
 from factdrift.runs.costs import (
     ALONE,
-    Cost,
     job_count,
     read_archives,
     read_costs,
@@ -137,32 +136,29 @@ def estimate(
     parts: Parts = PARTS,
     jobs: Mapping[str, int] | None = None,
 ) -> Estimate:
-    """The estimate of a whole build from two dumps, or of only `jobs` (command -> number) of it.
+    """The estimate of a whole build from two dumps, or of `jobs` (command -> number).
 
+    These may be a part of such a build, or more: of a sequence of dates, whose other dumps count as these.
     `cores`: of this machine, or the nodes of a cluster. How long jobs wait in a queue behind those of others
     is in no estimate.
     """
-    quantities, archives, slower = read_quantities(), read_archives(), slowness(dumps, scope)
+    slower = slowness(dumps, scope)
     machines, each = cores if isinstance(cores, Cluster) else Cluster(1, cores)
     stages = {}
     for command, cost in read_costs(scope).items():
-        whole = job_count(cost.split, *parts)
-        wanted = whole if jobs is None else min(jobs.get(command, 0), whole)
+        wanted = job_count(cost.split, *parts) if jobs is None else jobs.get(command, 0)
         if wanted:
-            one = job_figures(command, cost, dumps, scope, parts, quantities, archives)
+            one = job_figures(command, dumps, scope, parts)
             stages[command] = _stage(one._replace(cpu=slower * one.cpu), wanted, machines * each)
-    if SEARCH in stages and (shared := read_costs(scope).get(SPACE)):
-        space = job_figures(SPACE, shared, dumps, scope, parts, quantities, archives).output
+    if SEARCH in stages and SPACE in read_costs(scope):
+        space = job_figures(SPACE, dumps, scope, parts).output
         held = stages[SEARCH]
-        stages[SEARCH] = held._replace(at_once=held.at_once + space * machines)
-    if isinstance(cores, Cluster):
-        overhead = _on_cluster(stages, cores, quantities)
-    else:
-        overhead = _here(stages, quantities)
+        stages[SEARCH] = held._replace(at_once=held.at_once + space * min(machines, held.jobs))
+    overhead = _on_cluster(stages, cores) if isinstance(cores, Cluster) else _here(stages)
     to_come = sum(dump.to_come for dump in dumps)
     return Estimate(
         stages,
-        sum(texts_of(dumps, quantities)) * 1e9,
+        sum(texts_of(dumps)) * 1e9,
         sum(stage.cpu for stage in stages.values()) + overhead.cpu,
         overhead.seconds,
         overhead.submissions,
@@ -176,12 +172,13 @@ def estimate(
 _PER_DUMP = ("dump", "shard", "dump_bucket")
 
 
-def texts_of(dumps: Sequence[Dump], quantities: Mapping[str, float]) -> list[float]:
+def texts_of(dumps: Sequence[Dump]) -> list[float]:
     """Gigabytes of text in each dump."""
+    assumed = read_quantities()
     return [
         dump.bytes
         / 1e9
-        * (dump.pace.text_per_byte if dump.pace else quantities[f"text_per_byte_{dump.compression}"])
+        * (dump.pace.text_per_byte if dump.pace else assumed[f"text_per_byte_{dump.compression}"])
         for dump in dumps
     ]
 
@@ -196,27 +193,20 @@ def slowness(dumps: Sequence[Dump], scope: str) -> float:
     return sum(known) / len(known) if known else 1.0
 
 
-def job_figures(
-    command: str,
-    cost: Cost,
-    dumps: Sequence[Dump],
-    scope: str,
-    parts: Parts,
-    quantities: Mapping[str, float],
-    archives: Mapping[str, float],
-) -> JobFigures:
+def job_figures(command: str, dumps: Sequence[Dump], scope: str, parts: Parts) -> JobFigures:
     """What one job of a command takes."""
-    texts = texts_of(dumps, quantities)
+    cost, texts = read_costs(scope)[command], texts_of(dumps)
     shards, buckets, blocks = parts
     divided = {"shard": shards, "dump_bucket": buckets, "bucket": buckets, "block": blocks}
     share = (sum(texts) / len(texts) if cost.split in _PER_DUMP else max(texts)) / divided.get(cost.split, 1)
     own = share / buckets if cost.split == "all_buckets" else share
     cpu = cost.cpu(own)
     if command == READ:
-        unpack = [archives[dump.compression] * text for dump, text in zip(dumps, texts, strict=True)]
+        slower = read_archives()
+        unpack = [slower[dump.compression] * text for dump, text in zip(dumps, texts, strict=True)]
         cpu = max(cpu + sum(unpack) / len(unpack) / shards, 0.0)
     if command == SEARCH:
-        cpu += _pairs(max(texts), scope, quantities) * quantities["search_pairs"] / blocks
+        cpu += _pairs(max(texts), scope) * read_quantities()["search_pairs"] / blocks
     return JobFigures(cpu, cost.memory(share), cost.output_mb_gb * own)
 
 
@@ -239,20 +229,22 @@ class _Run(NamedTuple):
     submissions: int
 
 
-def _here(stages: Mapping[str, Stage], quantities: Mapping[str, float]) -> _Run:
+def _here(stages: Mapping[str, Stage]) -> _Run:
     """The run on one machine: Snakemake starts once, and needs a moment for each job."""
+    quantities = read_quantities()
     own = quantities["snakemake_start_s"]
     own += quantities["snakemake_job_s"] * sum(stage.jobs for stage in stages.values())
     return _Run(own + sum(stage.seconds for stage in stages.values()), own, 0)
 
 
-def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster, quantities: Mapping[str, float]) -> _Run:
+def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> _Run:
     """The run on a cluster: groups of jobs one after the other, each with a Snakemake of its own.
 
     Jobs that need each other run `submission_lanes` at once, on as many cores of one node, under a second
     Snakemake of their submission. The others of a submission run one by one, each under its own.
     """
-    known, wait = read_submissions(), quantities["submission_wait_s"]
+    known, quantities = read_submissions(), read_quantities()
+    wait = quantities["submission_wait_s"]
     groups: dict[str, list[str]] = {}
     for command in stages:
         groups.setdefault(known[command].group if command in known else command, []).append(command)
@@ -287,8 +279,9 @@ def _seen(seconds: float, wait: float) -> float:
     return looked
 
 
-def _pairs(text: float, scope: str, quantities: Mapping[str, float]) -> float:
+def _pairs(text: float, scope: str) -> float:
     """Pairs of an updated subject and an item that the search compares, in units of 10^9."""
+    quantities = read_quantities()
     held = text * quantities["items_per_gb"] * quantities[f"held_{scope}"]
     return held * held * quantities["updated"] / 1e9
 

@@ -44,7 +44,7 @@ class Estimate(Job, command="estimate"):
         from factdrift.runs.requests import request_table
 
         parts = Parts(self.shards, self.buckets, self.blocks)
-        if min(*self.cores, *self.nodes, *parts) < 1:
+        if not self.cores or min(*self.cores, *self.nodes, *parts) < 1:
             raise InputError("--cores, --nodes, --shards, --buckets and --blocks must be 1 or more")
         dumps = [_dump(text, self.scope) for text in self.dumps]
         found = table(dumps, self.cores, self.nodes, self.scope, parts)

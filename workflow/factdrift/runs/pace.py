@@ -3,12 +3,12 @@
 import contextlib
 import io
 import statistics
-import tempfile
 import time
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from factdrift.core.errors import InputError
+from factdrift.core.owned import scratch
 
 PIECES = (8_000_000, 128_000_000)
 """Bytes of the file in a piece; the second if no member begins in pieces of the first (those of Wikidata have
@@ -41,12 +41,12 @@ def pace_of(dump: Path, scope: str) -> Pace | None:
     for pieces in (size // each for each in PIECES):
         if found or pieces < 10:
             break
-        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+        with scratch() as folder, contextlib.redirect_stderr(io.StringIO()):
             try:
                 if not Share(dump, 0, pieces).account.divided:
                     return None
                 for shard in (int(place * pieces) for place in PLACES):
-                    output = Path(folder, str(shard))
+                    output = folder / str(shard)
                     job = Extract(
                         dump=dump, shard=shard, shards=pieces, scope=kept, names="held", output=output
                     )

@@ -11,8 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from factdrift.core.files import read_tsv
 from factdrift.core.paths import COSTS
-from factdrift.runs.costs import read_archives, read_costs, read_quantities, rows_of
+from factdrift.runs.costs import read_costs, read_quantities
 from factdrift.runs.estimate import Dump, Parts, job_figures, texts_of
 
 
@@ -43,12 +44,12 @@ def first_requests(dumps: Sequence[Dump], scope: str, parts: Parts) -> dict[str,
     `dumps`: both dumps, or none for the bundled sample and other small ones.
     """
     dumps = dumps or [Dump(0.0, "none")] * 2
-    costs, quantities, archives = read_costs(scope), read_quantities(), read_archives()
-    full = min(max(texts_of(dumps, quantities)) / quantities["full_gb"], 1.0)
+    quantities = read_quantities()
+    full = min(max(texts_of(dumps)) / quantities["full_gb"], 1.0)
     requests = {}
     for command, chosen in _chosen().items():
-        if command in costs:
-            figures = job_figures(command, costs[command], dumps, scope, parts, quantities, archives)
+        if command in read_costs(scope):
+            figures = job_figures(command, dumps, scope, parts)
             memory = figures.memory * quantities["request_memory"]
             minutes, disk = figures.cpu / 60 * quantities["request_time"], figures.output + figures.memory
         else:
@@ -74,7 +75,7 @@ def _chosen() -> dict[str, _Chosen]:
             float(row["minutes"]) if row["minutes"] else None,
             float(row["disk_mb"]) if row["disk_mb"] else None,
         )
-        for row in rows_of(COSTS / "requests.tsv")
+        for row in read_tsv(COSTS / "requests.tsv")
     }
 
 

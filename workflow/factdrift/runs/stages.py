@@ -61,7 +61,7 @@ class _Running:
         log, benchmark = _changed(self.job.log), _changed(self.job.benchmark)
         if log in (0.0, self._before[0]):
             return
-        with contextlib.suppress(FileNotFoundError):  # a job that starts again removes its files
+        with contextlib.suppress(OSError):  # a job that starts again removes its files, maybe on another node
             self._read()
             self.begun = self.begun or time.time()
             if benchmark not in (0.0, self._before[1]):
@@ -135,12 +135,10 @@ class Stages:
         at_work = dict.fromkeys(job.job.rule for job in jobs if job.begun and not job.ended)
         return f"{ended:,} of {len(jobs):,} jobs; {', '.join(at_work)}"
 
-    def ended(self, rule: str) -> int:
-        """How many jobs of a stage have succeeded."""
-        return sum(bool(job.ended) for job in self._jobs[rule])
-
-    def jobs(self, rule: str) -> int:
-        return len(self._jobs[rule])
+    def ended(self, rule: str) -> tuple[int, bool]:
+        """How many jobs of a stage have succeeded, and whether all have."""
+        ended = sum(bool(job.ended) for job in self._jobs[rule])
+        return ended, ended == len(self._jobs[rule])
 
 
 def _line(rule: str, jobs: Sequence[_Running], begun: float) -> str:
@@ -224,8 +222,8 @@ class Follower:
 
     def _is_due(self, rule: str, now: float, last: bool) -> bool:
         """Whether the stage's line is to be printed: it has ended since the last one, or runs for long."""
-        ended, before = self._stages.ended(rule), self._whole.get(rule, 0)
-        if ended == self._stages.jobs(rule) or last:
+        (ended, whole), before = self._stages.ended(rule), self._whole.get(rule, 0)
+        if whole or last:
             self._whole[rule] = ended
             return ended > before
         when, pause = self._due.setdefault(rule, (now + FIRST, FIRST))

@@ -108,11 +108,10 @@ def _contents(path: Path) -> str:
     """Number of rows, if it is a table, and size of a file; the number of files of a folder."""
     if path.is_dir():
         return f"{sum(1 for file in path.rglob('*') if file.is_file()):,} files"
-    size = path.stat().st_size
-    text = size_text(size)
+    text = size_text(path.stat().st_size)
     if path.suffix == ".parquet":
         return f"{pq.read_metadata(path).num_rows:,} rows, {text}"
-    if path.suffix == ".json" and path.name == "manifest.json":
+    if path.name == "manifest.json":
         return f"{text}: {len(json.loads(path.read_text('utf-8'))['rows']):,} tables, dumps, configuration"
     return text
 

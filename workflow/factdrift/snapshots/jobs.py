@@ -119,7 +119,7 @@ class Entities(Job, command="snapshots entities"):
 
         check_address("--api", self.api)
         fetched = fetch_entities(
-            read_ids(self.ids, "dumps", "QP"),
+            read_ids(self.ids, "dumps"),
             self.date.isoformat(),
             Api(self.api, Client(self.contact, POLICY, LIMITS, token=access_token(self.api))),
             Store(self.store, self.api),

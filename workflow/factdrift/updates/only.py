@@ -75,7 +75,7 @@ def read_subjects(path: Path) -> list[int]:
 
     Raises InputError if the file is missing, holds anything else, or no item at all.
     """
-    numbers = [int(name[1:]) for name in read_ids(path, "only.subjects", "QP") if name[0] == "Q"]
+    numbers = [int(name[1:]) for name in read_ids(path, "only.subjects") if name[0] == "Q"]
     if not numbers:
         raise InputError(f"{path}: no item id in it; write one a line, such as Q30")
     return numbers

@@ -1,9 +1,9 @@
 """Known sizes of Wikidata's dumps: resources/costs/dumps.tsv."""
 
-import csv
 import datetime
 import itertools
 
+from factdrift.core.files import read_tsv
 from factdrift.core.paths import COSTS
 
 
@@ -34,9 +34,8 @@ Point = tuple[int, float]
 
 def _known(column: str) -> list[Point]:
     """The days of the dumps of which an amount is known, with the amount."""
-    with (COSTS / "dumps.tsv").open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return [(_day(row["date"]), float(row[column])) for row in rows if row[column]]
+    rows = read_tsv(COSTS / "dumps.tsv")
+    return [(_day(row["date"]), float(row[column])) for row in rows if row[column]]
 
 
 def _day(date: str) -> int:

@@ -14,7 +14,7 @@ from factdrift.evaluation.settings import Positive
 from factdrift.models.running import Computing, OfModel, loaded
 
 Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
-Limit = Annotated[int, "examples of each subtask (default: all)"]
+Limit = Annotated[int, "examples of each subtask; 0 for all"]
 Seed = Annotated[int, Key("seed")]
 
 
@@ -167,7 +167,7 @@ class EditFacts(Job, command="locate edit-facts"):
     """Choose the edits whose facts are located and edited."""
 
     edits: Annotated[Path, Flag("PARQUET")]
-    limit: Annotated[int, "of edits (default: all)"] = 0
+    limit: Annotated[int, "of edits; 0 for all"] = 0
     seed: Seed
     out_edits: Annotated[Output, Flag("PARQUET")]
     out_sentences: Annotated[Output, Flag("PARQUET")]

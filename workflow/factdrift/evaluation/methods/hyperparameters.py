@@ -11,7 +11,6 @@ take a `folder`, it may also be one such file, or `PATH.py:FUNCTION`, whose para
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import hashlib
 import json
@@ -23,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import read_yaml
+from factdrift.core.keys import validator
 from factdrift.core.paths import LOCATORS, METHODS
+from factdrift.core.settings import read_value
 from factdrift.evaluation.methods.derived import MARK, derive, described, needs_sizes
 from factdrift.evaluation.methods.own import Entry, entry, read_description
 from factdrift.evaluation.methods.record import OWN, Record, record_of, records
@@ -196,8 +197,6 @@ def check_values(
 
     Raises InputError that names the key if the method does not know it or its value is not valid.
     """
-    from jsonschema import Draft202012Validator
-
     keys = _file(method, folder)["keys"]
     values: dict[str, Any] = {}
     for key, value in given.items():
@@ -207,12 +206,12 @@ def check_values(
             raise InputError(
                 f"configuration: {above}{method}.{key}: no such key; there are {', '.join(keys) or 'none'}"
             )
-        values[key] = _parsed(value, keys[key])
-        for fault in Draft202012Validator(keys[key]).iter_errors(values[key]):
+        values[key] = read_value(value, keys[key])
+        for fault in validator()(keys[key]).iter_errors(values[key]):
             where = above + ".".join(map(str, (method, key, *fault.absolute_path)))
             hint = f" ({' '.join(keys[key]['description'].split())})"
             raise InputError(f"configuration: {where}: {fault.message}{hint}")
-    return values
+    return {key: value for key, value in values.items() if value is not None}
 
 
 @cache
@@ -248,30 +247,3 @@ def _matches(model: str, patterns: list[str]) -> bool:
         for pattern in patterns
         for part in (name, name.rsplit("/", 1)[-1])
     )
-
-
-def _parsed(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A value with the texts in it parsed where the schema wants numbers or truth values.
-
-    On the command line, `--config rome="{steps: 5}"` reaches a workflow as texts only.
-    """
-    if isinstance(value, list):
-        return [_parsed(item, schema.get("items", {})) for item in value]
-    if isinstance(value, dict):
-        inner = schema.get("properties", {})
-        return {key: _parsed(item, inner.get(key, {})) for key, item in value.items()}
-    given = schema.get("type", ())
-    kinds = (given,) if isinstance(given, str) else tuple(given)
-    for kind in kinds if isinstance(value, str) and "string" not in kinds else ():
-        with contextlib.suppress(ValueError, KeyError):
-            return _PARSERS[kind](value)
-    # JSON Schema counts 2.0 as an integer, Python does not.
-    whole = "integer" in kinds and "number" not in kinds
-    return int(value) if whole and isinstance(value, float) and value.is_integer() else value
-
-
-_PARSERS: dict[str, Callable[[str], Any]] = {
-    "integer": int,
-    "number": float,
-    "boolean": lambda text: {"true": True, "false": False}[text.lower()],
-}

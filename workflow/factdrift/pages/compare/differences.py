@@ -7,7 +7,7 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import database, sql
+from factdrift.core.tables import database, only_file, sql
 
 _COLUMNS = "change, subject, relation, object, field, before, after, rule_before, rule_after"
 
@@ -80,7 +80,7 @@ def differences(before: Path, after: Path, cause: Callable[[str], str], memory_m
 def _register(db: duckdb.DuckDBPyConnection, name: str, path: Path) -> list[str]:
     """The view of a dataset with the ids of subject and relation; returns its columns."""
     try:
-        rows = db.read_parquet(str(path))
+        rows = db.read_parquet(only_file(path))
     except duckdb.Error as error:
         raise InputError(f"{path}: {error}; give builds of wikifactdiff.parquet") from error
     missing = {"subject", "relation", "objects", "scenario"} - set(rows.columns)
