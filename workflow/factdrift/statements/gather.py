@@ -21,7 +21,7 @@ import pyarrow as pa
 from factdrift.core.errors import DamagedDump, InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import new_folder
-from factdrift.core.tables import ROW_GROUP, database, register_stream, write_parquet
+from factdrift.core.tables import ROW_GROUP, database, only_file, register_stream, write_parquet
 from factdrift.statements import extract
 from factdrift.statements.extract import BAD_LINES_NAMED
 from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS, SHARD_PROPERTIES
@@ -72,7 +72,7 @@ def gather_bucket(job: Gather) -> None:
         _winners(connection, read_bucket(shard_dirs, OF_ENTITIES, bucket, buckets), "items")
         read = read_bucket(shard_dirs, OF_STATEMENTS, bucket, buckets)
         register_stream(connection, "read_statements", read)
-        connection.read_parquet(str(job.properties)).create_view("properties")
+        connection.read_parquet(only_file(job.properties)).create_view("properties")
         entities = "SELECT * EXCLUDE (line) FROM items ORDER BY id"
         _write(connection, entities, ENTITIES, job.entities)
         statements = """

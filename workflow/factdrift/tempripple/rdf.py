@@ -18,7 +18,7 @@ from typing import IO, cast
 import duckdb
 
 from factdrift.core.owned import atomic_path
-from factdrift.core.tables import ROW_GROUP, sql
+from factdrift.core.tables import ROW_GROUP, only_file, sql
 from factdrift.sparql.vocabulary import DATATYPES, GENID, PREFIXES, datatype_iri
 from factdrift.tempripple.rows import create_macros
 from factdrift.tempripple.sources import INSTANCE, SUBCLASS
@@ -52,7 +52,7 @@ def write_rdf(
     create_macros(db)
     db.execute(_MACROS)
     for name, paths in (("all_statements", statements), ("entities", entities), ("declared", [properties])):
-        db.read_parquet([str(path) for path in paths]).create_view(name)
+        db.read_parquet([only_file(path) for path in paths]).create_view(name)
     db.execute(
         f"""
         CREATE TEMP TABLE relations AS SELECT unnest({sql(sorted(set(relations)))}) AS property;

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from factdrift.core.tables import database, sql, write_parquet
+from factdrift.core.tables import database, only_file, sql, write_parquet
 from factdrift.tempripple.sources import CLASSES, INSTANCE, STATEMENTS, SUBCLASS
 
 ROWS = pa.schema(
@@ -63,8 +63,8 @@ def make_rows(
     """
     with database(memory_mb) as db:
         create_macros(db)
-        db.read_parquet(str(statements)).create_view("statements")
-        db.read_parquet(str(entities)).create_view("entities")
+        db.read_parquet(only_file(statements)).create_view("statements")
+        db.read_parquet(only_file(entities)).create_view("entities")
         write_parquet(db.sql(_EDGES).to_arrow_reader().cast(EDGES), out_classes)
         rows = db.sql(_rows(sorted(set(properties)))).to_arrow_reader().cast(ROWS)
         return write_parquet(rows, out_rows)

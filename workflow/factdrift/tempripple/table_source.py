@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from factdrift.core.tables import sql
+from factdrift.core.tables import only_file, sql
 from factdrift.tempripple.sources import CANDIDATES, CLASSES, DECLARATIONS, STATEMENTS, TERMS, Ids
 
 
@@ -30,7 +30,7 @@ class TableSource:
             ("items", entities),
             ("properties", [properties]),
         ):
-            db.read_parquet([str(path) for path in paths]).create_view(f"source_{name}")
+            db.read_parquet([only_file(path) for path in paths]).create_view(f"source_{name}")
 
     def candidates(self, properties: Ids, first: int, until: int) -> pa.Table:
         inside = f"d.day >= {first} AND d.day < {until}"
