@@ -273,9 +273,19 @@ def test_a_server_that_never_answers_ends_the_job_and_answers_are_kept(wiki, tmp
     assert sorted(asked.values())[-2] == 1
 
 
-def test_no_server_at_all(tmp_path):
+@pytest.mark.parametrize("way", ["refused", "silent", "behind a proxy"])
+def test_no_server_at_all(monkeypatch, way):
+    def silent(*arguments: object, **options: object) -> None:
+        raise TimeoutError
+
+    url = "http://127.0.0.1:9/w/api.php"
+    if way == "silent":  # as behind a firewall that drops packets
+        monkeypatch.setattr("urllib3.util.connection.create_connection", silent)
+    if way == "behind a proxy":
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+        url = "http://wiki.example/w/api.php"
     with pytest.raises(InputError, match="cannot be reached, after 3 tries"):
-        asking("http://127.0.0.1:9/w/api.php").get({"action": "query"})
+        asking(url).get({"action": "query"})
 
 
 def test_refusals_end_the_job_at_once(wiki, tmp_path):

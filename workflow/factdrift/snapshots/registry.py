@@ -135,7 +135,7 @@ def _dump(row: dict[str, str]) -> Dump:
     if not urls or not all(map(is_url, urls)):
         raise ValueError("url and mirror must begin with https:// or http://")
     digests = {kind: _digest(kind, row[kind]) for kind in _HEX if row[kind]}
-    return Dump(date, urls, int(row["bytes"]) if row["bytes"] else None, digests, row["note"])
+    return Dump(date, urls, _bytes(row["bytes"]) if row["bytes"] else None, digests, row["note"])
 
 
 def _bytes(text: str) -> int:
