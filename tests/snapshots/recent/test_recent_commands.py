@@ -140,6 +140,10 @@ def test_a_second_run_asks_nothing_and_writes_nothing(small_service, capsys):
     assert recent(small_service, "--plan") == 1
     assert "config.yaml: has been changed since this command wrote it" in capsys.readouterr().err
     assert files[1].read_text(encoding="utf-8").endswith("seed: 7\n")
+    # The refusal has not changed the list beside it either, and is over once that file has been moved away.
+    assert files[0].read_text(encoding="utf-8").endswith("\nQ30  # P6\nQ31  # P6\n")
+    files[1].unlink()
+    assert recent(small_service, "--plan") == 0
 
 
 def test_a_period_without_any_item(small_service, capsys):
