@@ -241,19 +241,18 @@ def _is_complete(record: Json | None) -> bool:
 
 def _each(entities: Iterable[Json], of: Callable[[Json], Iterable[str | None]]) -> list[str]:
     """The ids that `of` returns for the statements, each once, in order; None is left out."""
-    names = (name for entity in entities for _, statement in statements(entity) for name in of(statement))
+    names = (name for entity in entities for statement in statements(entity) for name in of(statement))
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def _values(entities: Iterable[Json], *properties: str) -> list[str]:
     """The items that are values of the properties, each once, in order."""
-    main = (
-        statement["mainsnak"]
-        for entity in entities
-        for name, statement in statements(entity)
-        if name in properties
-    )
-    return list(dict.fromkeys(item for snak in main if (item := named_entity(snak)) and item[0] == "Q"))
+
+    def of(statement: Json) -> list[str | None]:
+        snak = statement["mainsnak"]
+        return [named_entity(snak)] if snak["property"] in properties else []
+
+    return [name for name in _each(entities, of) if name[0] == "Q"]
 
 
 def _line(name: str, entry: _Entry, datatypes: dict[str, str]) -> Json:

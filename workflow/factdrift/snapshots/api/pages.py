@@ -101,13 +101,12 @@ def _instance_of(item: str, class_: str) -> Json:
     }
 
 
-def statements(entity: Json) -> Iterator[tuple[str, Json]]:
-    """Yields (property, statement) for all statements; PHP may write an empty map as a list."""
+def statements(entity: Json) -> Iterator[Json]:
+    """Yields all statements; PHP may write an empty map as a list."""
     claims = entity.get("claims")
     if isinstance(claims, dict):
-        for name, group in claims.items():
-            for statement in group:
-                yield name, statement
+        for group in claims.values():
+            yield from group
 
 
 def snaks(statement: Json) -> Iterator[Json]:
