@@ -53,7 +53,7 @@ def test_an_address_that_is_no_listing(server, client, path, message):
 @pytest.mark.parametrize(
     ("status", "message"), [(503, "given up after 4 tries"), (403, "refuses with status 403")]
 )
-def test_a_folder_that_cannot_be_read_is_not_passed_over_for_an_older_one(server, client, status, message):
+def test_a_folder_that_cannot_be_read_is_not_skipped_for_an_older_one(server, client, status, message):
     server.always[f"{HOME}20260511/"] = Fault(status=status)
     with pytest.raises(InputError, match=message):
         next(complete_dumps(server.url + HOME, "", client))
