@@ -299,6 +299,24 @@ def test_refusals_end_the_job_at_once(wiki, tmp_path):
     assert len(wiki.requests) == 2
 
 
+@pytest.mark.parametrize(
+    ("part", "name", "answer"),
+    [
+        ("_query", PARTY, {}),
+        ("_query", PARTY, {"query": []}),
+        ("_query", PARTY, {"query": {"pages": {"7": {}}}}),  # as of an older version of the API
+        ("_query", PARTY, {"query": {"pages": [None]}}),
+        ("_get_entities", PRIEBUS, {"entities": [{"id": PRIEBUS}]}),
+        ("_get_entities", PRIEBUS, {"entities": {PRIEBUS: None}}),
+    ],
+)
+def test_answers_of_another_form_are_refused_and_not_kept(led, tmp_path, monkeypatch, part, name, answer):
+    monkeypatch.setattr(led, part, lambda query: answer)
+    with pytest.raises(InputError, match=rf"in the answer about {name}; is it Wikidata's API\?"):
+        fetch(led, tmp_path, PARTY)
+    assert not list(tmp_path.rglob(f"{name}.json.gz"))
+
+
 def test_a_killed_run_is_continued(wiki, tmp_path, capsys):
     assert main(line(wiki, tmp_path / "whole", "Q278", PARTY)) == 0
     assert '"written"' in capsys.readouterr().out

@@ -175,13 +175,13 @@ class _Fetching:
                 "rvdir": "older",
                 "rvstart": f"{self._date}T23:59:59Z",
             }
-            answer = self._api.get(request)
-            pages = answer.get("query", {}).get("pages", [])
-            if len(pages) != 1:
-                raise InputError(
-                    f"{self._api.url}: no page in the answer about {name}; is it Wikidata's API?"
-                )
-            self._store.put(self._kind, name, request, pages[0])
+            match self._api.get(request):
+                case {"query": {"pages": [dict() as page]}}:
+                    self._store.put(self._kind, name, request, page)
+                case _:
+                    raise InputError(
+                        f"{self._api.url}: no page in the answer about {name}; is it Wikidata's API?"
+                    )
             self._progress.advance()
         for name in wanted:
             page = read_page(self._store.get(self._kind, name), name)
@@ -213,7 +213,8 @@ class _Fetching:
                 "props": "labels|descriptions|sitelinks",
                 "languages": "en|mul",
             }
-            records = self._api.get(request).get("entities", {})
+            records = self._api.get(request).get("entities")
+            records = records if isinstance(records, dict) else {}
             answered = [name for name in batch if _is_complete(records.get(name))]
             if not answered:
                 raise InputError(
@@ -234,9 +235,9 @@ class _Fetching:
         return [page for page in pages if page is not None]
 
 
-def _is_complete(record: Json | None) -> bool:
+def _is_complete(record: Any) -> bool:
     """Whether a record has all parts: the API leaves some out of an answer that grows too large."""
-    return record is not None and ("missing" in record or {"labels", "sitelinks"} <= set(record))
+    return isinstance(record, dict) and ("missing" in record or {"labels", "sitelinks"} <= set(record))
 
 
 def _each(entities: Iterable[Json], of: Callable[[Json], Iterable[str | None]]) -> list[str]:
