@@ -82,7 +82,19 @@ def test_download(server, registry, tmp_path, monkeypatch, by):
     assert f"({contact})" in server.asked[0].agent
 
 
-@pytest.mark.parametrize("verb", [["dumps", "download", "2021-01-04"], ["pageviews", "download", "2022-03"]])
+VERBS = [["dumps", "download", "2021-01-04"], ["pageviews", "download", "2022-03"]]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("folder", [".", "results"])
+def test_a_folder_is_no_output(tmp_path, capsys, monkeypatch, verb, folder):
+    (tmp_path / "results").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main([*verb, "-o", folder, *CONTACT]) == 1
+    assert f"factdrift: {folder}: is a folder; name a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_no_download_without_a_contact(server, tmp_path, capsys, monkeypatch, verb):
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
     assert main([*verb, "-o", str(tmp_path / "a")]) == 1

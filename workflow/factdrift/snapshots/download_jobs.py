@@ -97,6 +97,7 @@ class DownloadDump(OfRegistry, OfServers, command="dumps download"):
         from factdrift.snapshots.download import download
         from factdrift.snapshots.registry import dump_at, find_dump
 
+        _check_file(self.output)
         date = self.date.isoformat()
         if self.url:
             check_address("--url", self.url, secrets=True)
@@ -115,6 +116,7 @@ class DownloadMonth(OfServers, command="pageviews download"):
     def run(self) -> str:
         from factdrift.snapshots.pageviews import WIKIMEDIA, filter_month, month_url
 
+        _check_file(self.output)
         try:
             month = datetime.date.fromisoformat(f"{self.month}-01").isoformat()[:7]
         except ValueError:
@@ -124,6 +126,12 @@ class DownloadMonth(OfServers, command="pageviews download"):
         url = month_url(month, self.server or WIKIMEDIA)
         pages, _ = filter_month(url, self.output, self.client(), self.memory_mb)
         return f"{self.output}: {pages:,} pages"
+
+
+def _check_file(output: Path) -> None:
+    """Raises InputError, before anything is downloaded, if an output is a folder."""
+    if output.is_dir():
+        raise InputError(f"{output}: is a folder; name a file")
 
 
 def _on_disk(results: Path) -> dict[str, list[str]]:
