@@ -176,8 +176,8 @@ class _Fetching:
                 "rvstart": f"{self._date}T23:59:59Z",
             }
             match self._api.get(request):
-                case {"query": {"pages": [dict() as page]}}:
-                    self._store.put(self._kind, name, request, page)
+                case {"query": {"pages": [dict() as answer]}}:
+                    self._store.put(self._kind, name, request, answer)
                 case _:
                     raise InputError(
                         f"{self._api.url}: no page in the answer about {name}; is it Wikidata's API?"
