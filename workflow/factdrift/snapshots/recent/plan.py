@@ -11,7 +11,7 @@ import yaml
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
-from factdrift.core.owned import is_own, list_files
+from factdrift.core.owned import LIST, is_own, list_files
 from factdrift.snapshots.recent.search import Found, Search
 from factdrift.wikidata.ids import entity_id, property_id
 
@@ -46,7 +46,7 @@ def write_plan(folder: Path, wanted: Search, changes: Found, items: Sequence[int
     texts = {entities: "\n".join(lines) + "\n", path: yaml.safe_dump(config, sort_keys=False)}
     others = [file for file, text in texts.items() if not _holds(file, text)]
     for file in others:
-        if file.exists() and not is_own(file):
+        if file.exists() and not _is_as_written(file):
             raise InputError(
                 f"{file}: has been changed since this command wrote it, so it is not replaced; name your own "
                 "keys in another file (snakemake --configfile A B), or move this one away"
@@ -69,3 +69,8 @@ def shown(config: Path, cores: str, contact: str) -> str:
 
 def _holds(path: Path, text: str) -> bool:
     return path.is_file() and path.read_bytes() == text.encode("utf-8")
+
+
+def _is_as_written(path: Path) -> bool:
+    """Whether a file is as `write_plan` left it. The list was written last, and an edit may keep the size."""
+    return is_own(path) and path.stat().st_mtime_ns <= path.with_name(LIST).stat().st_mtime_ns
