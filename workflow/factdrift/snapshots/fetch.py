@@ -212,10 +212,13 @@ class Client:
             headers["Range"] = f"bytes={start}-"
             if validator and not validator.startswith("W/"):  # weak tags are not allowed there
                 headers["If-Range"] = validator
-        wait = self.limits.timeout
-        token = self._token if self._token and self._token.host == urlsplit(url).netloc else None
+        wait, address = self.limits.timeout, urlsplit(url).netloc
+        token = self._token if self._token and self._token.host == address else None
         auth = partial(_log_in, secret=token.secret) if token else None
-        with _turn(url), _named(url):
+        host = address.rpartition("@")[2]
+        # All processes of a user on a machine share one connection to each host.
+        lock = private_folder("connections") / re.sub(r"[^\w.-]", "_", host)
+        with file_lock(lock, lambda: say(url, f"waits for another download from {host}")), _named(url):
             self.requests += 1
             with self._session.request(
                 method, url, query, headers=headers, auth=auth, timeout=wait, stream=True
@@ -324,12 +327,3 @@ def _head(response: requests.Response, asked: int) -> Head:
 def _total(content_range: str) -> int | None:
     total = content_range.rpartition("/")[2]
     return int(total) if total.isdecimal() else None
-
-
-@contextlib.contextmanager
-def _turn(url: str) -> Iterator[None]:
-    """Waits for the lock of a host: all processes of a user on a machine share one connection to it."""
-    host = urlsplit(url).netloc.rpartition("@")[2]
-    lock = private_folder("connections") / re.sub(r"[^\w.-]", "_", host)
-    with file_lock(lock, lambda: say(url, f"waits for another download from {host}")):
-        yield
