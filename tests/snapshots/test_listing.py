@@ -43,9 +43,15 @@ def test_no_more_is_asked_for_than_needed(server, client):
 
 
 @pytest.mark.parametrize(
-    ("path", "message"), [("/nowhere/", "does not exist"), (f"{HOME}20260511/", "no folder named by a date")]
+    ("path", "message"),
+    [
+        ("/nowhere/", "does not exist"),
+        (f"{HOME}20260511/", "no folder named by a date"),
+        ("/odd/", r"/odd/ is no HTML \(unknown status keyword 'odd'"),
+    ],
 )
 def test_an_address_that_is_no_listing(server, client, path, message):
+    server.files["/odd/"] = b"<![odd[ ]]>"
     with pytest.raises(InputError, match=message):
         next(complete_dumps(server.url + path, "", client))
 

@@ -64,11 +64,16 @@ def _dump(folder: str, date: str, client: Client) -> Dump | None:
 def _links(page: str, client: Client) -> list[str]:
     """Names of the files and folders (with a slash) that a page links to and that are in its folder.
 
-    Raises Missing if the page does not exist, InputError if the server fails for good.
+    Raises Missing if the page does not exist, InputError if it is no HTML, or the server fails for good.
     """
     body: bytes = client.small(page)
     parser = _Links()
-    parser.feed(body.decode("utf-8", "replace"))
+    try:
+        parser.feed(body.decode("utf-8", "replace"))
+    except AssertionError as error:  # so Python's parser refuses a declaration that it does not know
+        raise InputError(
+            f"{page} is no HTML ({error}); name a listing of dumps (`refresh.listings`)"
+        ) from None
     names = []
     for link in parser.found:
         with contextlib.suppress(ValueError):  # a link that is no address
