@@ -32,13 +32,13 @@ from factdrift.snapshots.api.pages import (
 from factdrift.snapshots.api.store import CURRENT, Store, revision
 from factdrift.snapshots.compression import dump_writer, php_json
 from factdrift.snapshots.derive import CREATION
+from factdrift.wikidata.entity import CLOSURE_PROPERTIES, NAMED_PROPERTIES
 from factdrift.wikidata.ids import entity_number
 
 BATCH = 50
 """Entities in a request of `wbgetentities`."""
 
-_CLASS_CLAIMS = ("P279", "P5061")
-_OBJECT_CLAIMS = ("P31", *_CLASS_CLAIMS, *CREATION)
+_OBJECT_CLAIMS = (*CLOSURE_PROPERTIES, *CREATION)
 
 FETCHED = pa.schema(
     [
@@ -131,7 +131,7 @@ class _Fetching:
         objects = _each(listed, lambda statement: [named_entity(statement["mainsnak"])])
         self._of_the_day([*used, *(name for name in objects if name[0] == "P")], "property", None)
         units = _each(listed, lambda statement: (named_unit(snak) for snak in snaks(statement)))
-        self._of_the_day(units, "unit", _CLASS_CLAIMS)
+        self._of_the_day(units, "unit", NAMED_PROPERTIES)
         known = [*listed, *self._entities("property"), *self._entities("unit")]
         classes = set(_values(known, "P31", "P279"))
         items = [name for name in objects if name[0] == "Q"]
@@ -155,7 +155,7 @@ class _Fetching:
             for name in fresh:
                 if name in self._entries and self._entries[name].as_of == CURRENT:
                     del self._entries[name]
-            self._of_the_day(fresh, "class", _CLASS_CLAIMS)
+            self._of_the_day(fresh, "class", NAMED_PROPERTIES)
             pages = [self._entries[name].page.entity for name in fresh]
             wave = _values([page for page in pages if page is not None], "P279")
 
