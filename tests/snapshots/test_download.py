@@ -22,6 +22,7 @@ from support.downloads import (
     NAME,
     PATH,
     SHA1,
+    SUMS,
     dump,
     fetched,
     interrupted,
@@ -34,6 +35,7 @@ from support.waiting import LONGEST, wait_until
 from factdrift.cli import main
 from factdrift.core.disk import is_full
 from factdrift.core.errors import InputError
+from factdrift.core.nodes import try_lock
 from factdrift.snapshots import download as module
 from factdrift.snapshots.download import download, published
 from factdrift.snapshots.fetch import Client, Limits
@@ -95,6 +97,8 @@ def test_no_message_and_no_file_has_the_secret_of_an_address(server, tmp_path, c
     address = server.url.replace("http://", f"HTTP://{login}") + PATH
     server.files |= {PATH + SIGNED: BODY, PATH + SIGNED.replace("7", "7f"): BODY}
     server.faults[PATH + SIGNED] = [Fault(cut=60_000), Fault(status=403)]
+    # A signature is that of one file, so the checksums beside it may be refused.
+    server.files[SUMS], server.always[SUMS] = b"", Fault(status=403)
     line = ["dumps", "download", "2021-01-04", "-o", str(tmp_path / "dump.json.gz"), "--contact", CONTACT]
     line += ["--tries", "1", "--url"]
     for _ in range(2):
@@ -163,7 +167,7 @@ def test_an_archive_that_the_server_compresses_again_is_refused(server, client, 
     fetched(tmp_path, dump(server), client)
 
 
-def test_a_missing_file_is_taken_from_the_mirror(server, client, tmp_path):
+def test_a_missing_file_is_taken_from_the_mirror(server, client, tmp_path, capsys):
     item = f"/download/wikibase-wikidatawiki-20210104/{NAME}"
     server.files[item] = server.files.pop(PATH)
     server.files["/download/wikibase-wikidatawiki-20210104/wikibase-wikidatawiki-20210104_files.xml"] = (
@@ -173,6 +177,9 @@ def test_a_missing_file_is_taken_from_the_mirror(server, client, tmp_path):
     assert published(client, server.url + item) == (300_000, {"sha1": SHA1, "md5": MD5})
     fetched(tmp_path, dump(server, PATH, item), client)
     assert len(server.gets(PATH)) == 1
+    # A file that is there already is compared with the mirror's checksums too.
+    download(dump(server, PATH, item), tmp_path / "dump.json.gz", client)
+    assert "dump.json.gz (SHA1 and MD5 checked)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("digests", "start"), [({"sha1": SHA1}, 60_000), ({}, 0)])
@@ -217,14 +224,17 @@ def test_a_busy_server_is_waited_for(server, client, tmp_path, pauses, status, h
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("path", "fault", "words"),
     [
-        (Fault(status=429, headers={"Retry-After": "86400"}), ["come back in 86,400 s"]),
-        (Fault(status=403), ["403", "a word about the reason"]),
+        (PATH, Fault(status=429, headers={"Retry-After": "86400"}), ["come back in 86,400 s"]),
+        (PATH, Fault(status=403), [PATH, "403", "a word about the reason"]),
+        # Checksums that are refused are not taken for missing ones.
+        (SUMS, Fault(status=403), [SUMS, "403"]),
     ],
 )
-def test_what_waiting_does_not_help_ends_the_download(server, client, tmp_path, pauses, fault, words):
-    server.always[PATH] = fault
+def test_what_waiting_does_not_help_ends_the_download(server, client, tmp_path, pauses, path, fault, words):
+    listed(server)
+    server.always[path] = fault
     message = refused(tmp_path, dump(server), client)
     assert all(word in message for word in words)
     assert not pauses
@@ -237,19 +247,37 @@ def begun(server: Server, folder: Path, data: bytes, size: int) -> None:
     (folder / "dump.json.gz.part.json").write_text(json.dumps(account))
 
 
-def test_silence_is_a_time_out(server, tmp_path, pauses):
-    client = Client(CONTACT, limits=Limits(timeout=0.5), sleep=pauses.append)
-    server.faults[PATH] = [Fault(hold=100_000)]
+def test_a_part_that_another_process_completes_before_it_is_locked_is_left_alone(
+    server, client, tmp_path, monkeypatch
+):
+    output = tmp_path / "dump.json.gz"
+    begun(server, tmp_path, BODY, len(BODY))
+
+    def locked_late(file, path):
+        path.replace(output)
+        return try_lock(file, path)
+
+    monkeypatch.setattr(module, "try_lock", locked_late)
+    with pytest.raises(InputError, match="another process downloads this file, or has just ended"):
+        download(dump(server), output, client)
+    assert output.read_bytes() == BODY
+
+
+def test_a_length_that_is_no_number_counts_as_none(server, client, tmp_path):
+    server.headers["Content-Length"] = "²"
     fetched(tmp_path, dump(server), client)
-    assert [asked.start for asked in server.gets(PATH)][:2] == [0, 100_000]
 
 
-def test_a_slow_drip_is_cut_off_and_resumed(server, tmp_path, pauses, capsys):
+@pytest.mark.parametrize(
+    ("fault", "least", "said"),
+    [(Fault(hold=100_000), 100_000, "no answer in time"), (Fault(drip=(100, 0.05)), 100, "only ")],
+)
+def test_silence_or_a_slow_drip_is_cut_off_and_resumed(server, tmp_path, pauses, capsys, fault, least, said):
     client = Client(CONTACT, limits=Limits(timeout=0.5, slowest=10_000), sleep=pauses.append)
-    server.faults[PATH] = [Fault(drip=(100, 0.05))]
+    server.faults[PATH] = [fault]
     fetched(tmp_path, dump(server), client)
-    assert server.gets(PATH)[1].start > 0
-    assert "only" in capsys.readouterr().err
+    assert server.gets(PATH)[1].start >= least
+    assert f"{PATH}: {said}" in capsys.readouterr().err
 
 
 def test_a_server_that_is_not_there_is_named(client, tmp_path):
@@ -302,6 +330,8 @@ def test_an_empty_file_is_no_dump(server, client, tmp_path, lengths, trusted):
 
 def test_a_web_page_in_place_of_the_archive_is_refused_and_a_part_kept(server, client, tmp_path):
     page = b"<html>please log in</html>" * 1000
+    server.files["/a.json"] = page
+    assert "begins with b'<html>please log in" in refused(tmp_path, dump(server, "/a.json"), client)
     server.files[PATH] = page
     assert "begins with b'<html>please log in" in refused(tmp_path, dump(server), client)
     assert not list(tmp_path.iterdir())

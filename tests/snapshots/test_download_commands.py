@@ -32,6 +32,7 @@ def test_list_shows_the_registry_and_the_disk(registry, tmp_path, capsys):
         ("2021-01-04", "wikidata.json.gz.part", 1234),
         ("2021-01-04", "wikidata.json.gz.part.json", 9),
         ("2022-01-03", "wikidata.json.bz2", 5678),
+        ("2022-01-03", "wikidata.json.gz.part", 12),
         ("2022-01-10", "sample.json.gz", 1),
     ):
         folder = results / "snapshots" / date
@@ -41,7 +42,7 @@ def test_list_shows_the_registry_and_the_disk(registry, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "4,000" in lines[1]
     assert "incomplete, 1,234 bytes" in lines[1]
-    assert "5,678 bytes" in lines[2]
+    assert "5,678 bytes; incomplete, 12 bytes" in lines[2]
     assert "not in the registry" in lines[2]
     assert len(lines) == 4
     assert main(["dumps", "list"]) == 0
@@ -81,12 +82,31 @@ def test_download(server, registry, tmp_path, monkeypatch, by):
     assert f"({contact})" in server.asked[0].agent
 
 
-@pytest.mark.parametrize("verb", [["dumps", "download", "2021-01-04"], ["pageviews", "download", "2022-03"]])
+VERBS = [["dumps", "download", "2021-01-04"], ["pageviews", "download", "2022-03"]]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("folder", [".", "results"])
+def test_a_folder_is_no_output(tmp_path, capsys, monkeypatch, verb, folder):
+    (tmp_path / "results").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main([*verb, "-o", folder, *CONTACT]) == 1
+    assert f"factdrift: {folder}: is a folder; name a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_no_download_without_a_contact(server, tmp_path, capsys, monkeypatch, verb):
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
     assert main([*verb, "-o", str(tmp_path / "a")]) == 1
     assert "is no mail or web address" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("wrong", [["--tries", "0"], ["--timeout", "0"], ["--timeout", "inf"]])
+def test_limits_that_no_request_can_keep_are_named(server, registry, capsys, wrong):
+    assert main(["dumps", "check", *registry(), *CONTACT, *wrong]) == 1
+    assert f"factdrift: {' '.join(wrong)}: must be " in capsys.readouterr().err
+    assert not server.asked
 
 
 def test_a_month_of_page_views(server, tmp_path):

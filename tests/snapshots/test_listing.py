@@ -3,7 +3,7 @@
 import pytest
 from support.downloads import CONTACT
 from support.listings import HOME, add_dump, add_page
-from support.server import serving
+from support.server import Fault, serving
 
 from factdrift.core.errors import InputError
 from factdrift.snapshots.listing import complete_dumps
@@ -20,7 +20,8 @@ def server():
         add_dump(one, "20260518", sums=False)  # still being written
         add_page(one, f"{HOME}20260525/", ["wikidata-20260525-lexemes.json.gz"])
         names = ["20260420/", "20260427/", "20260504/", "20260511/", "20260518/", "20260525/", "20260601/"]
-        add_page(one, HOME, [*names, "20261399/", "dcatap.rdf", "latest-all.json.gz", "/other/20260622/"])
+        others = ["20261399/", "dcatap.rdf", "latest-all.json.gz", "/other/20260622/", "http://[odd"]
+        add_page(one, HOME, names + others)
         yield one
 
 
@@ -42,8 +43,23 @@ def test_no_more_is_asked_for_than_needed(server, client):
 
 
 @pytest.mark.parametrize(
-    ("path", "message"), [("/nowhere/", "does not exist"), (f"{HOME}20260511/", "no folder named by a date")]
+    ("path", "message"),
+    [
+        ("/nowhere/", "does not exist"),
+        (f"{HOME}20260511/", "no folder named by a date"),
+        ("/odd/", "/odd/ (is no HTML|lists no folder)"),  # newer versions of Python read over it
+    ],
 )
 def test_an_address_that_is_no_listing(server, client, path, message):
+    server.files["/odd/"] = b"<![odd[ ]]>"
     with pytest.raises(InputError, match=message):
         next(complete_dumps(server.url + path, "", client))
+
+
+@pytest.mark.parametrize(
+    ("status", "message"), [(503, "given up after 4 tries"), (403, "refuses with status 403")]
+)
+def test_a_folder_that_cannot_be_read_is_not_skipped_for_an_older_one(server, client, status, message):
+    server.always[f"{HOME}20260511/"] = Fault(status=status)
+    with pytest.raises(InputError, match=message):
+        next(complete_dumps(server.url + HOME, "", client))

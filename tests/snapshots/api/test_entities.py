@@ -273,9 +273,19 @@ def test_a_server_that_never_answers_ends_the_job_and_answers_are_kept(wiki, tmp
     assert sorted(asked.values())[-2] == 1
 
 
-def test_no_server_at_all(tmp_path):
+@pytest.mark.parametrize("way", ["refused", "silent", "behind a proxy"])
+def test_no_server_at_all(monkeypatch, way):
+    def silent(*arguments: object, **options: object) -> None:
+        raise TimeoutError
+
+    url = "http://127.0.0.1:9/w/api.php"
+    if way == "silent":  # as behind a firewall that drops packets
+        monkeypatch.setattr("urllib3.util.connection.create_connection", silent)
+    if way == "behind a proxy":
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+        url = "http://wiki.example/w/api.php"
     with pytest.raises(InputError, match="cannot be reached, after 3 tries"):
-        asking("http://127.0.0.1:9/w/api.php").get({"action": "query"})
+        asking(url).get({"action": "query"})
 
 
 def test_refusals_end_the_job_at_once(wiki, tmp_path):
@@ -287,6 +297,24 @@ def test_refusals_end_the_job_at_once(wiki, tmp_path):
     with pytest.raises(InputError, match="refuses with status 403"):
         api.get({"action": "query"})
     assert len(wiki.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "answer"),
+    [
+        ("_query", PARTY, {}),
+        ("_query", PARTY, {"query": []}),
+        ("_query", PARTY, {"query": {"pages": {"7": {}}}}),  # as of an older version of the API
+        ("_query", PARTY, {"query": {"pages": [None]}}),
+        ("_get_entities", PRIEBUS, {"entities": [{"id": PRIEBUS}]}),
+        ("_get_entities", PRIEBUS, {"entities": {PRIEBUS: None}}),
+    ],
+)
+def test_answers_of_another_form_are_refused_and_not_kept(led, tmp_path, monkeypatch, part, name, answer):
+    monkeypatch.setattr(led, part, lambda query: answer)
+    with pytest.raises(InputError, match=rf"in the answer about {name}; is it Wikidata's API\?"):
+        fetch(led, tmp_path, PARTY)
+    assert not list(tmp_path.rglob(f"{name}.json.gz"))
 
 
 def test_a_killed_run_is_continued(wiki, tmp_path, capsys):

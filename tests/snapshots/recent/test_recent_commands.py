@@ -135,11 +135,16 @@ def test_a_second_run_asks_nothing_and_writes_nothing(small_service, capsys):
     assert "entities.txt: 2 items; 1 left out by --limit" in capsys.readouterr().out
     assert len(small_service.asked) == asked
     # What a user has written into the configuration is not lost.
-    with files[1].open("a", encoding="utf-8") as file:
-        file.write("seed: 7\n")
-    assert recent(small_service, "--plan") == 1
-    assert "config.yaml: has been changed since this command wrote it" in capsys.readouterr().err
-    assert files[1].read_text(encoding="utf-8").endswith("seed: 7\n")
+    written = files[1].read_text(encoding="utf-8")
+    for changed in (f"{written}seed: 7\n", written.replace("P1082: 1", "P1082: 7")):
+        files[1].write_text(changed, encoding="utf-8")
+        assert recent(small_service, "--plan") == 1
+        assert "config.yaml: has been changed since this command wrote it" in capsys.readouterr().err
+        assert files[1].read_text(encoding="utf-8") == changed != written
+    # The refusal has not changed the list beside it either, and is over once that file has been moved away.
+    assert files[0].read_text(encoding="utf-8").endswith("\nQ30  # P6\nQ31  # P6\n")
+    files[1].unlink()
+    assert recent(small_service, "--plan") == 0
 
 
 def test_a_period_without_any_item(small_service, capsys):

@@ -5,6 +5,7 @@ import json
 import pyarrow as pa
 import pytest
 
+from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import warnings
 from factdrift.core.paths import SAMPLE
@@ -82,6 +83,15 @@ def test_wrong_parts_are_refused(write_tables, text, what):
     (folder / "parts.tsv").write_text(f"part\tcomplete_until\tlonger\twhat\tsource\n{text}\n", "utf-8")
     with pytest.raises(InputError, match=what):
         read_parts(folder)
+
+
+def test_a_wrong_id_is_named_by_whatever_reads_it(write_tables, tmp_path, capsys):
+    folder = write_tables(FACTS, [*MADE_UP, {"id": "Q1x"}])
+    with pytest.raises(InputError, match=r"a\.tsv, line 3, column id: 'Q1x' is no item id"):
+        read_parts(folder)
+    output = str(tmp_path / "dump.json")
+    assert main(["sample", "render", "--tables", str(folder), "--date", "2024-01-01", "-o", output]) == 1
+    assert "line 3, column id: 'Q1x' is no item id" in capsys.readouterr().err
 
 
 def test_made_up_ids_are_found_at_any_depth(tmp_path):

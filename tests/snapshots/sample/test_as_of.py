@@ -212,7 +212,7 @@ def random_fact(draw: st.DrawFn) -> dict[str, str]:
     fact["rank"] = draw(st.sampled_from(["", "preferred", "deprecated", "current", "latest"]))
     if fact["rank"] == "latest" and not (fact["start"] or fact["pit"]):
         fact["rank"] = ""
-    if fact["stated"] and fact["removed"] <= fact["stated"]:
+    if fact["removed"] <= (fact["stated"] or fact["start"] or fact["pit"]):
         fact["removed"] = ""
     return fact
 

@@ -45,7 +45,8 @@ FACTS = [
     ({"rank": "latest"}, "rank", "latest needs a date"),
     ({"stated": "2020"}, "stated", "'2020' is no day"),
     ({"end_stated": "2020-01-01"}, "end_stated", "there is no end"),
-    ({"stated": "2020-01-01", "removed": "2019-01-01"}, "removed", "is not after stated, 2020-01-01"),
+    ({"stated": "2020-01-01", "removed": "2020-01-01"}, "removed", "is not after 2020-01-01, the first day"),
+    ({"start": "2020-05", "removed": "2019-01-01"}, "removed", "is not after 2020-05-01, the first day"),
     ({"statement": "12345"}, "statement", "'12345' is no statement id"),
     ({"statement": GUID.replace("Q1", "Q3")}, "statement", "belongs to another subject than Q1"),
     ({"source": ""}, "source", "say where the row comes from"),
@@ -66,7 +67,7 @@ ENTITIES = [
 ]
 PROPERTIES = [
     ({"id": "Q6"}, "id", "'Q6' is no property id"),
-    ({"id": "P7", "datatype": "text"}, "datatype", "'text' is no datatype"),
+    ({"id": "P7", "datatype": "text"}, "datatype", "'text' is no datatype that the sample can write"),
     ({"id": "P580", "datatype": "string"}, "datatype", "P580 has the datatype time"),
     ({"types": "Q99"}, "types", "Q99 has no row"),
     ({"constraints": "single"}, "constraints", "'single' is none"),
@@ -147,7 +148,9 @@ def test_headers_and_rows(write_tables):
     facts.write_text(text + "Q1\tP6\n\n", "utf-8")
     assert f"{facts}, line 3, column row: 2 cells under 14 columns" in message(folder)
     facts.write_bytes(text.encode() + b"\xff")
-    assert f"{facts}: byte {len(text)} is not UTF-8" in message(folder)
+    assert f"{facts}, line 3: byte 0xff is not UTF-8" in message(folder)
+    facts.write_bytes(b"")
+    assert f"{facts}, line 1, column header: unknown '', missing 'subject'" in message(folder)
 
 
 def test_a_folder_without_tables(tmp_path):

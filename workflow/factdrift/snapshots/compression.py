@@ -9,9 +9,10 @@ from __future__ import annotations
 import bz2
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any
 
 import pyarrow as pa
 from isal import igzip
@@ -31,19 +32,15 @@ def php_json(value: Any) -> bytes:
     return _JSON.encode(value).replace("/", "\\/").encode("ascii")
 
 
-class _Sink(Protocol):
-    def write(self, data: bytes, /) -> Any: ...
-
-
 class DumpWriter:
     """Writes entities, given without line end and comma, with the brackets and commas of a dump."""
 
-    def __init__(self, sink: _Sink, member_size: int) -> None:
-        self._sink, self._member_size = sink, member_size
+    def __init__(self, put: Callable[[bytes], object], member_size: int) -> None:
+        self._put, self._member_size = put, member_size
         self._waiting: list[bytes] = []
         self._held = 0
         self._first = True
-        sink.write(b"[\n")
+        put(b"[\n")
 
     def write(self, line: bytes) -> None:
         """Adds one entity."""
@@ -55,26 +52,21 @@ class DumpWriter:
     def finish(self) -> None:
         """Writes the buffered entities and the closing bracket."""
         self._flush()
-        self._sink.write(b"]\n" if self._first else b"\n]\n")
+        self._put(b"]\n" if self._first else b"\n]\n")
 
     def _flush(self) -> None:
         if self._waiting:
             if not self._first:
-                self._sink.write(b",\n")
-            self._sink.write(b",\n".join(self._waiting))
+                self._put(b",\n")
+            self._put(b",\n".join(self._waiting))
             self._first = False
             self._waiting = []
             self._held = 0
 
 
-class _GzipMembers:
-    """Writes each piece as a gzip member of its own, without time or name."""
-
-    def __init__(self, file: _Sink) -> None:
-        self._file = file
-
-    def write(self, data: bytes) -> None:
-        self._file.write(igzip.compress(data, _GZIP_LEVEL, mtime=0))
+def _put_member(file: IO[bytes], data: bytes) -> None:
+    """Writes a piece as a gzip member of its own, without time or name."""
+    file.write(igzip.compress(data, _GZIP_LEVEL, mtime=0))
 
 
 @contextlib.contextmanager
@@ -90,16 +82,16 @@ def dump_writer(path: str | Path, member_size: int = MEMBER_SIZE) -> Iterator[Du
             f"{path}: a dump is written as .json, .json.gz, .json.bz2 or .json.zst; rename the output"
         )
     with atomic_path(path) as temporary, contextlib.ExitStack() as open_files:
-        sink: _Sink
+        put: Callable[[bytes], object]
         match suffix:
             case ".json":
-                sink = open_files.enter_context(temporary.open("wb"))
+                put = open_files.enter_context(temporary.open("wb")).write
             case ".gz":
-                sink = _GzipMembers(open_files.enter_context(temporary.open("wb")))
+                put = partial(_put_member, open_files.enter_context(temporary.open("wb")))
             case ".bz2":
-                sink = open_files.enter_context(bz2.BZ2File(temporary, "wb"))
+                put = open_files.enter_context(bz2.BZ2File(temporary, "wb")).write
             case _:
-                sink = open_files.enter_context(pa.output_stream(str(temporary), compression="zstd"))
-        writer = DumpWriter(sink, member_size)
+                put = open_files.enter_context(pa.output_stream(str(temporary), compression="zstd")).write
+        writer = DumpWriter(put, member_size)
         yield writer
         writer.finish()

@@ -26,41 +26,14 @@ import msgspec
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 from factdrift.snapshots.compression import dump_writer, php_json
+from factdrift.wikidata.entity import UNREADABLE, Entity, Snak, Statement, read_entity, snaks
 from factdrift.wikidata.shares import Share, check_shares
-from factdrift.wikidata.time import parse_time
+from factdrift.wikidata.values import read_time
 
 START, END, POINT_IN_TIME = "P580", "P582", "P585"
 CREATION = ("P571", "P569", "P580", "P575", "P1619", "P6949", "P585", "P577")
 
 _DATED = tuple(f'"{name}"'.encode() for name in (END, *CREATION))
-
-
-class _Snak(msgspec.Struct, gc=False):
-    snaktype: str = ""
-    datavalue: msgspec.Raw = msgspec.Raw()
-
-
-class _Statement(msgspec.Struct, gc=False):
-    mainsnak: _Snak
-    rank: str = "normal"
-    qualifiers: dict[str, list[_Snak]] | list[Any] = msgspec.field(default_factory=dict)
-
-    def snaks(self, name: str) -> list[_Snak]:
-        return [] if isinstance(self.qualifiers, list) else self.qualifiers.get(name, [])
-
-    def earliest(self, name: str) -> int | None:
-        """First day, packed, of the earliest valid date of a qualifier; None if there is none."""
-        return min(_days(self.snaks(name)), default=None)
-
-
-class _TimeValue(msgspec.Struct, gc=False):
-    time: str
-    precision: int
-    calendarmodel: str = ""
-
-
-class _TimeData(msgspec.Struct, gc=False):
-    value: _TimeValue
 
 
 @dataclass(slots=True)
@@ -75,13 +48,8 @@ class Derived:
     newly_preferred: int = 0
 
 
-_Claims = dict[str, list[_Statement]]
-_RawClaims = dict[str, list[msgspec.Raw]]
-
-_entity_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_claims_decoder = msgspec.json.Decoder(_Claims | list[Any])
-_raw_claims_decoder = msgspec.json.Decoder(_RawClaims)
-_time_decoder = msgspec.json.Decoder(_TimeData)
+_parts_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_claims_decoder = msgspec.json.Decoder(dict[str, list[msgspec.Raw]])
 
 
 def derive_dump(dump: str | Path, day: int, path: str | Path) -> Derived:
@@ -113,35 +81,33 @@ def derive_line(text: bytes, day: int, counts: Derived) -> bytes | None:
     if not any(name in text for name in _DATED):
         return text
     try:
-        entity = _entity_decoder.decode(text)
-        claims = _claims_decoder.decode(entity["claims"]) if "claims" in entity else []
-        kind = msgspec.json.decode(entity["type"]) if "type" in entity else None
-    except msgspec.MsgspecError:
+        entity = read_entity(text)
+        created = _created(entity) if entity.type == "item" else None
+        touched = [
+            name
+            for name, group in entity.statements.items()
+            if any(_is_late(claim, day) or _late_ends(claim, day) for claim in group)
+        ]
+    except UNREADABLE:
         counts.unreadable += 1
         return text
-    if isinstance(claims, list):
-        return text
-    if kind == "item" and (created := _created(claims)) is not None and created > day:
+    if created is not None and created > day:
         counts.items_dropped += 1
         return None
-    touched = [
-        name
-        for name, group in claims.items()
-        if any(_is_late(claim, day) or _late_ends(claim, day) for claim in group)
-    ]
     if not touched:
         return text
-    raw = _raw_claims_decoder.decode(entity["claims"])
+    parts = _parts_decoder.decode(text)
+    raw = _claims_decoder.decode(parts["claims"])
     for name in touched:
-        raw[name] = _derive_group(claims[name], raw[name], day, counts)
-    entity["claims"] = msgspec.Raw(msgspec.json.encode({name: group for name, group in raw.items() if group}))
+        raw[name] = _derive_group(entity.stated(name), raw[name], day, counts)
+    parts["claims"] = msgspec.Raw(msgspec.json.encode({name: group for name, group in raw.items() if group}))
     for name in ("lastrevid", "modified"):
-        entity.pop(name, None)
-    return msgspec.json.encode(entity)
+        parts.pop(name, None)
+    return msgspec.json.encode(parts)
 
 
 def _derive_group(
-    group: list[_Statement], raw: list[msgspec.Raw], day: int, counts: Derived
+    group: list[Statement], raw: list[msgspec.Raw], day: int, counts: Derived
 ) -> list[msgspec.Raw]:
     """The statements of one property as of the day."""
     kept = [(each, text) for each, text in zip(group, raw, strict=True) if not _is_late(each, day)]
@@ -165,24 +131,24 @@ def _derive_group(
     return derived
 
 
-def _successor(kept: list[_Statement], day: int) -> _Statement | None:
+def _successor(kept: list[Statement], day: int) -> Statement | None:
     """The statement that began last of those that held on the day; the first of several.
 
     None if a statement is preferred already, or if several held and none has a start.
     """
     if any(statement.rank == "preferred" for statement in kept):
         return None
-    began: list[tuple[int, _Statement]] = []
-    undated: list[_Statement] = []
+    began: list[tuple[int, Statement]] = []
+    undated: list[Statement] = []
     for statement in kept:
-        ends = statement.snaks(END)
+        ends = _snaks(statement, END)
         late = _late_ends(statement, day)
         if statement.rank != "normal" or any(
             end.snaktype != "novalue" and place not in late for place, end in enumerate(ends)
         ):
             continue
-        start = statement.earliest(START)
-        start = statement.earliest(POINT_IN_TIME) if start is None else start
+        start = _earliest(statement, START)
+        start = _earliest(statement, POINT_IN_TIME) if start is None else start
         if start is None:
             undated.append(statement)
         else:
@@ -205,38 +171,37 @@ def _drop_ends(statement: dict[str, Any], places: set[int]) -> None:
         statement.pop("qualifiers-order", None)
 
 
-def _is_late(statement: _Statement, day: int) -> bool:
+def _is_late(statement: Statement, day: int) -> bool:
     """Whether the statement's first start or first point in time is after the day."""
-    firsts = (statement.earliest(START), statement.earliest(POINT_IN_TIME))
+    firsts = (_earliest(statement, START), _earliest(statement, POINT_IN_TIME))
     return any(first is not None and first > day for first in firsts)
 
 
-def _late_ends(statement: _Statement, day: int) -> set[int]:
+def _late_ends(statement: Statement, day: int) -> set[int]:
     """Positions of the ends after the day in the statement's list of ends."""
-    ends = statement.snaks(END)
+    ends = _snaks(statement, END)
     return {place for place, end in enumerate(ends) if any(first > day for first in _days([end]))}
 
 
-def _created(claims: _Claims) -> int | None:
+def _created(entity: Entity) -> int | None:
     """First day of the earliest creation date of an item; deprecated statements do not count."""
-    return min(
-        _days(
-            claim.mainsnak
-            for name in CREATION
-            for claim in claims.get(name, ())
-            if claim.rank != "deprecated"
-        ),
-        default=None,
-    )
+    stated = (claim for name in CREATION for claim in entity.stated(name))
+    return min(_days(claim.mainsnak for claim in stated if claim.rank != "deprecated"), default=None)
 
 
-def _days(snaks: Iterable[_Snak]) -> Iterator[int]:
-    """First days, packed, of all valid dates among the snaks."""
-    for snak in snaks:
-        if snak.snaktype != "value":
-            continue
-        try:
-            value = _time_decoder.decode(snak.datavalue).value
-            yield parse_time(value.time, value.precision, value.calendarmodel).first
-        except (msgspec.MsgspecError, ValueError):
-            continue
+def _earliest(statement: Statement, name: str) -> int | None:
+    """First day, packed, of the earliest valid date of a qualifier; None if there is none."""
+    return min(_days(_snaks(statement, name)), default=None)
+
+
+def _snaks(statement: Statement, name: str) -> list[Snak]:
+    """The snaks of a qualifier. Raises one of UNREADABLE."""
+    qualifiers = statement.qualifiers
+    return snaks(qualifiers[name]) if isinstance(qualifiers, dict) and name in qualifiers else []
+
+
+def _days(given: Iterable[Snak]) -> Iterator[int]:
+    """First days, packed, of all valid dates among snaks."""
+    for snak in given:
+        if snak.snaktype == "value" and snak.datavalue and (time := read_time(snak.datavalue.value)):
+            yield time.first

@@ -24,7 +24,7 @@ from factdrift.core.nodes import try_lock
 from factdrift.core.progress import Progress
 from factdrift.core.redaction import redacted
 from factdrift.core.retry import say
-from factdrift.snapshots.fetch import Client, Head, Missing
+from factdrift.snapshots.fetch import Client, Head, Missing, Refused
 from factdrift.snapshots.registry import Dump, mondays
 
 _CHUNK = 8 << 20
@@ -66,8 +66,10 @@ def download(dump: Dump, output: Path, client: Client) -> None:
 
 def _check(dump: Dump, output: Path, client: Client) -> None:
     """Compares a file with the known or published size and checksums; says so if there are none."""
-    announced, digests = (None, dump.digests) if dump.digests else published(client, dump.urls[0])
-    known = announced if dump.size is None else dump.size
+    for url in dump.urls:
+        known, digests = _known(dump, url, client)
+        if digests:
+            break
     size = output.stat().st_size
     if known is not None and known != size:
         raise InputError(
@@ -89,6 +91,12 @@ def _check(dump: Dump, output: Path, client: Client) -> None:
     say(dump.urls[0], f"has been downloaded already, as {output} ({how}); remove that file to fetch it again")
 
 
+def _known(dump: Dump, url: str, client: Client) -> tuple[int | None, dict[str, str]]:
+    """Size and checksums of a dump: from the registry or the user, else as published at this address."""
+    announced, digests = (None, dump.digests) if dump.digests else published(client, url)
+    return dump.size or announced, digests
+
+
 def _checked(digests: dict[str, str], size: int | None) -> str:
     """The last line of a download: which checks were made."""
     checked = " and ".join(kind.upper() for kind in digests) or ("" if size is None else "size")
@@ -97,15 +105,29 @@ def _checked(digests: dict[str, str], size: int | None) -> str:
 
 def published(client: Client, url: str) -> tuple[int | None, dict[str, str]]:
     """Size in bytes (None if unknown) and checksums (`sha1`, `md5`) that the server publishes for a dump."""
-    folder, _, name = url.partition("?")[0].rpartition("/")
+    address, signed, _ = url.partition("?")
+    folder, _, name = address.rpartition("/")
+
+    def beside(file: str) -> bytes:
+        """The body of a small file in the folder of the dump; b"" if there is none."""
+        try:
+            return client.small(f"{folder}/{file}")
+        except Missing:
+            return b""
+        except Refused:
+            if not signed:
+                raise
+            return b""  # a signature is that of one file
+
     item = re.search(r"/download/([^/]+)$", folder)
     if item:
-        return _archived(_small(client, f"{folder}/{item[1]}_files.xml"), name)
-    digests = {}
+        return _archived(beside(f"{item[1]}_files.xml"), name)
     dated = re.match(r"wikidata-\d{8}-", name)
-    for kind in ("sha1", "md5") if dated else ():
-        sums = _small(client, f"{folder}/{dated[0] if dated else ''}{kind}sums.txt")
-        for line in sums.decode("utf-8", "replace").splitlines():
+    if not dated:
+        return None, {}
+    digests = {}
+    for kind in ("sha1", "md5"):
+        for line in beside(f"{dated[0]}{kind}sums.txt").decode("utf-8", "replace").splitlines():
             match line.split():
                 case [digest, file] if file.lstrip("*") == name:
                     digests[kind] = digest.lower()
@@ -119,16 +141,8 @@ def _archived(listing: bytes, name: str) -> tuple[int | None, dict[str, str]]:
             if file.get("name") == name:
                 size = file.findtext("size", "")
                 digests = {kind: file.findtext(kind, "").lower() for kind in ("sha1", "md5")}
-                return int(size) if size.isdigit() else None, {k: v for k, v in digests.items() if v}
+                return int(size) if size.isdecimal() else None, {k: v for k, v in digests.items() if v}
     return None, {}
-
-
-def _small(client: Client, url: str) -> bytes:
-    """The body of a small file, b"" if the server does not have it."""
-    try:
-        return client.small(url)
-    except Missing:
-        return b""
 
 
 class _Part:
@@ -145,8 +159,8 @@ class _Part:
 
     def fetch(self, url: str, dump: Dump, client: Client) -> None:
         """Downloads the missing bytes. Raises Missing if `url` does not exist, InputError as `download`."""
-        announced, digests = (None, dump.digests) if dump.digests else published(client, url)
-        self.digests, known = digests, dump.size or announced
+        known, digests = _known(dump, url, client)
+        self.digests = digests
         self.hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in digests}
         start, validator = self._resumable(url, known)
         if start:
@@ -252,7 +266,7 @@ class _Part:
     def _write(self, offset: int, data: bytes, url: str) -> None:
         if offset == 0:
             magic = _MAGIC.get(urlsplit(url).path.rpartition(".")[2], b"")[: len(data)]
-            if not data.startswith(magic):
+            if not data.startswith(magic) or (not magic and data.lstrip().startswith(b"<")):
                 raise InputError(
                     f"{url}: is not such an archive, but begins with {data[:60]!r}; does a login page or a "
                     "proxy answer instead?"
@@ -307,11 +321,22 @@ def _part(output: Path) -> Iterator[_Part]:
         )
     # Unbuffered, so that after a kill the file has all that was written, and closing it cannot fail.
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0) as file:
-        if not try_lock(file, path):
-            raise InputError(f"{path}: another process downloads this file; wait for it or stop it")
+        if not try_lock(file, path) or not _is_at(file, path):
+            raise InputError(
+                f"{path}: another process downloads this file, or has just ended; wait for it or stop it"
+            )
         try:
             yield _Part(path, file)
         finally:
             if path.exists() and not os.fstat(file.fileno()).st_size:
                 path.unlink()
                 path.with_name(f"{path.name}.json").unlink(missing_ok=True)
+
+
+def _is_at(file: BinaryIO, path: Path) -> bool:
+    """Whether `path` still names an open file: the process that held its lock may have given it the name of
+    the complete file meanwhile, or deleted it."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

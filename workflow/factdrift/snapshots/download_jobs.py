@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,6 +33,10 @@ class OfServers(Job):
         from factdrift.core.retry import RetryPolicy
         from factdrift.snapshots.fetch import Client, Limits
 
+        if self.tries < 1:
+            raise InputError(f"--tries {self.tries}: must be 1 or more")
+        if not 0 < self.timeout < float("inf"):
+            raise InputError(f"--timeout {self.timeout:g}: must be a number of seconds above 0")
         return Client(self.contact, RetryPolicy(tries=self.tries), Limits(timeout=self.timeout))
 
 
@@ -46,14 +49,14 @@ class ListDumps(OfRegistry, command="dumps list"):
         from factdrift.snapshots.registry import read_registry
 
         dumps = read_registry(self.registry)
-        here = dict(_on_disk(self.results))
+        here = _on_disk(self.results)
         print(f"{'date':<12}{'file':<32}{'bytes':>16}  {'on disk':<34}note")
         for date in sorted(dumps.keys() | here.keys()):
             dump = dumps.get(date)
             name, size, note = (
                 (dump.name, dump.size, dump.note) if dump else ("", None, "not in the registry")
             )
-            size_text, state = "" if size is None else f"{size:,}", here.get(date, "-")
+            size_text, state = "" if size is None else f"{size:,}", "; ".join(here.get(date, ["-"]))
             print(f"{date:<12}{name:<32}{size_text:>16}  {state:<34}{note}")
         print(
             "Any other date is looked for under Wikimedia's usual address, then in the Internet Archive; "
@@ -94,6 +97,7 @@ class DownloadDump(OfRegistry, OfServers, command="dumps download"):
         from factdrift.snapshots.download import download
         from factdrift.snapshots.registry import dump_at, find_dump
 
+        _check_file(self.output)
         date = self.date.isoformat()
         if self.url:
             check_address("--url", self.url, secrets=True)
@@ -112,6 +116,7 @@ class DownloadMonth(OfServers, command="pageviews download"):
     def run(self) -> str:
         from factdrift.snapshots.pageviews import WIKIMEDIA, filter_month, month_url
 
+        _check_file(self.output)
         try:
             month = datetime.date.fromisoformat(f"{self.month}-01").isoformat()[:7]
         except ValueError:
@@ -123,15 +128,20 @@ class DownloadMonth(OfServers, command="pageviews download"):
         return f"{self.output}: {pages:,} pages"
 
 
-def _on_disk(results: Path) -> Iterator[tuple[str, str]]:
-    """Date and state of each dump that the workflow has downloaded."""
-    for folder in sorted(results.glob("snapshots/????-??-??")):
-        for file in sorted(folder.glob("wikidata.json*")):
-            size = f"{file.stat().st_size:,} bytes"
-            if file.suffix == ".part":
-                yield folder.name, f"incomplete, {size}"
-            elif not file.name.endswith(".part.json"):
-                yield folder.name, size
+def _check_file(output: Path) -> None:
+    """Raises InputError, before anything is downloaded, if an output is a folder."""
+    if output.is_dir():
+        raise InputError(f"{output}: is a folder; name a file")
+
+
+def _on_disk(results: Path) -> dict[str, list[str]]:
+    """Date -> the state of each file that the workflow has downloaded, or has begun to, of its dump."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(results.glob("snapshots/????-??-??/wikidata.json*")):
+        if not file.name.endswith(".part.json"):
+            begun = "incomplete, " if file.suffix == ".part" else ""
+            found.setdefault(file.parent.name, []).append(f"{begun}{file.stat().st_size:,} bytes")
+    return found
 
 
 def _holds(dump: Dump, client: Client) -> bool:

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
@@ -30,6 +31,8 @@ T = TypeVar("T")
 _CHUNK = 256 << 10
 _SMALL = 64 << 20
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+_UNREACHED = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
+"""What keeps a connection to a server, or to the proxy before it, from coming about."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,10 @@ class Head:
 
 class Missing(Exception):
     """The server does not have the file (404, 410)."""
+
+
+class Refused(InputError):
+    """The server refuses a request with a status that waiting does not change."""
 
 
 class _OutOfRange(Exception):
@@ -173,7 +180,8 @@ class Client:
             except _OutOfRange as answer:
                 if answer.size == position:
                     return
-                say(url, f"has {answer.size or 'fewer'} bytes, fewer than have arrived: from its start again")
+                of = "" if answer.size is None else f" of {answer.size:,}"
+                say(url, f"does not continue at byte {position:,}{of}: from its start again")
                 position, size, validator = 0, None, "" if validator is not None else None
             except TransientError as fault:
                 retries.failed(fault)
@@ -204,10 +212,13 @@ class Client:
             headers["Range"] = f"bytes={start}-"
             if validator and not validator.startswith("W/"):  # weak tags are not allowed there
                 headers["If-Range"] = validator
-        wait = self.limits.timeout
-        token = self._token if self._token and self._token.host == urlsplit(url).netloc else None
-        auth = _Bearer(token.secret) if token else None
-        with _turn(url), _named(url):
+        wait, address = self.limits.timeout, urlsplit(url).netloc
+        token = self._token if self._token and self._token.host == address else None
+        auth = partial(_log_in, secret=token.secret) if token else None
+        host = address.rpartition("@")[2]
+        # All processes of a user on a machine share one connection to each host.
+        lock = private_folder("connections") / re.sub(r"[^\w.-]", "_", host)
+        with file_lock(lock, lambda: say(url, f"waits for another download from {host}")), _named(url):
             self.requests += 1
             with self._session.request(
                 method, url, query, headers=headers, auth=auth, timeout=wait, stream=True
@@ -240,17 +251,6 @@ class Client:
                 since, arrived = time.monotonic(), 0
 
 
-class _Bearer(requests.auth.AuthBase):
-    """Sends an access token. As the request's own login it goes before one of the user's ~/.netrc."""
-
-    def __init__(self, secret: str) -> None:
-        self._secret = secret
-
-    def __call__(self, request: Any) -> Any:
-        request.headers["Authorization"] = f"Bearer {self._secret}"
-        return request
-
-
 class _Session(requests.Session):
     """Never sends an access token to the target of a redirect."""
 
@@ -258,6 +258,12 @@ class _Session(requests.Session):
         if prepared_request.headers.get("Authorization", "").startswith("Bearer "):
             del prepared_request.headers["Authorization"]
         super().rebuild_auth(prepared_request, response)
+
+
+def _log_in(request: Any, secret: str) -> Any:
+    """Adds an access token. As the request's own login it goes before one of the user's ~/.netrc."""
+    request.headers["Authorization"] = f"Bearer {secret}"
+    return request
 
 
 def _changed(head: Head, size: int | None, validator: str | None) -> bool:
@@ -279,7 +285,7 @@ def _refused(url: str, answer: requests.Response, resuming: bool, redactor: Reda
     with contextlib.suppress(urllib3.exceptions.HTTPError, OSError):
         words = answer.raw.read(2000, decode_content=True)
     text = redactor.text(" ".join(words.decode("utf-8", "replace").split()))[:300]
-    raise InputError(f"{url}: the server refuses with {status}: {text}")
+    raise Refused(f"{url}: the server refuses with {status}: {text}")
 
 
 @contextlib.contextmanager
@@ -288,7 +294,8 @@ def _named(url: str) -> Iterator[None]:
     try:
         yield
     except (requests.Timeout, urllib3.exceptions.TimeoutError) as fault:
-        raise TransientError("no answer in time") from fault
+        unreached = isinstance(fault, requests.ConnectTimeout)
+        raise TransientError("no answer in time", unreached=unreached) from fault
     except (requests.RequestException, urllib3.exceptions.HTTPError) as fault:
         if "CERTIFICATE_VERIFY_FAILED" in str(fault):
             raise InputError(
@@ -297,9 +304,10 @@ def _named(url: str) -> Iterator[None]:
         if isinstance(fault, ValueError | requests.TooManyRedirects):
             raise InputError(f"{url}: no request can be sent ({fault}); correct the address") from fault
         reason = getattr(fault.args[0], "reason", None) if fault.args else None
+        reason = getattr(reason, "original_error", reason)  # of a proxy's error
         raise TransientError(
             f"the connection failed ({type(fault).__name__}: {fault})",
-            unreached=isinstance(reason, urllib3.exceptions.NewConnectionError),
+            unreached=isinstance(reason, _UNREACHED),
         ) from fault
 
 
@@ -313,18 +321,9 @@ def _head(response: requests.Response, asked: int) -> Head:
             raise TransientError(f"the server sent a wrong range ({headers.get('Content-Range')!r})")
         return Head(asked, _total(headers["Content-Range"]), validator, modified)
     length = headers.get("Content-Length", "")
-    return Head(0, int(length) if length.isdigit() else None, validator, modified)
+    return Head(0, int(length) if length.isdecimal() else None, validator, modified)
 
 
 def _total(content_range: str) -> int | None:
     total = content_range.rpartition("/")[2]
-    return int(total) if total.isdigit() else None
-
-
-@contextlib.contextmanager
-def _turn(url: str) -> Iterator[None]:
-    """Waits for the lock of a host: all processes of a user on a machine share one connection to it."""
-    host = urlsplit(url).netloc.rpartition("@")[2]
-    lock = private_folder("connections") / re.sub(r"[^\w.-]", "_", host)
-    with file_lock(lock, lambda: say(url, f"waits for another download from {host}")):
-        yield
+    return int(total) if total.isdecimal() else None

@@ -29,8 +29,9 @@ class Render(Job, command="sample render", beside="facts"):
         from factdrift.snapshots.sample.tables import read_sample
         from factdrift.wikidata.time import pack_date
 
+        sample = read_sample(self.tables)
         parts, day = read_parts(self.tables), self.date.isoformat()
-        entities = render_dump(read_sample(self.tables), pack_date(self.date), self.output)
+        entities = render_dump(sample, pack_date(self.date), self.output)
         print(f"{self.output}: {entities:,} entities")
         if self.account is not None:
             write_json(account(parts, day), self.account, indent=2)

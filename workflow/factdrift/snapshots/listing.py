@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import re
 from collections.abc import Iterator
@@ -22,11 +23,15 @@ def complete_dumps(listing: str, after: str, client: Client) -> Iterator[Dump]:
 
     A dump is complete when the server publishes its checksum, which Wikimedia does at the end. Folders are
     asked for one by one, so a caller who has enough asks for no more. Raises InputError if the listing does
-    not exist or names no folder.
+    not exist or names no folder, or if the server refuses or fails for good.
     """
     folder = listing.rstrip("/") + "/"
+    try:
+        names = _links(folder, client)
+    except Missing:
+        raise InputError(f"{folder} does not exist; name a listing of dumps (`refresh.listings`)") from None
     days = {}
-    for name in _links(folder, client):
+    for name in names:
         if re.fullmatch(r"\d{8}/", name):
             try:
                 date = datetime.datetime.strptime(name, "%Y%m%d/").date().isoformat()
@@ -45,7 +50,7 @@ def complete_dumps(listing: str, after: str, client: Client) -> Iterator[Dump]:
 def _dump(folder: str, date: str, client: Client) -> Dump | None:
     try:
         names = set(_links(folder, client))
-    except InputError:
+    except Missing:
         return None  # a folder that was removed after it had been listed
     for pattern in _NAMES:
         name = pattern.format(day=date.replace("-", ""))
@@ -57,14 +62,22 @@ def _dump(folder: str, date: str, client: Client) -> Dump | None:
 
 
 def _links(page: str, client: Client) -> list[str]:
-    """Names of the files and folders (with a slash) that a page links to and that are in its folder."""
-    try:
-        body: bytes = client.small(page)
-    except Missing:
-        raise InputError(f"{page} does not exist; name a listing of dumps (`refresh.listings`)") from None
+    """Names of the files and folders (with a slash) that a page links to and that are in its folder.
+
+    Raises Missing if the page does not exist, InputError if it is no HTML, or the server fails for good.
+    """
+    body: bytes = client.small(page)
     parser = _Links()
-    parser.feed(body.decode("utf-8", "replace"))
-    names = (urljoin(page, link).removeprefix(page) for link in parser.found)
+    try:
+        parser.feed(body.decode("utf-8", "replace"))
+    except AssertionError as error:  # so Python's parser refuses a declaration that it does not know
+        raise InputError(
+            f"{page} is no HTML ({error}); name a listing of dumps (`refresh.listings`)"
+        ) from None
+    names = []
+    for link in parser.found:
+        with contextlib.suppress(ValueError):  # a link that is no address
+            names.append(urljoin(page, link).removeprefix(page))
     return [unquote(name) for name in names if re.fullmatch(r"[^/?#]+/?", name)]
 
 

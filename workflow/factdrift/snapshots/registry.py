@@ -12,6 +12,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from factdrift.core.addresses import is_url
 from factdrift.core.errors import InputError
+from factdrift.core.files import utf8_lines
 from factdrift.core.paths import DUMPS
 from factdrift.core.settings import dump_source
 
@@ -44,18 +45,17 @@ class Dump:
 def read_registry(path: Path = DUMPS) -> dict[str, Dump]:
     """The dumps of the registry by date, ascending. Raises InputError that names a line that is not valid."""
     dumps: dict[str, Dump] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        if tuple(rows.fieldnames or ()) != COLUMNS:
-            raise InputError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}, separated by tabs")
-        for line, row in enumerate(rows, start=2):
-            try:
-                dump = _dump(row)
-            except ValueError as error:
-                raise InputError(f"{path}, line {line}: {error}") from None
-            if dump.date in dumps:
-                raise InputError(f"{path}, line {line}: {dump.date} occurs twice; remove one")
-            dumps[dump.date] = dump
+    rows = csv.DictReader(utf8_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
+    if tuple(rows.fieldnames or ()) != COLUMNS:
+        raise InputError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}, separated by tabs")
+    for row in rows:
+        try:
+            dump = _dump(row)
+        except ValueError as error:
+            raise InputError(f"{path}, line {rows.line_num}: {error}") from None
+        if dump.date in dumps:
+            raise InputError(f"{path}, line {rows.line_num}: {dump.date} occurs twice; remove one")
+        dumps[dump.date] = dump
     return dict(sorted(dumps.items()))
 
 
@@ -135,7 +135,7 @@ def _dump(row: dict[str, str]) -> Dump:
     if not urls or not all(map(is_url, urls)):
         raise ValueError("url and mirror must begin with https:// or http://")
     digests = {kind: _digest(kind, row[kind]) for kind in _HEX if row[kind]}
-    return Dump(date, urls, int(row["bytes"]) if row["bytes"] else None, digests, row["note"])
+    return Dump(date, urls, _bytes(row["bytes"]) if row["bytes"] else None, digests, row["note"])
 
 
 def _bytes(text: str) -> int:

@@ -32,13 +32,13 @@ from factdrift.snapshots.api.pages import (
 from factdrift.snapshots.api.store import CURRENT, Store, revision
 from factdrift.snapshots.compression import dump_writer, php_json
 from factdrift.snapshots.derive import CREATION
+from factdrift.wikidata.entity import CLOSURE_PROPERTIES, NAMED_PROPERTIES
 from factdrift.wikidata.ids import entity_number
 
 BATCH = 50
 """Entities in a request of `wbgetentities`."""
 
-_CLASS_CLAIMS = ("P279", "P5061")
-_OBJECT_CLAIMS = ("P31", *_CLASS_CLAIMS, *CREATION)
+_OBJECT_CLAIMS = (*CLOSURE_PROPERTIES, *CREATION)
 
 FETCHED = pa.schema(
     [
@@ -131,7 +131,7 @@ class _Fetching:
         objects = _each(listed, lambda statement: [named_entity(statement["mainsnak"])])
         self._of_the_day([*used, *(name for name in objects if name[0] == "P")], "property", None)
         units = _each(listed, lambda statement: (named_unit(snak) for snak in snaks(statement)))
-        self._of_the_day(units, "unit", _CLASS_CLAIMS)
+        self._of_the_day(units, "unit", NAMED_PROPERTIES)
         known = [*listed, *self._entities("property"), *self._entities("unit")]
         classes = set(_values(known, "P31", "P279"))
         items = [name for name in objects if name[0] == "Q"]
@@ -155,7 +155,7 @@ class _Fetching:
             for name in fresh:
                 if name in self._entries and self._entries[name].as_of == CURRENT:
                     del self._entries[name]
-            self._of_the_day(fresh, "class", _CLASS_CLAIMS)
+            self._of_the_day(fresh, "class", NAMED_PROPERTIES)
             pages = [self._entries[name].page.entity for name in fresh]
             wave = _values([page for page in pages if page is not None], "P279")
 
@@ -175,13 +175,13 @@ class _Fetching:
                 "rvdir": "older",
                 "rvstart": f"{self._date}T23:59:59Z",
             }
-            answer = self._api.get(request)
-            pages = answer.get("query", {}).get("pages", [])
-            if len(pages) != 1:
-                raise InputError(
-                    f"{self._api.url}: no page in the answer about {name}; is it Wikidata's API?"
-                )
-            self._store.put(self._kind, name, request, pages[0])
+            match self._api.get(request):
+                case {"query": {"pages": [dict() as answer]}}:
+                    self._store.put(self._kind, name, request, answer)
+                case _:
+                    raise InputError(
+                        f"{self._api.url}: no page in the answer about {name}; is it Wikidata's API?"
+                    )
             self._progress.advance()
         for name in wanted:
             page = read_page(self._store.get(self._kind, name), name)
@@ -213,7 +213,8 @@ class _Fetching:
                 "props": "labels|descriptions|sitelinks",
                 "languages": "en|mul",
             }
-            records = self._api.get(request).get("entities", {})
+            records = self._api.get(request).get("entities")
+            records = records if isinstance(records, dict) else {}
             answered = [name for name in batch if _is_complete(records.get(name))]
             if not answered:
                 raise InputError(
@@ -234,26 +235,25 @@ class _Fetching:
         return [page for page in pages if page is not None]
 
 
-def _is_complete(record: Json | None) -> bool:
+def _is_complete(record: Any) -> bool:
     """Whether a record has all parts: the API leaves some out of an answer that grows too large."""
-    return record is not None and ("missing" in record or {"labels", "sitelinks"} <= set(record))
+    return isinstance(record, dict) and ("missing" in record or {"labels", "sitelinks"} <= set(record))
 
 
 def _each(entities: Iterable[Json], of: Callable[[Json], Iterable[str | None]]) -> list[str]:
     """The ids that `of` returns for the statements, each once, in order; None is left out."""
-    names = (name for entity in entities for _, statement in statements(entity) for name in of(statement))
+    names = (name for entity in entities for statement in statements(entity) for name in of(statement))
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def _values(entities: Iterable[Json], *properties: str) -> list[str]:
     """The items that are values of the properties, each once, in order."""
-    main = (
-        statement["mainsnak"]
-        for entity in entities
-        for name, statement in statements(entity)
-        if name in properties
-    )
-    return list(dict.fromkeys(item for snak in main if (item := named_entity(snak)) and item[0] == "Q"))
+
+    def of(statement: Json) -> list[str | None]:
+        snak = statement["mainsnak"]
+        return [named_entity(snak)] if snak["property"] in properties else []
+
+    return [name for name in _each(entities, of) if name[0] == "Q"]
 
 
 def _line(name: str, entry: _Entry, datatypes: dict[str, str]) -> Json:

@@ -13,6 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from factdrift.wikidata.ids import entity_id
+from factdrift.wikidata.values import read_value
+
 Json = dict[str, Any]
 
 PAGE_CLASSES = {
@@ -36,8 +39,8 @@ class Page:
     timestamp: str | None = None
 
 
-def read_page(page: Json, entity_id: str) -> Page:
-    """Reads a page of `prop=revisions` with at most one revision, requested for the entity `entity_id`."""
+def read_page(page: Json, name: str) -> Page:
+    """Reads a page of `prop=revisions` with at most one revision, requested for the entity `name`."""
     if page.get("missing") or page.get("invalid"):
         return Page(None, "deleted, or never created")
     if not page.get("revisions"):
@@ -56,12 +59,12 @@ def read_page(page: Json, entity_id: str) -> Page:
         return Page(None, f"a redirect to {content['redirect']}: merged before that day", **where)
     if not isinstance(content, dict) or not {"id", "labels"} <= set(content):
         return Page(None, "the revision's content has an old form", **where)
-    if content["id"] != entity_id:
+    if content["id"] != name:
         return Page(None, f"the revision's content is that of {content['id']}", **where)
     return Page(content, **where)
 
 
-def read_current(record: Json, entity_id: str) -> Page:
+def read_current(record: Json, name: str) -> Page:
     """Reads a record of `wbgetentities`: current terms and site links.
 
     An item whose English description is that of Wikimedia's own pages gets the class of such items, because
@@ -69,15 +72,15 @@ def read_current(record: Json, entity_id: str) -> Page:
     """
     if "missing" in record:
         return Page(None, "deleted, or never created")
-    if "redirects" in record or record.get("id") != entity_id:
+    if "redirects" in record or record.get("id") != name:
         return Page(None, f"merged into {record.get('id')} since")
     description = (record.get("descriptions") or {}).get("en", {}).get("value", "")
     claims = {}
     if description in PAGE_CLASSES:
-        claims["P31"] = [_instance_of(entity_id, PAGE_CLASSES[description])]
+        claims["P31"] = [_instance_of(name, PAGE_CLASSES[description])]
     entity = {
         "type": record.get("type", "item"),
-        "id": entity_id,
+        "id": name,
         **{key: record.get(key) or {} for key in ("labels", "descriptions")},
         "aliases": {},
         "claims": claims,
@@ -101,13 +104,12 @@ def _instance_of(item: str, class_: str) -> Json:
     }
 
 
-def statements(entity: Json) -> Iterator[tuple[str, Json]]:
-    """Yields (property, statement) for all statements; PHP may write an empty map as a list."""
+def statements(entity: Json) -> Iterator[Json]:
+    """Yields all statements; PHP may write an empty map as a list."""
     claims = entity.get("claims")
     if isinstance(claims, dict):
-        for name, group in claims.items():
-            for statement in group:
-                yield name, statement
+        for group in claims.values():
+            yield from group
 
 
 def snaks(statement: Json) -> Iterator[Json]:
@@ -124,13 +126,8 @@ def named_entity(snak: Json) -> str | None:
     data = snak.get("datavalue")
     if not data or data.get("type") != "wikibase-entityid":
         return None
-    value = data["value"]
-    letter = {"item": "Q", "property": "P"}.get(value.get("entity-type", ""))
-    number = value.get("numeric-id")
-    if letter and number is not None:
-        return f"{letter}{number}"
-    name = str(value.get("id", ""))
-    return name if name[:1] in ("Q", "P") else None
+    number = read_value(data["type"], data.get("value")).object
+    return None if number is None else entity_id(number)
 
 
 def named_unit(snak: Json) -> str | None:

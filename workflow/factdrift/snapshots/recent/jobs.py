@@ -47,7 +47,7 @@ class Recent(Job, command="recent"):
 
     def run(self) -> None:
         from factdrift.core.settings import contact_of
-        from factdrift.snapshots.recent.plan import arguments, folder_of, shown, write_plan
+        from factdrift.snapshots.recent.plan import arguments, shown, write_plan
         from factdrift.snapshots.recent.search import chosen, search
         from factdrift.sparql.answers import Answers
         from factdrift.sparql.client import Client
@@ -57,7 +57,7 @@ class Recent(Job, command="recent"):
         if self.until is None:
             print(f"--until {wanted.until}: to continue this run on another day, name the same day")
             sys.stdout.flush()
-        name = folder_of(wanted)
+        name = f"{wanted.since}_{wanted.until}"
         answers = Answers(Path("results/fetched/recent", name), self.endpoint)
         client = Client(self.endpoint, contact, answers)
         changes = search(client, wanted)

@@ -23,9 +23,8 @@ class Part(NamedTuple):
     """One file of `entities/` and `facts/` each.
 
     `complete_until`: the last day (YYYY-MM-DD) on which the part says what held; `longer`: what of it goes on
-    until when, as text. `checks`: facts by how they
-    were checked: `copied` from a capture of Wikidata, `compared` with an independent source, `general
-    knowledge` otherwise.
+    until when, as text. `checks`: facts by how they were checked: `copied` from a capture of Wikidata,
+    `compared` with an independent source, `general knowledge` otherwise.
     """
 
     name: str
@@ -47,18 +46,19 @@ def read_parts(folder: Path) -> list[Part]:
     rows = read_rows([folder / "parts.tsv"], PART_COLUMNS, problems)
     for row in rows:
         files = [folder / kind / f"{row['part']}.tsv" for kind in ("entities", "facts")]
-        day = problems.read(row, "complete_until", parse_day, 0)
+        problems.read(row, "complete_until", parse_day, 0)
         if not all(path.is_file() for path in files):
             what = f"there is no {' or '.join(str(path) for path in files if not path.is_file())}"
             problems.add(row.place, "part", what)
-        elif day == 0:
+        elif not row["complete_until"]:
             problems.add(row.place, "complete_until", "is no day; write one as 2023-02-27")
         else:
-            ids = [item_number(item["id"]) for item in read_rows(files[:1], ENTITY_COLUMNS, problems)]
+            items = read_rows(files[:1], ENTITY_COLUMNS, problems)
+            ids = [problems.read(item, "id", item_number, 0) for item in items]
             checks = Counter(map(_check, read_rows(files[1:], FACT_COLUMNS, problems)))
             made_up = sum(number >= MADE_UP_ITEMS for number in ids)
             counts = len(ids), made_up, dict(sorted(checks.items()))
-            parts.append(Part(row["part"], day_text(day), *counts, row["longer"]))
+            parts.append(Part(row["part"], row["complete_until"], *counts, row["longer"]))
     listed = {row["part"] for row in rows}
     for path in sorted(folder.glob("*/*.tsv")):
         if path.stem not in listed:
@@ -75,10 +75,9 @@ def first_end(folder: Path) -> str:
 
 def last_end(folder: Path) -> str:
     """The last day (YYYY-MM-DD) that any part covers, from `parts.tsv` alone."""
-    rows = list(read_rows([folder / "parts.tsv"], PART_COLUMNS, Problems()))
-    days = [str(row["complete_until"]) for row in rows]
-    for row in rows:
-        days += re.findall(r"\d{4}-\d\d-\d\d", str(row["longer"]))
+    rows = read_rows([folder / "parts.tsv"], PART_COLUMNS, Problems())
+    texts = " ".join(f"{row['complete_until']} {row['longer']}" for row in rows)
+    days: list[str] = re.findall(r"\d{4}-\d\d-\d\d", texts)
     return max(days)
 
 

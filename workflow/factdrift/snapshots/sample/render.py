@@ -15,7 +15,7 @@ from typing import Any
 from factdrift.snapshots.compression import dump_writer, php_json
 from factdrift.snapshots.sample.as_of import Standing, content, day_text, history
 from factdrift.snapshots.sample.model import Entity, Sample
-from factdrift.snapshots.sample.sites import OTHER_SITES
+from factdrift.snapshots.sample.rows import other_sites
 from factdrift.snapshots.sample.value_text import Snak
 from factdrift.wikidata.ids import MADE_UP_REVISIONS, entity_id, property_id
 
@@ -123,4 +123,4 @@ def _sitelinks(entity: Entity, article: bool) -> dict[str, Any]:
     others = max(entity.sitelinks - bool(entity.title), 0)
     sites = ["enwiki"] if article else []
     title = entity.title or entity.label or entity_id(entity.number)
-    return {site: {"site": site, "title": title, "badges": []} for site in (*sites, *OTHER_SITES[:others])}
+    return {site: {"site": site, "title": title, "badges": []} for site in (*sites, *other_sites()[:others])}

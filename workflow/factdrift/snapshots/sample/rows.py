@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import utf8_lines
+from factdrift.core.paths import SAMPLE
 
 SHOWN_PROBLEMS = 30
 
@@ -71,7 +74,12 @@ def read_rows(paths: Iterable[Path], columns: str, problems: Problems) -> list[R
     rows: list[Row] = []
     names = columns.split()
     for path in paths:
-        header, *lines = _lines(path)
+        try:
+            header, *lines = utf8_lines(path) or [""]
+        except OSError as error:
+            raise InputError(
+                f"{path}: cannot be read ({error.strerror}); name the folder of the sample"
+            ) from error
         given = header.split("\t")
         if sorted(given) != sorted(names):
             wrong = [f"unknown {name!r}" for name in given if name not in names]
@@ -87,15 +95,13 @@ def read_rows(paths: Iterable[Path], columns: str, problems: Problems) -> list[R
     return rows
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text("utf-8").split("\n")
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); name the folder of the sample"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: byte {error.start:,} is not UTF-8; save the table as UTF-8") from error
+@cache
+def other_sites() -> tuple[str, ...]:
+    """The sites besides the English Wikipedia to which items link, in the order in which they are used.
+
+    They are those of the bundled sample, also for tables of one's own.
+    """
+    return tuple(utf8_lines(SAMPLE / "sites.tsv")[1:])
 
 
 def _row(place: Place, header: list[str], cells: list[str], problems: Problems) -> Row | None:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from factdrift.snapshots.sample.as_of import day_text
 from factdrift.snapshots.sample.model import (
     ALWAYS,
     CONSTRAINT,
@@ -29,13 +30,12 @@ from factdrift.snapshots.sample.model import (
     Qualifier,
     Sample,
 )
-from factdrift.snapshots.sample.rows import Place, Problems, Row, read_rows
-from factdrift.snapshots.sample.sites import OTHER_SITES
+from factdrift.snapshots.sample.rows import Place, Problems, Row, other_sites, read_rows
 from factdrift.snapshots.sample.value_text import (
+    DATATYPES,
     Snak,
     item_number,
     item_value,
-    known_datatype,
     parse_day,
     parse_snak,
 )
@@ -120,8 +120,8 @@ class _Reader:
         """The property's number, negative; 0 if the row cannot be used."""
         number = self._id(row, property_number)
         datatype = row["datatype"]
-        if not known_datatype(datatype):
-            what = f"{datatype!r} is no datatype of Wikibase that the sample can write"
+        if datatype not in DATATYPES:
+            what = f"{datatype!r} is no datatype that the sample can write; use one of {', '.join(DATATYPES)}"
             self.problems.add(row.place, "datatype", what)
             return 0
         if _STRUCTURE.get(number, datatype) != datatype:
@@ -244,10 +244,6 @@ class _Reader:
             self.problems.add(
                 row.place, "end_stated", "there is no end; fill the column end, or empty this one"
             )
-        if stated is not None and removed <= stated:
-            self.problems.add(
-                row.place, "removed", f"is not after stated, {row['stated']}; correct one of them"
-            )
         if snak is None or len(self.problems.found) > before or self._is_double(row, subject, snak):
             return
 
@@ -259,6 +255,9 @@ class _Reader:
         qualifiers += [Qualifier(other, self._since(other)) for other in others]
         began = _first_stated(starts, points) if stated is None else stated
         since = max(began, self.entities[subject].created, self._since(snak))
+        if removed <= since:
+            what = f"is not after {day_text(since)}, the first day of the statement; correct one of the two"
+            self.problems.add(row.place, "removed", what)
         if not statement:
             identity = tuple(row[column] for column in ("subject", "property", "value", "start", "pit"))
             self._alike[identity] += 1
@@ -385,7 +384,7 @@ def _merge(text: str) -> tuple[int, int]:
 
 
 def _site_count(text: str) -> int:
-    most = len(OTHER_SITES) + 1
+    most = len(other_sites()) + 1
     if not (text.isascii() and text.isdigit()) or int(text) > most:
         raise ValueError(f"{text!r} is no number of sites; write one from 0 to {most}")
     return int(text)

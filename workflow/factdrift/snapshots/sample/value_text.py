@@ -82,7 +82,7 @@ def parse_time_text(text: str) -> tuple[dict[str, Any], Time]:
     fields are not checked against its precision, as in `1990-01-01/9`.
     """
     date = text.removesuffix(" julian")
-    year, month, day, precision = _fields(date)
+    year, month, day, precision = _fields(date, julian=date != text)
     timestamp = f"{'-' if year < 0 else '+'}{abs(year):04d}-{month:02d}-{day:02d}T00:00:00Z"
     calendar = ENTITY_URL + (GREGORIAN_CALENDAR if date == text else JULIAN_CALENDAR)
     value = {
@@ -97,22 +97,15 @@ def parse_time_text(text: str) -> tuple[dict[str, Any], Time]:
 
 
 def parse_snak(property_: int, datatype: str, text: str) -> Snak:
-    """The value text of a property of this datatype; `somevalue` and `novalue` fit every datatype."""
+    """The value text of a property of this datatype, one of DATATYPES; `somevalue` and `novalue` fit each."""
     if text in ("somevalue", "novalue"):
         return Snak(property_, text, datatype)
     if not text or text != text.strip():
         raise ValueError(f"the value {text!r} is empty or begins or ends with a blank; write the value alone")
-    read = _READERS.get(datatype)
-    if read is None:
-        raise ValueError(f"the datatype {datatype!r} is unknown; use one of {', '.join(sorted(_READERS))}")
-    return read(Snak(property_, "value", datatype), text)
+    return _READERS[datatype](Snak(property_, "value", datatype), text)
 
 
-def known_datatype(datatype: str) -> bool:
-    return datatype in _READERS
-
-
-def _fields(date: str) -> tuple[int, int, int, int]:
+def _fields(date: str, julian: bool) -> tuple[int, int, int, int]:
     """Year, month, day and precision of a date without its calendar."""
     if match := _DECADE.fullmatch(date):
         year, precision = int(match[2]) * 10, DECADE
@@ -127,7 +120,7 @@ def _fields(date: str) -> tuple[int, int, int, int]:
             if int(match[5]) > 14 or month > 12 or day > 31:
                 raise ValueError(f"{date!r}: month, day or precision is out of range; write fields/precision")
             return year, month, day, int(match[5])
-        if (match[3] and not 1 <= month <= 12) or (match[4] and not _is_day(year, month, day)):
+        if (match[3] and not 1 <= month <= 12) or (match[4] and not _is_day(year, month, day, julian)):
             raise ValueError(f"{date!r} is no day or month; an impossible date is written {date}/11")
         return year, month, day, DAY if match[4] else MONTH if match[3] else YEAR
     else:
@@ -140,8 +133,8 @@ def _fields(date: str) -> tuple[int, int, int, int]:
     return (-year if match[1] else year), 0, 0, precision
 
 
-def _is_day(year: int, month: int, day: int) -> bool:
-    return 1 <= month <= 12 and 1 <= day <= covered(year, month, 1, MONTH)[1][2]
+def _is_day(year: int, month: int, day: int, julian: bool = False) -> bool:
+    return 1 <= month <= 12 and 1 <= day <= covered(year, month, 1, MONTH, julian)[1][2]
 
 
 def _item(snak: Snak, text: str) -> Snak:
@@ -219,3 +212,4 @@ _READERS: dict[str, Callable[[Snak, str], Snak]] = {
     **dict.fromkeys(("string", "external-id", "url", "commonsMedia", "math", "musical-notation"), _string),
     **dict.fromkeys(("geo-shape", "tabular-data"), _string),
 }
+DATATYPES = sorted(_READERS)
