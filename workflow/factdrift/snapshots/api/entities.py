@@ -32,13 +32,13 @@ from factdrift.snapshots.api.pages import (
 from factdrift.snapshots.api.store import CURRENT, Store, revision
 from factdrift.snapshots.compression import dump_writer, php_json
 from factdrift.snapshots.derive import CREATION
-from factdrift.wikidata.entity import CLOSURE_PROPERTIES, NAMED_PROPERTIES
+from factdrift.wikidata.entity import NAMED_PROPERTIES
 from factdrift.wikidata.ids import entity_number
 
 BATCH = 50
 """Entities in a request of `wbgetentities`."""
 
-_OBJECT_CLAIMS = (*CLOSURE_PROPERTIES, *CREATION)
+_OBJECT_CLAIMS = ("P31", *NAMED_PROPERTIES, *CREATION)
 
 FETCHED = pa.schema(
     [
