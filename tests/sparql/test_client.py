@@ -1,7 +1,9 @@
 """The client with a server that has all faults of the Query Service."""
 
+import contextlib
 import errno
 import gzip
+import socket
 import urllib.error
 from collections.abc import Iterator
 from itertools import cycle, islice, pairwise
@@ -179,6 +181,18 @@ def test_a_server_that_was_never_reached_is_not_waited_for(tmp_path: Path, url: 
     with pytest.raises(InputError, match=r"cannot be reached, after 3 tries .* whether .* has a network"):
         alone.rows(QUERY, divisible=True)
     assert sum(waited) < 20
+
+
+def test_a_server_that_takes_no_connection_is_not_asked_for_halves(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server, contextlib.ExitStack() as waiting:
+        address = server.getsockname()
+        # What waits to be accepted fills the queue, and what comes then gets no answer at all.
+        waiting.enter_context(socket.create_connection(address))
+        answers = Answers(tmp_path, "x")
+        alone = Client(f"http://127.0.0.1:{address[1]}/", CONTACT, answers, lambda seconds: None, limit=1)
+        with pytest.raises(InputError, match="cannot be reached, after 3 tries"):
+            alone.rows(QUERY, divisible=True)
+    assert stored_queries(tmp_path) == []
 
 
 def test_a_server_that_has_answered_before_is_waited_for(

@@ -135,7 +135,7 @@ class Client:
         except http.client.IncompleteRead as error:
             raise TooMuch("the answer broke off") from error
         except (OSError, http.client.HTTPException) as error:
-            if isinstance(error, TimeoutError) or isinstance(getattr(error, "reason", None), TimeoutError):
+            if isinstance(error, TimeoutError):
                 raise TooMuch(f"no answer within {self._limit:.0f} s") from error
             raise TransientError(
                 f"the connection failed ({type(error).__name__}: {error})", unreached=_is_unreached(error)
@@ -167,9 +167,10 @@ class Client:
 
 
 def _is_unreached(error: Exception) -> bool:
-    """Whether an error says that no connection came about."""
+    """Whether an error says that no connection came about, also where nothing has answered in time."""
     reason = getattr(error, "reason", None)
-    return isinstance(reason, socket.gaierror) or getattr(reason, "errno", None) in _UNREACHED
+    silent = isinstance(reason, socket.gaierror | TimeoutError)
+    return silent or getattr(reason, "errno", None) in _UNREACHED
 
 
 def _bindings(body: bytes) -> Bindings:
