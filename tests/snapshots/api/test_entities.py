@@ -350,3 +350,10 @@ def test_files_of_ids(tmp_path):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=message):
             read_ids(path, "only.subjects")
+
+
+def test_wikis_of_one_host_have_stores_of_their_own(tmp_path: Path) -> None:
+    urls = [f"https://wikis.org:8000{path}api.php" for path in ("/w/", "/other/w/", "/")]
+    assert [Store(tmp_path, url).folder.name for url in urls] == [
+        *("wikis.org_8000", "wikis.org_8000_other", "wikis.org_8000_api.php")
+    ]

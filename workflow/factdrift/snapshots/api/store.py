@@ -33,7 +33,10 @@ class Store:
     """The answers of the API at `url`, under `folder`."""
 
     def __init__(self, folder: Path, url: str) -> None:
-        self.folder = folder / urlsplit(url).netloc.replace(":", "_")
+        # Two wikis of one host differ in their paths; that of most wikis is in no name.
+        address = urlsplit(url)
+        name = f"{address.netloc}{address.path.removesuffix('/w/api.php')}"
+        self.folder = folder / name.replace(":", "_").replace("/", "_")
 
     def __contains__(self, key: tuple[str, str]) -> bool:
         return self._path(*key).is_file()
