@@ -266,6 +266,11 @@ def _check_dates(config: dict[str, Any]) -> None:
         raise InputError(
             f"configuration: snapshots.old ({old}) is not before snapshots.new ({new}); swap or change them"
         )
+    if len(config["stream"]) == 1:
+        raise InputError(
+            f"configuration: stream: {config['stream'][0]} alone has nothing to be compared with; list two "
+            "dates or more, or none for the pair of `snapshots`"
+        )
     for earlier, later in itertools.pairwise(config["stream"]):
         if earlier >= later:
             raise InputError(
