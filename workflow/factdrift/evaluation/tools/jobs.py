@@ -113,7 +113,7 @@ class Ask(TriesMethod, command="ask"):
         from factdrift.evaluation.settings import check_regime
         from factdrift.evaluation.tools.cell import cell
 
-        check_regime(self.settings)
+        check_regime(self.settings.regime)
         check_count("--limit", self.limit, "questions")
         for line in cell(self):
             print(line)
