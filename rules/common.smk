@@ -111,7 +111,10 @@ def dump_file(date):
 
 def date_of(wildcards, which):
     """The date of one side, `old` or `new`, of the pair in the wildcards."""
-    return wildcards.pair.split("_")[("old", "new").index(which)]
+    old, new = wildcards.pair.split("_")
+    if old >= new:
+        raise WorkflowError(f"{wildcards.pair}: {old} is not before {new}; name the earlier date first")
+    return {"old": old, "new": new}[which]
 
 
 DATES = {

@@ -211,6 +211,10 @@ def judge_answers(wildcards):
         raise WorkflowError(
             "configuration: written.judge: none: name the answers to be judged, unclear or all"
         )
+    if not judged_benchmarks():
+        raise WorkflowError(
+            "configuration: answer.benchmarks: what is asked by interval is not judged; name another benchmark, too"
+        )
     return [
         f"results/{wildcards.pair}/evaluation/judge/{name}/answers.parquet" for name in judged_benchmarks()
     ]

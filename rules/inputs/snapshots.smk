@@ -5,8 +5,12 @@ from factdrift.core.addresses import is_url
 
 def fetched_entities(date):
     """What `dumps` says of a date whose entities are fetched one by one."""
-    source = config["dumps"][date] if isinstance(config["dumps"], dict) else {}
-    return source if isinstance(source, dict) else {}
+    source = config["dumps"].get(date) if isinstance(config["dumps"], dict) else None
+    if not isinstance(source, dict):
+        raise WorkflowError(
+            f"configuration: dumps: {date} has no file of entities; add `{date}: {{entities: FILE}}`"
+        )
+    return source
 
 
 def own_address(source):

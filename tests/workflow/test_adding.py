@@ -179,7 +179,7 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
         r"factdrift neighbors search .* --reach=5 ",
         r"""factdrift evaluate --set='{"warmth": "8"}' .* --method=mine """,
         r"""factdrift locate run .* --locator=warm --set='{"warmth": "?9"?}'""",
-        rf"factdrift evaluate .* --method=mine .* --benchmark=capitals2 --questions {PAIR}/capitals\.parquet ",
+        rf"factdrift evaluate .* --method=mine .*--benchmark=capitals2 --questions {PAIR}/capitals\.parquet ",
         rf"factdrift chat ask .*{PAIR}/evaluation/chat/capitals2/requests\.parquet ",
         rf"factdrift publish file {PAIR}/far_neighbors\.parquet results/far_neighbors\.parquet$",
     )

@@ -60,9 +60,15 @@ def dates_of(config: dict[str, Any]) -> list[str]:
 
 
 def derived_from(config: dict[str, Any], date: str) -> str:
-    """The date from whose dump the dump of `date` is derived: the next one whose own is not derived."""
-    return next(
-        later for later in dates_of(config) if later > date and dump_source(config, later) != "derive"
+    """The date from whose dump the dump of `date` is derived: the next one whose own is not derived.
+
+    Raises InputError if there is none.
+    """
+    for later in dates_of(config):
+        if later > date and dump_source(config, later) != "derive":
+            return later
+    raise InputError(
+        f"configuration: {date} is after all dates, so its dump is derived from none; name its dump"
     )
 
 
