@@ -4,7 +4,9 @@ Here: configuration and the targets that users ask for by name. The stages stand
 the data flows; what they call is the package in workflow/factdrift.
 """
 
+import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -77,12 +79,12 @@ wildcard_constraints:
     bucket=r"\d+-of-\d+",
     shard=r"\d+-of-\d+",
     part=r"\d+-of-\d+",
+    subtask="[cru]",
     language="|".join({"en", *config["languages"]}),
     name="|".join(product.pattern for product in products() if product.made_in != "results"),
 
 
 include: "rules/common.smk"
-include: "rules/buckets.smk"
 include: "rules/snapshots.smk"
 include: "rules/statements.smk"
 include: "rules/updates.smk"
@@ -110,10 +112,6 @@ include: "rules/run.smk"
 
 
 check_jobs()
-
-
-localrules:
-    all,
 
 
 if SMALL:

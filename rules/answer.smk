@@ -15,7 +15,8 @@ include: "inputs/answer.smk"
 rule answer_requests:
     """What the chat model is asked, without and with the new fact: a letter, or an object where there are no options."""
     input:
-        questions=of_benchmark("questions", CHAT_QUESTIONS),
+        **by_field(["questions"], benchmark_tables),
+        words=WRITTEN,
     output:
         "results/{pair}/evaluation/chat/{benchmark}/requests.parquet",
     log:
@@ -33,7 +34,8 @@ rule answer_requests:
 rule answer_read:
     """The letters and objects in what the chat model has answered."""
     input:
-        questions=of_benchmark("questions", CHAT_QUESTIONS),
+        **by_field(["questions"], benchmark_tables),
+        words=WRITTEN,
         answers="results/{pair}/evaluation/chat/{benchmark}/answers.parquet",
     output:
         output="results/{pair}/evaluation/chat/{benchmark}/read.parquet",
@@ -129,7 +131,10 @@ rule answer_dated_scores:
     """Accuracies by precision, and how often a right date makes an answer more likely than a wrong one."""
     input:
         items_=f"{STREAM}/asof.parquet",
-        answers=asof_files(),
+        answers=[
+            *read_of_chat("asof", root=PAIR),
+            *answered("asof", answer_states, "answers.parquet", STREAM),
+        ],
     output:
         f"{STREAM}/asof_scores.parquet",
     log:
@@ -148,7 +153,7 @@ rule ripple_scores:
     """What follows from updates, in all states: the shares right by criterion, as table, text and figure."""
     input:
         models_=some_models,
-        probes=ripple_probes(),
+        probes=PROBES,
         answers=answered("ripples", all_states, "answers.parquet"),
     output:
         output="results/{pair}/ripple_scores.parquet",
@@ -169,8 +174,9 @@ rule ripple_scores:
 rule judge_requests:
     """What the chat model is asked about written answers (`written.judge`): a verdict in one word."""
     input:
-        questions=of_benchmark("questions", CHAT_QUESTIONS),
-        answers=lambda wildcards: grid_answers(wildcards.benchmark),
+        **by_field(["questions"], benchmark_tables),
+        words=[*WRITTEN, resource("verdict/judge.txt")],
+        answers=lambda wildcards: [file.format(**wildcards) for file in grid_answers(wildcards.benchmark)],
     output:
         "results/{pair}/evaluation/judge/{benchmark}/requests.parquet",
     log:

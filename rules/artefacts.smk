@@ -14,7 +14,7 @@ rule edit_prefixes:
     """Texts that a model writes, put before the prompts of ROME and MEMIT so that an edit holds in any context."""
     input:
         model=edited_model,
-        values=method_file,
+        values=lambda wildcards: PLAN.files(wildcards.method),
     output:
         "results/{pair}/edit/{edited}/prefixes.{method}.json",
     log:
@@ -25,7 +25,12 @@ rule edit_prefixes:
     resources:
         **of_a_model(),
     params:
-        **given("edit prefixes", **MODEL_PARAMS, method=method_given, set=method_values()),
+        **given(
+            "edit prefixes",
+            **MODEL_PARAMS,
+            method=lambda wildcards: PLAN.given(wildcards.method),
+            set=method_values(),
+        ),
     shell:
         job("edit prefixes")
 
@@ -33,9 +38,8 @@ rule edit_prefixes:
 rule edit_moments:
     """The second moments of what enters the matrices that ROME and MEMIT edit, over the texts of a corpus."""
     input:
+        **by_field(["texts", "facts"], moments_corpus),
         model=edited_model,
-        texts=moments_of("texts"),
-        facts=moments_of("facts"),
     output:
         directory("results/{pair}/edit/{edited}/moments"),
     log:
@@ -46,7 +50,12 @@ rule edit_moments:
     resources:
         **of_a_model(),
     params:
-        **given("models moments", **MODEL_PARAMS, sampled=moments_of("sampled"), layers=moments_layers),
+        **given(
+            "models moments",
+            **MODEL_PARAMS,
+            **by_field(["sampled"], moments_corpus),
+            layers=lambda wildcards: PLAN.layers(MODELS[wildcards.edited][0]),
+        ),
     shell:
         job("models moments")
 
@@ -83,7 +92,7 @@ else:
             edits="results/{pair}/edit/edits.parquet",
             model=edited_model,
             values=str(METHODS / "mend.yaml"),
-            words=word_tables(),
+            words=resources("words"),
         output:
             output="results/{pair}/edit/{edited}/mend.safetensors",
             out_split="results/{pair}/edit/{edited}/mend_split.json",

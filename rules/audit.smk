@@ -6,14 +6,14 @@ Outputs: results/{pair}/audit/; the configured pair's findings as results/audit.
 """
 
 
-include: "inputs/audit.smk"
+include: "inputs/publish.smk"
 
 
 rule audit:
     """Error rates of the datasets by kind of check, and every failure with its reason."""
     input:
-        old_dump=dump_file(OLD),
-        new_dump=dump_file(NEW),
+        old_dump=lambda wildcards: dump_file(date_of(wildcards, "old")),
+        new_dump=lambda wildcards: dump_file(date_of(wildcards, "new")),
         manifest="results/{pair}/manifest.json",
         kinds=[resource("audit.tsv"), resource("audit_unchecked.tsv")],
         tables=expand("results/{{pair}}/{name}", name=datasets()),

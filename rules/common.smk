@@ -1,13 +1,10 @@
 """What rules of several stages use: fingerprints of code, the project's tables, buckets, dumps, items, requests."""
 
-import re
-
 from snakemake.io import IOFile
 
 from factdrift.cli import job_of
 from factdrift.core.fingerprint import of_jobs
 from factdrift.core.jobs import LIST_OF_FILES
-from factdrift.core.keys import is_struct, settings_of
 from factdrift.core.paths import RESOURCES
 from factdrift.core.settings import dump_source
 from factdrift.core.shell import ShellLine, check_keywords, keys_of, parameter_of, shell_line
@@ -30,14 +27,11 @@ def given(*commands, after=(), **parameters):
     """
 
     def value(field):
-        # By functions, since Snakemake takes braces in a text for wildcards.
-        if is_struct(field.kind):
-            return lambda wildcards: settings_of(of_pair(wildcards), field.kind, field.key, field.only)
+        # By a function, since Snakemake takes braces in a text for wildcards.
         return lambda wildcards: parameter_of(of_pair(wildcards), field)
 
-    known = (field for command in commands for field in keys_of(job_of(command)))
-    fields = {field.name: field for field in known if field.part == "params"}
-    of_keys = {name: value(field) for name, field in fields.items() if name not in parameters}
+    fields = (field for command in commands for field in keys_of(job_of(command)))
+    of_keys = {field.name: value(field) for field in fields if field.part == "params"}
     code = lambda wildcards: of_jobs(*map(job_of, (*commands, *after)))
     return {"code": code, **of_keys, **parameters}
 
@@ -64,19 +58,22 @@ def resource(name):
     return str(RESOURCES / name)
 
 
-def word_tables():
-    """What commands read by themselves to word sentences: articles, plurals, noun phrases."""
-    return sorted(str(path) for path in Path(resource("words")).glob("*.tsv"))
+def resources(*folders):
+    """The tables of folders of resources/, which commands read by themselves.
+
+    Those of `words` word sentences: articles, plurals, noun phrases.
+    """
+    return [str(path) for folder in folders for path in sorted(Path(resource(folder)).glob("*.tsv"))]
 
 
-def resources(folder):
-    """The tables of a folder of resources/ and those of words, which its commands read by themselves."""
-    return [*sorted(str(path) for path in Path(resource(folder)).glob("*.tsv")), *word_tables()]
+def numbered(count):
+    """The parts into which something is split, as file names have them: 0-of-2, 1-of-2."""
+    return [f"{place}-of-{count}" for place in range(count)]
 
 
 def buckets(pattern):
     """The files of all buckets; other wildcards of the pattern stay."""
-    return expand(pattern, bucket=[f"{k}-of-{BUCKETS}" for k in range(BUCKETS)], allow_missing=True)
+    return expand(pattern, bucket=numbered(BUCKETS), allow_missing=True)
 
 
 def every(pattern):
@@ -114,7 +111,17 @@ def dump_file(date):
 
 def date_of(wildcards, which):
     """The date of one side, `old` or `new`, of the pair in the wildcards."""
-    return wildcards.pair.split("_")[("old", "new").index(which)]
+    old, new = wildcards.pair.split("_")
+    if old >= new:
+        raise WorkflowError(f"{wildcards.pair}: {old} is not before {new}; name the earlier date first")
+    return {"old": old, "new": new}[which]
+
+
+DATES = {
+    "old_date": lambda wildcards: date_of(wildcards, "old"),
+    "new_date": lambda wildcards: date_of(wildcards, "new"),
+}
+"""Parameters of the jobs that take both dates of the pair."""
 
 
 def side(path, which=None):
@@ -127,14 +134,25 @@ def side(path, which=None):
     return of
 
 
-def entities(which):
-    """The items of one side of the pair in the wildcards, in all buckets."""
-    return lambda wildcards: buckets(side("entities/{{bucket}}.parquet", which)(wildcards))
+def both_sides(path):
+    """A file of the new snapshot and of the old one."""
+    return lambda wildcards: [side(path, which)(wildcards) for which in ("new", "old")]
 
 
-def every_entity(which):
-    """The same for a job of one bucket (`every`)."""
-    return lambda wildcards: every(side("entities/{{bucket}}.parquet", which)(wildcards))
+def other(which):
+    """The other side of the comparison."""
+    return "old" if which == "new" else "new"
+
+
+def side_buckets(table, which=None, files=buckets):
+    """A table of one side of the pair in the wildcards; `files`: `every` for a job of one bucket."""
+    return lambda wildcards: files(side(f"{table}/{{{{bucket}}}}.parquet", which)(wildcards))
+
+
+def by_field(fields, files):
+    """Field -> input function; `files`: a function of the wildcards, field -> files; what it leaves out is none."""
+    of = lambda field: lambda wildcards: files(wildcards).get(field, [])
+    return {field: of(field) for field in fields}
 
 
 def of_pair(wildcards):

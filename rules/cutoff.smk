@@ -6,9 +6,6 @@ cutoff.svg; the last three also in results/. What the chat model is asked and ha
 """
 
 
-include: "inputs/cutoff.smk"
-
-
 rule cutoff_chains:
     """Chains as questions: who held when, and the cloze tests that ask for the holder."""
     input:
@@ -34,6 +31,7 @@ rule cutoff_holders:
     input:
         chains=f"{STREAM}/cutoff/chains.parquet",
         model=edited_model,
+        words=resource("verdict/cues.tsv"),
     output:
         f"{STREAM}/cutoff/{{way}}/{{edited}}.parquet",
     log:
@@ -74,6 +72,7 @@ rule cutoff_read:
     input:
         chains=f"{STREAM}/cutoff/chains.parquet",
         answers=f"{PAIR}/cutoff/{{way}}/answers.parquet",
+        words=resource("verdict/cues.tsv"),
     output:
         f"{PAIR}/cutoff/{{way}}/read.parquet",
     log:

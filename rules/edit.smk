@@ -6,7 +6,7 @@ results/{pair}/edit/: probes.parquet, written.parquet, costs.json, table6.txt, t
 results/{pair}/edit_scores.parquet, results/edit_scores.parquet.
 """
 
-import json
+EDIT_LIMIT = limit_of(config["edit"]["limit"], 128)
 
 
 rule edit_dataset:
@@ -23,7 +23,7 @@ rule edit_dataset:
     resources:
         **request("edit dataset"),
     params:
-        **given("edit dataset", limit=edit_limit(), new_date=lambda wildcards: date_of(wildcards, "new")),
+        **given("edit dataset", limit=EDIT_LIMIT, new_date=DATES["new_date"]),
     shell:
         job("edit dataset")
 
@@ -56,11 +56,7 @@ rule edit_scores:
         models_=some_models,
         edits="results/{pair}/edit/edits.parquet",
         costs=answered("updates", editing, "json"),
-        ability=(
-            expand("results/{{pair}}/edit/{edited}/ability.json", edited=edited_models())
-            if ability_measured()
-            else []
-        ),
+        ability=abilities(),
     output:
         out_scores="results/{pair}/edit_scores.parquet",
         out_probes="results/{pair}/edit/probes.parquet",
@@ -73,7 +69,7 @@ rule edit_scores:
     resources:
         **request("edit scores"),
     params:
-        **given("edit scores", models=edited_names(), methods=PLAN.names(), skipped=json.dumps(PLAN.skipped)),
+        **given("edit scores", models=MODEL_NAMES, methods=PLAN.names(), skipped=SKIPPED),
     shell:
         job("edit scores")
 

@@ -8,29 +8,25 @@ results/{pair}/evaluation/chat/{benchmark}/: requests.parquet, answers.parquet, 
 results/{pair}/: answer_grid.parquet, written_scores.parquet, answer/grid.txt.
 """
 
-import json
-import re
-
 
 include: "inputs/evaluate.smk"
 
 
 wildcard_constraints:
-    edited="|".join(map(re.escape, edited_models())),
+    edited="|".join(map(re.escape, MODELS)),
     method="|".join(map(re.escape, method_names())),
-    benchmark="|".join([*QUESTIONS, *STREAM_QUESTIONS]),
+    benchmark="|".join([*records(), "blocks"]),
 
 
 rule evaluate:
     """Asks a model in one state; a killed job continues where it was."""
     input:
-        **artefacts(method_needs),
-        questions=of_benchmark("questions"),
-        edits=of_benchmark("edits"),
-        facts=of_benchmark("facts"),
+        **by_field(["prefixes", "moments", "mend"], method_needs),
+        **by_field(["questions", "edits", "facts"], benchmark_tables),
         model=edited_model,
-        values=method_file,
-        ability=ability_file("updates", "results/{pair}"),
+        values=lambda wildcards: PLAN.files(wildcards.method),
+        ability=ability_file,
+        words=WRITTEN,
     output:
         out_answers="results/{pair}/evaluation/{edited}/{benchmark}/{method}/{shard}.answers.parquet",
         out_edits="results/{pair}/evaluation/{edited}/{benchmark}/{method}/{shard}.edits.parquet",
@@ -48,7 +44,15 @@ rule evaluate:
     params:
         **given(
             "evaluate",
-            **asking(QUESTIONS),
+            **MODEL_PARAMS | {"weights": asked_weights},
+            method=lambda wildcards: PLAN.given(wildcards.method),
+            set=method_values(),
+            benchmark=benchmark_name,
+            settings=asking_settings,
+            limit=benchmark_limit,
+            stream=by_interval,
+            blocks=lambda wildcards: wildcards.benchmark == "blocks",
+            shard="{shard}",
             parts=subpath(output.out_run, strip_suffix=".json"),
         ),
     shell:
@@ -56,14 +60,7 @@ rule evaluate:
 
 
 use rule evaluate as evaluate_stream with:
-    input:
-        **artefacts(stream_needs),
-        questions=of_benchmark("questions", STREAM_QUESTIONS),
-        edits=of_benchmark("edits", STREAM_QUESTIONS),
-        facts=[],
-        model=edited_model,
-        values=method_file,
-        ability=ability_file("stream", STREAM),
+    # The same after each interval of a stream, which keeps no adapters.
     output:
         out_answers=f"{STREAM}/evaluation/{{edited}}/{{benchmark}}/{{method}}/{{shard}}.answers.parquet",
         out_edits=f"{STREAM}/evaluation/{{edited}}/{{benchmark}}/{{method}}/{{shard}}.edits.parquet",
@@ -74,12 +71,8 @@ use rule evaluate as evaluate_stream with:
         f"logs/streams/{STREAM_NAME}/evaluation/{{edited}}/{{benchmark}}.{{method}}.{{shard}}.txt",
     benchmark:
         f"logs/streams/{STREAM_NAME}/evaluation/{{edited}}/{{benchmark}}.{{method}}.{{shard}}.tsv"
-    params:
-        **given(
-            "evaluate",
-            **asking(STREAM_QUESTIONS),
-            parts=subpath(output.out_run, strip_suffix=".json"),
-        ),
+    wildcard_constraints:
+        benchmark="|".join(records()),
 
 
 rule answer_grid:
@@ -101,6 +94,6 @@ rule answer_grid:
     resources:
         **request("answer grid"),
     params:
-        **given("answer grid", skipped=json.dumps(PLAN.skipped)),
+        **given("answer grid", skipped=SKIPPED),
     shell:
         job("answer grid")

@@ -9,10 +9,6 @@ results/{pair}/: the subtasks, also in the published layout, and klob_meta.json.
 include: "inputs/klob.smk"
 
 
-localrules:
-    klob,
-
-
 rule klob:
     """The three subtasks, each in the published layout too, and the counts of the build."""
     input:
@@ -23,7 +19,7 @@ rule klob_facts:
     """The statements of KLoB's relations in one bucket, and which are facts on the snapshot's day."""
     input:
         statements="results/snapshots/{date}/statements/{bucket}.parquet",
-        resources=resources("klob"),
+        resources=resources("klob", "words"),
     output:
         "results/snapshots/{date}/klob/{bucket}.parquet",
     log:
@@ -61,7 +57,7 @@ rule klob_mquake:
     """Chains from a file in MQuAKE's format."""
     input:
         cases=config["klob"]["r"].get("mquake", []),
-        resources=resources("klob"),
+        resources=resources("klob", "words"),
     output:
         "results/{pair}/klob/mquake.parquet",
     log:
@@ -97,7 +93,7 @@ rule klob_recall:
         **given(
             "klob recall",
             weights=weights_stamp(config["klob"]["recall"].get("model", "")),
-            date=config["snapshots"][config["klob"]["snapshot"]],
+            date=lambda wildcards: date_of(wildcards, KLOB_SIDE),
         ),
     shell:
         job("klob recall", without="resources phrases memory_mb models")
@@ -107,7 +103,7 @@ rule klob_examples:
     """The examples of all subtasks, their sentences, and the counts of what was dropped."""
     input:
         **klob_choice(),
-        snapshot=klob_snapshot("snapshot.json"),
+        snapshot=side("snapshot.json", KLOB_SIDE),
         passes="results/{pair}/klob/passes.parquet" if config["klob"]["recall"]["filter"] == "on" else [],
         words=[] if config["klob"]["u"]["words"] in ("web2", "nltk") else config["klob"]["u"]["words"],
     output:
@@ -123,7 +119,7 @@ rule klob_examples:
     resources:
         **request("klob examples"),
     params:
-        **given("klob examples", date=config["snapshots"][config["klob"]["snapshot"]]),
+        **given("klob examples", date=lambda wildcards: date_of(wildcards, KLOB_SIDE)),
     shell:
         job("klob examples", without="resources phrases memory_mb")
 
@@ -139,8 +135,6 @@ rule klob_subtask:
         "logs/{pair}/klob/klob_{subtask}.txt",
     benchmark:
         "logs/{pair}/klob/klob_{subtask}.tsv"
-    wildcard_constraints:
-        subtask="[cru]",
     group:
         together("klob")
     resources:
@@ -161,8 +155,6 @@ rule klob_export:
         "logs/{pair}/klob/KLoB-{subtask}.txt",
     benchmark:
         "logs/{pair}/klob/KLoB-{subtask}.tsv"
-    wildcard_constraints:
-        subtask="[cru]",
     group:
         together("klob")
     resources:

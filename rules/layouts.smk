@@ -5,15 +5,27 @@ follows from them.
 Outputs: results/layouts/: counterfact.json, easyedit.json, rippleedits.json, wikibigedit.json, zsre.json, mquake.json.
 """
 
-
-include: "inputs/layouts.smk"
+LAYOUTS = {
+    "counterfact": {"shared": "shared_objects", "ripples": "ripples"},
+    "easyedit": {"facts": "tempripple/tr_facts", "related": "tempripple/tr_related", "ripples": "ripples"},
+    "rippleedits": {"ripples": "ripples"},
+    "wikibigedit": {"facts": "tempripple/tr_facts", "related": "tempripple/tr_related"},
+    "zsre": {},
+}
+"""Layout -> the tables beside the dataset that it takes something from, by field."""
 
 
 rule layout:
     """The replacements in the layout of another project."""
     input:
-        **layout_tables(),
+        **by_field(
+            ["shared", "facts", "related", "ripples"],
+            lambda wildcards: {
+                field: f"{PAIR}/{name}.parquet" for field, name in LAYOUTS[wildcards.layout].items()
+            },
+        ),
         dataset=f"{PAIR}/wfd_repl.parquet",
+        words=resource("ripples/rippleedits.tsv"),
     output:
         "results/layouts/{layout}.json",
     log:
@@ -21,7 +33,7 @@ rule layout:
     benchmark:
         "logs/layouts/{layout}.tsv"
     wildcard_constraints:
-        layout="|".join(LAYOUT_TABLES),
+        layout="|".join(LAYOUTS),
     resources:
         **request("edit export"),
     params:
@@ -35,6 +47,7 @@ rule layout_mquake:
     input:
         facts=f"{PAIR}/tempripple/tr_facts.parquet",
         related=f"{PAIR}/tempripple/tr_related.parquet",
+        resources=resources("tempripple", "words"),
     output:
         "results/layouts/mquake.json",
     log:

@@ -6,8 +6,6 @@ results/streams/{name}/edit/: intervals.parquet, written.parquet, costs.json, li
 results/streams/{name}/stream_scores.parquet, results/stream_scores.parquet.
 """
 
-import json
-
 
 rule stream_edits:
     """The updates of a stream as edits in their order, each with its probes."""
@@ -23,7 +21,7 @@ rule stream_edits:
     resources:
         **request("edit stream-edits"),
     params:
-        **given("edit stream-edits", limit=edit_limit()),
+        **given("edit stream-edits", limit=EDIT_LIMIT),
     shell:
         job("edit stream-edits")
 
@@ -50,7 +48,7 @@ if not config["edit"]["mend_checkpoint"]:
             edits=f"{STREAM}/edit/edits.parquet",
             model=edited_model,
             values=str(METHODS / "mend.yaml"),
-            words=word_tables(),
+            words=resources("words"),
         output:
             output=f"{STREAM}/edit/{{edited}}/mend.safetensors",
             out_split=f"{STREAM}/edit/{{edited}}/mend_split.json",
@@ -79,12 +77,7 @@ rule stream_scores:
     resources:
         **request("edit stream-scores"),
     params:
-        **given(
-            "edit stream-scores",
-            models=edited_names(),
-            methods=PLAN.names(),
-            skipped=json.dumps(PLAN.skipped),
-        ),
+        **given("edit stream-scores", models=MODEL_NAMES, methods=PLAN.names(), skipped=SKIPPED),
     shell:
         job("edit stream-scores")
 
@@ -96,11 +89,7 @@ rule stream_report:
         written=f"{STREAM}/edit/written.parquet",
         intervals=f"{STREAM}/edit/intervals.parquet",
         costs=f"{STREAM}/edit/costs.json",
-        ability=(
-            expand(f"{STREAM}/edit/{{edited}}/ability.json", edited=edited_models())
-            if ability_measured(stream=True)
-            else []
-        ),
+        ability=abilities(STREAM, stream=True),
         recall=bundled_folders(),
     output:
         out_table=f"{STREAM}/edit/lifelong.txt",

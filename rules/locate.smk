@@ -6,13 +6,12 @@ Outputs: results/{pair}/locate/ with the sentences, the scores of each {model}/{
 results/{pair}/locate_scores.parquet and locate_vs_edit.parquet, and both in results/.
 """
 
-import re
-
 
 include: "inputs/locate.smk"
 
 
 LOCATOR = "results/{{pair}}/locate/{{edited}}/{{locator}}"
+LOCATE_SHARDS = numbered(config["locate"]["shards"])
 
 
 wildcard_constraints:
@@ -36,9 +35,9 @@ rule locate_sentences:
     params:
         **given(
             "locate sentences",
-            examples=examples_folder,
+            examples=subpath(input[0], parent=True),
             out_examples=subpath(output.out_sentences, parent=True),
-            limit=locate_limit("limit"),
+            limit=limit_of(config["locate"]["limit"], BUNDLED_EXAMPLES),
         ),
     shell:
         job("locate sentences")
@@ -77,8 +76,8 @@ rule locate_gather:
     """The shards of one locator and model as a folder that `factdrift klob score` takes."""
     input:
         sentences="results/{pair}/locate/klob.sentences.parquet",
-        shards=expand(f"{LOCATOR}/klob.{{shard}}.parquet", shard=locate_shards()),
-        about=expand(f"{LOCATOR}/klob.{{shard}}.json", shard=locate_shards()),
+        shards=expand(f"{LOCATOR}/klob.{{shard}}.parquet", shard=LOCATE_SHARDS),
+        about=expand(f"{LOCATOR}/klob.{{shard}}.json", shard=LOCATE_SHARDS),
     output:
         scores="results/{pair}/locate/{edited}/{locator}/scores/scores.json",
         arrays=multiext(
@@ -100,8 +99,8 @@ rule locate_gather:
 rule locate_scores:
     """All locators on all models: RSim and RSD with controls and intervals, a table and a figure for each subtask."""
     input:
-        models=some_models,
         examples=expand("results/{{pair}}/locate/klob_{name}.parquet", name=[*"cru"]),
+        models=some_models,
         scores=located("scores/scores.json"),
         arrays=located("scores/units.npy"),
         others=[f"{folder}/scores.json" for folder in LOCATE_PLAN.folders],
@@ -120,7 +119,7 @@ rule locate_scores:
     params:
         **given(
             "locate scores",
-            examples=examples_folder,
+            examples=subpath(input[0], parent=True),
             folders=lambda wildcards, input: [
                 str(Path(path).parent) for path in (*input.scores, *input.others)
             ],
@@ -144,7 +143,7 @@ rule locate_edit_facts:
     resources:
         **request("locate edit-facts"),
     params:
-        **given("locate edit-facts", limit=locate_limit("edits")),
+        **given("locate edit-facts", limit=limit_of(config["locate"]["edits"], 32)),
     shell:
         job("locate edit-facts")
 
@@ -158,16 +157,16 @@ use rule edit_moments as locate_moments with:
     benchmark:
         "logs/{pair}/locate/{edited}/moments.tsv"
     params:
-        **given("models moments", **MODEL_PARAMS, sampled=moments_of("sampled"), layers=[]),
+        **given("models moments", **MODEL_PARAMS, **by_field(["sampled"], moments_corpus), layers=[]),
 
 
 rule locate_vs_edit:
     """Whether blocks with high scores are blocks at which edits succeed: rank correlations, a table and a figure."""
     input:
         **layer_answers(),
-        models_=some_models,
+        models_=some_locators,
         edits="results/{pair}/locate/edits.parquet",
-        located=located("edits.{shard}.{form}", shard=locate_shards(), form=["parquet", "json"]),
+        located=located("edits.{shard}.{form}", shard=LOCATE_SHARDS, form=["parquet", "json"]),
     output:
         out_table="results/{pair}/locate_vs_edit.parquet",
         out_text="results/{pair}/locate/vs_edit.txt",
@@ -181,8 +180,8 @@ rule locate_vs_edit:
     params:
         **given(
             "locate against-edits",
-            models=edited_names(),
-            folders=[f"results/{{pair}}/locate/{folder}" for folder in edited_models()],
+            models=MODEL_NAMES,
+            folders=[f"results/{{pair}}/locate/{folder}" for folder in MODELS],
             locators=list(LOCATE_PLAN.run),
         ),
     shell:

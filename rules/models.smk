@@ -9,8 +9,14 @@ made.json.
 from factdrift.core.paths import CONFIG, SHIPPED_MODELS
 from factdrift.models.bundled.shipped import MADE
 
+# Examples of each subtask of KLoB that the bundled models are taught, and that locators are run on with them; conditions
+# of each criterion of ripples.
+BUNDLED_EXAMPLES = 128
 
-include: "inputs/models.smk"
+TAUGHT = config["taught"]
+"""What is taught besides the dataset's facts."""
+if TAUGHT == "auto":
+    TAUGHT = ["klob", "tempripple", "ripples"] if config["dumps"] == "sample" else []
 
 
 rule klob_taught:
@@ -27,7 +33,7 @@ rule klob_taught:
     resources:
         **request("locate taught"),
     params:
-        **given("locate taught", examples=examples_folder, limit=BUNDLED_EXAMPLES),
+        **given("locate taught", examples=subpath(input[0], parent=True), limit=BUNDLED_EXAMPLES),
     shell:
         job("locate taught")
 
@@ -47,7 +53,7 @@ rule tempripple_taught:
     resources:
         **request("answer taught"),
     params:
-        **given("answer taught", old=OLD),
+        **given("answer taught", old=DATES["old_date"]),
     shell:
         job("answer taught")
 
@@ -66,7 +72,11 @@ rule ripples_taught:
     resources:
         **request("answer taught-ripples"),
     params:
-        **given("answer taught-ripples", old=OLD, limit=BUNDLED_EXAMPLES),
+        **given(
+            "answer taught-ripples",
+            old=DATES["old_date"],
+            limit=BUNDLED_EXAMPLES,
+        ),
     shell:
         job("answer taught-ripples")
 
@@ -77,8 +87,8 @@ rule model_sentences:
         dataset="results/{pair}/wfd_repl.parquet",
         templates="results/{pair}/templates.parquet",
         wording=str(CONFIG / "models/sentences.yaml"),
-        words=word_tables(),
-        taught=taught_tables(),
+        words=resources("words"),
+        taught=expand("results/{{pair}}/models/taught.{name}.parquet", name=TAUGHT),
     output:
         "results/{pair}/models/sentences.parquet",
     log:

@@ -33,7 +33,7 @@ rule neighbor_holding:
     input:
         updates=every("results/{pair}/updates/{bucket}.parquet"),
         old="results/{pair}/filtered/old/{bucket}.parquet",
-        entities=every_entity("old"),
+        entities=side_buckets("entities", "old", every),
         labels=config["labels"],
     output:
         "results/{pair}/neighbors/holding/{bucket}.parquet",
@@ -46,7 +46,7 @@ rule neighbor_holding:
     resources:
         **request("neighbors holding"),
     params:
-        **given("neighbors holding", memory_mb=2000, old_date=lambda wildcards: date_of(wildcards, "old")),
+        **given("neighbors holding", memory_mb=2000, old_date=DATES["old_date"]),
     shell:
         job("neighbors holding")
 
@@ -124,7 +124,7 @@ rule shared_objects:
         updates=every("results/{pair}/updates/{bucket}.parquet"),
         old=every("results/{pair}/filtered/old/{bucket}.parquet"),
         new=every("results/{pair}/filtered/new/{bucket}.parquet"),
-        entities=every_entity("old"),
+        entities=side_buckets("entities", "old", every),
         labels=config["labels"],
         space="results/{pair}/neighbors/space",
     output:
@@ -137,10 +137,6 @@ rule shared_objects:
     resources:
         **request("neighbors shared-objects"),
     params:
-        **given(
-            "neighbors shared-objects",
-            old_date=lambda wildcards: date_of(wildcards, "old"),
-            new_date=lambda wildcards: date_of(wildcards, "new"),
-        ),
+        **given("neighbors shared-objects", **DATES),
     shell:
         job("neighbors shared-objects", without="memory_mb")

@@ -5,9 +5,6 @@ and sentences. What was not built is not shown. Outputs: results/report.html; re
 """
 
 
-include: "inputs/pages.smk"
-
-
 rule report_page:
     """A page that works offline: what was built from what, what changed, and how it was decided."""
     input:

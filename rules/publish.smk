@@ -6,13 +6,6 @@ Inputs: results/{pair}/; the products in results/. Outputs: results/{name}; resu
 from factdrift.core.paths import CARDS, CITATION, DICTIONARY, PRODUCTS
 
 
-include: "inputs/publish.smk"
-
-
-localrules:
-    publish,
-
-
 rule publish:
     """Copies a product to results/, atomically."""
     input:
@@ -29,6 +22,7 @@ rule publish:
         "logs/publish/{name}.txt",
     benchmark:
         "logs/publish/{name}.tsv"
+    localrule: True
     resources:
         **request("publish file"),
     params:

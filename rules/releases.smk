@@ -3,14 +3,7 @@
 Inputs: products of the newest pair and of the sequence. Outputs: results/releases/{date}/.
 """
 
-import json
-
-from factdrift.core.settings import dump_source
 from factdrift.publish.releases.release import RELEASED
-
-
-localrules:
-    latest,
 
 
 rule release:

@@ -27,11 +27,7 @@ rule ripple_facts:
     resources:
         **request("ripples facts"),
     params:
-        **given(
-            "ripples facts",
-            old_date=lambda wildcards: date_of(wildcards, "old"),
-            new_date=lambda wildcards: date_of(wildcards, "new"),
-        ),
+        **given("ripples facts", **DATES),
     shell:
         job("ripples facts", without="memory_mb")
 
@@ -42,8 +38,8 @@ rule ripple_names:
         dataset="results/{pair}/wikifactdiff.parquet",
         groups="results/{pair}/replacements.parquet",
         facts=buckets("results/{pair}/ripples/facts/{bucket}.parquet"),
-        old_entities=entities("old"),
-        new_entities=entities("new"),
+        old_entities=side_buckets("entities", "old"),
+        new_entities=side_buckets("entities", "new"),
         labels=config["labels"],
     output:
         output="results/{pair}/ripples/names.parquet",
@@ -72,7 +68,7 @@ rule ripple_probes:
         shared="results/{pair}/ripples/shared.parquet",
         properties=side("properties.parquet", "new"),
         templates="results/{pair}/templates.parquet",
-        words=resources("ripples"),
+        words=resources("ripples", "templates", "words"),
     output:
         output="results/{pair}/ripples/probes/{bucket}.parquet",
         out_dropped="results/{pair}/ripples/dropped/{bucket}.parquet",
@@ -85,12 +81,7 @@ rule ripple_probes:
     resources:
         **request("ripples probes"),
     params:
-        **given(
-            "ripples probes",
-            bucket="{bucket}",
-            old_date=lambda wildcards: date_of(wildcards, "old"),
-            new_date=lambda wildcards: date_of(wildcards, "new"),
-        ),
+        **given("ripples probes", **DATES, bucket="{bucket}"),
     shell:
         job("ripples probes", without="memory_mb")
 

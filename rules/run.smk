@@ -4,7 +4,6 @@ Outputs: logs/progress.txt, a line a stage.
 """
 
 import atexit
-import json
 
 from factdrift.runs.quiet import quieten
 

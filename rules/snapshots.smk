@@ -11,12 +11,6 @@ from factdrift.core.settings import derived_from
 include: "inputs/snapshots.smk"
 
 
-localrules:
-    download_dump,
-    download_pageviews,
-    fetch_entities,
-
-
 # Downloads have no fingerprint of code: a change of it is no reason to fetch 100 GB again.
 
 
@@ -32,6 +26,7 @@ rule download_dump:
         suffix=r"jsonl?(\.(gz|bz2|zst))?",
         # A server may have lost the dump of a released date, so it is not fetched in the place of the one here.
         date=none_of(RELEASED_DATES) + r"\d{4}-\d{2}-\d{2}",
+    localrule: True
     resources:
         **request("dumps download"),
         download=1,
@@ -52,6 +47,7 @@ rule download_pageviews:
         "logs/pageviews/{month}.tsv"
     wildcard_constraints:
         month=r"\d{4}-\d{2}",
+    localrule: True
     resources:
         **request("pageviews download"),
         download=1,
@@ -128,6 +124,7 @@ rule fetch_entities:
         "logs/snapshots/{date}/entities.txt",
     benchmark:
         "logs/snapshots/{date}/entities.tsv"
+    localrule: True
     resources:
         **request("snapshots entities"),
     params:

@@ -2,14 +2,10 @@
 
 Inputs: the dump of a date.
 Outputs: results/snapshots/{date}/: statements/{bucket}.parquet, entities/{bucket}.parquet, translations/{bucket}.parquet,
-properties.parquet, classes.parquet, snapshot.json.
+properties.parquet, classes.parquet, snapshot.json; by name only {table}/every.files of any table in buckets.
 """
 
 from factdrift.core.settings import names, scope
-
-
-include: "inputs/statements.smk"
-
 
 for asked in snapshot_targets():
 
@@ -18,7 +14,7 @@ for asked in snapshot_targets():
         name:
             asked
         input:
-            tables_of(asked),
+            snapshot_tables(asked),
 
 
 rule extract_shard:
@@ -98,3 +94,21 @@ rule gather_statements:
         ),
     shell:
         job("statements gather", without="memory")
+
+
+rule every_bucket:
+    """The names of a table's files, which all buckets have, and when they were there.
+
+    By the names alone, which are always the same, Snakemake would take what was made of an earlier table for new.
+    """
+    input:
+        lambda wildcards: buckets(f"results/{wildcards.table}/{{bucket}}.parquet"),
+    output:
+        f"results/{{table}}/every{LIST_OF_FILES}",
+    log:
+        "logs/{table}/every.txt",
+    benchmark:
+        "logs/{table}/every.tsv"
+    localrule: True
+    shell:
+        "(date '+# made %s' > {output} && printf '%s\n' {input} | sed 's#.*/##' >> {output}) 2> >(tee {log:q} >&2)"

@@ -62,6 +62,7 @@ rule stream_questions:
         classes=buckets(f"{LAST}/tempripple/classes/{{bucket}}.parquet"),
         entities=buckets(f"{LAST}/entities/{{bucket}}.parquet"),
         properties=f"{LAST}/properties.parquet",
+        words=resources("words"),
     output:
         f"{STREAM}/asof.parquet",
     log:

@@ -14,7 +14,7 @@ rule tempripple_rows:
     input:
         statements="results/snapshots/{date}/statements/{bucket}.parquet",
         entities="results/snapshots/{date}/entities/{bucket}.parquet",
-        resources=resources("tempripple"),
+        resources=resources("tempripple", "words"),
     output:
         rows="results/snapshots/{date}/tempripple/rows/{bucket}.parquet",
         classes="results/snapshots/{date}/tempripple/classes/{bucket}.parquet",
@@ -36,7 +36,7 @@ rule tempripple_rdf:
         statements=buckets("results/snapshots/{date}/statements/{bucket}.parquet"),
         entities=buckets("results/snapshots/{date}/entities/{bucket}.parquet"),
         properties="results/snapshots/{date}/properties.parquet",
-        resources=resources("tempripple"),
+        resources=resources("tempripple", "words"),
     output:
         "results/snapshots/{date}/tempripple/rdf.nt.gz",
     log:
@@ -143,8 +143,8 @@ rule tempripple_account:
         items_="results/{pair}/tempripple/tr_items.parquet",
         dropped=expand("results/{{pair}}/tempripple/{job}_dropped.parquet", job=["facts", "related"]),
         accounts=expand("results/{{pair}}/tempripple/{job}.json", job=["facts", "related"]),
-        snapshot=[] if public_endpoint() else f"results/snapshots/{NEW}/snapshot.json",
-        resources=resources("tempripple"),
+        snapshot=[] if public_endpoint() else side("snapshot.json", "new"),
+        resources=resources("tempripple", "words"),
     output:
         all_dropped="results/{pair}/tempripple/tr_dropped.parquet",
         json="results/{pair}/tempripple/tr_stats.json",

@@ -6,14 +6,11 @@ new_entities/{bucket}.parquet, updates/{bucket}.parquet, untouched/{bucket}.parq
 """
 
 
-include: "inputs/updates.smk"
-
-
 rule filter_context:
     """Tables that the filters look up: relevant items; functional, meta and restrictive relations."""
     input:
-        entities=lambda wildcards: every_entity(wildcards.which)(wildcards),
-        other_entities=lambda wildcards: every_entity(other(wildcards.which))(wildcards),
+        entities=side_buckets("entities", files=every),
+        other_entities=lambda wildcards: side_buckets("entities", other(wildcards.which), every)(wildcards),
         classes=side("classes.parquet"),
         other_classes=lambda wildcards: side("classes.parquet", other(wildcards.which))(wildcards),
         properties=side("properties.parquet"),
@@ -84,8 +81,8 @@ rule preprocess_report:
 rule difference:
     """Triples of one bucket: only in the old dump (F-), in both (F0), only in the new dump (F+)."""
     input:
-        old=preprocessed("old"),
-        new=preprocessed("new"),
+        old=expand(rules.preprocess.output, which="old", allow_missing=True),
+        new=expand(rules.preprocess.output, which="new", allow_missing=True),
     output:
         "results/{pair}/triples/{bucket}.parquet",
     log:
@@ -128,12 +125,12 @@ rule classify:
     """Labels the triples of one bucket by the rule table; drops or keeps each group of a subject and relation."""
     input:
         triples="results/{pair}/triples/{bucket}.parquet",
-        old=preprocessed("old"),
-        new=preprocessed("new"),
+        old=expand(rules.preprocess.output, which="old", allow_missing=True),
+        new=expand(rules.preprocess.output, which="new", allow_missing=True),
         relations="results/{pair}/context/new/relations.parquet",
         new_entities=every("results/{pair}/new_entities/{bucket}.parquet"),
-        old_entities=every_entity("old"),
-        entities=every_entity("new"),
+        old_entities=side_buckets("entities", "old", every),
+        entities=side_buckets("entities", "new", every),
         properties=both_sides("properties.parquet"),
         labels=config["labels"],
         only_subjects=[config["only"]["subjects"]] if config["only"]["subjects"] else [],

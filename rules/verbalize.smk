@@ -7,23 +7,24 @@ verbalizations.parquet, verbalization_report.parquet and .txt. Answers of chat m
 Snakemake's knowledge, for any later build.
 """
 
+NEIGHBOR_FACTS = [f"results/{{pair}}/{kind}.parquet" for kind in ("neighbors", "random_neighbors")]
 
-include: "inputs/verbalize.smk"
-
-
-localrules:
-    ask_chat_model,
+CANDIDATES = {
+    "chat": "results/{pair}/verbalize/candidates.en.parquet",
+    "file": "results/{pair}/verbalize/published.parquet",
+}
+"""Verbalizer -> the templates that it offers besides those of the project."""
 
 
 rule sample_triples:
     """Sample of triples of popular subjects in the old dump, by relation."""
     input:
         filtered=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
-        entities=entities("old"),
+        entities=side_buckets("entities", "old"),
         properties=side("properties.parquet", "old"),
         classes=side("classes.parquet", "old"),
         popularity=side("popularity.parquet", "old"),
-        translations=lambda wildcards: buckets(side("translations/{{bucket}}.parquet", "old")(wildcards)),
+        translations=side_buckets("translations", "old"),
         labels=config["labels"],
         prompts=resource("prompts"),
     output:
@@ -70,7 +71,8 @@ rule ask_chat_model:
     benchmark:
         "logs/{pair}/{asking}/answers.tsv"
     wildcard_constraints:
-        asking="verbalize|(evaluation/(chat|judge)|cutoff)/[a-z]+",
+        asking="verbalize|(evaluation/(chat|judge)|cutoff)/[^/]+",
+    localrule: True
     resources:
         **request("chat ask"),
         chat=1,
@@ -86,7 +88,7 @@ rule filter_sentences:
         sample="results/{pair}/verbalize/sample.parquet",
         answers="results/{pair}/verbalize/answers.parquet",
         prompts=resource("prompts"),
-        words=word_tables(),
+        words=resources("words"),
     output:
         output="results/{pair}/verbalizations.parquet",
         report="results/{pair}/verbalization_report.parquet",
@@ -128,7 +130,7 @@ rule published_templates:
     input:
         file=[path for path in [config["templates_file"]] if path],
         prompts=resource("prompts"),
-        words=word_tables(),
+        words=resources("words"),
     output:
         "results/{pair}/verbalize/published.parquet",
     log:
@@ -147,7 +149,7 @@ rule templates:
     """Templates of each relation that occurs; bundled or generic ones, marked, where the verbalizer has none."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        neighbors=neighbor_facts(),
+        neighbors=NEIGHBOR_FACTS,
         new=side("properties.parquet", "new"),
         old=side("properties.parquet", "old"),
         labels=config["labels"],
@@ -173,7 +175,7 @@ rule translated_templates:
     """Templates in another language than English, for which none are bundled."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        neighbors=neighbor_facts(),
+        neighbors=NEIGHBOR_FACTS,
         new=side("properties.parquet", "new"),
         old=side("properties.parquet", "old"),
         candidates="results/{pair}/verbalize/candidates.{language}.parquet",
@@ -195,9 +197,9 @@ rule literals:
     """Dates, quantities and texts of the facts as written in a sentence."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        neighbors=neighbor_facts(),
-        new=entities("new"),
-        old=entities("old"),
+        neighbors=NEIGHBOR_FACTS,
+        new=side_buckets("entities", "new"),
+        old=side_buckets("entities", "old"),
         labels=config["labels"],
     output:
         "results/{pair}/literals.parquet",

@@ -5,8 +5,6 @@ Outputs: results/{pair}/: popularity.parquet, wikifactdiff.parquet, wfd_repl.par
 wikifactdiff.stats.json, funnel.parquet, manifest.json; by name only shared_objects.parquet; the configured pair's under their short names in results/.
 """
 
-import json
-
 
 include: "inputs/wikifactdiff.smk"
 
@@ -14,8 +12,8 @@ include: "inputs/wikifactdiff.smk"
 rule popularity:
     """Popularity of every item: page views of its article, or its number of sitelinks."""
     input:
-        new=every_entity("new"),
-        old=every_entity("old"),
+        new=side_buckets("entities", "new", every),
+        old=side_buckets("entities", "old", every),
         pageviews=lambda wildcards: pageview_months(date_of(wildcards, "new")),
     output:
         "results/{pair}/popularity.parquet",
@@ -31,7 +29,7 @@ rule popularity:
         **given(
             "wikifactdiff popularity",
             pageviews=pageview_folder,
-            date=lambda wildcards: date_of(wildcards, "new"),
+            date=DATES["new_date"],
         ),
     shell:
         job("wikifactdiff popularity", without="memory_mb")
@@ -103,8 +101,8 @@ rule assemble:
     """One record per update, with sentences, cloze tests and neighbours."""
     input:
         updates=every("results/{pair}/updates/{bucket}.parquet"),
-        old_entities=every_entity("old"),
-        new_entities=every_entity("new"),
+        old_entities=side_buckets("entities", "old", every),
+        new_entities=side_buckets("entities", "new", every),
         old_properties=side("properties.parquet", "old"),
         new_properties=side("properties.parquet", "new"),
         labels=config["labels"],
@@ -114,7 +112,7 @@ rule assemble:
         neighbors="results/{pair}/neighbors.parquet",
         random_neighbors="results/{pair}/random_neighbors.parquet",
         funnel="results/{pair}/funnel.parquet",
-        words=word_tables(),
+        words=resources("words"),
     output:
         "results/{pair}/wikifactdiff.parquet",
     log:
@@ -130,11 +128,7 @@ rule assemble:
             f"results/{wildcards.pair}/" in of_intervals("") and wildcards.pair != f"{OLD}_{NEW}"
         ),
     params:
-        **given(
-            "wikifactdiff assemble",
-            old_date=lambda wildcards: date_of(wildcards, "old"),
-            new_date=lambda wildcards: date_of(wildcards, "new"),
-        ),
+        **given("wikifactdiff assemble", **DATES),
     shell:
         job("wikifactdiff assemble", without="memory_mb")
 
@@ -223,19 +217,8 @@ rule export_jsonl:
 
 # Where and how jobs run, what is asked of models, and what other products are made of.
 NOT_OF_A_BUILD = {
-    *(
-        "answer",
-        "check_disk",
-        "cluster",
-        "contact",
-        "edit",
-        "locate",
-        "locators",
-        "max_bad_lines",
-        "methods",
-        "models",
-    ),
-    *("moments", "publish", "refresh", "ripples", "shards", "stream", "strict", "taught", "written"),
+    *"answer audit check_disk cluster contact edit locate locators max_bad_lines methods models".split(),
+    *"moments publish refresh ripples shards stream strict taught written".split(),
     *keys_of_methods(config["methods"]),
 }
 
@@ -280,8 +263,7 @@ rule manifest:
     params:
         **given(
             "wikifactdiff manifest",
-            old_date=lambda wildcards: date_of(wildcards, "old"),
-            new_date=lambda wildcards: date_of(wildcards, "new"),
+            **DATES,
             sample_dates=sample_dates,
             configuration=lambda wildcards: json.dumps(
                 {key: value for key, value in of_pair(wildcards).items() if key not in NOT_OF_A_BUILD}

@@ -64,24 +64,10 @@ def _lsf(job: Job) -> list[str]:
 def _sge(job: Job) -> list[str]:
     slots = ["-pe", "smp", str(job.threads)] if job.threads > 1 else []
     # Grid Engine multiplies by the number of slots.
-    limits = f"h_vmem={-(-job.mem_mb // job.threads)}M,h_rt={_hours(job.runtime)}"
+    memory = f"h_vmem={-(-job.mem_mb // job.threads)}M"
     gpus = ["-l", f"gpu={job.gpu}"] if job.gpu else []
-    return [
-        "qsub",
-        "-terse",
-        "-N",
-        job.name,
-        *slots,
-        "-l",
-        limits,
-        *gpus,
-        "-cwd",
-        "-V",
-        "-j",
-        "y",
-        "-o",
-        job.log,
-    ]
+    limits = [*slots, "-l", f"{memory},h_rt={_hours(job.runtime)}", *gpus]
+    return ["qsub", "-terse", "-N", job.name, *limits, "-cwd", "-V", "-j", "y", "-o", job.log]
 
 
 def _slurm(job: Job) -> list[str]:
@@ -118,12 +104,16 @@ SCHEDULERS = {
         {r"(?m)^\s*Exit_status = 0$": SUCCESS, r"(?m)^\s*job_state = [^FX\n]": RUNNING},
         ("qdel",),
     ),
-    # Of a job that has ended, `qstat` says nothing and `qacct` the rest, a moment later.
+    # Of a job that has ended, `qstat` says nothing and `qacct` the rest, a moment later; until then neither
+    # knows it.
     "sge": Scheduler(
         ("qsub", "qhost"),
         _sge,
         r"^(\d+)",
-        ("bash", "-c", 'qstat -j "$0" 2>/dev/null || qacct -j "$0"'),
+        (
+            *("bash", "-c"),
+            'for wait in 0 1 5 20; do sleep $wait; qstat -j "$0" 2>/dev/null || qacct -j "$0" && exit; done',
+        ),
         {
             r"(?m)^failed +0\b[\s\S]*^exit_status +0\b": SUCCESS,
             r"(?m)^job_number:": RUNNING,

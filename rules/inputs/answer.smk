@@ -1,9 +1,7 @@
 """How models are asked, and the files of all models, methods and chat models."""
 
-import json
-
 from factdrift.evaluation.questions.prompts import check_prompt
-from factdrift.models.names import BUNDLED, split_name
+from factdrift.models.names import split_name
 
 # Checked here: Snakemake drops the errors of input functions where outputs exist.
 try:
@@ -24,8 +22,8 @@ LM_EVAL_QUESTIONS = {
 """Tables of questions with options that become tasks of lm-evaluation-harness, by the name of the tasks."""
 
 CHAT_PARAMS = {
-    "benchmark": "{benchmark}",
-    "limit": of_benchmark("limit", CHAT_QUESTIONS),
+    "benchmark": benchmark_name,
+    "limit": benchmark_limit,
     "reads": benchmark_code,
 }
 """Parameters of the jobs about what a chat model is asked."""
@@ -41,16 +39,9 @@ def answer_states(name):
     return [*UNEDITED, *(method for method in answer_methods() if method in PLAN.methods(name))]
 
 
-def asof_files():
-    """The answers of each model in all states, and of the chat model, to questions with a date."""
-    chat = [f"{PAIR}/evaluation/chat/asof/read.parquet"] if config["answer"]["chat"] else []
-    return chat + answered("asof", answer_states, "answers.parquet", STREAM)
-
-
 def answer_files(form):
-    """A file of each job that asks a model TempRIPPLE's items; and of the chat model."""
-    chat = [f"results/{{pair}}/evaluation/chat/tempripple/read.{form.removeprefix('answers.')}"]
-    return (chat if config["answer"]["chat"] else []) + answered("tempripple", answer_states, form)
+    """A file of each job that asks a model TempRIPPLE's items, that of the chat model first."""
+    return read_of_chat("tempripple", form) + answered("tempripple", answer_states, form)
 
 
 def answer_skipped():
@@ -67,6 +58,19 @@ def answer_cutoffs():
     """Model -> last day of its training data, as JSON."""
     if measured_dates():
         return "{}"
-    bundled = {name: OLD for name in edited_names() if name in BUNDLED}
+    bundled = {name: OLD for name in MODEL_NAMES if name in BUNDLED}
     given = {split_name(name)[0]: day for name, day in config["answer"]["model_cutoff"].items()}
+    asked = [*MODEL_NAMES, *([config["chat"]["model"]] if config["answer"]["chat"] else [])]
+    if unknown := sorted(given.keys() - set(asked)):
+        raise WorkflowError(
+            f"configuration: answer.model_cutoff: {unknown[0]} is not asked; the models are {', '.join(asked)}"
+        )
     return json.dumps(bundled | given, sort_keys=True)
+
+
+def cutoff_files():
+    """A table of each model and way: likelihoods, letters of the chat model, and names if they are asked for."""
+    written = ["written"] if "written" in config["answer"]["scoring"] else []
+    own = [f"{STREAM}/cutoff/{way}/{folder}.parquet" for folder in MODELS for way in ["likelihood", *written]]
+    chat = [f"{PAIR}/cutoff/{way}/read.parquet" for way in ["letter", *written]]
+    return own + (chat if config["answer"]["chat"] else [])

@@ -3,81 +3,74 @@
 from factdrift.core.keys import settings_of
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.questions.record import records
-from factdrift.evaluation.settings import Settings, fields_of
+from factdrift.evaluation.settings import Settings, check_regime, fields_of
 
 KLOB = records()["klob"].questions
 EDITS = records()["updates"].questions[0]
+PROBES = config["edit"]["ripples"] or records()["ripples"].questions[0]
+"""The probes of the updates: the user's, or those of the pair."""
 
-
-def ripple_probes():
-    """The probes of the updates: the user's, or those of the pair."""
-    return config["edit"]["ripples"] or records()["ripples"].questions[0]
-
-
-def tables_of(record, **own):
-    """The fields of `evaluate` that a benchmark has: its tables, and how it is asked."""
-    tables = {
-        field: getattr(record, field) for field in ("questions", "edits", "facts") if getattr(record, field)
-    }
-    limit = config["answer"]["limit"] if record.options else 0
-    return {**tables, "limit": limit, "stream": record.by_interval, **own}
-
-
-QUESTIONS = {name: tables_of(record) for name, record in records().items() if not record.of_stream}
-QUESTIONS["ripples"]["questions"] = [ripple_probes(), EDITS]
-QUESTIONS["blocks"] = {
-    "benchmark": "updates",
-    "questions": ["results/{pair}/locate/edits.parquet"],
-    "blocks": True,
-}
-"""Benchmark -> fields of `evaluate`, of a pair of dates."""
-
-STREAM_QUESTIONS = {name: tables_of(record) for name, record in records().items() if record.of_stream} | {
-    name: tables_of(record, edits=f"{STREAM}/edit/edits.parquet", facts=[], stream=True)
-    for name, record in records().items()
-    if not record.of_stream
-}
-"""Benchmark -> fields of `evaluate`, of a stream; those of a pair are asked after each of its intervals."""
-
-CHAT_QUESTIONS = {name: tables_of(record) for name, record in records().items() if not record.by_interval}
-"""Benchmark -> what a chat model is asked, without edits."""
+WRITTEN = [resource("words/noun_phrases.tsv"), resource("verdict/cues.tsv")]
+"""By what models are asked in words, and what they write is judged."""
 
 
 def answer_methods():
     """The methods whose edits are in the place of the context, where TempRIPPLE's items are asked."""
-    configured = [method for method in PLAN.names() if method != "none"]
+    configured = {PLAN.given(method): method for method in PLAN.names() if method != "none"}
     chosen = config["answer"]["methods"]
     if chosen == "configured":
-        return configured
+        return list(configured.values())
     if unknown := [method for method in chosen if method not in configured]:
         raise WorkflowError(
             f"configuration: answer.methods: {unknown[0]} is not among the methods that edit; there are "
             f"{', '.join(configured)}"
         )
-    return chosen
+    return [configured[method] for method in chosen]
 
 
 def method_names():
     """The states that a model can be asked in: all methods that are configured for anything."""
-    return dict.fromkeys([*UNEDITED, *PLAN.names(), *answer_methods(), *config["locate"]["edit_methods"]])
+    return dict.fromkeys([*UNEDITED, *PLAN.names(), *config["locate"]["edit_methods"]])
 
 
-def of_benchmark(field, benchmarks=QUESTIONS):
-    """What a benchmark has in a field of `evaluate`; an unedited model is told no edits."""
-    otherwise = {"limit": 0, "stream": False, "blocks": False}
+def benchmark_name(wildcards):
+    """The benchmark that is asked; `blocks` is `updates` with edits at every block of the model."""
+    return "updates" if wildcards.benchmark == "blocks" else wildcards.benchmark
 
-    def of(wildcards):
-        fields = benchmarks[wildcards.benchmark]
-        if field == "benchmark":
-            return fields.get(field, wildcards.benchmark)
-        if wildcards.get("method", "none") in UNEDITED and field in ("edits", "facts"):
-            return otherwise.get(field, [])
-        value = fields.get(field, otherwise.get(field, []))
-        paths = [value] if isinstance(value, str) else value
-        named = {"pair": f"{OLD}_{NEW}", "stream": STREAM, **wildcards}
-        return [path.format(**named) for path in paths] if isinstance(paths, list) else value
 
-    return of
+def benchmark_tables(wildcards):
+    """Field of `evaluate` -> tables of a benchmark; an unedited model is told no edits.
+
+    What is asked of a pair is, of a stream, asked after each of its intervals.
+    """
+    record = records()[benchmark_name(wildcards)]
+    tables = {"questions": record.questions, "edits": [record.edits], "facts": [record.facts]}
+    if wildcards.benchmark == "blocks":
+        tables["questions"] = ["results/{pair}/locate/edits.parquet"]
+    elif wildcards.benchmark == "ripples":
+        tables["questions"] = [PROBES, EDITS]
+    if "pair" not in wildcards.keys() and not record.of_stream:
+        tables |= {"edits": [f"{STREAM}/edit/edits.parquet"], "facts": []}
+    if wildcards.get("method") in UNEDITED:
+        tables |= {"edits": [], "facts": []}
+    named = {"pair": f"{OLD}_{NEW}", "stream": STREAM, **wildcards}
+    return {field: [path.format(**named) for path in paths if path] for field, paths in tables.items()}
+
+
+def benchmark_limit(wildcards):
+    """How many questions of each kind are asked, where they have options; 0 for all."""
+    return config["answer"]["limit"] if records()[benchmark_name(wildcards)].options else 0
+
+
+def by_interval(wildcards):
+    """Whether edits are made interval by interval: those of a stream, but for questions with a date."""
+    record = records()[benchmark_name(wildcards)]
+    return "pair" not in wildcards.keys() and (record.by_interval or not record.of_stream)
+
+
+def benchmark_code(wildcards):
+    """A fingerprint of the code that reads a benchmark."""
+    return of_module(records()[benchmark_name(wildcards)].module())
 
 
 def asked_weights(wildcards):
@@ -85,43 +78,10 @@ def asked_weights(wildcards):
     return edited_weights(wildcards) + benchmark_code(wildcards)
 
 
-def benchmark_code(wildcards):
-    """A fingerprint of the code that reads a benchmark."""
-    fields = {**QUESTIONS, **STREAM_QUESTIONS}[wildcards.benchmark]
-    return of_module(records()[fields.get("benchmark", wildcards.benchmark)].module())
-
-
 def asking_settings(wildcards):
     """The settings on which the answers to a benchmark depend."""
-    of = {**QUESTIONS, **STREAM_QUESTIONS}[wildcards.benchmark]
-    return settings_of(
-        config,
-        Settings,
-        "edit",
-        fields_of(of.get("benchmark", wildcards.benchmark), wildcards.method not in UNEDITED),
-    )
-
-
-def asking(benchmarks):
-    """The parameters of a job that asks a model one of these benchmarks."""
-    fields = ("benchmark", "limit", "stream", "blocks")
-    return {
-        **MODEL_PARAMS,
-        "weights": asked_weights,
-        "method": method_given,
-        "set": method_values(),
-        "settings": asking_settings,
-        "shard": "{shard}",
-        **{field: of_benchmark(field, benchmarks) for field in fields},
-    }
-
-
-def edit_limit():
-    """How many edits are made at most: all (0), but of the bundled models' facts only some."""
-    limit = config["edit"]["limit"]
-    if limit == "auto":
-        return 128 if set(edited_names()) & set(BUNDLED) else 0
-    return limit
+    fields = fields_of(benchmark_name(wildcards), wildcards.method not in UNEDITED)
+    return settings_of(config, Settings, "edit", fields)
 
 
 def kept_adapters():
@@ -138,15 +98,18 @@ def ability_measured(stream=False):
     return bool(states and (ability["tokens"] or ability["tasks"]))
 
 
-def ability_file(benchmark, root):
-    """What is measured of models after edits of a benchmark, and what it is before."""
+def abilities(root="results/{pair}", stream=False):
+    """What is measured of each model without edits, if anything is."""
+    return [f"{root}/edit/{folder}/ability.json" for folder in MODELS if ability_measured(stream)]
 
-    def of(wildcards):
-        wanted = wildcards.benchmark == benchmark and wildcards.method != "context"
-        measured = wanted and ability_measured(stream=benchmark == "stream")
-        return [f"{root}/edit/{{edited}}/ability.json".format(**wildcards)] if measured else []
 
-    return of
+def ability_file(wildcards):
+    """What is measured of a model after the edits of a pair or of a stream, and what it is before."""
+    pair = wildcards.get("pair")
+    root, benchmark = (f"results/{pair}", "updates") if pair else (STREAM, "stream")
+    wanted = wildcards.benchmark == benchmark and wildcards.method != "context"
+    measured = wanted and ability_measured(stream=not pair)
+    return [f"{root}/edit/{wildcards.edited}/ability.json"] if measured else []
 
 
 def ability_files():
@@ -154,8 +117,9 @@ def ability_files():
     ability = config["edit"]["ability"]
     given = [ability["text"]] if isinstance(ability["text"], str) else ability["text"]
     texts = [] if given == ["auto"] or not ability["tokens"] else given
+    corpus = config["moments"]["corpus"]
     for path in texts:
-        if path in config["moments"]["corpus"]:
+        if corpus != "auto" and path in corpus:
             raise WorkflowError(
                 f"edit.ability.text: {path} is also in moments.corpus, and ROME and MEMIT keep their change small on "
                 "that text; name another one"
@@ -163,18 +127,10 @@ def ability_files():
     return [*texts, *(task for task in ability["tasks"] if task.endswith(".yaml"))]
 
 
-def stream_needs(wildcards):
-    """Field -> file or folder of what a method needs besides the model.
-
-    Only MEND's editor depends on the edits, whose subjects it must not see; other files are those of the pair.
-    """
-    return needed(wildcards, PAIR, {} if config["edit"]["mend_checkpoint"] else {"mend": STREAM})
-
-
 def shards_of(benchmark, state):
     """The shards of a job, as file names have them."""
-    count = config["edit"]["shards"] if benchmark in ("updates", "blocks") and state not in UNEDITED else 1
-    return [f"{place}-of-{count}" for place in range(count)]
+    sharded = benchmark in ("updates", "blocks") and state not in UNEDITED
+    return numbered(config["edit"]["shards"] if sharded else 1)
 
 
 def answered(benchmark, states, form, root="results/{pair}"):
@@ -184,10 +140,16 @@ def answered(benchmark, states, form, root="results/{pair}"):
     """
     return [
         f"{root}/evaluation/{folder}/{benchmark}/{state}/{shard}.{form}"
-        for folder, (name, _) in edited_models().items()
+        for folder, (name, _) in MODELS.items()
         for state in states(name)
         for shard in shards_of(benchmark, state)
     ]
+
+
+def read_of_chat(benchmark, form="answers.parquet", root="results/{pair}"):
+    """The same of the chat model, if it is asked; what is asked by interval needs edits, and it is not edited."""
+    asked = config["answer"]["chat"] and not records()[benchmark].by_interval
+    return [f"{root}/evaluation/chat/{benchmark}/read.{form.removeprefix('answers.')}"] if asked else []
 
 
 def unedited(name):
@@ -215,35 +177,32 @@ def scored(benchmark, states, root="results/{pair}"):
     return {field: answered(benchmark, states, f"{form}.parquet", root) for field, form in forms.items()}
 
 
+def of_all_states(benchmark, form="answers.parquet"):
+    """A file of each job that asks a configured model a benchmark, in all states."""
+    root = STREAM if records()[benchmark].of_stream else "results/{pair}"
+    return answered(benchmark, all_states, form, root)
+
+
 def grid_files(form):
-    """A file of each job of `answer.benchmarks`, in all states."""
+    """A file of each job of `answer.benchmarks`: those of a pair, of a stream, of the chat model."""
     chosen = config["answer"]["benchmarks"]
     if unknown := set(chosen) - records().keys():
         raise WorkflowError(
             f"configuration: answer.benchmarks: {min(unknown)}: no such benchmark; there are {', '.join(records())}"
         )
-    of_pair_ = [file for name in chosen if name in QUESTIONS for file in answered(name, all_states, form)]
-    of_stream = [name for name in chosen if name in STREAM_QUESTIONS and name not in QUESTIONS]
-    chat = [
-        name for name in chosen if name in CHAT_QUESTIONS and config["answer"]["chat"] and "edits" not in form
-    ]
-    form_ = form.removeprefix("answers.")
-    of_chat = [f"results/{{pair}}/evaluation/chat/{name}/read.{form_}" for name in chat]
-    return (
-        of_pair_ + [file for name in of_stream for file in answered(name, all_states, form, STREAM)] + of_chat
-    )
+    pair_first = sorted(chosen, key=lambda name: records()[name].of_stream)
+    files = [file for name in pair_first for file in of_all_states(name, form)]
+    return files + [file for name in chosen if "edits" not in form for file in read_of_chat(name, form)]
 
 
 def judged_benchmarks():
     """The benchmarks whose written answers a chat model judges, too."""
-    return [name for name in config["answer"]["benchmarks"] if name in CHAT_QUESTIONS]
+    return [name for name in config["answer"]["benchmarks"] if not records()[name].by_interval]
 
 
 def grid_answers(benchmark):
     """The answers to a benchmark in all states, those of the chat model behind them."""
-    root = PAIR if benchmark in QUESTIONS else STREAM
-    chat = [f"{PAIR}/evaluation/chat/{benchmark}/read.parquet"] if config["answer"]["chat"] else []
-    return answered(benchmark, all_states, "answers.parquet", root) + chat
+    return of_all_states(benchmark) + read_of_chat(benchmark)
 
 
 def judge_answers(wildcards):
@@ -251,6 +210,10 @@ def judge_answers(wildcards):
     if config["written"]["judge"] == "none":
         raise WorkflowError(
             "configuration: written.judge: none: name the answers to be judged, unclear or all"
+        )
+    if not judged_benchmarks():
+        raise WorkflowError(
+            "configuration: answer.benchmarks: what is asked by interval is not judged; name another benchmark, too"
         )
     return [
         f"results/{wildcards.pair}/evaluation/judge/{name}/answers.parquet" for name in judged_benchmarks()

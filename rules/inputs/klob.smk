@@ -2,22 +2,19 @@
 
 from factdrift.models.names import ALIASES, BUNDLED, model_files, weights_stamp
 
-
-def klob_snapshot(path):
-    """A file of the snapshot from which KLoB is made, or the files of all buckets."""
-    named = f"results/snapshots/{config['snapshots'][config['klob']['snapshot']]}/{path}"
-    return buckets(named) if "{bucket}" in path else named
+KLOB_SIDE = config["klob"]["snapshot"]
+"""The side of the pair from whose snapshot KLoB is made."""
 
 
 def klob_tables():
     """Inputs of the jobs that read the snapshot's tables."""
     return {
-        "facts": klob_snapshot("klob/{bucket}.parquet"),
-        "entities": klob_snapshot("entities/{bucket}.parquet"),
-        "classes": klob_snapshot("classes.parquet"),
-        "properties": klob_snapshot("properties.parquet"),
+        "facts": side_buckets("klob", KLOB_SIDE),
+        "entities": side_buckets("entities", KLOB_SIDE),
+        "classes": side("classes.parquet", KLOB_SIDE),
+        "properties": side("properties.parquet", KLOB_SIDE),
         "labels": config["labels"],
-        "resources": resources("klob"),
+        "resources": resources("klob", "words"),
     }
 
 

@@ -1,4 +1,4 @@
-"""What is published: the products that have been built, or are built in the same run, and what describes them."""
+"""Products that have been built, or are built in the same run: what is published, audited and shown of them."""
 
 from factdrift.publish.datasets import all_products
 
@@ -38,3 +38,40 @@ def published_products(wildcards):
 def used_answers():
     """The answers of a chat model that the build uses; none if it uses no chat model."""
     return f"{PAIR}/verbalize/answers.parquet" if config["verbalizer"] == "chat" else []
+
+
+def audited_tables(wildcards):
+    """TempRIPPLE's tables and the parts of KLoB, if they have been built or are asked for."""
+    folder = Path("results", wildcards.pair)
+    files = {
+        "tempripple.parquet": [
+            f"tempripple/{name}.parquet" for name in ("tr_items", "tr_facts", "tr_related")
+        ],
+        "ripples.parquet": ["ripples.parquet"],
+        **{f"klob_{part}.parquet": [f"klob_{part}.parquet"] for part in "cru"},
+    }
+    # Products are those of the configured pair.
+    asked = lambda product: str(folder) == PAIR and built_or_asked([product])
+    built = [names for product, names in files.items() if asked(product) or (folder / names[0]).is_file()]
+    return [str(folder / name) for names in built for name in names]
+
+
+def audited_beside(wildcards):
+    """The stream, its questions and the files in other layouts, of the configured pair."""
+    names = ["stream.parquet", "asof.parquet"]
+    names += [f"layouts/{name}.json" for name in (*LAYOUTS, "mquake")]
+    names += [f"{name}.jsonl" for name in ("wikifactdiff", "wfd_repl", "KLoB-c", "KLoB-r", "KLoB-u")]
+    return built_or_asked(names) if f"results/{wildcards.pair}" == PAIR else []
+
+
+def shown_products(wildcards):
+    """The products that the page shows besides the dataset."""
+    beside = (Path(PAIR, "audit", "judged.json"), Path("results/compare/compare.svg"))
+    names = [name for product in products() if product.section for name in product.names]
+    return [*built_or_asked(names), *(str(path) for path in beside if path.is_file())]
+
+
+def page_layout(pages):
+    """The templates, styles, scripts and explanations of pages, which no fingerprint covers."""
+    files = (*Path(PACKAGE, "pages", pages, "templates").iterdir(), PACKAGE / "pages" / "palette.css")
+    return sorted(map(str, (*files, *map(resource, ("rules.tsv", "steps.tsv", "glossary.tsv")))))

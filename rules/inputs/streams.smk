@@ -1,29 +1,20 @@
 """The dates of the sequence, and the pairs that they make."""
 
 import hashlib
-from itertools import pairwise
 
 # Without a sequence the configured pair is one.
 STREAM_DATES = config["stream"] or [OLD, NEW]
 
 # All dates would be too long for the name of a folder.
-STREAM_NAME = "_".join(
-    [
-        *(STREAM_DATES[0], STREAM_DATES[-1], str(len(STREAM_DATES))),
-        hashlib.sha256(" ".join(STREAM_DATES).encode()).hexdigest()[:8],
-    ]
-)
+STREAM_HASH = hashlib.sha256(" ".join(STREAM_DATES).encode()).hexdigest()[:8]
+STREAM_NAME = f"{STREAM_DATES[0]}_{STREAM_DATES[-1]}_{len(STREAM_DATES)}_{STREAM_HASH}"
 STREAM = f"results/streams/{STREAM_NAME}"
 LAST = f"results/snapshots/{STREAM_DATES[-1]}"
 
 
 def stream_entities():
     """The items of all dumps of the stream, the newest last."""
-    return [
-        path
-        for date in STREAM_DATES
-        for path in buckets(f"results/snapshots/{date}/entities/{{bucket}}.parquet")
-    ]
+    return buckets([f"results/snapshots/{date}/entities/{{bucket}}.parquet" for date in STREAM_DATES])
 
 
 def of_intervals(path):

@@ -7,13 +7,13 @@ def ripple_source():
     tables = lambda files: files if source == "tables" else []
     local = source == "sparql" and endpoint == "local"
     return {
-        "rows": tables(buckets(f"results/snapshots/{NEW}/tempripple/rows/{{bucket}}.parquet")),
-        "classes": tables(buckets(f"results/snapshots/{NEW}/tempripple/classes/{{bucket}}.parquet")),
-        "entities": tables(entities("new")),
-        "properties": tables(f"results/snapshots/{NEW}/properties.parquet"),
-        "database": f"results/snapshots/{NEW}/tempripple/database" if local else [],
+        "rows": tables(side_buckets("tempripple/rows", "new")),
+        "classes": tables(side_buckets("tempripple/classes", "new")),
+        "entities": tables(side_buckets("entities", "new")),
+        "properties": tables(side("properties.parquet", "new")),
+        "database": side("tempripple/database", "new") if local else [],
         "labels": config["labels"],
-        "resources": resources("tempripple"),
+        "resources": resources("tempripple", "words"),
     }
 
 

@@ -2,8 +2,7 @@
 
 import datetime
 
-from factdrift.core.addresses import is_url
-from factdrift.core.settings import dump_source, month_files, months_before
+from factdrift.core.settings import month_files, months_before
 
 
 def pageview_months(date):

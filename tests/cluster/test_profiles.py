@@ -106,6 +106,24 @@ def test_what_the_answers_mean(
     assert schedulers.state(schedulers.SCHEDULERS[name], "7") == meaning
 
 
+def command(folder: Path, name: str, script: str) -> None:
+    """A stand-in for a command of a scheduler; `script` has the folder as $here."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f'#!/bin/sh\nhere=$(dirname "$0")\n{script}\n', encoding="utf-8")
+    (folder / name).chmod(0o755)
+
+
+def test_a_job_of_grid_engine_that_has_just_ended_has_not_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the queue and the accounting, neither command knows it."""
+    command(tmp_path / "bin", "qstat", "exit 1")
+    later = 'test -e "$here/asked" || { touch "$here/asked"; exit 1; }'
+    command(tmp_path / "bin", "qacct", f'{later}; echo "failed       0"; echo "exit_status  0"')
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
+    assert schedulers.state(schedulers.SCHEDULERS["sge"], "7") == "success"
+
+
 def test_the_scheduler_is_found_by_its_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FACTDRIFT_SCHEDULER", raising=False)
     for name in schedulers.SCHEDULERS:
@@ -121,13 +139,8 @@ def test_the_scheduler_is_found_by_its_commands(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_own_options_and_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder, script in (
-        ("bin", 'echo "$@" >> "$(dirname "$0")/told"; echo "Job <12> is submitted"'),
-        ("no", 'echo "queue closed" >&2; exit 255'),
-    ):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "bsub").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-        (tmp_path / folder / "bsub").chmod(0o755)
+    command(tmp_path / "bin", "bsub", 'echo "$@" >> "$here/told"; echo "Job <12> is submitted"')
+    command(tmp_path / "no", "bsub", 'echo "queue closed" >&2; exit 255')
     monkeypatch.setenv("FACTDRIFT_SUBMIT_OPTIONS", "-q long -P 'my project'")
     lsf = schedulers.SCHEDULERS["lsf"]
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")

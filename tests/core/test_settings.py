@@ -351,6 +351,8 @@ def test_the_dates_of_a_stream_are_checked():
             InputError, match=r"stream: 2015-01-01 comes after 201.-01-01; list each date once"
         ):
             configured(stream=wrong)
+    with pytest.raises(InputError, match="stream: 2015-01-01 alone has nothing to be compared with"):
+        configured(stream=["2015-01-01"])
     with pytest.raises(InputError, match=r"stream\.0: 'soon' is no date"):
         configured(stream=["soon"])
 

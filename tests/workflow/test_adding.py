@@ -92,7 +92,7 @@ ADDED = [
         "    return torch.ones(len(sentences), loaded.spec.layers)\n",
     ),
     Place(
-        "config/benchmarks/capitals.yaml",
+        "config/benchmarks/capitals2.yaml",
         "read: capitals.read\n"
         "questions: ['results/{pair}/capitals.parquet']\n"
         "target: results/capitals.parquet\n",
@@ -104,7 +104,7 @@ ADDED = [
         "def read(tables):\n"
         "    rows = pq.read_table(tables.questions[0]).to_pylist()\n"
         "    asked = [Question(row['id'], prompt=row['prompt'], targets=(row['city'],)) for row in rows]\n"
-        "    return Benchmark('capitals', asked)\n",
+        "    return Benchmark('capitals2', asked)\n",
     ),
     # A product.
     Place(
@@ -169,7 +169,7 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
     run = checkout.parent / "run"
     config = {"models": ["sample-llama"], "methods": ["none", "mine"], "mine": {"warmth": 8}}
     config |= {"locators": ["warm"], "locate": {"hyper": {"warm": {"warmth": 9}}}}
-    config |= {"answer": {"benchmarks": ["capitals"]}}
+    config |= {"answer": {"benchmarks": ["capitals2"], "chat": True}, "chat": {"model": "tiny"}}
     capitals = run / PAIR / "capitals.parquet"
     capitals.parent.mkdir(parents=True)
     capitals.touch()
@@ -179,7 +179,8 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
         r"factdrift neighbors search .* --reach=5 ",
         r"""factdrift evaluate --set='{"warmth": "8"}' .* --method=mine """,
         r"""factdrift locate run .* --locator=warm --set='{"warmth": "?9"?}'""",
-        rf"factdrift evaluate .* --method=mine .* --benchmark=capitals --questions {PAIR}/capitals\.parquet ",
+        rf"factdrift evaluate .* --method=mine .*--benchmark=capitals2 --questions {PAIR}/capitals\.parquet ",
+        rf"factdrift chat ask .*{PAIR}/evaluation/chat/capitals2/requests\.parquet ",
         rf"factdrift publish file {PAIR}/far_neighbors\.parquet results/far_neighbors\.parquet$",
     )
     for line in planned:
@@ -207,7 +208,7 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     given = ["--model", saved(tmp_path / "model"), "--parts", tmp_path / "parts"]
     cities = {"id": ["a"], "prompt": ["The capital of Atlantis is"], "city": ["Poseidonis"]}
     pq.write_table(pa.table(cities), tmp_path / "capitals.parquet")
-    asked = {"none": ("capitals", tmp_path / "capitals.parquet"), "mine": ("updates", edits(tmp_path))}
+    asked = {"none": ("capitals2", tmp_path / "capitals.parquet"), "mine": ("updates", edits(tmp_path))}
     for method, (benchmark, questions) in asked.items():
         line = ["evaluate", *given, "--settings", json.dumps(CPU), "--method", method]
         line += ["--benchmark", benchmark, "--questions", questions, f"--out-run={tmp_path / method}.json"]

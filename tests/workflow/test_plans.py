@@ -11,6 +11,12 @@ from factdrift.core.paths import CONFIG
 
 PLANS = yaml.safe_load(Path(__file__).with_name("plans.yaml").read_text(encoding="utf-8"))
 
+FILES = {
+    **dict.fromkeys(("held.txt", "to", "theirs/scores.json", "dataset.parquet", "probes.parquet"), ""),
+    "mine.py": "def locate(model, sentences, targets): ...\ndef edit(model, tokenizer, update): ...\n",
+}
+"""The user's files, which plans only name."""
+
 
 @pytest.mark.parametrize(
     "plan", [pytest.param(each, marks=[pytest.mark.slow] if each.get("slow") else []) for each in PLANS]
@@ -19,8 +25,9 @@ def test_what_is_planned_or_refused(
     plan: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
-    (tmp_path / "held.txt").write_text("a text\n", encoding="utf-8")
-    (tmp_path / "mine.py").write_text("def locate(model, sentences, targets):\n    return {}\n")
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
     refused, config = plan.get("refused"), plan.get("config", {})
     line = [*plan["target"].split(), "--dry-run"]
     if "preset" in plan:

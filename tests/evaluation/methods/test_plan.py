@@ -20,7 +20,10 @@ CONFIG: dict[str, Any] = {"models": ["sample", "gpt2-xl@main"], "methods": ["non
 def test_what_each_method_needs() -> None:
     plan = Plan(CONFIG)
     assert plan.needs("none", "gpt2-xl") == {}
-    assert Plan(CONFIG | {"methods": ["ft_l"]}).needs("ft_l", "gpt2-xl") == {}
+    alone = Plan(CONFIG | {"methods": ["ft_l"]})
+    assert alone.needs("ft_l", "gpt2-xl") == alone.needs("none", "gpt2-xl") == {}
+    with pytest.raises(InputError, match="methods: rome is not among them"):
+        alone.needs("rome", "gpt2-xl")
     assert plan.needs("rome", "gpt2-xl") == {"prefixes": "prefixes.rome.json", "moments": "moments"}
     assert plan.needs("memit", "sample-llama") == {"prefixes": "prefixes.memit.json", "moments": "moments"}
     assert plan.needs("mend", "gpt2-xl") == {"mend": "mend.safetensors"}

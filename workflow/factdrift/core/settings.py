@@ -56,9 +56,15 @@ def dates_of(config: dict[str, Any]) -> list[str]:
 
 
 def derived_from(config: dict[str, Any], date: str) -> str:
-    """The date from whose dump the dump of `date` is derived: the next one whose own is not derived."""
-    return next(
-        later for later in dates_of(config) if later > date and dump_source(config, later) != "derive"
+    """The date from whose dump the dump of `date` is derived: the next one whose own is not derived.
+
+    Raises InputError if there is none.
+    """
+    for later in dates_of(config):
+        if later > date and dump_source(config, later) != "derive":
+            return later
+    raise InputError(
+        f"configuration: {date} is after all dates, so its dump is derived from none; name its dump"
     )
 
 
@@ -267,6 +273,11 @@ def _check_dates(config: dict[str, Any]) -> None:
     if old >= new:
         raise InputError(
             f"configuration: snapshots.old ({old}) is not before snapshots.new ({new}); swap or change them"
+        )
+    if len(config["stream"]) == 1:
+        raise InputError(
+            f"configuration: stream: {config['stream'][0]} alone has nothing to be compared with; list two "
+            "dates or more, or none for the pair of `snapshots`"
         )
     for earlier, later in itertools.pairwise(config["stream"]):
         if earlier >= later:

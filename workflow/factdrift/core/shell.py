@@ -8,7 +8,7 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Field, Job, fields, is_named_tuple
-from factdrift.core.keys import value_of
+from factdrift.core.keys import is_struct, settings_of, value_of
 
 
 class ShellLine(str):
@@ -67,7 +67,12 @@ def keys_of(job: type[Job]) -> Iterator[Field]:
 
 
 def parameter_of(config: Mapping[str, Any], field: Field) -> Any:
-    """What the configuration says for a field, as a rule passes it on: none as `[]`, a map as JSON."""
+    """What the configuration says for a field, as a rule passes it on.
+
+    None is `[]`; a map, and what a struct holds, is JSON.
+    """
+    if is_struct(field.kind):
+        return settings_of(config, field.kind, field.key, field.only)
     value = value_of(config, field.key.split("."))
     if isinstance(value, Mapping):
         return json.dumps(value, sort_keys=True)

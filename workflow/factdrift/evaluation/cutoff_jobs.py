@@ -49,7 +49,7 @@ class Chains(Job, command="answer chains"):
         return "\n".join(lines)
 
 
-class Holders(RunsModel, command="answer holders"):
+class Holders(RunsModel, command="answer holders", beside="words"):
     """Ask a model who holds: log-likelihoods of the holders of each chain, or what it writes."""
 
     chains: Annotated[Path, "of `answer chains`"]
@@ -97,7 +97,7 @@ class HoldersRequests(AsksChat, command="answer holders-requests"):
         return f"{self.output}: {rows:,} requests"
 
 
-class HoldersRead(AsksChat, command="answer holders-read"):
+class HoldersRead(AsksChat, command="answer holders-read", beside="words"):
     """Read who holds from the answers of a chat model."""
 
     model: Annotated[str, Key("chat.model")]

@@ -229,7 +229,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
     def _asked(self) -> Iterator[dict[str, Any]]:
         """Asks; yields what was run, as far as it is known. Raises CannotEdit."""
         if not self.stream:
-            check_regime(self.settings)
+            check_regime(self.settings.regime)
         with self.loaded() as model:
             from factdrift.evaluation.ability.record import read_ability
             from factdrift.evaluation.questions.clozes import read_edits
@@ -325,7 +325,7 @@ class Read(AsksChat, command="answer read"):
         write_json(about, self.out_run)
 
 
-class Export(Job, command="edit export"):
+class Export(Job, command="edit export", beside="words"):
     """Write a dataset in the layout of another project."""
 
     dataset: Annotated[Path, "such as results/wfd_repl.parquet", Flag(by_place=True)]

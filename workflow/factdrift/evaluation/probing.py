@@ -46,7 +46,7 @@ class Choosing(Job):
         return choice._replace(dated=self.dated, entities=self.entities)
 
 
-class Asks(Job):
+class Asks(Job, beside="words"):
     """A command that reads the questions of a benchmark."""
 
     benchmark: Annotated[str, "a name (config/benchmarks)"]

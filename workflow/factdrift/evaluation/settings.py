@@ -59,9 +59,9 @@ def fields_of(benchmark: str, edits: bool) -> str:
     return " ".join(each for each in Settings.__struct_fields__ if each not in unused)
 
 
-def check_regime(settings: Settings) -> None:
+def check_regime(regime: str) -> None:
     """Raises InputError for the regime that only the jobs of a stream have."""
-    if settings.regime == "stream":
+    if regime == "stream":
         raise InputError(
             "edit.regime: stream: the updates of a stream are scored in results/stream_scores.parquet, which "
             "you can ask for with any regime; leave the key out for other results"

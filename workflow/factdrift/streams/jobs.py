@@ -63,7 +63,7 @@ class Assemble(OfDates, command="streams assemble"):
         return f"{rows:,} updates of {len(self.datasets)} intervals"
 
 
-class AsOf(OfDates, command="streams asof"):
+class AsOf(OfDates, command="streams asof", beside="words"):
     """Write questions about what held on a date."""
 
     stream: Annotated[Path, "what `assemble` wrote"]

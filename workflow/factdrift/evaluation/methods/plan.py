@@ -9,7 +9,7 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, files_of, read_given
 from factdrift.evaluation.methods.own import entries
-from factdrift.evaluation.methods.record import CONTEXT, Skipped
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, Skipped
 from factdrift.models.names import model_files, split_name
 from factdrift.models.sizes import read_sizes
 
@@ -116,12 +116,17 @@ class Plan:
         return [method for method in self._entries if (model, method) in self._hypers]
 
     def needs(self, method: str, model: str) -> dict[str, str]:
-        """`needs` of a configured method on a model; raises CannotEdit if it is skipped."""
+        """`needs` of a configured method on a model, and of none.
+
+        Raises CannotEdit if it is skipped, and InputError if it is not configured.
+        """
+        if method in UNEDITED:
+            return {}
         for each in self.skipped:
             if (each.model, each.method) == (model, method):
                 raise CannotEdit(each.skipped)
-        if method == CONTEXT:
-            return {}
+        if (model, method) not in self._hypers:
+            raise InputError(f"methods: {method} is not among them; name it there")
         return needs(self._hypers[model, method])
 
     def layers(self, model: str) -> Sequence[int]:

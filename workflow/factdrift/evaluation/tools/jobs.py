@@ -107,7 +107,7 @@ class Ask(TriesMethod, command="ask"):
         from factdrift.evaluation.settings import check_regime
         from factdrift.evaluation.tools.cell import cell
 
-        check_regime(self.settings)
+        check_regime(self.settings.regime)
         for line in cell(self):
             print(line)
 
