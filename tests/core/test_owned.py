@@ -81,6 +81,12 @@ def test_a_file_is_no_folder_and_a_folder_no_file(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
+@pytest.mark.parametrize("path", [".", "/"])
+def test_what_has_no_name_is_not_written(path: str) -> None:
+    with pytest.raises(InputError, match="name a file or a folder in it"), atomic_path(path):
+        pass
+
+
 def test_a_link_to_a_larger_disk_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "out").symlink_to(tmp_path / "disk")

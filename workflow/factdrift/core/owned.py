@@ -35,7 +35,12 @@ _SNAKEMAKE = ".snakemake_timestamp"
 
 
 def unfinished(path: Path) -> Path:
-    """The path beside `path` under which this process writes it; `writer_of_name` reads its name."""
+    """The path beside `path` under which this process writes it; `writer_of_name` reads its name.
+
+    Raises InputError if `path` has no name, as the current folder has none.
+    """
+    if not path.name:
+        raise InputError(f"{path}: has no name that can be written; name a file or a folder in it")
     return path.with_name(f".{path.name}.factdrift-{writer()}.part")
 
 
