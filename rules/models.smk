@@ -72,11 +72,7 @@ rule ripples_taught:
     resources:
         **request("answer taught-ripples"),
     params:
-        **given(
-            "answer taught-ripples",
-            old=DATES["old_date"],
-            limit=BUNDLED_EXAMPLES,
-        ),
+        **given("answer taught-ripples", old=DATES["old_date"], limit=BUNDLED_EXAMPLES),
     shell:
         job("answer taught-ripples")
 

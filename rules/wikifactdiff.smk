@@ -26,11 +26,7 @@ rule popularity:
     resources:
         **request("wikifactdiff popularity"),
     params:
-        **given(
-            "wikifactdiff popularity",
-            pageviews=pageview_folder,
-            date=DATES["new_date"],
-        ),
+        **given("wikifactdiff popularity", pageviews=pageview_folder, date=DATES["new_date"]),
     shell:
         job("wikifactdiff popularity", without="memory_mb")
 

@@ -21,11 +21,7 @@ LM_EVAL_QUESTIONS = {
 }
 """Tables of questions with options that become tasks of lm-evaluation-harness, by the name of the tasks."""
 
-CHAT_PARAMS = {
-    "benchmark": benchmark_name,
-    "limit": benchmark_limit,
-    "reads": benchmark_code,
-}
+CHAT_PARAMS = {"benchmark": benchmark_name, "limit": benchmark_limit, "reads": benchmark_code}
 """Parameters of the jobs about what a chat model is asked."""
 
 
