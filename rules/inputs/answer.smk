@@ -56,11 +56,6 @@ def answer_cutoffs():
         return "{}"
     bundled = {name: OLD for name in MODEL_NAMES if name in BUNDLED}
     given = {split_name(name)[0]: day for name, day in config["answer"]["model_cutoff"].items()}
-    asked = [*MODEL_NAMES, *([config["chat"]["model"]] if config["answer"]["chat"] else [])]
-    if unknown := sorted(given.keys() - set(asked)):
-        raise WorkflowError(
-            f"configuration: answer.model_cutoff: {unknown[0]} is not asked; the models are {', '.join(asked)}"
-        )
     return json.dumps(bundled | given, sort_keys=True)
 
 

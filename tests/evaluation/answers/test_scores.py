@@ -123,7 +123,7 @@ def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
     choices = {"m": right, "n": right, "silent": lambda item: None}
     rows = [row for model, choose in choices.items() for row in predicted(model, "without", items(), choose)]
     found = Scored(tmp_path, rows, items(), facts())
-    cutoffs = json.dumps(dict.fromkeys(("m", "silent"), "2017-01-01"))
+    cutoffs = json.dumps(dict.fromkeys(("m", "silent", "absent"), "2017-01-01"))
     path = tmp_path / "cutoffs.json"
     path.write_text(cutoffs, encoding="utf-8")
     written = []
@@ -131,6 +131,7 @@ def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
         assert found.run("--cutoffs", given) == 0
         written.append(found.scores.read_bytes())
     assert written[0] == written[1] == written[2]
+    assert "answer.model_cutoff: absent was not asked" in capsys.readouterr().err
     # Old facts begin in 2012, 2016 and 2020; answers without a letter are counted among those that count.
     for task, model, counts in (
         *(("old", "m", (2, 1, 0)), ("old", "n", (3, 0, 0)), ("old", "silent", (2, 1, 2))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
@@ -67,6 +68,13 @@ def write_scores(job: AnswerScores) -> int:
     asked, dated = read_rows(job.items_, TR_ITEMS), read_rows(job.facts, TR_FACTS)
     by_id = {item["item_id"]: item for item in asked}
     rows = table.select(["scoring", "model", "condition", "item_id", "parsed", "correct"]).to_pylist()
+    models = {row["model"] for row in rows}
+    for model in sorted(job.last_days().keys() - models):
+        named = ", ".join(sorted(models))
+        print(
+            f"answer.model_cutoff: {model} was not asked, so its date says nothing; {named} were",
+            file=sys.stderr,
+        )
     scores: list[Row] = []
     tests: dict[str, Any] = {}
     for scoring in dict.fromkeys(row["scoring"] for row in rows):
