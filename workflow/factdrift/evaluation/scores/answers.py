@@ -70,9 +70,9 @@ def write_scores(job: AnswerScores) -> int:
     rows = table.select(["scoring", "model", "condition", "item_id", "parsed", "correct"]).to_pylist()
     models = {row["model"] for row in rows}
     for model in sorted(job.last_days().keys() - models):
-        named = ", ".join(sorted(models))
+        others = ", ".join(sorted(models))
         print(
-            f"answer.model_cutoff: {model} was not asked, so its date says nothing; {named} were",
+            f"answer.model_cutoff: {model} was not asked, so its date says nothing; {others} were",
             file=sys.stderr,
         )
     scores: list[Row] = []
