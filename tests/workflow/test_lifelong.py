@@ -1,4 +1,4 @@
-"""A stream edited interval by interval in the real workflow: the jobs of a plan, and the bundled model."""
+"""A stream edited interval by interval in the real workflow; plans are in plans.yaml."""
 
 import csv
 from pathlib import Path
@@ -19,19 +19,6 @@ GIVEN: dict[str, Any] = {
     "stream": DATES,
     "edit": {"regime": "stream", "limit": 36, "stream": {"probes": 12}, "ability": {"tokens": 512}},
 }
-
-
-def test_jobs_by_model_and_method(tmp_path: Path) -> None:
-    found = jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules", **GIVEN))
-    wanted = {"stream_edits": 1, "stream_ability": 1}
-    wanted |= {"evaluate_stream": 4, "stream_scores": 1, "stream_report": 1, "sample_model": 1}
-    assert {rule: found[rule] for rule in wanted} == wanted
-    assert not {"edit_dataset", "evaluate", "edit_moments", "edit_mend", "stream_mend"} & set(found)
-    # What does not depend on the edits is that of the pair; MEND's editor must not see the stream's subjects.
-    many = GIVEN | {"methods": ["none", "mend", "memit"], "edit": {"ability": {"tokens": 0}}}
-    found = jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules", **many))
-    assert (found["stream_mend"], found["edit_moments"], found["edit_prefixes"]) == (1, 1, 1)
-    assert not {"edit_mend", "stream_ability"} & set(found)
 
 
 def test_other_scores_are_not_those_of_a_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
