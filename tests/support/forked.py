@@ -97,8 +97,11 @@ def serve() -> None:
                 _load(path.read_text(encoding="utf-8").split())
                 path.unlink()
             if not os.fork():
-                listening.close()
-                _attend(connection, folder)
+                try:
+                    listening.close()
+                    _attend(connection, folder)
+                finally:
+                    os._exit(1)  # also after an error: the folder is the server's to remove
             connection.close()
             with contextlib.suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:
@@ -187,3 +190,4 @@ def _load(names: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     serve()
+    os._exit(0)  # without the words of libraries about what Python does not free at its end
