@@ -11,8 +11,6 @@ import itertools
 import json
 import re
 import shutil
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from support import forked
 from support.updates import CLOZES, RULERS, dataset, edits
 from support.workflow import ROOT
 
@@ -51,10 +50,10 @@ class Entry(NamedTuple):
 
 def run(script: str, *options: object) -> str:
     """The output of a command; asserts that it succeeds."""
-    line = [sys.executable, str(BENCHMARKS / script), *map(str, options)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
-    return done.stdout
+    line = [str(BENCHMARKS / script), *map(str, options)]
+    status, output, errors = forked.run(line, Path.cwd(), forked.quiet())
+    assert status == 0, f"{output[-2000:]}\n{errors[-4000:]}"
+    return output
 
 
 def recorded(tmp_path: Path, script: str, *options: object) -> list[Entry]:
@@ -451,6 +450,7 @@ def test_costs(tmp_path: Path, pairs: list[Path]) -> None:
     assert all(each.memory_mb + each.memory_mb_gb > 0 for each in costs.values())
     archives = [line.split("\t") for line in (folder / "archives.tsv").read_text("utf-8").splitlines()]
     assert [name for name, *_ in archives] == ["compression", "none", "gzip", "bzip2", "zstd"]
+    assert archives[2][1] == "0"
 
 
 def test_dates_of_simulated_models(tmp_path: Path) -> None:

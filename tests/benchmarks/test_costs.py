@@ -2,7 +2,7 @@
 
 import costs
 import pytest
-from costs import Figures, archives, fit
+from costs import Figures, fit
 from watch import Stage
 
 from factdrift.runs.costs import job_count
@@ -45,13 +45,3 @@ def test_the_number_of_jobs_shows_how_work_is_divided(split):
     cost = found["updates classify"]
     assert cost.split == split
     assert cost.cpu(50 / (jobs / per_dump)) * jobs == pytest.approx(jobs * 50 * per_dump)
-
-
-def test_each_compression_is_read(tmp_path, monkeypatch):
-    from synthesize import main
-
-    monkeypatch.setattr(costs, "SLICE", 300_000)
-    assert main(["--entities", "600", "-o", str(tmp_path / "pair")]) == 0
-    found = dict(archives(tmp_path / "pair"))
-    assert found.keys() == costs.COMPRESS.keys()
-    assert found["gzip"] == 0

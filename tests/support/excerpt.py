@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from support.workflow import ROOT, snakemake
 
@@ -34,6 +37,14 @@ en.wikipedia Republican_Party_(United_States) 2 mobile-web 7 A1
 def file_of(month: str) -> str:
     """The name of a month's file on Wikimedia's server."""
     return f"pageviews-{month.replace('-', '')}-user.bz2"
+
+
+def real(name: str) -> Path:
+    """A larger dump; skips the test where there is none."""
+    folder = os.environ.get("FACTDRIFT_REAL_DATA")
+    if folder is None:
+        pytest.skip("FACTDRIFT_REAL_DATA names no folder of real dumps")
+    return Path(folder) / "wikidata" / name
 
 
 def config(source: str, **keys: Any) -> dict[str, Any]:

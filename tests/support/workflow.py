@@ -49,8 +49,9 @@ def snakemake(
     directory: Path, *arguments: str, cores: int = 2, fails: bool = False, jobs: bool = True, **config: Any
 ) -> str:
     """The output of a run (see `command`); asserts that it ends as expected."""
-    _, _, _, *given = command(directory, *arguments, cores=cores, jobs=jobs, **config)
-    status, said = forked.run(given, directory, {**os.environ, "PYTHONWARNINGS": "ignore"})
+    line = command(directory, *arguments, cores=cores, jobs=jobs, **config)
+    status, output, errors = forked.run(line[2:], directory, forked.with_forked_jobs())
+    said = output + errors
     assert (status != 0) == fails, said[-6000:]
     return said
 

@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from support import forked
 from support.workflow import ROOT
 
 SAMPLE = "results/snapshots/2021-01-04/sample.json.gz"
@@ -28,16 +27,10 @@ def checkout(tmp_path):
 
 def snakemake(directory: Path, *arguments: str, fails: bool = False, **variables: str) -> str:
     """What a run in this folder, with its Snakefile, says; asserts that it ends as expected."""
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments],
-        cwd=directory,
-        env={**os.environ, "PYTHONWARNINGS": "ignore", **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    said = done.stdout + done.stderr
-    assert (done.returncode != 0) == fails, said[-4000:]
+    words = ["snakemake", "--cores", "2", "--nocolor", *arguments]
+    status, output, errors = forked.run(words, directory, forked.quiet(**variables))
+    said = output + errors
+    assert (status != 0) == fails, said[-4000:]
     assert "Traceback" not in said
     return said
 
@@ -143,7 +136,7 @@ def test_another_workflow_imports_all_rules(tmp_path: Path, prefix: str):
 def test_an_imported_workflow_builds_under_its_prefix(tmp_path: Path):
     text = IMPORTED.format(root=ROOT, more='prefix: "sub"')
     (tmp_path / "Snakefile").write_text(text, encoding="utf-8")
-    snakemake(tmp_path, "sub/results/manifest.json")
+    snakemake(tmp_path, "sub/results/manifest.json", **forked.with_forked_jobs())
     assert {path.name for path in tmp_path.iterdir()} == {"Snakefile", ".snakemake", "sub"}
 
 

@@ -2,24 +2,17 @@
 
 import base64
 import json
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from support import forked
 from support.small_disk import small_disk
 from support.workflow import command
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
-
-ENVIRONMENT = {
-    **os.environ,
-    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    "PYTHONWARNINGS": "ignore",
-}
 
 
 class Job(NamedTuple):
@@ -51,7 +44,7 @@ def run(job: Job, directory: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         cwd=directory,
-        env=ENVIRONMENT,
+        env=forked.with_forked_jobs(),
     )
 
 
@@ -115,12 +108,11 @@ def test_the_whole_workflow_on_a_disk_that_fills_up_again_and_again(built, tmp_p
         directory = disk.folder / "run"
         while True:
             disk.leave(9 << 20)
-            done = subprocess.run(
-                command(directory), capture_output=True, text=True, check=False, env=ENVIRONMENT
-            )
-            if not done.returncode:
+            line = command(directory)[2:]
+            status, output, errors = forked.run(line, directory, forked.with_forked_jobs())
+            if not status:
                 break
-            runs.append(done.stdout + done.stderr)
+            runs.append(output + errors)
             # Snakemake's own records may be the first to find no room; then it says so in its own words.
             assert re.search("the disk is full: |No space left on device", runs[-1]), runs[-1]
             assert "Traceback" not in runs[-1]

@@ -4,12 +4,13 @@ import base64
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from support.kill import killing
 from support.workflow import command, snakemake
+
+from factdrift.cli import main
 
 OLD, NEW = "2021-01-04", "2023-02-27"
 PAIR = f"{OLD}_{NEW}"
@@ -26,7 +27,6 @@ AT = {
     "verbalize": f"{PAIR}/templates.parquet",
     "wikifactdiff": f"{PAIR}/wikifactdiff.parquet",
 }
-UNLOCK = "import sys; from factdrift.cli import main; sys.exit(main(['unlock']))"
 
 
 def finished(directory: Path) -> dict[str, int]:
@@ -41,9 +41,13 @@ def finished(directory: Path) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_a_kill_in_each_stage_loses_nothing_that_was_finished(built, tmp_path):
+def test_a_kill_in_each_stage_loses_nothing_that_was_finished(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The job is killed in every second stage, the whole run in the others."""
     directory = tmp_path / "run"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
     kept: dict[str, int] = {}
     for number, output in enumerate(AT.values()):
         what = ("job", "run")[number % 2]
@@ -65,7 +69,7 @@ def test_a_kill_in_each_stage_loses_nothing_that_was_finished(built, tmp_path):
         kept = now
         if number == 1:
             assert "--unlock" in snakemake(directory, fails=True)
-        subprocess.run([sys.executable, "-c", UNLOCK], cwd=directory, check=True)
+        assert main(["unlock"]) == 0
     snakemake(directory)
     now = finished(directory)
     assert {path: now.get(path, kept[path]) for path in kept} == kept

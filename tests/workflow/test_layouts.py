@@ -6,21 +6,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.workflow import jobs, snakemake
+from support.workflow import snakemake
 
 LAYOUTS = ("counterfact", "easyedit", "wikibigedit", "zsre", "mquake")
 TARGETS = [f"results/layouts/{name}.json" for name in LAYOUTS]
-
-
-def test_what_is_for_other_programs_is_made_by_name_only(tmp_path: Path) -> None:
-    plan = ("--dry-run", "--quiet", "rules")
-    found = jobs(snakemake(tmp_path, *TARGETS, "results/lm_eval", *plan))
-    assert (found["layout"], found["layout_mquake"], found["assemble_shared_objects"]) == (4, 1, 1)
-    assert found["answer_lm_eval"] == found["tempripple_items"] == found["edit_dataset"] == 1
-    assert not {"evaluate", "sample_model"} & set(found)
-    usual = jobs(snakemake(tmp_path, *plan))
-    assert usual["assemble"] == 1
-    assert not {"layout", "shared_objects", "assemble_shared_objects", "answer_lm_eval"} & set(usual)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from support.workflow import jobs, joined, snakemake
+from support.workflow import jobs, snakemake
 
 
 @pytest.mark.slow
@@ -45,11 +45,3 @@ def test_folders_of_what_was_built(klob: Path, tmp_path: Path, monkeypatch: pyte
     plan = snakemake(directory, "results/publish/", "results/tempripple.parquet", "--dry-run")
     assert jobs(plan)["publish_folders"] == 1
     assert "results/tempripple.parquet" in plan.partition("factdrift publish folders")[2]
-
-
-def test_the_answers_of_a_chat_model_are_published(built: Path) -> None:
-    chat = {"model": "tiny", "mode": "replay"}
-    plan = joined(snakemake(built, "results/publish/", "--dry-run", verbalizer="chat", chat=chat))
-    _, _, command = plan.partition("factdrift publish folders")
-    assert "/verbalize/answers.parquet --store=results/fetched/chat" in command
-    assert "klob" not in command.partition("--output")[0]

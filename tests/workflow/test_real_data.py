@@ -9,7 +9,6 @@ derived old dump. The expected updates were checked by hand against the entities
 import bz2
 import gzip
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
-from support.excerpt import EXCERPT, LABELS, NEW, OLD
+from support.excerpt import EXCERPT, LABELS, NEW, OLD, real
 from support.workflow import snakemake
 
 from factdrift.audit.build import audit
@@ -93,13 +92,6 @@ Q183 P35 ReplaceObject 0 -ended_inside Joachim Gauck; +began_inside Frank-Walter
 Q408 P35 Other 1 -ended_inside Quentin Bryce; +began_inside Peter Cosgrove
 Q2283 P169 ReplaceObject 0 -ended_inside Steve Ballmer; +began_inside Satya Nadella
 """)
-
-
-def real(name: str) -> Path:
-    folder = os.environ.get("FACTDRIFT_REAL_DATA")
-    if folder is None:
-        pytest.skip("FACTDRIFT_REAL_DATA names no folder of real dumps")
-    return Path(folder) / "wikidata" / name
 
 
 def build(directory: Path, dumps: dict[str, str]) -> None:

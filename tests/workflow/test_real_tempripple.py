@@ -4,19 +4,13 @@ The excerpt in tests/data is built for everybody, the larger slice where FACTDRI
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.workflow import ROOT, snakemake
+from support.excerpt import EXCERPT, LABELS, NEW, OLD, real
+from support.workflow import snakemake
 
-DATA = ROOT / "tests" / "data"
-SAMPLE = ROOT / "resources" / "sample"
-LABELS = [
-    str(path) for path in (DATA / "labels.tsv", SAMPLE / "entities/real.tsv", SAMPLE / "properties.tsv")
-]
-OLD, NEW = "2013-01-01", "2017-06-01"
 PERIOD = {"window_start": "2006-01-01", "change_start": "2014-01-01", "change_end": "2017-06-01"}
 
 
@@ -40,12 +34,7 @@ def built(directory: Path, dump: Path, **ripple: Any) -> dict[str, bytes]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["excerpt", "slice"])
 def test_both_sources_agree_on_real_entities(name: str, tmp_path: Path) -> None:
-    dump = DATA / "real-excerpt.json.bz2"
-    if name == "slice":
-        folder = os.environ.get("FACTDRIFT_REAL_DATA")
-        if folder is None:
-            pytest.skip("FACTDRIFT_REAL_DATA names no folder of real dumps")
-        dump = Path(folder) / "wikidata" / "entities.json.bz2"
+    dump = EXCERPT if name == "excerpt" else real("entities.json.bz2")
     tables = built(tmp_path, dump)
     for path in tmp_path.glob(f"results/{OLD}_{NEW}/tempripple/*"):
         path.unlink()

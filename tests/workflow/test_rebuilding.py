@@ -20,8 +20,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "resources", "config"))
     for name in ("resources", "config", "docs", "CITATION.cff"):
         (copy / name).symlink_to(ROOT / name)
-    inherited = os.environ.get("PYTHONPATH", "")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(copy.parent), inherited])))
+    monkeypatch.setenv("PYTHONPATH", str(copy.parent), prepend=os.pathsep)
     return copy
 
 
@@ -42,8 +41,9 @@ def test_a_changed_constant_makes_again_what_depends_on_it(built: Path, package:
     planned = {rule for rule, _ in reasons}
     changed = {rule for rule, reason in reasons if "Params have changed" in reason}
     # The rules of the default target, with the commands that they run.
-    ran = dict(re.findall(r'^rule (\w+):.*?\*\*given\(\s*"([^"]+)"', _rules(), re.MULTILINE | re.DOTALL))
-    made = _made(built)
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").glob("*.smk")))
+    ran = dict(re.findall(r'^rule (\w+):.*?\*\*given\(\s*"([^"]+)"', text, re.MULTILINE | re.DOTALL))
+    made = set(re.findall(r"^rule (\w+):", snakemake(built, "--dry-run", "--forceall"), re.MULTILINE))
     expected = {
         rule
         for rule, command in ran.items()
@@ -71,13 +71,3 @@ def test_keys_on_which_no_result_depends_make_nothing_again(built: Path) -> None
     said = snakemake(built, *targets, "--forcerun", "neighbor_space", neighbors={"blocks": 3})
     assert said.count("rule nearest_facts:") == 1
     assert snakemake(built, *targets, buckets=3).count("rule classify:") == 3
-
-
-def _rules() -> str:
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").glob("*.smk")))
-
-
-def _made(built: Path) -> set[str]:
-    """The rules of the jobs of the default target."""
-    said = snakemake(built, "--dry-run", "--forceall")
-    return set(re.findall(r"^rule (\w+):", said, re.MULTILINE))

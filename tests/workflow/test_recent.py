@@ -5,7 +5,6 @@ The Query Service knows the sample as of its later date; the API has two revisio
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
+from support import forked
 from support.dumps import lines
 from support.recent import database_with_articles
 from support.sparql import QueryService, query_service
@@ -69,7 +69,7 @@ def run(directory: Path, service: QueryService, wiki: Wiki, *more: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, TOKEN_VARIABLE: SECRET, "PYTHONWARNINGS": "ignore"},
+        env=forked.with_forked_jobs(**{TOKEN_VARIABLE: SECRET}),
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     return done.stdout + done.stderr

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import forked
 from support.kill import killing
 from support.listings import HOME, add_dump, add_page
 from support.server import Fault, Server, serving
@@ -58,10 +59,11 @@ LINE = [sys.executable, "-c", PROGRAM, "refresh", "--configfile", "refresh.yaml"
 def refresh(
     directory: Path, *arguments: str, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
+    """Ended; without an environment of its own, a run whose jobs are forked."""
     return subprocess.run(
         [*LINE, *arguments],
         cwd=directory,
-        env=env,
+        env=env or forked.with_forked_jobs(),
         start_new_session=True,
         capture_output=True,
         text=True,

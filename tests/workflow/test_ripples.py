@@ -1,11 +1,11 @@
-"""The probes of the sample: counts by criterion, and the same bytes however the build is divided."""
+"""The probes of the sample: counts by criterion, and their digests."""
 
+from collections import Counter
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from support.digests import Check
-from support.workflow import copied, snakemake
+from support.rows import rows
 
 from factdrift.ripples.tables import CRITERIA
 
@@ -13,23 +13,14 @@ PAIR = "2021-01-04_2023-02-27"
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def probes(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = copied(built, tmp_path_factory.mktemp("ripples") / "run")
-    snakemake(directory, "results/ripples.parquet")
-    return directory
-
-
 def test_each_criterion_has_probes(probes: Path) -> None:
-    rows = pq.read_table(probes / "results" / "ripples.parquet").to_pylist()
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["criterion"]] = counts.get(row["criterion"], 0) + 1
+    found = rows(probes / "results" / "ripples.parquet")
+    counts = Counter(row["criterion"] for row in found)
     assert all(counts[name] >= 40 for name in CRITERIA), counts
-    assert sum(row["kind"] in ("inverse", "symmetric", "rule") for row in rows) >= 20
+    assert sum(row["kind"] in ("inverse", "symmetric", "rule") for row in found) >= 20
     for criterion in counts:
-        answers = [row["answers"][0]["label"] for row in rows if row["criterion"] == criterion]
-        assert 4 * max(map(answers.count, set(answers))) <= len(answers), criterion
+        answers = Counter(row["answers"][0]["label"] for row in found if row["criterion"] == criterion)
+        assert 4 * max(answers.values()) <= answers.total(), criterion
 
 
 @pytest.mark.digests

@@ -1,6 +1,7 @@
 """Between the default dates the bundled sample exercises every filter, rule, step and scenario."""
 
 import csv
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -15,8 +16,8 @@ PAIR = "results/2021-01-04_2023-02-27"
 
 
 @pytest.fixture(scope="module")
-def variants(built, tmp_path_factory):
-    """Variant -> the directory of its labelled updates."""
+def variants(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Variant -> the folder of its labelled updates."""
     directories = {"paper": built}
     for variant in ("reference", "revised"):
         directories[variant] = copied(built, tmp_path_factory.mktemp(variant))
@@ -25,35 +26,23 @@ def variants(built, tmp_path_factory):
     return {variant: directory / PAIR for variant, directory in directories.items()}
 
 
-def occurring(directory, pattern, column):
-    return {
-        value
-        for (value,) in duckdb.sql(f"SELECT DISTINCT {column} FROM '{directory}/{pattern}'").fetchall()
-        if value is not None
-    }
+def occurring(folder: Path, column: str, tables: str = "updates/*.parquet") -> set[str]:
+    found = duckdb.sql(f"SELECT DISTINCT {column} FROM '{folder}/{tables}' WHERE {column} IS NOT NULL")
+    return {value for (value,) in found.fetchall()}
 
 
-def test_every_rule_fires_in_some_variant(variants):
+def test_every_rule_and_step_occurs_in_some_variant(variants: dict[str, Path]) -> None:
     with (ROOT / "resources" / "rules.tsv").open(encoding="utf-8") as file:
         rules = {row["rule"] for row in csv.DictReader(file, delimiter="\t")}
-    found = set().union(*(occurring(path, "updates/*.parquet", "rule") for path in variants.values()))
-    assert found == rules | {"replaced"}
+    for column, expected in (("rule", rules | {"replaced"}), ("dropped_by", set(DROPS) - {"only"})):
+        assert set().union(*(occurring(path, column) for path in variants.values())) == expected
 
 
 @pytest.mark.parametrize("variant", ["paper", "reference", "revised"])
-def test_every_filter_drops_something(variants, variant):
+def test_every_filter_and_scenario_occurs(variants: dict[str, Path], variant: str) -> None:
     # Objects without an article are kept in `reference`.
-    expected = set(FILTERS) - ({"object"} if variant == "reference" else set())
-    assert occurring(variants[variant], "preprocess_report.parquet", "filter") == expected | {"kept"}
-
-
-@pytest.mark.parametrize("variant", ["paper", "reference", "revised"])
-def test_every_scenario_occurs(variants, variant):
-    assert occurring(variants[variant], "updates/*.parquet", "scenario") == {
+    expected = {*FILTERS, "kept"} - ({"object"} if variant == "reference" else set())
+    assert occurring(variants[variant], "filter", "preprocess_report.parquet") == expected
+    assert occurring(variants[variant], "scenario") == {
         *("ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity", "Other")
     }
-
-
-def test_every_step_drops_something(variants):
-    found = set().union(*(occurring(path, "updates/*.parquet", "dropped_by") for path in variants.values()))
-    assert found == set(DROPS) - {"only"}

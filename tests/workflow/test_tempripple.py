@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 from support.digests import Check, Product
 from support.workflow import ROOT, copied, snakemake
 
+from factdrift.cli import main
 from factdrift.tempripple import immutability, timelines
 from factdrift.tempripple.examples import examples
 
@@ -126,7 +125,9 @@ def test_a_period_without_changes_gives_empty_tables(made: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_sparql_server_gives_the_same(made: Path, tables: dict[str, bytes]) -> None:
+def test_a_sparql_server_gives_the_same(
+    made: Path, tables: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Last of this module: what was made from tables is made again, byte by byte, from the local server."""
     shutil.rmtree(made / FOLDER)
     said = snakemake(made, "results/tempripple.parquet", tempripple={**PERIOD, "source": "sparql"})
@@ -135,7 +136,7 @@ def test_a_sparql_server_gives_the_same(made: Path, tables: dict[str, bytes]) ->
 
     query = made / "query.rq"
     query.write_text('SELECT ?s WHERE { ?s rdfs:label "head of government"@en }', encoding="utf-8")
-    program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", program, "sparql", str(query)]
-    answer = subprocess.run(command, cwd=made, capture_output=True, text=True, check=True)
-    assert answer.stdout.split() == ["s", "-----", "wd:P6"]
+    monkeypatch.chdir(made)
+    capsys.readouterr()
+    assert main(["sparql", str(query)]) == 0
+    assert capsys.readouterr().out.split() == ["s", "-----", "wd:P6"]

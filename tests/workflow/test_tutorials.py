@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from support import forked
 from support.workflow import ROOT, copied
 
 DOCS = ROOT / "docs"
@@ -75,8 +76,11 @@ def test_commands_print_what_the_page_shows(page: str, least: int, built: Path, 
     tools(folder)
     commands = sessions(page)
     assert len(commands) >= least
+    env = forked.with_forked_jobs()
     for command, shown in commands:
-        ran = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
+        ran = subprocess.run(
+            ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, check=False
+        )
         assert ran.returncode == 0, ran.stdout + ran.stderr
         printed = iter([words(line) for line in (ran.stdout + ran.stderr).splitlines()])
         missing = [line for line in shown if line not in printed]
