@@ -1,6 +1,7 @@
 """Exhausted memory is reported with the remedy."""
 
 import errno
+import platform
 import resource
 import subprocess
 import sys
@@ -82,3 +83,25 @@ def test_a_command_that_runs_out_of_memory_ends_with_the_message(tmp_path):
     assert "MB of address space (ulimit -v)" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+GROWING = """
+import resource
+import sys
+from factdrift.core.memory import keep_freed
+if sys.argv[1] == "kept":
+    keep_freed()
+for megabytes in range(1, 21):
+    bytearray(b"x" * (megabytes << 20))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc's memory")
+def test_freed_memory_is_used_again() -> None:
+    """Of blocks that grow, each lies where the one before was, and few pages are new."""
+    kept, returned = (
+        int(subprocess.run([sys.executable, "-c", GROWING, way], capture_output=True, check=True).stdout)
+        for way in ("kept", "returned")
+    )
+    assert kept < returned / 2

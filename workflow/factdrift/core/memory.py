@@ -1,4 +1,4 @@
-"""Exhausted memory: recognising the errors that mean it, and the message for the user."""
+"""Exhausted memory: recognising the errors that mean it, and the message for the user; memory for reuse."""
 
 import errno
 import re
@@ -7,6 +7,9 @@ import sys
 
 LEAST = 1_000_000_000
 """Bytes of address space below which libraries may crash before they can report anything."""
+
+_LARGEST = (32 << 20) - (1 << 16)
+"""Bytes of the largest block for which glibc gives up returning blocks of its size to the system."""
 
 _SAID = re.compile(
     # Messages of the dynamic linker, of threads, of DuckDB (which has a limit of its own), Arrow and PyTorch.
@@ -24,6 +27,15 @@ def warn_of_limit() -> None:
             f"{LEAST / 1e6:,.0f} MB libraries may crash without a word (`ulimit -v unlimited` lifts it)",
             file=sys.stderr,
         )
+
+
+def keep_freed() -> None:
+    """Lets this process use freed memory again, up to 64 MB of it, rather than return it to the system.
+
+    glibc returns a large block as soon as it is freed, unless a block as large has been freed before. Each
+    piece of a dump's text would lie in pages that the system has to clear first.
+    """
+    bytes(_LARGEST)  # freed at once, and never written to
 
 
 def is_exhausted(error: BaseException | None) -> bool:

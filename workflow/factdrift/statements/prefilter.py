@@ -11,13 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import numpy as np
 from stringzilla import find
 
 from factdrift.wikidata.entity import NAMED_PROPERTIES, last_named
 
-SITE_HINTS = {"enwiki": b'"enwiki"', "anywiki": b'wiki"'}
+SITE_HINTS = {"enwiki": b'enwiki"', "anywiki": b'wiki"'}
 """Bytes in the line of every item that a snapshot of this scope holds whole. `all` has no hint: every line
-must be parsed."""
+must be parsed. The quotation mark before the name is left out: a search that has to find one at both ends
+takes half as long again."""
 
 _ESCAPES = tuple(b"\\u00" + digit for digit in (b"3", b"5", b"6", b"7"))
 """Beginnings of the escapes with which JSON may write the letters and digits of a name; no dump known
@@ -49,7 +51,9 @@ class NeedlessItems:
 
     def others(self, data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
         """The lines that may be needed; see `factdrift.wikidata.shares.Needless`."""
-        plain = data.isascii() and all(find(data, escape, start, stop) < 0 for escape in _ESCAPES)
+        # The least of all bytes, as signed numbers, is found in half the time of `isascii`.
+        is_ascii = start == stop or bool(np.frombuffer(data, np.int8, stop - start, start).min() >= 0)
+        plain = is_ascii and all(find(data, escape, start, stop) < 0 for escape in _ESCAPES)
         hits = [start - 1] * len(self._needles)  # the next occurrence of each needle
         passed = 0
         while start < stop:

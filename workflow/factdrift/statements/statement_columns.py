@@ -6,6 +6,7 @@ Building rows and splitting them into columns afterwards would take twice the ti
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import lru_cache
 from typing import Any
 
@@ -103,17 +104,15 @@ class StatementColumns:
         Raises one of UNREADABLE for a wrong property id or unreadable qualifiers, and then adds none of them
         and counts no oddity.
         """
-        lists = self._lists()
-        lengths = [len(values) for values in lists]
+        row, group = len(self._ids), len(self._properties)
         counted = vars(self._oddities).copy()
         try:
             self._add(item.statements)
         except Exception:
-            for values, length in zip(lists, lengths, strict=True):
-                del values[length:]
+            self._remove(row, group)
             vars(self._oddities).update(counted)
             raise
-        added = len(self._ids) - lengths[-1]
+        added = len(self._ids) - row
         self._subjects.append(number)
         self._revisions.append(item.lastrevid if item.lastrevid is not None else _NO_REVISION)
         self._lines.append(line)
@@ -182,13 +181,16 @@ class StatementColumns:
             elif is_unknown and unknown:
                 sparse[unknown].set(row, True)
 
-    def _lists(self) -> tuple[list[Any], ...]:
-        """All lists to which `_add` appends; the last one has one value per statement."""
-        return (
-            *(rows for each in self._sparse.values() for rows in (each.rows, each.values)),
-            *(self._properties, self._group_sizes),
-            *(self._objects, self._keys, self._jsons, self._ranks, self._snaks, self._datatypes, self._ids),
-        )
+    def _remove(self, row: int, group: int) -> None:
+        """Removes the statements from `row` on, and the groups from `group` on."""
+        for of_groups in (self._properties, self._group_sizes):
+            del of_groups[group:]
+        columns: tuple[list[Any], ...] = (self._ids, self._ranks, self._snaks, self._datatypes)
+        for values in (*columns, self._objects, self._keys, self._jsons):
+            del values[row:]
+        for each in self._sparse.values():
+            kept = bisect_left(each.rows, row)
+            del each.rows[kept:], each.values[kept:]
 
     def take(self) -> pa.RecordBatch:
         """Removes the statements, and returns them as rows of SHARD_STATEMENTS in the order of their
