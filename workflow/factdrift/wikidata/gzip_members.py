@@ -27,7 +27,11 @@ _PROBED = 1 << 16
 _ENOUGH_TEXT = 256
 
 _COMPRESSED_READ = 1 << 16
-"""Bytes that are decompressed at a time, to about ten times as many."""
+"""Bytes that are decompressed at a time, to about ten times as many.
+
+It is part of the result: the order of the items is looked at once in each (`wikidata/course.py`), so with
+more of them at a time fewer jumps would be seen.
+"""
 
 _WBITS_GZIP = 31
 

@@ -14,7 +14,7 @@ SNAPSHOTS = RESULTS / "snapshots"
 MARK = ".refresh.json"
 """The file that a refresh writes into the folders that it begins. Only folders with it are removed."""
 
-WRITTEN = (MARK, "wikidata.json*", "*.parquet", "snapshot.json", "shards/*")
+WRITTEN = (MARK, "wikidata.json*", "*.parquet", "snapshot.json", "checksum.json", "shards/*")
 """Patterns of what a refresh and its workflow write into these folders."""
 
 TABLES_OF_FILTERS = ("kept",)
