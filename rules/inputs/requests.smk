@@ -2,7 +2,7 @@
 
 from factdrift.core.settings import derived_from, scope
 from factdrift.runs.begin import Source, known_dumps
-from factdrift.runs.costs import read_quantities, read_submissions
+from factdrift.runs.costs import ALONE, read_quantities, read_submissions, width_of
 from factdrift.runs.estimate import Parts, texts_of
 from factdrift.runs.requests import Request, first_requests
 
@@ -36,10 +36,11 @@ def request(command):
     """The resources of the jobs of a command: memory, time and scratch, which double with each attempt.
 
     And `lanes`, of which a submission has as many as the default profile says: jobs that need each other take
-    one, so that it asks for the cores and the memory of several at once. Other jobs take all: SLURM's plugin
-    runs them one after the other.
+    one, so that it asks for the cores and the memory of several at once. SLURM's plugin runs the others one
+    after the other: they take all, or half where two are needed by a third.
     """
-    needed = LANES if command in SUBMISSIONS and not SUBMISSIONS[command].whole else 1
+    of = SUBMISSIONS.get(command, ALONE)
+    needed = 1 if of.whole or of == ALONE else LANES // width_of(of.group)
     return {**growing(*REQUESTS[command]), "lanes": lambda wildcards: 0 if workflow.local_exec else needed}
 
 

@@ -110,6 +110,12 @@ def read_submissions() -> dict[str, Submission]:
     return {row["command"]: Submission(row["group"], row["jobs_each"]) for row in rows}
 
 
+def width_of(group: str) -> int:
+    """How many jobs of a group need no other one and are needed by the same: both dumps' of a bucket."""
+    numbers = [int(each.jobs_each) for each in read_submissions().values() if each.group == group]
+    return max(numbers) // min(numbers)
+
+
 @cache
 def read_archives() -> dict[str, float]:
     """Compression -> additional CPU seconds per gigabyte of text, compared with gzip."""

@@ -256,10 +256,13 @@ def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> _Run:
         submissions = max(counts.values())
         shared = {each: math.ceil(stages[each].jobs / counts[each]) for each in commands}
         whole = all(each.whole for each in sent.values())
-        wide = min(lanes, cluster.cores, max(shared.values())) if whole else 1
-        # All but one command of a group have a job for each shard or bucket that it works on.
+        # All but one command of a group have a job for each shard or bucket that it works on, or one a dump.
         parts = 1 if whole else median_high(shared.values())
-        work = sum(math.ceil(shared[each] / wide) * stages[each].cpu / stages[each].jobs for each in commands)
+        wide = min(lanes, cluster.cores, math.ceil(max(shared.values()) / parts))
+        work = sum(
+            math.ceil(number / (wide if number > parts else 1)) * stages[each].cpu / stages[each].jobs
+            for each, number in shared.items()
+        )
         turn = (1 + parts) * start + work
         turns = math.ceil(submissions / (cluster.nodes * max(cluster.cores // wide, 1)))
         seconds += (turns - 1) * turn + _seen(turn, wait)
