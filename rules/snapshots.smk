@@ -90,6 +90,8 @@ rule checksum_dump:
         "logs/snapshots/{date}/checksum.tsv"
     resources:
         **request("snapshots checksum"),
+    params:
+        **given("snapshots checksum"),
     shell:
         job("snapshots checksum", without="kind")
 
