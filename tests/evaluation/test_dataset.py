@@ -111,7 +111,7 @@ def test_what_cannot_be_used_is_told(tmp_path, capsys):
     with pytest.raises(InputError, match=r"dataset\.parquet: no Parquet file"):
         write_edits(path, tmp_path / "edits.parquet", Choice())
     assert main(["edit", "dataset", f"--dataset={path}", f"--output={tmp_path / 'e'}", "--limit=-1"]) == 1
-    assert "--limit: -1 is less than 0" in capsys.readouterr().err
+    assert "--limit: -1 is below 0" in capsys.readouterr().err
     assert not (tmp_path / "edits.parquet").exists()
 
 

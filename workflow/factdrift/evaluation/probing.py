@@ -40,8 +40,6 @@ class Choosing(Job):
     def choice(self) -> Choice:
         from factdrift.evaluation.questions.updates import Choice
 
-        if self.limit < 0:
-            raise InputError(f"--limit: {self.limit} is less than 0; 0 is for all edits")
         choice = Choice(self.scenarios, self.split, self.limit, self.archive_target, self.seed)
         return choice._replace(dated=self.dated, entities=self.entities)
 
