@@ -15,7 +15,6 @@ import gc
 import importlib
 import json
 import os
-import runpy
 import select
 import signal
 import socket
@@ -23,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import types
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -154,8 +154,13 @@ def _do(asked: dict[str, Any], files: Sequence[int], folder: Path) -> NoReturn:
             sys.path[0] = str(Path(sys.executable).parent)
             sys.exit(main(sys.argv[1:]))
         else:
-            sys.path[0] = str(Path(sys.argv[0]).parent)
-            runpy.run_path(sys.argv[0], run_name="__main__")
+            script = Path(sys.argv[0])
+            sys.path[0] = str(script.parent)
+            program = types.ModuleType("__main__")
+            program.__file__ = str(script)
+            # Processes of `multiprocessing` know what runs by the second name, since its modules are loaded.
+            sys.modules["__main__"] = sys.modules["__mp_main__"] = program
+            exec(compile(script.read_bytes(), script, "exec"), program.__dict__)
         status = 0
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)

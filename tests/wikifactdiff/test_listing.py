@@ -117,7 +117,7 @@ def test_the_command_finds_the_dataset(dataset, monkeypatch, capsys):
     assert main(["show", "--subject", "Q183", "--search", "x"]) == 1
     assert "leave out --search and --since" in capsys.readouterr().err
     assert main(["show", "--limit", "-1"]) == 1
-    assert "--limit -1: give the number of updates to print" in capsys.readouterr().err
+    assert "--limit: -1 is below 0" in capsys.readouterr().err
     dataset.unlink()
     with pytest.raises(InputError, match=r"wikifactdiff\.parquet: no such file; build it with"):
         default_dataset()

@@ -186,8 +186,6 @@ class Show(Job, command="show"):
     def run(self) -> str:
         from factdrift.wikifactdiff import listing, show
 
-        if self.limit is not None and self.limit < 0:
-            raise InputError(f"--limit {self.limit}: give the number of updates to print, 0 or more")
         dataset = self.dataset or listing.default_dataset()
         if self.subject is None:
             wanted = listing.Wanted(self.search, self.relation, self.since)
