@@ -98,7 +98,7 @@ def test_every_command_on_a_disk_that_is_full(built, tmp_path):
             assert {name: found[name] for name in wanted} == wanted  # the folders of shards are temporary
     stages = {re.search(r"factdrift (\w+) ", job.command)[1] for job in jobs_of(built) if job.rule in tried}
     assert stages == {
-        *("sample", "statements", "updates", "neighbors", "verbalize", "wikifactdiff", "publish")
+        *("sample", "snapshots", "statements", "updates", "neighbors", "verbalize", "wikifactdiff", "publish")
     }
 
 
