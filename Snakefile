@@ -72,15 +72,18 @@ SHARDS, BUCKETS = config["shards"], config["buckets"]
 include: "rules/inputs/releases.smk"
 
 
+DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
+
+
 wildcard_constraints:
-    date=r"\d{4}-\d{2}-\d{2}",
-    pair=none_of(RELEASED_PAIRS) + r"\d{4}-\d{2}-\d{2}_\d{4}-\d{2}-\d{2}",
+    date=DATE,
+    pair=none_of(RELEASED_PAIRS) + f"{DATE}_{DATE}",
     which="old|new",
     bucket=r"\d+-of-\d+",
     shard=r"\d+-of-\d+",
     part=r"\d+-of-\d+",
     subtask="[cru]",
-    language="|".join({"en", *config["languages"]}),
+    language="|".join(sorted({"en", *config["languages"]})),
     name="|".join(product.pattern for product in products() if product.made_in != "results"),
 
 

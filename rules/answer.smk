@@ -1,11 +1,7 @@
 """Answers of models to questions: without context, with it, after an edit (docs/answering.md).
 
-Inputs: tr_items.parquet and tr_facts.parquet of the pair; answers to `tempripple`, `asof`, `klob` and `updates`.
-Outputs: results/{pair}/answer_clozes.parquet, results/{pair}/answer/clozes.txt; results/{pair}/answer_scores.parquet;
-results/{pair}/answer/: predictions.parquet, runs.json, tests.json, table2.txt, table3.txt (and .csv), figure3.svg (and
-.pdf); results/answer_scores.parquet; with `answer.chat` what the chat model is asked and has answered
-(results/{pair}/evaluation/chat/); with `written.judge` results/judged.parquet and
-results/{pair}/answer/judged.txt, and what the judge was asked (results/{pair}/evaluation/judge/); by name only results/lm_eval/ and results/inspect/.
+Inputs: tr_items.parquet and tr_facts.parquet of the pair; answers to `tempripple`, `asof`, `klob` and `updates`. With
+`answer.chat` the chat model is asked, with `written.judge` a judge; tables for other harnesses are made by name only.
 """
 
 
@@ -21,12 +17,8 @@ rule answer_requests:
         "results/{pair}/evaluation/chat/{benchmark}/requests.parquet",
     log:
         "logs/{pair}/evaluation/chat/{benchmark}.requests.txt",
-    benchmark:
-        "logs/{pair}/evaluation/chat/{benchmark}.requests.tsv"
-    resources:
-        **request("answer requests"),
     params:
-        **given("answer requests", **CHAT_PARAMS),
+        **CHAT_PARAMS,
     shell:
         job("answer requests", without="edits facts")
 
@@ -42,12 +34,8 @@ rule answer_read:
         out_run="results/{pair}/evaluation/chat/{benchmark}/read.json",
     log:
         "logs/{pair}/evaluation/chat/{benchmark}.read.txt",
-    benchmark:
-        "logs/{pair}/evaluation/chat/{benchmark}.read.tsv"
-    resources:
-        **request("answer read"),
     params:
-        **given("answer read", **CHAT_PARAMS),
+        **CHAT_PARAMS,
     shell:
         job("answer read", without="edits facts")
 
@@ -68,12 +56,6 @@ rule answer_cloze_table:
         out_text="results/{pair}/answer/clozes.txt",
     log:
         "logs/{pair}/answer/cloze_table.txt",
-    benchmark:
-        "logs/{pair}/answer/cloze_table.tsv"
-    resources:
-        **request("answer cloze-table"),
-    params:
-        **given("answer cloze-table"),
     shell:
         job("answer cloze-table")
 
@@ -93,12 +75,9 @@ rule answer_scores:
         out_tests="results/{pair}/answer/tests.json",
     log:
         "logs/{pair}/answer/scores.txt",
-    benchmark:
-        "logs/{pair}/answer/scores.tsv"
-    resources:
-        **request("answer scores"),
     params:
-        **given("answer scores", cutoffs=answer_cutoffs(), skipped=answer_skipped()),
+        cutoffs=answer_cutoffs(),
+        skipped=answer_skipped(),
     shell:
         job("answer scores")
 
@@ -117,12 +96,8 @@ rule answer_report:
         output=expand("results/{{pair}}/answer/figure3.{form}", form=["svg", "pdf"]),
     log:
         "logs/{pair}/answer/report.txt",
-    benchmark:
-        "logs/{pair}/answer/report.tsv"
-    resources:
-        **request("answer figure"),
     params:
-        **given("answer figure", "answer table", output=subpath(output.table, parent=True)),
+        output=subpath(output.table, parent=True),
     shell:
         job("answer figure", "answer table")
 
@@ -139,12 +114,6 @@ rule answer_dated_scores:
         f"{STREAM}/asof_scores.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/asof_scores.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/asof_scores.tsv"
-    resources:
-        **request("answer dated-scores"),
-    params:
-        **given("answer dated-scores"),
     shell:
         job("answer dated-scores")
 
@@ -161,12 +130,6 @@ rule ripple_scores:
         out_figures=expand("results/{{pair}}/answer/ripples.{form}", form=["svg", "pdf"]),
     log:
         "logs/{pair}/answer/ripples.txt",
-    benchmark:
-        "logs/{pair}/answer/ripples.tsv"
-    resources:
-        **request("answer ripple-scores"),
-    params:
-        **given("answer ripple-scores"),
     shell:
         job("answer ripple-scores")
 
@@ -181,12 +144,8 @@ rule judge_requests:
         "results/{pair}/evaluation/judge/{benchmark}/requests.parquet",
     log:
         "logs/{pair}/evaluation/judge/{benchmark}.requests.txt",
-    benchmark:
-        "logs/{pair}/evaluation/judge/{benchmark}.requests.tsv"
-    resources:
-        **request("answer judge-requests"),
     params:
-        **given("answer judge-requests", **CHAT_PARAMS),
+        **CHAT_PARAMS,
     shell:
         job("answer judge-requests", without="edits facts")
 
@@ -201,12 +160,6 @@ rule judged_answers:
         out_text="results/{pair}/answer/judged.txt",
     log:
         "logs/{pair}/answer/judged.txt",
-    benchmark:
-        "logs/{pair}/answer/judged.tsv"
-    resources:
-        **request("answer judged"),
-    params:
-        **given("answer judged"),
     shell:
         job("answer judged")
 
@@ -220,12 +173,8 @@ rule answer_lm_eval:
         directory("results/lm_eval"),
     log:
         "logs/lm_eval.txt",
-    benchmark:
-        "logs/lm_eval.tsv"
-    resources:
-        **request("answer lm-eval"),
     params:
-        **given("answer lm-eval", questions=named_questions),
+        questions=named_questions,
     shell:
         job("answer lm-eval")
 
@@ -239,11 +188,7 @@ rule answer_inspect:
         directory("results/inspect"),
     log:
         "logs/inspect.txt",
-    benchmark:
-        "logs/inspect.tsv"
-    resources:
-        **request("answer inspect"),
     params:
-        **given("answer inspect", questions=named_questions),
+        questions=named_questions,
     shell:
         job("answer inspect")

@@ -2,8 +2,6 @@
 
 Inputs: the models; config/methods/; texts for the moments; for MEND the dataset, its templates and the edits, whose
 subjects it must not see, or a published checkpoint.
-Outputs: results/{pair}/edit/{model}/: prefixes.{method}.json, moments/{layer}.safetensors, mend.safetensors and
-mend_split.json.
 """
 
 
@@ -19,18 +17,13 @@ rule edit_prefixes:
         "results/{pair}/edit/{edited}/prefixes.{method}.json",
     log:
         "logs/{pair}/edit/{edited}/prefixes.{method}.txt",
-    benchmark:
-        "logs/{pair}/edit/{edited}/prefixes.{method}.tsv"
     threads: config["edit"]["threads"]
     resources:
         **of_a_model(),
     params:
-        **given(
-            "edit prefixes",
-            **MODEL_PARAMS,
-            method=lambda wildcards: PLAN.given(wildcards.method),
-            set=method_values(),
-        ),
+        **MODEL_PARAMS,
+        method=lambda wildcards: PLAN.given(wildcards.method),
+        set=method_values(),
     shell:
         job("edit prefixes")
 
@@ -44,18 +37,13 @@ rule edit_moments:
         directory("results/{pair}/edit/{edited}/moments"),
     log:
         "logs/{pair}/edit/{edited}/moments.txt",
-    benchmark:
-        "logs/{pair}/edit/{edited}/moments.tsv"
     threads: config["edit"]["threads"]
     resources:
         **of_a_model(),
     params:
-        **given(
-            "models moments",
-            **MODEL_PARAMS,
-            **by_field(["sampled"], moments_corpus),
-            layers=lambda wildcards: PLAN.layers(MODELS[wildcards.edited][0]),
-        ),
+        **MODEL_PARAMS,
+        **by_field(["sampled"], moments_corpus),
+        layers=lambda wildcards: PLAN.layers(MODELS[wildcards.edited][0]),
     shell:
         job("models moments")
 
@@ -72,13 +60,12 @@ if config["edit"]["mend_checkpoint"]:
             "results/{pair}/edit/{edited}/mend.safetensors",
         log:
             "logs/{pair}/edit/{edited}/mend.txt",
-        benchmark:
-            "logs/{pair}/edit/{edited}/mend.tsv"
         threads: config["edit"]["threads"]
         resources:
             **of_a_model(),
         params:
-            **given("edit mend-import", **MODEL_PARAMS, set=method_values("mend")),
+            **MODEL_PARAMS,
+            set=method_values("mend"),
         shell:
             job("edit mend-import")
 
@@ -98,12 +85,11 @@ else:
             out_split="results/{pair}/edit/{edited}/mend_split.json",
         log:
             "logs/{pair}/edit/{edited}/mend.txt",
-        benchmark:
-            "logs/{pair}/edit/{edited}/mend.tsv"
         threads: config["edit"]["threads"]
         resources:
             **of_a_model(),
         params:
-            **given("edit mend-train", **MODEL_PARAMS, set=method_values("mend")),
+            **MODEL_PARAMS,
+            set=method_values("mend"),
         shell:
             job("edit mend-train")

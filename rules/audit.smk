@@ -2,7 +2,6 @@
 
 Inputs: both dumps, wikifactdiff.parquet, wfd_repl.parquet, manifest.json and, if they have been built, TempRIPPLE,
 KLoB, the stream with its questions, and the layouts of other projects.
-Outputs: results/{pair}/audit/; the configured pair's findings as results/audit.parquet and results/audit.json.
 """
 
 
@@ -25,15 +24,8 @@ rule audit:
         texts=multiext("results/{pair}/audit/audit", ".json", ".txt"),
     log:
         "logs/{pair}/audit.txt",
-    benchmark:
-        "logs/{pair}/audit.tsv"
-    resources:
-        **request("audit"),
     params:
-        **given(
-            "audit",
-            pair=subpath(input.manifest, parent=True),
-            output=subpath(output.findings, parent=True),
-        ),
+        pair=subpath(input.manifest, parent=True),
+        output=subpath(output.findings, parent=True),
     shell:
         job("audit")

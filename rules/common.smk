@@ -1,39 +1,77 @@
-"""What rules of several stages use: fingerprints of code, the project's tables, buckets, dumps, items, requests."""
+"""What rules of several stages use: what jobs give their rules, the project's tables, buckets, dumps, items, requests."""
 
-from snakemake.io import IOFile
+import itertools
+
+from snakemake.io import IOFile, get_wildcard_names
 
 from factdrift.cli import job_of
 from factdrift.core.fingerprint import of_jobs
-from factdrift.core.jobs import LIST_OF_FILES
+from factdrift.core.jobs import LIST_OF_FILES, fields
 from factdrift.core.paths import RESOURCES
 from factdrift.core.settings import dump_source
-from factdrift.core.shell import ShellLine, check_keywords, keys_of, parameter_of, shell_line
+from factdrift.core.shell import ShellLine, check_keywords, parameter_of, shell_line
 from factdrift.snapshots.registry import suffix
 
 
-def job(*commands, without=""):
+def job(*commands, without="", after=""):
     """The shell line that runs commands with the files and parameters of a rule.
 
-    `without`: fields of theirs that stay at their defaults.
+    `without`: fields of theirs that stay at their defaults. `after`: the command that wrote temporary files which
+    these read.
     """
-    return shell_line(tuple(map(job_of, commands)), without)
+    line = shell_line(tuple(map(job_of, commands)), without)
+    line.of_code = tuple(map(job_of, [*commands, *filter(None, [after])]))
+    return line
 
 
-def given(*commands, after=(), **parameters):
-    """The parameters of commands: what the configuration says for their fields, and a fingerprint of their code.
+def complete(info):
+    """Gives a rule what its jobs say of themselves; what the rule says has precedence.
 
-    By the latter a job with other code runs again. `after`: commands that wrote temporary files that these read;
-    `parameters` come before the configuration's.
+    Parameters: the values of the configuration, wildcards by their names, and `code`, a fingerprint, by which a job
+    with other code runs again; with `code=None` it does not. Resources: what `request` says of the first command,
+    unless the rule says how much memory its jobs ask for. The benchmark stands beside the log.
     """
+    line = info.shellcmd
+    log = info.log.paths[0]
+    wildcards = get_wildcard_names(log)  # a log has those of the outputs
 
     def value(field):
         # By a function, since Snakemake takes braces in a text for wildcards.
         return lambda wildcards: parameter_of(of_pair(wildcards), field)
 
-    fields = (field for command in commands for field in keys_of(job_of(command)))
-    of_keys = {field.name: value(field) for field in fields if field.part == "params"}
-    code = lambda wildcards: of_jobs(*map(job_of, (*commands, *after)))
-    return {"code": code, **of_keys, **parameters}
+    parameters = {"code": lambda wildcards: of_jobs(*line.of_code)}
+    for field in itertools.chain(*map(fields, line.jobs)):
+        if field.part == "params" and field.name not in line.without:
+            if field.key:
+                parameters[field.name] = value(field)
+            elif field.name in wildcards:
+                parameters[field.name] = f"{{{field.name}}}"
+    parameters |= info.params[1] if info.params else {}
+    info.params = ((), {name: given for name, given in parameters.items() if given is not None})
+    resources = info.resources[1] if info.resources else {}
+    if "mem_mb" not in resources:
+        info.resources = ((), request(line.jobs[0].command) | resources)
+    if info.benchmark is None:
+        info.benchmark = info.log._replace(paths=log.removesuffix(".txt") + ".tsv")
+
+
+def completing(define):
+    """`workflow.rule`, which Snakemake calls with all that a rule says, for rules that run jobs (`complete`)."""
+
+    def rule(*args, **keywords):
+        defined = define(*args, **keywords)
+
+        def decorate(info):
+            if isinstance(info.shellcmd, ShellLine):
+                complete(info)
+            return defined(info)
+
+        return decorate
+
+    return rule
+
+
+workflow.rule = completing(workflow.rule)
 
 
 def check_jobs():

@@ -1,8 +1,6 @@
 """As of which date each model answers, from the chains of a stream (docs/cutoff.md).
 
 Inputs: the stream, its timelines, the entities of its dumps; the models; with `answer.chat` the chat model.
-Outputs: results/streams/{name}/: cutoff/chains.parquet, cutoff/{way}/{model}.parquet, cutoff.parquet, cutoff_answers.parquet,
-cutoff.svg; the last three also in results/. What the chat model is asked and has answered is in results/{pair}/cutoff/{way}/.
 """
 
 
@@ -16,12 +14,8 @@ rule cutoff_chains:
         f"{STREAM}/cutoff/chains.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/cutoff/chains.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/cutoff/chains.tsv"
-    resources:
-        **request("answer chains"),
     params:
-        **given("answer chains", dates=STREAM_DATES),
+        dates=STREAM_DATES,
     shell:
         job("answer chains")
 
@@ -36,15 +30,13 @@ rule cutoff_holders:
         f"{STREAM}/cutoff/{{way}}/{{edited}}.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/cutoff/{{way}}/{{edited}}.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/cutoff/{{way}}/{{edited}}.tsv"
     wildcard_constraints:
         way="likelihood|written",
     threads: config["edit"]["threads"]
     resources:
         **of_a_model(),
     params:
-        **given("answer holders", **MODEL_PARAMS, way="{way}"),
+        **MODEL_PARAMS,
     shell:
         job("answer holders")
 
@@ -57,12 +49,6 @@ rule cutoff_requests:
         f"{PAIR}/cutoff/{{way}}/requests.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/cutoff/{{way}}.requests.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/cutoff/{{way}}.requests.tsv"
-    resources:
-        **request("answer holders-requests"),
-    params:
-        **given("answer holders-requests", way="{way}"),
     shell:
         job("answer holders-requests")
 
@@ -77,12 +63,6 @@ rule cutoff_read:
         f"{PAIR}/cutoff/{{way}}/read.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/cutoff/{{way}}.read.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/cutoff/{{way}}.read.tsv"
-    resources:
-        **request("answer holders-read"),
-    params:
-        **given("answer holders-read", way="{way}"),
     shell:
         job("answer holders-read")
 
@@ -97,11 +77,7 @@ rule cutoff_dates:
         figure=f"{STREAM}/cutoff.svg",
     log:
         f"logs/streams/{STREAM_NAME}/cutoff.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/cutoff.tsv"
-    resources:
-        **request("answer dates"),
     params:
-        **given("answer dates", dates=STREAM_DATES),
+        dates=STREAM_DATES,
     shell:
         job("answer dates")

@@ -1,9 +1,6 @@
 """Editing methods on language models: how well an update is made, and what else it changes (docs/editing.md).
 
 Inputs: a dataset of updates (wfd_repl.parquet, wikifactdiff.parquet or the user's); the models; answers to `updates`.
-Outputs: results/{pair}/edit/edits.parquet; results/{pair}/edit/{model}/ability.json;
-results/{pair}/edit/: probes.parquet, written.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg, written.svg (and .pdf);
-results/{pair}/edit_scores.parquet, results/edit_scores.parquet.
 """
 
 EDIT_LIMIT = limit_of(config["edit"]["limit"], 128)
@@ -18,12 +15,9 @@ rule edit_dataset:
         "results/{pair}/edit/edits.parquet",
     log:
         "logs/{pair}/edit/dataset.txt",
-    benchmark:
-        "logs/{pair}/edit/dataset.tsv"
-    resources:
-        **request("edit dataset"),
     params:
-        **given("edit dataset", limit=EDIT_LIMIT, new_date=DATES["new_date"]),
+        limit=EDIT_LIMIT,
+        new_date=DATES["new_date"],
     shell:
         job("edit dataset")
 
@@ -38,13 +32,11 @@ rule edit_ability:
         "results/{pair}/edit/{edited}/ability.json",
     log:
         "logs/{pair}/edit/{edited}/ability.txt",
-    benchmark:
-        "logs/{pair}/edit/{edited}/ability.tsv"
     threads: config["edit"]["threads"]
     resources:
         **of_a_model(),
     params:
-        **given("edit ability", **MODEL_PARAMS),
+        **MODEL_PARAMS,
     shell:
         job("edit ability")
 
@@ -64,12 +56,10 @@ rule edit_scores:
         out_costs="results/{pair}/edit/costs.json",
     log:
         "logs/{pair}/edit/scores.txt",
-    benchmark:
-        "logs/{pair}/edit/scores.tsv"
-    resources:
-        **request("edit scores"),
     params:
-        **given("edit scores", models=MODEL_NAMES, methods=PLAN.names(), skipped=SKIPPED),
+        models=MODEL_NAMES,
+        methods=PLAN.names(),
+        skipped=SKIPPED,
     shell:
         job("edit scores")
 
@@ -90,11 +80,7 @@ rule edit_report:
         out_figures=expand("results/{{pair}}/edit/written.{form}", form=["svg", "pdf"]),
     log:
         "logs/{pair}/edit/report.txt",
-    benchmark:
-        "logs/{pair}/edit/report.tsv"
-    resources:
-        **request("edit figures"),
     params:
-        **given("edit figures", "edit table", "edit written-figure", output=subpath(output[0], parent=True)),
+        output=subpath(output[0], parent=True),
     shell:
         job("edit figures", "edit table", "edit written-figure")

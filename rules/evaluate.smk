@@ -1,11 +1,8 @@
 """One model asked the questions of one benchmark in one state (docs/evaluation.md).
 
-Inputs: tables of questions and of the edits that they are about; the models; what methods need (artefacts.smk).
-Outputs: results/{pair}/evaluation/{model}/{benchmark}/{state}/: {shard}.answers.parquet, .edits.parquet, .states.parquet
-and .json, with edit.keep .adapters/; the same for streams in results/streams/{name}/evaluation/. A state is `none`,
-`context` or a method; the benchmark `blocks` has the updates with edits at every block of the model. With `answer.chat`
-results/{pair}/evaluation/chat/{benchmark}/: requests.parquet, answers.parquet, read.parquet and read.json. Of all answers
-results/{pair}/: answer_grid.parquet, written_scores.parquet, answer/grid.txt.
+Inputs: tables of questions and of the edits that they are about; the models; what methods need (artefacts.smk). A
+state, the wildcard {method}, is `none`, `context` or a method; the benchmark `blocks` has the updates with edits at
+every block of the model.
 """
 
 
@@ -35,26 +32,20 @@ rule evaluate:
         out_adapters=kept_adapters(),
     log:
         "logs/{pair}/evaluation/{edited}/{benchmark}.{method}.{shard}.txt",
-    benchmark:
-        "logs/{pair}/evaluation/{edited}/{benchmark}.{method}.{shard}.tsv"
     threads: config["edit"]["threads"]
     resources:
         **of_a_model(),
         strict=config["strict"],
     params:
-        **given(
-            "evaluate",
-            **MODEL_PARAMS | {"weights": asked_weights},
-            method=lambda wildcards: PLAN.given(wildcards.method),
-            set=method_values(),
-            benchmark=benchmark_name,
-            settings=asking_settings,
-            limit=benchmark_limit,
-            stream=by_interval,
-            blocks=lambda wildcards: wildcards.benchmark == "blocks",
-            shard="{shard}",
-            parts=subpath(output.out_run, strip_suffix=".json"),
-        ),
+        **MODEL_PARAMS | {"weights": asked_weights},
+        method=lambda wildcards: PLAN.given(wildcards.method),
+        set=method_values(),
+        benchmark=benchmark_name,
+        settings=asking_settings,
+        limit=benchmark_limit,
+        stream=by_interval,
+        blocks=lambda wildcards: wildcards.benchmark == "blocks",
+        parts=subpath(output.out_run, strip_suffix=".json"),
     shell:
         job("evaluate")
 
@@ -89,11 +80,7 @@ rule answer_grid:
         out_text="results/{pair}/answer/grid.txt",
     log:
         "logs/{pair}/answer/grid.txt",
-    benchmark:
-        "logs/{pair}/answer/grid.tsv"
-    resources:
-        **request("answer grid"),
     params:
-        **given("answer grid", skipped=SKIPPED),
+        skipped=SKIPPED,
     shell:
         job("answer grid")

@@ -1,8 +1,6 @@
 """KLoB: sentences on which methods that locate knowledge in a language model are judged.
 
 Inputs: the tables of one snapshot, the templates, noun phrases and relations of the project.
-Outputs: results/snapshots/{date}/klob/: facts; results/{pair}/klob/: candidates, what a model recalls, examples, sentences;
-results/{pair}/: the subtasks, also in the published layout, and klob_meta.json.
 """
 
 
@@ -24,12 +22,6 @@ rule klob_facts:
         "results/snapshots/{date}/klob/{bucket}.parquet",
     log:
         "logs/snapshots/{date}/klob/{bucket}.txt",
-    benchmark:
-        "logs/snapshots/{date}/klob/{bucket}.tsv"
-    resources:
-        **request("klob facts"),
-    params:
-        **given("klob facts", date="{date}"),
     shell:
         job("klob facts", without="resources phrases memory_mb")
 
@@ -43,12 +35,6 @@ rule klob_candidates:
         out_chains="results/{pair}/klob/chains.parquet",
     log:
         "logs/{pair}/klob/candidates.txt",
-    benchmark:
-        "logs/{pair}/klob/candidates.tsv"
-    resources:
-        **request("klob candidates"),
-    params:
-        **given("klob candidates"),
     shell:
         job("klob candidates", without="resources phrases memory_mb")
 
@@ -62,12 +48,6 @@ rule klob_mquake:
         "results/{pair}/klob/mquake.parquet",
     log:
         "logs/{pair}/klob/mquake.txt",
-    benchmark:
-        "logs/{pair}/klob/mquake.tsv"
-    resources:
-        **request("klob mquake"),
-    params:
-        **given("klob mquake"),
     shell:
         job("klob mquake", without="resources phrases")
 
@@ -83,18 +63,13 @@ rule klob_recall:
         out_passes="results/{pair}/klob/passes.parquet",
     log:
         "logs/{pair}/klob/recall.txt",
-    benchmark:
-        "logs/{pair}/klob/recall.tsv"
     threads: config["klob"]["recall"]["threads"]
     resources:
         **growing(32000, config["klob"]["recall"]["runtime"]),
         gpu=0 if config["klob"]["recall"]["device"] == "cpu" else 1,
     params:
-        **given(
-            "klob recall",
-            weights=weights_stamp(config["klob"]["recall"].get("model", "")),
-            date=lambda wildcards: date_of(wildcards, KLOB_SIDE),
-        ),
+        weights=weights_stamp(config["klob"]["recall"].get("model", "")),
+        date=lambda wildcards: date_of(wildcards, KLOB_SIDE),
     shell:
         job("klob recall", without="resources phrases memory_mb models")
 
@@ -112,14 +87,10 @@ rule klob_examples:
         out_meta="results/{pair}/klob_meta.json",
     log:
         "logs/{pair}/klob/examples.txt",
-    benchmark:
-        "logs/{pair}/klob/examples.tsv"
     group:
         together("klob")
-    resources:
-        **request("klob examples"),
     params:
-        **given("klob examples", date=lambda wildcards: date_of(wildcards, KLOB_SIDE)),
+        date=lambda wildcards: date_of(wildcards, KLOB_SIDE),
     shell:
         job("klob examples", without="resources phrases memory_mb")
 
@@ -133,14 +104,8 @@ rule klob_subtask:
         "results/{pair}/klob_{subtask}.parquet",
     log:
         "logs/{pair}/klob/klob_{subtask}.txt",
-    benchmark:
-        "logs/{pair}/klob/klob_{subtask}.tsv"
     group:
         together("klob")
-    resources:
-        **request("klob subtask"),
-    params:
-        **given("klob subtask", subtask="{subtask}"),
     shell:
         job("klob subtask")
 
@@ -153,13 +118,7 @@ rule klob_export:
         "results/{pair}/KLoB-{subtask}.jsonl",
     log:
         "logs/{pair}/klob/KLoB-{subtask}.txt",
-    benchmark:
-        "logs/{pair}/klob/KLoB-{subtask}.tsv"
     group:
         together("klob")
-    resources:
-        **request("klob export"),
-    params:
-        **given("klob export"),
     shell:
         job("klob export", without="ascii")

@@ -2,7 +2,6 @@
 
 Inputs: wfd_repl.parquet, shared_objects.parquet and ripples.parquet of the configured pair; TempRIPPLE's facts and what
 follows from them.
-Outputs: results/layouts/: counterfact.json, easyedit.json, rippleedits.json, wikibigedit.json, zsre.json, mquake.json.
 """
 
 LAYOUTS = {
@@ -30,14 +29,8 @@ rule layout:
         "results/layouts/{layout}.json",
     log:
         "logs/layouts/{layout}.txt",
-    benchmark:
-        "logs/layouts/{layout}.tsv"
     wildcard_constraints:
         layout="|".join(LAYOUTS),
-    resources:
-        **request("edit export"),
-    params:
-        **given("edit export", layout="{layout}"),
     shell:
         job("edit export")
 
@@ -52,11 +45,5 @@ rule layout_mquake:
         "results/layouts/mquake.json",
     log:
         "logs/layouts/mquake.txt",
-    benchmark:
-        "logs/layouts/mquake.tsv"
-    resources:
-        **request("tempripple mquake"),
-    params:
-        **given("tempripple mquake"),
     shell:
         job("tempripple mquake", without="resources")

@@ -1,9 +1,6 @@
 """Editing a stream: the updates of a sequence of dates interval by interval (docs/lifelong.md).
 
 Inputs: results/streams/{name}/stream.parquet; the models; answers to `stream`.
-Outputs: results/streams/{name}/edit/edits.parquet; results/streams/{name}/edit/{model}/: ability.json, and MEND's editor;
-results/streams/{name}/edit/: intervals.parquet, written.parquet, costs.json, lifelong.txt, lifelong.csv, lifelong.svg, lifelong.pdf;
-results/streams/{name}/stream_scores.parquet, results/stream_scores.parquet.
 """
 
 
@@ -16,12 +13,8 @@ rule stream_edits:
         f"{STREAM}/edit/edits.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/edit/edits.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/edit/edits.tsv"
-    resources:
-        **request("edit stream-edits"),
     params:
-        **given("edit stream-edits", limit=EDIT_LIMIT),
+        limit=EDIT_LIMIT,
     shell:
         job("edit stream-edits")
 
@@ -72,12 +65,10 @@ rule stream_scores:
         out_costs=f"{STREAM}/edit/costs.json",
     log:
         f"logs/streams/{STREAM_NAME}/edit/scores.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/edit/scores.tsv"
-    resources:
-        **request("edit stream-scores"),
     params:
-        **given("edit stream-scores", models=MODEL_NAMES, methods=PLAN.names(), skipped=SKIPPED),
+        models=MODEL_NAMES,
+        methods=PLAN.names(),
+        skipped=SKIPPED,
     shell:
         job("edit stream-scores")
 
@@ -97,11 +88,5 @@ rule stream_report:
         out_figures=expand(f"{STREAM}/edit/lifelong.{{form}}", form=["svg", "pdf"]),
     log:
         f"logs/streams/{STREAM_NAME}/edit/report.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/edit/report.tsv"
-    resources:
-        **request("edit stream-report"),
-    params:
-        **given("edit stream-report"),
     shell:
         job("edit stream-report")

@@ -2,8 +2,6 @@
 
 Inputs: KLoB's subtasks; the models; config/locators/; the user's functions and folders of scores; answers to `updates`
 and `blocks`.
-Outputs: results/{pair}/locate/ with the sentences, the scores of each {model}/{locator}/ and the tables and figures;
-results/{pair}/locate_scores.parquet and locate_vs_edit.parquet, and both in results/.
 """
 
 
@@ -28,17 +26,10 @@ rule locate_sentences:
         out_sentences="results/{pair}/locate/klob.sentences.parquet",
     log:
         "logs/{pair}/locate/sentences.txt",
-    benchmark:
-        "logs/{pair}/locate/sentences.tsv"
-    resources:
-        **request("locate sentences"),
     params:
-        **given(
-            "locate sentences",
-            examples=subpath(input[0], parent=True),
-            out_examples=subpath(output.out_sentences, parent=True),
-            limit=limit_of(config["locate"]["limit"], BUNDLED_EXAMPLES),
-        ),
+        examples=subpath(input[0], parent=True),
+        out_examples=subpath(output.out_sentences, parent=True),
+        limit=limit_of(config["locate"]["limit"], BUNDLED_EXAMPLES),
     shell:
         job("locate sentences")
 
@@ -54,20 +45,14 @@ rule locate_run:
         out_about="results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.json",
     log:
         "logs/{pair}/locate/{edited}/{locator}.{facts}.{shard}.txt",
-    benchmark:
-        "logs/{pair}/locate/{edited}/{locator}.{facts}.{shard}.tsv"
     threads: config["edit"]["threads"]
     resources:
         **of_a_model() | {"gpu": min(gpus(), 1)},
     params:
-        **given(
-            "locate run",
-            **MODEL_PARAMS | {"weights": locator_weights},
-            locator=lambda wildcards: locator(wildcards).given,
-            set=lambda wildcards: json.dumps(LOCATE_PLAN.values(wildcards.locator), sort_keys=True),
-            shard="{shard}",
-            parts=subpath(output.out_about, strip_suffix=".json"),
-        ),
+        **MODEL_PARAMS | {"weights": locator_weights},
+        locator=lambda wildcards: locator(wildcards).given,
+        set=lambda wildcards: json.dumps(LOCATE_PLAN.values(wildcards.locator), sort_keys=True),
+        parts=subpath(output.out_about, strip_suffix=".json"),
     shell:
         job("locate run")
 
@@ -86,12 +71,8 @@ rule locate_gather:
         ),
     log:
         "logs/{pair}/locate/{edited}/{locator}.gather.txt",
-    benchmark:
-        "logs/{pair}/locate/{edited}/{locator}.gather.tsv"
-    resources:
-        **request("locate gather"),
     params:
-        **given("locate gather", output=subpath(output.scores, parent=True)),
+        output=subpath(output.scores, parent=True),
     shell:
         job("locate gather")
 
@@ -112,19 +93,10 @@ rule locate_scores:
         figures=expand("results/{{pair}}/locate/figure_{name}.{form}", name=[*"cru"], form=["svg", "pdf"]),
     log:
         "logs/{pair}/locate/scores.txt",
-    benchmark:
-        "logs/{pair}/locate/scores.tsv"
-    resources:
-        **request("locate scores"),
     params:
-        **given(
-            "locate scores",
-            examples=subpath(input[0], parent=True),
-            folders=lambda wildcards, input: [
-                str(Path(path).parent) for path in (*input.scores, *input.others)
-            ],
-            out_reports=subpath(output.table, parent=True),
-        ),
+        examples=subpath(input[0], parent=True),
+        folders=lambda wildcards, input: [str(Path(path).parent) for path in (*input.scores, *input.others)],
+        out_reports=subpath(output.table, parent=True),
     shell:
         job("locate scores")
 
@@ -138,12 +110,8 @@ rule locate_edit_facts:
         out_sentences="results/{pair}/locate/edits.sentences.parquet",
     log:
         "logs/{pair}/locate/edit_facts.txt",
-    benchmark:
-        "logs/{pair}/locate/edit_facts.tsv"
-    resources:
-        **request("locate edit-facts"),
     params:
-        **given("locate edit-facts", limit=limit_of(config["locate"]["edits"], 32)),
+        limit=limit_of(config["locate"]["edits"], 32),
     shell:
         job("locate edit-facts")
 
@@ -157,7 +125,7 @@ use rule edit_moments as locate_moments with:
     benchmark:
         "logs/{pair}/locate/{edited}/moments.tsv"
     params:
-        **given("models moments", **MODEL_PARAMS, **by_field(["sampled"], moments_corpus), layers=[]),
+        layers=[],
 
 
 rule locate_vs_edit:
@@ -173,16 +141,9 @@ rule locate_vs_edit:
         out_figures=multiext("results/{pair}/locate/vs_edit", ".svg", ".pdf"),
     log:
         "logs/{pair}/locate/vs_edit.txt",
-    benchmark:
-        "logs/{pair}/locate/vs_edit.tsv"
-    resources:
-        **request("locate against-edits"),
     params:
-        **given(
-            "locate against-edits",
-            models=MODEL_NAMES,
-            folders=[f"results/{{pair}}/locate/{folder}" for folder in MODELS],
-            locators=list(LOCATE_PLAN.run),
-        ),
+        models=MODEL_NAMES,
+        folders=[f"results/{{pair}}/locate/{folder}" for folder in MODELS],
+        locators=list(LOCATE_PLAN.run),
     shell:
         job("locate against-edits")

@@ -2,8 +2,6 @@
 
 Inputs: wfd_repl.parquet and templates.parquet of the configured pair; config/models/; what KLoB and TempRIPPLE ask;
 conditions of ripples.
-Outputs: results/{pair}/models/: what is taught, sentences; results/models/: folders of transformers with recall.json,
-made.json.
 """
 
 from factdrift.core.paths import CONFIG, SHIPPED_MODELS
@@ -28,12 +26,9 @@ rule klob_taught:
         "results/{pair}/models/taught.klob.parquet",
     log:
         "logs/{pair}/models/taught.klob.txt",
-    benchmark:
-        "logs/{pair}/models/taught.klob.tsv"
-    resources:
-        **request("locate taught"),
     params:
-        **given("locate taught", examples=subpath(input[0], parent=True), limit=BUNDLED_EXAMPLES),
+        examples=subpath(input[0], parent=True),
+        limit=BUNDLED_EXAMPLES,
     shell:
         job("locate taught")
 
@@ -48,12 +43,8 @@ rule tempripple_taught:
         "results/{pair}/models/taught.tempripple.parquet",
     log:
         "logs/{pair}/models/taught.tempripple.txt",
-    benchmark:
-        "logs/{pair}/models/taught.tempripple.tsv"
-    resources:
-        **request("answer taught"),
     params:
-        **given("answer taught", old=DATES["old_date"]),
+        old=DATES["old_date"],
     shell:
         job("answer taught")
 
@@ -67,12 +58,9 @@ rule ripples_taught:
         "results/{pair}/models/taught.ripples.parquet",
     log:
         "logs/{pair}/models/taught.ripples.txt",
-    benchmark:
-        "logs/{pair}/models/taught.ripples.tsv"
-    resources:
-        **request("answer taught-ripples"),
     params:
-        **given("answer taught-ripples", old=DATES["old_date"], limit=BUNDLED_EXAMPLES),
+        old=DATES["old_date"],
+        limit=BUNDLED_EXAMPLES,
     shell:
         job("answer taught-ripples")
 
@@ -89,12 +77,6 @@ rule model_sentences:
         "results/{pair}/models/sentences.parquet",
     log:
         "logs/{pair}/models/sentences.txt",
-    benchmark:
-        "logs/{pair}/models/sentences.tsv"
-    resources:
-        **request("models sentences"),
-    params:
-        **given("models sentences"),
     shell:
         job("models sentences")
 
@@ -109,15 +91,11 @@ rule sample_model:
         directory("results/models/{model}"),
     log:
         "logs/models/{model}.txt",
-    benchmark:
-        "logs/models/{model}.tsv"
     wildcard_constraints:
         model="sample-llama|sample-gpt2",
     threads: 2
     resources:
         **growing(3000, 120),
         gpu=0,
-    params:
-        **given("models train"),
     shell:
         job("models train")

@@ -1,8 +1,6 @@
 """Facts that an edit must not change: those of similar entities, and random ones.
 
-Inputs: labelled updates, filtered statements of both dumps.
-Outputs: results/{pair}/neighbors/space, neighbors/holding/{bucket}.parquet, neighbors/{part}.parquet, neighbors.parquet, replacements.parquet, random_neighbors.parquet;
-by name only: neighbors/{obsolete,new}_objects.parquet.
+Inputs: labelled updates, filtered statements of both dumps. Tables of shared objects are made by name only.
 """
 
 
@@ -16,14 +14,8 @@ rule neighbor_space:
         directory("results/{pair}/neighbors/space"),
     log:
         "logs/{pair}/neighbors/space.txt",
-    benchmark:
-        "logs/{pair}/neighbors/space.tsv"
     group:
         together("holding")
-    resources:
-        **request("neighbors space"),
-    params:
-        **given("neighbors space"),
     shell:
         job("neighbors space", without="memory_mb")
 
@@ -39,14 +31,11 @@ rule neighbor_holding:
         "results/{pair}/neighbors/holding/{bucket}.parquet",
     log:
         "logs/{pair}/neighbors/holding/{bucket}.txt",
-    benchmark:
-        "logs/{pair}/neighbors/holding/{bucket}.tsv"
     group:
         together("holding")
-    resources:
-        **request("neighbors holding"),
     params:
-        **given("neighbors holding", memory_mb=2000, old_date=DATES["old_date"]),
+        memory_mb=2000,
+        old_date=DATES["old_date"],
     shell:
         job("neighbors holding")
 
@@ -61,12 +50,6 @@ rule nearest_facts:
         "results/{pair}/neighbors/{part}.parquet",
     log:
         "logs/{pair}/neighbors/{part}.txt",
-    benchmark:
-        "logs/{pair}/neighbors/{part}.tsv"
-    resources:
-        **request("neighbors search"),
-    params:
-        **given("neighbors search", part="{part}"),
     shell:
         job("neighbors search", without="memory_mb")
 
@@ -83,14 +66,8 @@ rule gather_neighbors:
         "results/{pair}/neighbors.parquet",
     log:
         "logs/{pair}/neighbors.txt",
-    benchmark:
-        "logs/{pair}/neighbors.tsv"
     group:
         together("dataset")
-    resources:
-        **request("neighbors gather"),
-    params:
-        **given("neighbors gather"),
     shell:
         job("neighbors gather")
 
@@ -106,14 +83,8 @@ rule random_facts:
         "results/{pair}/random_neighbors.parquet",
     log:
         "logs/{pair}/random_neighbors.txt",
-    benchmark:
-        "logs/{pair}/random_neighbors.tsv"
     group:
         together("dataset")
-    resources:
-        **request("neighbors random"),
-    params:
-        **given("neighbors random"),
     shell:
         job("neighbors random", without="memory_mb")
 
@@ -132,11 +103,7 @@ rule shared_objects:
         out_new="results/{pair}/neighbors/new_objects.parquet",
     log:
         "logs/{pair}/neighbors/shared_objects.txt",
-    benchmark:
-        "logs/{pair}/neighbors/shared_objects.tsv"
-    resources:
-        **request("neighbors shared-objects"),
     params:
-        **given("neighbors shared-objects", **DATES),
+        **DATES,
     shell:
         job("neighbors shared-objects", without="memory_mb")

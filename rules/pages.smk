@@ -1,7 +1,7 @@
 """What shows the configured build to people: one page, and the explorer as files.
 
 Inputs: the products in results/ and what was made with them; both snapshots, what filters and rules decided, neighbours
-and sentences. What was not built is not shown. Outputs: results/report.html; results/explorer/.
+and sentences. What was not built is not shown.
 """
 
 
@@ -26,16 +26,9 @@ rule report_page:
         ),
     log:
         "logs/report.txt",
-    benchmark:
-        "logs/report.tsv"
-    resources:
-        **request("report"),
     params:
-        **given(
-            "report",
-            caption=product_of("report.html").what,
-            pair=subpath(input.manifest, parent=True),
-        ),
+        caption=product_of("report.html").what,
+        pair=subpath(input.manifest, parent=True),
     shell:
         job("report", without="logs memory_mb")
 
@@ -67,11 +60,7 @@ rule explorer:
         directory("results/explorer"),
     log:
         "logs/explorer.txt",
-    benchmark:
-        "logs/explorer.tsv"
-    resources:
-        **request("explorer"),
     params:
-        **given("explorer", pair=subpath(input.manifest, parent=True)),
+        pair=subpath(input.manifest, parent=True),
     shell:
         job("explorer", without="memory_mb")

@@ -1,6 +1,6 @@
 """Products: files of the configured pair under the short names that users ask for, and folders for other people.
 
-Inputs: results/{pair}/; the products in results/. Outputs: results/{name}; results/publish/.
+Inputs: results/{pair}/; the products in results/.
 """
 
 from factdrift.core.paths import CARDS, CITATION, DICTIONARY, PRODUCTS
@@ -20,12 +20,9 @@ rule publish:
         ),
     log:
         "logs/publish/{name}.txt",
-    benchmark:
-        "logs/publish/{name}.tsv"
     localrule: True
-    resources:
-        **request("publish file"),
     params:
+        code=None,
         caption=lambda wildcards: product_of(wildcards.name).what,
     shell:
         job("publish file")
@@ -43,11 +40,7 @@ rule publish_folders:
         directory("results/publish"),
     log:
         "logs/publish_folders.txt",
-    benchmark:
-        "logs/publish_folders.tsv"
-    resources:
-        **request("publish folders"),
     params:
-        **given("publish folders", store="results/fetched/chat" if used_answers() else []),
+        store="results/fetched/chat" if used_answers() else [],
     shell:
         job("publish folders", without="memory_mb")

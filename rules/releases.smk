@@ -1,6 +1,6 @@
 """Releases: products under the newest date of the sequence, which a later run does not overwrite (docs/releases.md).
 
-Inputs: products of the newest pair and of the sequence. Outputs: results/releases/{date}/.
+Inputs: products of the newest pair and of the sequence.
 """
 
 from factdrift.publish.releases.release import RELEASED
@@ -14,11 +14,8 @@ rule release:
         directory(f"results/releases/{STREAM_DATES[-1]}"),
     log:
         f"logs/releases/{STREAM_DATES[-1]}.txt",
-    benchmark:
-        f"logs/releases/{STREAM_DATES[-1]}.tsv"
-    resources:
-        **request("release"),
     params:
+        code=None,
         dates=STREAM_DATES,
         dumps=json.dumps({date: str(dump_source(config, date)) for date in STREAM_DATES}),
         configuration=lambda wildcards: json.dumps(configuration(config)),

@@ -1,9 +1,6 @@
 """Ripples: what follows from an update, what it must leave alone, and what was true before.
 
 Inputs: the datasets, the filtered statements and items of both snapshots, templates and words.
-Outputs: results/{pair}/ripples/: facts, statements of the updated groups and candidates by bucket, names.parquet,
-shared.parquet, dropped.parquet;
-results/{pair}/: ripples.parquet.
 """
 
 
@@ -20,14 +17,10 @@ rule ripple_facts:
         out_gone="results/{pair}/ripples/gone/{bucket}.parquet",
     log:
         "logs/{pair}/ripples/facts-{bucket}.txt",
-    benchmark:
-        "logs/{pair}/ripples/facts-{bucket}.tsv"
     group:
         together("ripple_facts")
-    resources:
-        **request("ripples facts"),
     params:
-        **given("ripples facts", **DATES),
+        **DATES,
     shell:
         job("ripples facts", without="memory_mb")
 
@@ -46,12 +39,6 @@ rule ripple_names:
         out_shared="results/{pair}/ripples/shared.parquet",
     log:
         "logs/{pair}/ripples/names.txt",
-    benchmark:
-        "logs/{pair}/ripples/names.tsv"
-    resources:
-        **request("ripples names"),
-    params:
-        **given("ripples names"),
     shell:
         job("ripples names", without="memory_mb")
 
@@ -74,14 +61,10 @@ rule ripple_probes:
         out_dropped="results/{pair}/ripples/dropped/{bucket}.parquet",
     log:
         "logs/{pair}/ripples/probes-{bucket}.txt",
-    benchmark:
-        "logs/{pair}/ripples/probes-{bucket}.tsv"
     group:
         together("ripple_probes")
-    resources:
-        **request("ripples probes"),
     params:
-        **given("ripples probes", **DATES, bucket="{bucket}"),
+        **DATES,
     shell:
         job("ripples probes", without="memory_mb")
 
@@ -96,11 +79,5 @@ rule ripples:
         out_dropped="results/{pair}/ripples/dropped.parquet",
     log:
         "logs/{pair}/ripples/ripples.txt",
-    benchmark:
-        "logs/{pair}/ripples/ripples.tsv"
-    resources:
-        **request("ripples choose"),
-    params:
-        **given("ripples choose"),
     shell:
         job("ripples choose", without="memory_mb")

@@ -1,7 +1,4 @@
-"""The run as a whole: prints the estimate before it, the progress during it and the summary after it.
-
-Outputs: logs/progress.txt, a line a stage.
-"""
+"""The run as a whole: prints the estimate before it, the progress during it and the summary after it."""
 
 import atexit
 

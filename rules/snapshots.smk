@@ -1,8 +1,7 @@
 """Dump files of the two dates.
 
-Inputs: the tables of the bundled sample, or the user's own dump, or servers, or a list of entities to fetch.
-Outputs: results/snapshots/{date}/sample.json.gz, derived.json.gz, entities.json.gz or wikidata.json.gz (.bz2, ...); a
-user's own dump is read where it lies. results/fetched/pageviews/{month}.parquet.
+Inputs: the tables of the bundled sample, or the user's own dump, which is read where it lies, or servers, or a list of
+entities to fetch.
 """
 
 from factdrift.core.settings import derived_from
@@ -20,18 +19,15 @@ rule download_dump:
         "results/snapshots/{date}/wikidata.{suffix}",
     log:
         "logs/snapshots/{date}/wikidata.{suffix}.txt",
-    benchmark:
-        "logs/snapshots/{date}/wikidata.{suffix}.tsv"
     wildcard_constraints:
         suffix=r"jsonl?(\.(gz|bz2|zst))?",
         # A server may have lost the dump of a released date, so it is not fetched in the place of the one here.
-        date=none_of(RELEASED_DATES) + r"\d{4}-\d{2}-\d{2}",
+        date=none_of(RELEASED_DATES) + DATE,
     localrule: True
     resources:
-        **request("dumps download"),
         download=1,
     params:
-        date="{date}",
+        code=None,
         url=lambda wildcards: own_address(dump_source(config, wildcards.date)),
     shell:
         job("dumps download", without="registry contact tries timeout")
@@ -43,16 +39,13 @@ rule download_pageviews:
         "results/fetched/pageviews/{month}.parquet",
     log:
         "logs/pageviews/{month}.txt",
-    benchmark:
-        "logs/pageviews/{month}.tsv"
     wildcard_constraints:
         month=r"\d{4}-\d{2}",
     localrule: True
     resources:
-        **request("pageviews download"),
         download=1,
     params:
-        month="{month}",
+        code=None,
         server=own_address(config["pageviews"]),
     shell:
         job("pageviews download", without="contact tries timeout memory_mb")
@@ -67,12 +60,6 @@ rule render_sample:
         account="results/snapshots/{date}/sample.account.json",
     log:
         "logs/snapshots/{date}/sample.txt",
-    benchmark:
-        "logs/snapshots/{date}/sample.tsv"
-    resources:
-        **request("sample render"),
-    params:
-        **given("sample render", date="{date}"),
     shell:
         job("sample render", without="tables")
 
@@ -86,12 +73,6 @@ rule checksum_dump:
         "results/snapshots/{date}/checksum.json",
     log:
         "logs/snapshots/{date}/checksum.txt",
-    benchmark:
-        "logs/snapshots/{date}/checksum.tsv"
-    resources:
-        **request("snapshots checksum"),
-    params:
-        **given("snapshots checksum"),
     shell:
         job("snapshots checksum", without="kind")
 
@@ -104,12 +85,6 @@ rule derive_dump:
         "results/snapshots/{date}/derived.json.gz",
     log:
         "logs/snapshots/{date}/derived.txt",
-    benchmark:
-        "logs/snapshots/{date}/derived.tsv"
-    resources:
-        **request("snapshots derive"),
-    params:
-        **given("snapshots derive", date="{date}"),
     shell:
         job("snapshots derive")
 
@@ -124,18 +99,11 @@ rule fetch_entities:
         fetched="results/snapshots/{date}/fetched.parquet",
     log:
         "logs/snapshots/{date}/entities.txt",
-    benchmark:
-        "logs/snapshots/{date}/entities.tsv"
     localrule: True
-    resources:
-        **request("snapshots entities"),
     params:
-        **given(
-            "snapshots entities",
-            date="{date}",
-            api=config["wikidata_api"],
-            store="results/fetched/api",
-            with_objects=lambda wildcards: fetched_entities(wildcards.date)["with_objects"],
-        ),
+        date="{date}",
+        api=config["wikidata_api"],
+        store="results/fetched/api",
+        with_objects=lambda wildcards: fetched_entities(wildcards.date)["with_objects"],
     shell:
         job("snapshots entities", without="contact")

@@ -1,8 +1,6 @@
 """One dump into the tables of one snapshot, scattered over shards of the file, gathered into subject buckets.
 
-Inputs: the dump of a date.
-Outputs: results/snapshots/{date}/: statements/{bucket}.parquet, entities/{bucket}.parquet, translations/{bucket}.parquet,
-properties.parquet, classes.parquet, snapshot.json; by name only {table}/every.files of any table in buckets.
+Inputs: the dump of a date. Lists of the files of a table in buckets are made by name only.
 """
 
 from factdrift.core.settings import names, scope
@@ -25,22 +23,14 @@ rule extract_shard:
         temp(directory("results/snapshots/{date}/shards/{shard}x{buckets}")),
     log:
         "logs/snapshots/{date}/shards/{shard}x{buckets}.txt",
-    benchmark:
-        "logs/snapshots/{date}/shards/{shard}x{buckets}.tsv"
     group:
         together("shards")
-    resources:
-        **request("statements extract"),
     params:
-        **given(
-            "statements extract",
-            shard=lambda wildcards: wildcards.shard.split("-of-")[0],
-            shards=lambda wildcards: wildcards.shard.split("-of-")[1],
-            buckets="{buckets}",
-            scope=scope(config),
-            names=names(config),
-            languages=sorted(set(config["languages"]) - {"en"}),
-        ),
+        shard=lambda wildcards: wildcards.shard.split("-of-")[0],
+        shards=lambda wildcards: wildcards.shard.split("-of-")[1],
+        scope=scope(config),
+        names=names(config),
+        languages=sorted(set(config["languages"]) - {"en"}),
     shell:
         job("statements extract", without="parse_all")
 
@@ -58,15 +48,10 @@ rule gather_snapshot:
         together=temp(directory("results/snapshots/{date}/shards-together")),
     log:
         "logs/snapshots/{date}/snapshot.txt",
-    benchmark:
-        "logs/snapshots/{date}/snapshot.tsv"
     resources:
-        **request("statements snapshot"),
         max_bad_lines=str(config["max_bad_lines"]),
-    params:
-        **given("statements snapshot", after=["statements extract"]),
     shell:
-        job("statements snapshot", without="memory")
+        job("statements snapshot", without="memory", after="statements extract")
 
 
 rule gather_statements:
@@ -80,20 +65,12 @@ rule gather_statements:
         translations="results/snapshots/{date}/translations/{bucket}.parquet",
     log:
         "logs/snapshots/{date}/statements/{bucket}.txt",
-    benchmark:
-        "logs/snapshots/{date}/statements/{bucket}.tsv"
     group:
         together("gathered")
-    resources:
-        **request("statements gather"),
     params:
-        **given(
-            "statements gather",
-            after=["statements extract"],
-            bucket=lambda wildcards: wildcards.bucket.split("-of-")[0],
-        ),
+        bucket=lambda wildcards: wildcards.bucket.split("-of-")[0],
     shell:
-        job("statements gather", without="memory")
+        job("statements gather", without="memory", after="statements extract")
 
 
 rule every_bucket:

@@ -1,9 +1,7 @@
 """A sequence of dates: the updates of all consecutive pairs, linked to chains (docs/streams.md).
 
 Inputs: labelled updates and the dataset of each pair, all statements of each dump, the last one's rows for TempRIPPLE.
-Outputs: results/streams/{name}/: chains/{bucket}.parquet, timelines/{bucket}.parquet, stream.parquet, stream.svg,
-asof.parquet; the last three also in results/. {name} says the first and the last date and their
-number, with a hash of all dates.
+{name} says the first and the last date and their number, with a hash of all dates.
 """
 
 
@@ -24,12 +22,8 @@ rule stream_chains:
         timelines=f"{STREAM}/timelines/{{bucket}}.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/chains/{{bucket}}.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/chains/{{bucket}}.tsv"
-    resources:
-        **request("streams chains"),
     params:
-        **given("streams chains", dates=STREAM_DATES),
+        dates=STREAM_DATES,
     shell:
         job("streams chains")
 
@@ -43,12 +37,8 @@ rule stream:
         f"{STREAM}/stream.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/stream.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/stream.tsv"
-    resources:
-        **request("streams assemble"),
     params:
-        **given("streams assemble", dates=STREAM_DATES),
+        dates=STREAM_DATES,
     shell:
         job("streams assemble")
 
@@ -67,12 +57,8 @@ rule stream_questions:
         f"{STREAM}/asof.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/asof.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/asof.tsv"
-    resources:
-        **request("streams asof"),
     params:
-        **given("streams asof", dates=STREAM_DATES),
+        dates=STREAM_DATES,
     shell:
         job("streams asof")
 
@@ -85,11 +71,7 @@ rule stream_figure:
         f"{STREAM}/stream.svg",
     log:
         f"logs/streams/{STREAM_NAME}/figure.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/figure.tsv"
-    resources:
-        **request("streams figure"),
     params:
-        **given("streams figure", dates=STREAM_DATES),
+        dates=STREAM_DATES,
     shell:
         job("streams figure")

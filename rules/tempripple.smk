@@ -1,8 +1,6 @@
 """TempRIPPLE: questions about what changed in a period, what it was before, and what follows from either.
 
 Inputs: the tables of the snapshot of T_new, or a SPARQL server.
-Outputs: results/snapshots/{date}/tempripple/: rows, classes, RDF and database; results/{pair}/tempripple/: facts, related facts,
-items, what was dropped, statistics.
 """
 
 
@@ -20,12 +18,6 @@ rule tempripple_rows:
         classes="results/snapshots/{date}/tempripple/classes/{bucket}.parquet",
     log:
         "logs/snapshots/{date}/tempripple/{bucket}.txt",
-    benchmark:
-        "logs/snapshots/{date}/tempripple/{bucket}.tsv"
-    resources:
-        **request("tempripple rows"),
-    params:
-        **given("tempripple rows"),
     shell:
         job("tempripple rows", without="resources memory_mb")
 
@@ -41,13 +33,7 @@ rule tempripple_rdf:
         "results/snapshots/{date}/tempripple/rdf.nt.gz",
     log:
         "logs/snapshots/{date}/tempripple/rdf.txt",
-    benchmark:
-        "logs/snapshots/{date}/tempripple/rdf.tsv"
     threads: 2
-    resources:
-        **request("rdf"),
-    params:
-        **given("rdf"),
     shell:
         job("rdf", without="resources memory_mb")
 
@@ -60,13 +46,7 @@ rule tempripple_database:
         directory("results/snapshots/{date}/tempripple/database"),
     log:
         "logs/snapshots/{date}/tempripple/database.txt",
-    benchmark:
-        "logs/snapshots/{date}/tempripple/database.tsv"
     threads: 2
-    resources:
-        **request("tempripple load"),
-    params:
-        **given("tempripple load"),
     shell:
         job("tempripple load")
 
@@ -81,13 +61,9 @@ rule tempripple_facts:
         account="results/{pair}/tempripple/facts.json",
     log:
         "logs/{pair}/tempripple/facts.txt",
-    benchmark:
-        "logs/{pair}/tempripple/facts.tsv"
     threads: 2
-    resources:
-        **request("tempripple facts"),
     params:
-        **given("tempripple facts", answers="results/fetched/sparql" if public_endpoint() else []),
+        answers="results/fetched/sparql" if public_endpoint() else [],
     shell:
         job("tempripple facts", without="resources memory_mb")
 
@@ -103,13 +79,9 @@ rule tempripple_related:
         account="results/{pair}/tempripple/related.json",
     log:
         "logs/{pair}/tempripple/related.txt",
-    benchmark:
-        "logs/{pair}/tempripple/related.tsv"
     threads: 2
-    resources:
-        **request("tempripple related"),
     params:
-        **given("tempripple related", answers="results/fetched/sparql" if public_endpoint() else []),
+        answers="results/fetched/sparql" if public_endpoint() else [],
     shell:
         job("tempripple related", without="resources memory_mb")
 
@@ -123,14 +95,8 @@ rule tempripple_items:
         "results/{pair}/tempripple/tr_items.parquet",
     log:
         "logs/{pair}/tempripple/items.txt",
-    benchmark:
-        "logs/{pair}/tempripple/items.tsv"
     group:
         together("tempripple")
-    resources:
-        **request("tempripple items"),
-    params:
-        **given("tempripple items"),
     shell:
         job("tempripple items")
 
@@ -151,13 +117,9 @@ rule tempripple_account:
         markdown="results/{pair}/tempripple/tr_stats.md",
     log:
         "logs/{pair}/tempripple/account.txt",
-    benchmark:
-        "logs/{pair}/tempripple/account.tsv"
     group:
         together("tempripple")
-    resources:
-        **request("tempripple account"),
     params:
-        **given("tempripple account", endpoint=public_endpoint()),
+        endpoint=public_endpoint(),
     shell:
         job("tempripple account", without="resources")

@@ -1,8 +1,6 @@
 """Two snapshots into labelled updates: filters, difference, new entities, rules, anomalies, scenarios.
 
 Inputs: the tables of both snapshots.
-Outputs: results/{pair}/: filtered/{which}/{bucket}.parquet, kept/{which}/{bucket}.parquet, preprocess_report.parquet, triples/{bucket}.parquet,
-new_entities/{bucket}.parquet, updates/{bucket}.parquet, untouched/{bucket}.parquet.
 """
 
 
@@ -24,12 +22,6 @@ rule filter_context:
         relations="results/{pair}/context/{which}/relations.parquet",
     log:
         "logs/{pair}/context/{which}.txt",
-    benchmark:
-        "logs/{pair}/context/{which}.tsv"
-    resources:
-        **request("updates context"),
-    params:
-        **given("updates context"),
     shell:
         job("updates context")
 
@@ -45,14 +37,10 @@ rule preprocess:
         kept="results/{pair}/kept/{which}/{bucket}.parquet",
     log:
         "logs/{pair}/filtered/{which}/{bucket}.txt",
-    benchmark:
-        "logs/{pair}/filtered/{which}/{bucket}.tsv"
     group:
         together("differences")
-    resources:
-        **request("updates preprocess"),
     params:
-        **given("updates preprocess", dump_is="{which}"),
+        dump_is="{which}",
     shell:
         job("updates preprocess")
 
@@ -66,14 +54,8 @@ rule preprocess_report:
         "results/{pair}/preprocess_report.parquet",
     log:
         "logs/{pair}/preprocess_report.txt",
-    benchmark:
-        "logs/{pair}/preprocess_report.tsv"
     group:
         together("dataset")
-    resources:
-        **request("updates report"),
-    params:
-        **given("updates report"),
     shell:
         job("updates report")
 
@@ -87,14 +69,8 @@ rule difference:
         "results/{pair}/triples/{bucket}.parquet",
     log:
         "logs/{pair}/triples/{bucket}.txt",
-    benchmark:
-        "logs/{pair}/triples/{bucket}.tsv"
     group:
         together("differences")
-    resources:
-        **request("updates difference"),
-    params:
-        **given("updates difference"),
     shell:
         job("updates difference")
 
@@ -109,14 +85,8 @@ rule new_entities:
         "results/{pair}/new_entities/{bucket}.parquet",
     log:
         "logs/{pair}/new_entities/{bucket}.txt",
-    benchmark:
-        "logs/{pair}/new_entities/{bucket}.tsv"
     group:
         together("differences")
-    resources:
-        **request("updates new-entities"),
-    params:
-        **given("updates new-entities"),
     shell:
         job("updates new-entities")
 
@@ -141,13 +111,7 @@ rule classify:
         untouched="results/{pair}/untouched/{bucket}.parquet",
     log:
         "logs/{pair}/updates/{bucket}.txt",
-    benchmark:
-        "logs/{pair}/updates/{bucket}.tsv"
     group:
         together("labels")
-    resources:
-        **request("updates classify"),
-    params:
-        **given("updates classify"),
     shell:
         job("updates classify")

@@ -2,9 +2,7 @@
 
 Inputs: labelled updates, nearest and random facts, the bundled templates; for `verbalizer: chat` filtered statements of
 the old dump and a chat model, for `verbalizer: file` a published file.
-Outputs: results/{pair}/: templates.parquet, literals.parquet; for `chat` verbalize/ (sample, requests, answers, candidates),
-verbalizations.parquet, verbalization_report.parquet and .txt. Answers of chat models are kept under results/fetched/chat/, outside
-Snakemake's knowledge, for any later build.
+Answers of chat models are kept under results/fetched/chat/, outside Snakemake's knowledge, for any later build.
 """
 
 NEIGHBOR_FACTS = [f"results/{{pair}}/{kind}.parquet" for kind in ("neighbors", "random_neighbors")]
@@ -31,12 +29,6 @@ rule sample_triples:
         "results/{pair}/verbalize/sample.parquet",
     log:
         "logs/{pair}/verbalize/sample.txt",
-    benchmark:
-        "logs/{pair}/verbalize/sample.tsv"
-    resources:
-        **request("verbalize sample"),
-    params:
-        **given("verbalize sample"),
     shell:
         job("verbalize sample", without="memory_mb")
 
@@ -50,12 +42,6 @@ rule write_requests:
         "results/{pair}/verbalize/requests.parquet",
     log:
         "logs/{pair}/verbalize/requests.txt",
-    benchmark:
-        "logs/{pair}/verbalize/requests.tsv"
-    resources:
-        **request("verbalize requests"),
-    params:
-        **given("verbalize requests"),
     shell:
         job("verbalize requests")
 
@@ -68,16 +54,13 @@ rule ask_chat_model:
         "results/{pair}/{asking}/answers.parquet",
     log:
         "logs/{pair}/{asking}/answers.txt",
-    benchmark:
-        "logs/{pair}/{asking}/answers.tsv"
     wildcard_constraints:
         asking="verbalize|(evaluation/(chat|judge)|cutoff)/[^/]+",
     localrule: True
     resources:
-        **request("chat ask"),
         chat=1,
     params:
-        **given("chat ask", store="results/fetched/chat"),
+        store="results/fetched/chat",
     shell:
         job("chat ask", without="prices")
 
@@ -95,12 +78,6 @@ rule filter_sentences:
         text="results/{pair}/verbalization_report.txt",
     log:
         "logs/{pair}/verbalize/sentences.txt",
-    benchmark:
-        "logs/{pair}/verbalize/sentences.tsv"
-    resources:
-        **request("verbalize sentences"),
-    params:
-        **given("verbalize sentences"),
     shell:
         job("verbalize sentences")
 
@@ -115,12 +92,6 @@ rule count_templates:
         "results/{pair}/verbalize/candidates.{language}.parquet",
     log:
         "logs/{pair}/verbalize/candidates.{language}.txt",
-    benchmark:
-        "logs/{pair}/verbalize/candidates.{language}.tsv"
-    resources:
-        **request("verbalize count"),
-    params:
-        **given("verbalize count", language="{language}"),
     shell:
         job("verbalize count")
 
@@ -135,12 +106,6 @@ rule published_templates:
         "results/{pair}/verbalize/published.parquet",
     log:
         "logs/{pair}/verbalize/published.txt",
-    benchmark:
-        "logs/{pair}/verbalize/published.tsv"
-    resources:
-        **request("verbalize published"),
-    params:
-        **given("verbalize published"),
     shell:
         job("verbalize published")
 
@@ -159,14 +124,10 @@ rule templates:
         "results/{pair}/templates.parquet",
     log:
         "logs/{pair}/templates.txt",
-    benchmark:
-        "logs/{pair}/templates.tsv"
     group:
         together("dataset")
-    resources:
-        **request("verbalize templates"),
     params:
-        **given("verbalize templates", source="file" if config["verbalizer"] == "file" else "chat"),
+        source="file" if config["verbalizer"] == "file" else "chat",
     shell:
         job("verbalize templates", without="no_fallback")
 
@@ -183,12 +144,8 @@ rule translated_templates:
         "results/{pair}/templates.{language}.parquet",
     log:
         "logs/{pair}/templates.{language}.txt",
-    benchmark:
-        "logs/{pair}/templates.{language}.tsv"
-    resources:
-        **request("verbalize templates"),
     params:
-        **given("verbalize templates", no_fallback=True),
+        no_fallback=True,
     shell:
         job("verbalize templates", without="templates source labels")
 
@@ -205,13 +162,7 @@ rule literals:
         "results/{pair}/literals.parquet",
     log:
         "logs/{pair}/literals.txt",
-    benchmark:
-        "logs/{pair}/literals.tsv"
     group:
         together("dataset")
-    resources:
-        **request("verbalize literals"),
-    params:
-        **given("verbalize literals"),
     shell:
         job("verbalize literals")

@@ -1,8 +1,6 @@
 """The datasets: one record an update, the replacements among them, and the account of how they came about.
 
 Inputs: labelled updates, neighbours, words.
-Outputs: results/{pair}/: popularity.parquet, wikifactdiff.parquet, wfd_repl.parquet, their JSON Lines,
-wikifactdiff.stats.json, funnel.parquet, manifest.json; by name only shared_objects.parquet; the configured pair's under their short names in results/.
 """
 
 
@@ -19,14 +17,11 @@ rule popularity:
         "results/{pair}/popularity.parquet",
     log:
         "logs/{pair}/popularity.txt",
-    benchmark:
-        "logs/{pair}/popularity.tsv"
     group:
         together("dataset")
-    resources:
-        **request("wikifactdiff popularity"),
     params:
-        **given("wikifactdiff popularity", pageviews=pageview_folder, date=DATES["new_date"]),
+        pageviews=pageview_folder,
+        date=DATES["new_date"],
     shell:
         job("wikifactdiff popularity", without="memory_mb")
 
@@ -40,12 +35,8 @@ rule snapshot_popularity:
         "results/snapshots/{date}/popularity.parquet",
     log:
         "logs/snapshots/{date}/popularity.txt",
-    benchmark:
-        "logs/snapshots/{date}/popularity.tsv"
-    resources:
-        **request("wikifactdiff popularity"),
     params:
-        **given("wikifactdiff popularity", pageviews=pageview_folder, date="{date}"),
+        pageviews=pageview_folder,
     shell:
         job("wikifactdiff popularity", without="old memory_mb")
 
@@ -58,14 +49,8 @@ rule select_replacements:
         "results/{pair}/replacements.parquet",
     log:
         "logs/{pair}/replacements.txt",
-    benchmark:
-        "logs/{pair}/replacements.tsv"
     group:
         together("dataset")
-    resources:
-        **request("wikifactdiff select"),
-    params:
-        **given("wikifactdiff select"),
     shell:
         job("wikifactdiff select")
 
@@ -81,14 +66,8 @@ rule funnel:
         "results/{pair}/funnel.parquet",
     log:
         "logs/{pair}/funnel.txt",
-    benchmark:
-        "logs/{pair}/funnel.tsv"
     group:
         together("dataset")
-    resources:
-        **request("wikifactdiff funnel"),
-    params:
-        **given("wikifactdiff funnel"),
     shell:
         job("wikifactdiff funnel")
 
@@ -113,18 +92,15 @@ rule assemble:
         "results/{pair}/wikifactdiff.parquet",
     log:
         "logs/{pair}/wikifactdiff.txt",
-    benchmark:
-        "logs/{pair}/wikifactdiff.tsv"
     group:
         together("dataset")
     resources:
-        **request("wikifactdiff assemble"),
         # For pairs that are intervals only. A resource: a dataset that is there need not be made again for it.
         may_be_empty=lambda wildcards: str(
             f"results/{wildcards.pair}/" in of_intervals("") and wildcards.pair != f"{OLD}_{NEW}"
         ),
     params:
-        **given("wikifactdiff assemble", **DATES),
+        **DATES,
     shell:
         job("wikifactdiff assemble", without="memory_mb")
 
@@ -156,14 +132,8 @@ rule replacements:
         "results/{pair}/wfd_repl.parquet",
     log:
         "logs/{pair}/wfd_repl.txt",
-    benchmark:
-        "logs/{pair}/wfd_repl.tsv"
     group:
         together("dataset")
-    resources:
-        **request("wikifactdiff replacements"),
-    params:
-        **given("wikifactdiff replacements"),
     shell:
         job("wikifactdiff replacements")
 
@@ -177,14 +147,8 @@ rule statistics:
         "results/{pair}/wikifactdiff.stats.json",
     log:
         "logs/{pair}/stats.txt",
-    benchmark:
-        "logs/{pair}/stats.tsv"
     group:
         together("dataset")
-    resources:
-        **request("wikifactdiff stats"),
-    params:
-        **given("wikifactdiff stats"),
     shell:
         job("wikifactdiff stats")
 
@@ -197,16 +161,10 @@ rule export_jsonl:
         "results/{pair}/{dataset}.jsonl",
     log:
         "logs/{pair}/{dataset}.jsonl.txt",
-    benchmark:
-        "logs/{pair}/{dataset}.jsonl.tsv"
     wildcard_constraints:
         dataset="wikifactdiff|wfd_repl",
     group:
         together("dataset")
-    resources:
-        **request("wikifactdiff export"),
-    params:
-        **given("wikifactdiff export"),
     shell:
         job("wikifactdiff export")
 
@@ -250,26 +208,15 @@ rule manifest:
         "results/{pair}/manifest.json",
     log:
         "logs/{pair}/manifest.txt",
-    benchmark:
-        "logs/{pair}/manifest.tsv"
     group:
         together("dataset")
-    resources:
-        **request("wikifactdiff manifest"),
     params:
-        **given(
-            "wikifactdiff manifest",
-            **DATES,
-            sample_dates=sample_dates,
-            configuration=lambda wildcards: json.dumps(
-                {key: value for key, value in of_pair(wildcards).items() if key not in NOT_OF_A_BUILD}
-                | {
-                    "neighbors": {
-                        key: value for key, value in config["neighbors"].items() if key != "blocks"
-                    }
-                },
-                sort_keys=True,
-            ),
+        **DATES,
+        sample_dates=sample_dates,
+        configuration=lambda wildcards: json.dumps(
+            {key: value for key, value in of_pair(wildcards).items() if key not in NOT_OF_A_BUILD}
+            | {"neighbors": {key: value for key, value in config["neighbors"].items() if key != "blocks"}},
+            sort_keys=True,
         ),
     shell:
         job("wikifactdiff manifest")

@@ -118,10 +118,6 @@ rule far_neighbors:
         "results/{pair}/far_neighbors.parquet",
     log:
         "logs/{pair}/far_neighbors.txt",
-    resources:
-        **request("neighbors gather"),
-    params:
-        **given("neighbors gather"),
     shell:
         job("neighbors gather")
 """,

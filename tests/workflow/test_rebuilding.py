@@ -42,7 +42,7 @@ def test_a_changed_constant_makes_again_what_depends_on_it(built: Path, package:
     changed = {rule for rule, reason in reasons if "Params have changed" in reason}
     # The rules of the default target, with the commands that they run.
     text = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").glob("*.smk")))
-    ran = dict(re.findall(r'^rule (\w+):.*?\*\*given\(\s*"([^"]+)"', text, re.MULTILINE | re.DOTALL))
+    ran = dict(re.findall(r'^rule (\w+):\n(?:    .*\n|\n)*?        job\("([^"]+)"', text, re.MULTILINE))
     made = set(re.findall(r"^rule (\w+):", snakemake(built, "--dry-run", "--forceall"), re.MULTILINE))
     expected = {
         rule
