@@ -37,17 +37,21 @@ def _public(value: Any) -> Any:
     return value
 
 
+def incomplete(account: Mapping[str, Any], day: str) -> str:
+    """That the sample is not complete on a date, from its account in a manifest; empty if it is."""
+    longer = account.get("longer", {})  # which manifests of earlier versions lack
+    ends = ", ".join(
+        f"{part} until {account['complete_until'][part]}" + (f" but {longer[part]}" if part in longer else "")
+        for part in account["incomplete"]
+    )
+    return f"sample is not complete on {day} ({ends}): what changed later is missing" if ends else ""
+
+
 def warnings(manifest: Mapping[str, Any]) -> Iterator[str]:
     """What a reader has to know about the bundled sample, if the build is from it."""
     for day, account in manifest["sample"].items():
-        longer = account.get("longer", {})  # which manifests of earlier versions lack
-        ends = [
-            f"{part} until {account['complete_until'][part]}"
-            + (f" but {longer[part]}" if part in longer else "")
-            for part in account["incomplete"]
-        ]
-        if ends:
-            yield f"The sample is not complete on {day} ({', '.join(ends)}): what changed later is missing."
+        if sentence := incomplete(account, day):
+            yield f"The {sentence}."
     for account in list(manifest["sample"].values())[:1]:
         yield (
             f"Built from the bundled sample, a table of {account['facts']:,} dated facts, not from a dump of "

@@ -19,6 +19,7 @@ import yaml
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
 from factdrift.core.functions import check_names, code_digest, code_files, split_function
+from factdrift.core.keys import validator
 from factdrift.core.paths import CONFIG, METHODS
 
 GROUP = "factdrift.methods"
@@ -235,13 +236,13 @@ def _check_keys(found: Entry) -> None:
 
 def _checked(path: Path) -> dict[str, Any]:
     """The content of a YAML file in the form of config/methods/*.yaml."""
-    from jsonschema import Draft202012Validator, SchemaError
+    from jsonschema import SchemaError
 
     try:
         file = read_yaml(path)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"methods: {path} is no YAML: {error}") from None
-    for fault in Draft202012Validator(read_yaml(CONFIG / "method.schema.yaml")).iter_errors(file):
+    for fault in validator()(read_yaml(CONFIG / "method.schema.yaml")).iter_errors(file):
         where = ".".join(map(str, fault.absolute_path))
         raise InputError(
             f"methods: {path}: {where + ': ' if where else ''}{fault.message}; the form is that of the files "
@@ -249,7 +250,7 @@ def _checked(path: Path) -> dict[str, Any]:
         )
     for key, schema in file["keys"].items():
         try:
-            Draft202012Validator.check_schema(schema)
+            validator().check_schema(schema)
         except SchemaError as error:
             raise InputError(f"methods: {path}: keys.{key} is no JSON Schema: {error.message}") from None
     ruled, tried = file.get("derived", {}).get("rules", {}), file.get("tune", {})
@@ -262,7 +263,7 @@ def _checked(path: Path) -> dict[str, Any]:
         for key in set(one) - {"names", "source"}:
             if key not in file["keys"]:
                 raise InputError(f"methods: {path}: models.{number}: {key} is not among its keys")
-            for fault in Draft202012Validator(file["keys"][key]).iter_errors(one[key]):
+            for fault in validator()(file["keys"][key]).iter_errors(one[key]):
                 raise InputError(f"methods: {path}: models.{number}.{key}: {fault.message}")
     keys = {key: {"description": "", **schema} for key, schema in file["keys"].items()}
     return {"models": [], **file, "keys": keys}

@@ -84,7 +84,7 @@ class AnswerScores(Job, command="answer scores"):
             ) from None
 
 
-class DatedScores(Job, command="answer dated-scores", beside="models"):
+class DatedScores(Job, command="answer dated-scores"):
     """Write the scores of questions with a date."""
 
     items_: Annotated[Path, "of `streams asof`", Flag("PARQUET")]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from factdrift.core.errors import InputError
+from factdrift.core.manifests import incomplete
 from factdrift.core.tables import database, sql
 from factdrift.snapshots.sample.as_of import LAUNCH, day_text
 from factdrift.snapshots.sample.rows import Problems, Row, read_rows
@@ -115,14 +116,8 @@ def account(parts: Iterable[Part], date: str) -> dict[str, Any]:
 
 def warning(parts: Iterable[Part], date: str) -> str:
     """One line for the terminal where a date lies beyond the end of some parts; else empty."""
-    late = beyond(parts, date)
-    if not late:
-        return ""
-    ends = ", ".join(
-        f"{part.name} until {part.complete_until}" + (f" but {part.longer}" if part.longer else "")
-        for part in late
-    )
-    return f"warning: the sample is not complete on {date} ({ends}): what changed later is missing"
+    sentence = incomplete(account(parts, date), date)
+    return f"warning: the {sentence}" if sentence else ""
 
 
 def report(parts: Iterable[Part]) -> Iterator[str]:
