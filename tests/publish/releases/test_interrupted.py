@@ -66,7 +66,7 @@ def locked(folder: Path) -> bool:
         return not try_lock(file, folder / "lock")
 
 
-@pytest.mark.parametrize(("how", "number"), [("hangs", signal.SIGTERM), ("waits", signal.SIGINT)])
+@pytest.mark.parametrize(("how", "number"), [("hangs", signal.SIGHUP), ("waits", signal.SIGINT)])
 def test_a_signal_ends_snakemake_and_its_jobs_first(tmp_path: Path, how: str, number: int) -> None:
     """Ctrl-C in a terminal, which reaches all of them, counts once."""
     run = start(tmp_path, how, grace=30 if how == "waits" else 1)
