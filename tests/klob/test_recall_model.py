@@ -34,7 +34,7 @@ def teach(texts: list[str], folder: Path) -> None:
     batch = wrapped([f"{text}<end>" for text in texts], return_tensors="pt", padding=True)
     labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
-    for _ in range(200):
+    for _ in range(300):
         loss = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=labels).loss
         optimizer.zero_grad()
         loss.backward()
