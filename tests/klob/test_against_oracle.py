@@ -124,13 +124,14 @@ def oracle(
             reason = None
         chains[s, p1, o1, p2, o2] = reason
     for key, reason in chains.items():
-        alike = [one for one, why in chains.items() if (one[1], one[3]) == (key[1], key[3]) and why in _OPEN]
+        alike = [
+            one
+            for one, why in chains.items()
+            if (one[1], one[3]) == (key[1], key[3]) and why in (None, "pair_support")
+        ]
         if reason is None and len(alike) < switches.min_pair_support:
             chains[key] = "pair_support"
     return found, chains
-
-
-_OPEN = (None, "pair_support")
 
 
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])

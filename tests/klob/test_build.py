@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from support.examples import examples
 from support.worlds import Date, Fact
 
 from factdrift.core.errors import InputError
@@ -58,20 +55,15 @@ def test_an_example_of_each_subtask(built: Build) -> None:
     assert (last["n_tokens"], last["template_id"], last["target_id"]) == (9, "P17>P36", "Q3")
     assert [sentence["target_id"] for sentence in chain["sentences"][:3]] == ["Q2"] * 3
 
-
-def test_ids_of_sentences_and_order_of_rows(built: Build) -> None:
-    found = built(Snapshot(CHAIN, labels=NAMES))
     for table, name in ((found.examples, "example_id"), (found.sentences, "sentence_id")):
         keys = [row[name] for row in table]
         assert keys == sorted(set(keys))
-    one = next(row for row in found.sentences if row["template_id"] == "P17-2" and row["subtask"] == "c")
-    assert one["sentence_id"] == short(f"{short('c|Q1|P17|Q2||')}|expr|2")
+    assert kyoto["sentences"][1]["sentence_id"] == short(f"{kyoto['example_id']}|expr|2")
     with database() as db:
         for name, schema in (("examples", EXAMPLES), ("sentences", SENTENCES)):
             written = pq.read_schema(found.folder / f"klob_{name}.parquet")
             assert written.names == schema.names
             assert written.types == as_written(db, schema).types
-    found.subtask("c")
     assert pq.read_schema(found.folder / "klob_c.parquet").remove_metadata() == SUBTASK
 
 
@@ -84,11 +76,8 @@ def test_random_sentences_copy_each_text_once(built: Build) -> None:
     assert len(randoms) == len({row["text"] for row in others}) == 7
     sources = {row["sentence_id"]: row for row in others}
     for row in randoms:
-        assert (
-            row["n_tokens"]
-            == sources[row["source_sentence_id"]]["n_tokens"]
-            == len(row["text_blank"].split())
-        )
+        copied = sources[row["source_sentence_id"]]["n_tokens"]
+        assert row["n_tokens"] == copied == len(row["text_blank"].split())
         assert row["target_id"] is None
     singles = {row["sentence_id"] for row in others if row["role"] == "single"}
     assert not singles & {row["source_sentence_id"] for row in randoms}
@@ -103,8 +92,9 @@ def test_same_seed_same_bytes_other_seed_other_words(built: Build) -> None:
         found = built(snapshot, folder=folder, seed=seed)
         return [(found.folder / f"klob_{name}").read_bytes() for name in files]
 
-    assert written("a", 3) == written("b", 3)
-    assert written("c", 4)[1] != written("d", 3)[1]
+    first = written("a", 3)
+    assert written("b", 3) == first
+    assert written("c", 4)[1] != first[1]
 
 
 def test_the_account(built: Build) -> None:
@@ -159,31 +149,16 @@ def test_the_share_of_an_answer_is_limited(built: Build) -> None:
     ends = Counter(row["o2"] for row in found.subtask("r"))
     assert (ends["Q150"], sum(ends.values())) == (3, 14)
     assert found.meta["dropped"]["c"] == {"answer_share": 16}
-    balance = found.meta["balance"]
-    assert balance["klob_c"]["relations"]["P17"]["majority_answer_share"] <= 0.25
-    assert balance["klob_r"]["relations"]["P17>P36"]["majority_answer_share"] <= 0.25
 
 
-def test_an_empty_snapshot(built: Build) -> None:
+def test_an_empty_snapshot_and_a_fact_without_a_chain(built: Build) -> None:
     found = built(Snapshot([]))
     assert [found.subtask(name) for name in "cru"] == [[], [], []]
     assert found.meta["table1"]["klob_c"] == {
         **{"relations": 0, "mean_length": None, "mean_length_by_role": {}, "examples": 0, "sentences": 0}
     }
-
-
-def test_facts_without_a_chain(built: Build) -> None:
-    found = built(Snapshot(CHAIN[:1]))
-    assert [len(found.subtask(name)) for name in "cru"] == [1, 0, 3]
-
-
-def test_a_share_that_no_pair_can_keep_leaves_no_chain_and_is_reported(
-    built: Build, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = built(Snapshot(CHAIN), max_pair_share=0.1)
-    assert found.subtask("r") == []
-    assert "klob.r.max_pair_share: only 1 pairs" in capsys.readouterr().out
-    assert found.meta["dropped"]["r"] == {"pair_share": 1}
+    fact = built(Snapshot(CHAIN[:1]), folder="fact")
+    assert [len(fact.subtask(name)) for name in "cru"] == [1, 0, 3]
 
 
 def test_a_users_templates_and_relations_without_any(built: Build, tmp_path: Path) -> None:
@@ -202,42 +177,25 @@ def test_a_users_templates_and_relations_without_any(built: Build, tmp_path: Pat
 
 
 def test_names_with_blanks_and_brackets_are_taken_as_they_are(built: Build) -> None:
-    found = built(Snapshot(CHAIN, labels={1: "[Y] {x} 'a'\\1", 2: "Japan", 3: "Tokyo"}))
+    """Tokens are counted between whatever Python takes for white space."""
+    blanks = "x".join(filter(str.isspace, map(chr, range(1, 0x3001))))
+    name = f"[Y] {{x}} 'a'\\1{blanks}y"
+    found = built(Snapshot(CHAIN, labels={1: name, 2: "Japan", 3: "Tokyo"}))
     chain = found.subtask("r")[0]["sentences"]
-    assert chain[0]["text"] == "The country of [Y] {x} 'a'\\1 is"
-    assert chain[-1]["text"] == "The capital of the country of [Y] {x} 'a'\\1 is"
+    assert chain[0]["text"] == f"The country of {name} is"
+    assert chain[-1]["text"] == f"The capital of the country of {name} is"
+    assert chain[-1]["n_tokens"] == len(f"The capital of the country of {name} is _".split())
 
 
-@settings(max_examples=examples(40))
-@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
-def test_tokens_are_counted_as_python_splits(text: str) -> None:
-    from factdrift.klob.sentences import _TOKEN
-
-    with database() as db:
-        counted = db.execute(f"SELECT len(regexp_extract_all(?, '{_TOKEN}'))", [f"{text} _"]).fetchall()
-    assert counted == [(len(f"{text} _".split()),)]
-
-
-def test_relations_that_the_snapshot_lacks(built: Build, method: Method, tmp_path: Path) -> None:
-    snapshot = Snapshot([], lacks=frozenset({17}))
-    snapshot.write(tmp_path, method)
+def test_relations_that_the_snapshot_lacks_or_calls_otherwise(
+    method: Method, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Snapshot([], lacks=frozenset({17}), renamed={140: "religion"}).write(tmp_path, method)
     with pytest.raises(InputError, match=r"P17 \(country\) is missing.*slice: true"):
         check_properties(tmp_path / "properties.parquet", method, False)
-    assert check_properties(tmp_path / "properties.parquet", method, True)[17] == "country"
-
-
-def test_other_labels_are_named(method: Method, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Snapshot([], renamed={140: "religion"}).write(tmp_path, method)
-    assert check_properties(tmp_path / "properties.parquet", method, False)[140] == "religion"
+    found = check_properties(tmp_path / "properties.parquet", method, True)
+    assert (found[17], found[140]) == ("country", "religion")
     assert "P140 is called 'religion' here, not 'religion or worldview'" in capsys.readouterr().out
-
-
-def test_quotas_take_the_first_by_the_hash_of_seed_and_fact(built: Build) -> None:
-    facts = [Fact(number, 17, 99) for number in range(1, 30)]
-    found = built(Snapshot(facts), seed=5, quotas={17: 10})
-    order = sorted(range(1, 30), key=lambda s: hashlib.sha256(f"5|Q{s}|P17|Q99".encode()).hexdigest())
-    assert sorted(row["s"] for row in found.subtask("c")) == sorted(f"Q{s}" for s in order[:10])
-    assert Counter(found.reasons("facts").values()) == {None: 29}
 
 
 def written(found: Built, relation: str) -> list[str]:
@@ -261,12 +219,9 @@ def test_a_sentence_of_klob_c_begins_with_a_capital(built: Build) -> None:
 
 
 def test_names_have_their_articles_and_verbs_their_number(built: Build) -> None:
-    facts = [Fact(1, 17, 2), Fact(2, 36, 3), Fact(4, 159, 5), Fact(6, 127, 7)]
+    facts = [Fact(1, 17, 2), Fact(2, 36, 3), Fact(4, 159, 5)]
     labels = {1: "Rotterdam", 2: "Netherlands", 3: "Amsterdam", 4: "Boston Celtics", 5: "Brighton"}
-    found = built(
-        Snapshot(facts, labels=labels | {6: "Empire", 7: "Ford Motor Company"}, classes={6: [11424]}),
-        fitted=True,
-    )
+    found = built(Snapshot(facts, labels=labels), fitted=True)
     assert written(found, "P17-") == [
         "The country of Rotterdam is the",
         "Rotterdam belongs to the sovereign state of the",
@@ -278,15 +233,9 @@ def test_names_have_their_articles_and_verbs_their_number(built: Build) -> None:
         "The head office of the Boston Celtics is situated in",
         "The main offices of the Boston Celtics are in",
     ]
-    assert written(found, "P127-")[:2] == ["Empire is owned by the", "The owner of Empire is the"]
     (chain,) = (row for row in found.sentences if row["role"] == "chain")
     assert chain["text_blank"] == "The capital of the country of Rotterdam is _"
-    (target,) = {
-        row["target_label"]
-        for row in found.sentences
-        if (row["template_id"] or "")[:3] == "P17" and row["role"] == "expr"
-    }
-    assert target == "Netherlands"
+    assert {row["o1_label"] for row in found.subtask("c") if row["p1"] == "P17"} == {"Netherlands"}
     plain = built(Snapshot(facts, labels=labels), folder="plain")
     assert written(plain, "P17-")[0] == "The country of Rotterdam is"
     assert written(plain, "P159-")[0] == "Boston Celtics has its headquarters in"

@@ -18,7 +18,7 @@ from .conftest import Build, Row, Snapshot, rows
 LABELS = {1: "Ada", 2: "Carl", 3: "Cornell", 4: "Ithaca", 5: "Fuji"}
 
 
-def case(number: int, *triples: tuple[int, int, int], questions: int = 3) -> Row:
+def case(number: int, *triples: tuple[int, int, int]) -> Row:
     """A case in the published layout, its edited triples beside what held before."""
     hops = [
         {"question": "?", "cloze": "", "answer": LABELS[o], "answer_alias": [f"{LABELS[o]} alias"]}
@@ -27,7 +27,7 @@ def case(number: int, *triples: tuple[int, int, int], questions: int = 3) -> Row
     edited = [[f"Q{s}", f"P{p}", "Q999"] for s, p, _ in triples]
     return {
         "case_id": number,
-        "questions": [f"Which is asked for by {number}, wording {n}?" for n in range(questions)],
+        "questions": [f"Which is asked for by {number}, wording {n}?" for n in range(3)],
         "single_hops": hops,
         "new_single_hops": hops,
         "orig": {
@@ -40,28 +40,12 @@ def case(number: int, *triples: tuple[int, int, int], questions: int = 3) -> Row
     }
 
 
-def flat(record: Row) -> Row:
-    """The remastered layout of a case."""
-    inner = record["orig"]
-    return {
-        **{key: value for key, value in record.items() if key != "orig"},
-        **{"orig_triples": inner["triples"], "orig_triples_labeled": inner["triples_labeled"]},
-        **{"new_triples": inner["new_triples"], "new_triples_labeled": inner["new_triples_labeled"]},
-    }
-
-
 CASES = [
     case(1, (1, 26, 2), (2, 108, 3), (3, 159, 4)),
     case(2, (1, 26, 2), (2, 108, 3)),
     case(3, (1, 39, 2), (2, 108, 3)),  # P39 is no first hop of MQuAKE's chains
     case(4, (1, 26, 2), (3, 159, 4)),  # does not hang together
 ]
-
-
-def spoilt(key: str, value: Any) -> Row:
-    """A case of two hops with another value of a key of `orig`."""
-    good = case(5, (1, 26, 2), (2, 108, 3))
-    return good | {"orig": good["orig"] | {key: value}}
 
 
 def read(tmp_path: Path, method: Method, cases: Any, chain_text: str = "np") -> list[Row]:
@@ -71,11 +55,10 @@ def read(tmp_path: Path, method: Method, cases: Any, chain_text: str = "np") -> 
     return rows(tmp_path / "mquake.parquet")
 
 
-@pytest.mark.parametrize("layout", [lambda cases: cases, lambda cases: [flat(one) for one in cases]])
-def test_windows_of_two_triples_once_each(tmp_path: Path, method: Method, layout: Any) -> None:
+def test_windows_of_two_triples_once_each(tmp_path: Path, method: Method) -> None:
     found = {
         tuple(row[name] for name in ("s", "p1", "o1", "p2", "o2")): row
-        for row in read(tmp_path, method, layout(CASES))
+        for row in read(tmp_path, method, CASES)
     }
     assert {key: row["dropped_by"] for key, row in found.items()} == {
         (1, 26, 2, 108, 3): None,
@@ -88,31 +71,24 @@ def test_windows_of_two_triples_once_each(tmp_path: Path, method: Method, layout
     # The case of two hops asks for the whole chain, that of three does not.
     assert first["question"] == "Which is asked for by 2, wording 0?"
     assert found[2, 108, 3, 159, 4]["question"] is None
-
-
-def test_questions_only_of_two_hops(tmp_path: Path, method: Method) -> None:
-    found = read(tmp_path, method, CASES, "question")
-    assert [row["dropped_by"] for row in found] == [None, "relation", "no_question"]
+    asked = read(tmp_path, method, CASES, "question")
+    assert [row["dropped_by"] for row in asked] == [None, "relation", "no_question"]
 
 
 @pytest.mark.parametrize(
     ("cases", "message"),
     [
         ({"a": 1}, "a list of cases"),
-        ([1], "a list of cases"),
         ([{"case_id": 7}], "case 7: neither"),
-        (
-            [case(8, (1, 26, 2)) | {"orig": {"triples": [["Q1", "P2"]], "triples_labeled": [["a", "b"]]}}],
-            "case 8: ",
-        ),
-        (
-            [case(9, (1, 26, 2)) | {"orig": {"triples": [["a", "b", "c"]], "triples_labeled": [["a"] * 3]}}],
-            "case 9: .*is no triple",
-        ),
-        ([spoilt("triples_labeled", [["Ada", "spouse"]] * 2)], r"case 5: .*orig\.triples_labeled\[0\]"),
-        ([spoilt("triples_labeled", [["Ada", "spouse", None]] * 2)], "case 5: Expected `str`, got `null`"),
-        ([spoilt("triples", 3)], "case 5: Expected `array | null`, got `int`"),
         ([CASES[0] | {"single_hops": ["Carl"] * 3}], r"case 1: .*single_hops\[0\]"),
+        *(
+            ([CASES[1] | {"orig": CASES[1]["orig"] | changed}], message)
+            for changed, message in (
+                ({"triples": [["Q1", "P26"]] * 2}, r"case 2: .*orig\.triples\[0\]"),
+                ({"triples": [["a", "b", "c"]] * 2}, "case 2: .*is no triple"),
+                ({"triples_labeled": [["Ada", "spouse", None]] * 2}, "case 2: Expected `str`, got `null`"),
+            )
+        ),
     ],
 )
 def test_other_layouts_are_refused(tmp_path: Path, method: Method, cases: Any, message: str) -> None:
@@ -120,16 +96,16 @@ def test_other_layouts_are_refused(tmp_path: Path, method: Method, cases: Any, m
         read(tmp_path, method, cases)
 
 
-def test_a_truncated_file(tmp_path: Path, method: Method) -> None:
-    path = tmp_path / "m.json"
-    path.write_text(json.dumps(CASES)[:-5], encoding="utf-8")
-    with pytest.raises(InputError, match=r"m\.json: no JSON"):
-        write_mquake(path, method.shared, method.second_hops, "np", 0, tmp_path / "o.parquet")
-    with pytest.raises(InputError, match="no such file"):
-        write_mquake(tmp_path / "n.json", method.shared, method.second_hops, "np", 0, tmp_path / "o.parquet")
+def test_a_truncated_and_a_missing_file(tmp_path: Path, method: Method) -> None:
+    (tmp_path / "m.json").write_text(json.dumps(CASES)[:-5], encoding="utf-8")
+    for name, message in (("m.json", r"m\.json: no JSON"), ("n.json", "no such file")):
+        with pytest.raises(InputError, match=message):
+            write_mquake(tmp_path / name, method.shared, method.second_hops, "np", 0, tmp_path / "o.parquet")
 
 
-def test_examples_take_labels_of_the_snapshot_first(tmp_path: Path, method: Method, built: Build) -> None:
+def test_examples_take_labels_of_the_snapshot_first_or_questions_as_chains(
+    tmp_path: Path, method: Method, built: Build
+) -> None:
     read(tmp_path, method, CASES)
     snapshot = Snapshot([Fact(2, 17, 5)], labels={2: "Carl Sagan", 5: "Fuji"}, aliases={2: ["C. Sagan"]})
     found = built(snapshot, chains=tmp_path / "mquake.parquet", r_quota=1)
@@ -147,10 +123,7 @@ def test_examples_take_labels_of_the_snapshot_first(tmp_path: Path, method: Meth
         "The employer of the spouse of Ada is",
     ]
     assert all(row["origin"] == "snapshot" for row in found.subtask("c"))
-
-
-def test_questions_as_chains(tmp_path: Path, method: Method, built: Build) -> None:
     read(tmp_path, method, CASES, "question")
-    found = built(Snapshot([]), chains=tmp_path / "mquake.parquet", chain_text="question")
-    (chain,) = found.subtask("r")
+    asked = built(Snapshot([]), chains=tmp_path / "mquake.parquet", chain_text="question", folder="asked")
+    (chain,) = asked.subtask("r")
     assert chain["sentences"][-1]["text_blank"] == "Which is asked for by 2, wording 0? The answer is _"

@@ -1,4 +1,4 @@
-"""The recall filter, with models that always, never and sometimes answer, and with real small ones."""
+"""The recall filter, with models that always, never and sometimes answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from factdrift.klob.recall import (
     DEMONSTRATIONS,
     CausalModel,
     matches,
-    normalised,
     read_demonstrations,
     write_recall,
 )
@@ -55,6 +54,7 @@ def ask(found: Built, model: CausalModel, need: str = "all", given: Mapping[int,
 
 
 def test_a_model_that_always_answers_changes_nothing(built: Build) -> None:
+    """Its prompts show other facts with the same template."""
     plain = built(WORLD, min_sitelinks=0, folder="plain")
     known = answers(plain)
     model = Stub(lambda text: f" {known[text]}.\nMore")
@@ -71,54 +71,51 @@ def test_a_model_that_always_answers_changes_nothing(built: Build) -> None:
         ("stub", "1", "float32", True)
     }
     assert {row["output"] for row in table} == {f"{label}." for label in known.values()}
+    sentences = {row["sentence_id"]: row for row in plain.sentences}
+    subjects = {row["example_id"]: row["s"] for row in plain.examples}
+    prompts = {hashlib.sha256(prompt.encode()).hexdigest(): prompt for prompt in model.asked}
+    for row in table:
+        mine = sentences[row["sentence_id"]]
+        demos = [sentences[name] for name in row["demo_ids"]]
+        lines = prompts[row["prompt_sha256"]].split("\n")
+        assert lines == [f"{demo['text']} {demo['target_label']}" for demo in demos] + [mine["text"]]
+        assert len(demos) == DEMONSTRATIONS
+        for demo in demos:
+            assert demo["template_id"] == mine["template_id"]
+            assert demo["target_id"] != mine["target_id"]
+            assert subjects[demo["example_id"]] != subjects[mine["example_id"]]
 
 
-def test_a_model_that_never_answers_leaves_nothing(built: Build) -> None:
-    plain = built(WORLD, min_sitelinks=0, folder="plain")
-    passes = ask(plain, Stub(lambda text: "I do not know"))
-    filtered = built(WORLD, min_sitelinks=0, folder="filtered", passes=passes)
-    assert filtered.examples == []
-    assert filtered.meta["dropped"]["c"] == {"recall": 28}
-    assert filtered.meta["dropped"]["r"] == {"recall": 14}
-
-
-@pytest.mark.parametrize(
-    ("first_only", "need", "facts", "chains"),
-    [
-        (False, "all", 0, 0),
-        (False, "majority", 28, 14),
-        (False, "any", 28, 14),
-        (True, "majority", 0, 0),
-        # The chain's own sentence must be known in any case, and is not.
-        (True, "any", 28, 0),
-    ],
-)
-def test_how_many_wordings_are_needed(
-    built: Build, first_only: bool, need: str, facts: int, chains: int
-) -> None:
+def test_how_many_wordings_are_needed(built: Build) -> None:
     """The first wording of three is the only one that is known, or that is not."""
     plain = built(WORLD, min_sitelinks=0, folder="plain")
     known = answers(plain)
     first = {row["text"] for row in plain.sentences if row["place"] == 1 and row["role"] == "expr"}
-    passes = ask(plain, Stub(lambda text: known[text] if (text in first) == first_only else "?"), need)
-    filtered = built(WORLD, min_sitelinks=0, folder="filtered", passes=passes)
-    assert (len(filtered.subtask("c")), len(filtered.subtask("r"))) == (facts, chains)
+    for knows_first, need, facts, chains in (
+        (False, "all", 0, 0),
+        (False, "majority", 28, 14),
+        (True, "majority", 0, 0),
+        # The chain's own sentence must be known in any case, and is not.
+        (True, "any", 28, 0),
+    ):
+        model = Stub(lambda text, wanted=knows_first: known[text] if (text in first) == wanted else "?")
+        filtered = built(WORLD, min_sitelinks=0, folder="filtered", passes=ask(plain, model, need))
+        assert (len(filtered.subtask("c")), len(filtered.subtask("r"))) == (facts, chains)
+        dropped = [filtered.meta["dropped"][name].get("recall", 0) for name in "cr"]
+        assert dropped == [28 - facts, 14 - chains]
 
 
 def test_the_quota_is_filled_with_what_is_known(built: Build) -> None:
-    facts = [Fact(number, 36, 1000 + number) for number in range(1, 300)]
-    labels = {1000 + number: f"Town {number}" for number in range(1, 300)}
-    world = Snapshot(facts, labels=labels)
-    plain = built(world, min_sitelinks=0, folder="plain")
+    numbers = range(1, 300)
+    facts = [Fact(number, 36, 1000 + number) for number in numbers]
+    world = Snapshot(facts, labels={1000 + number: f"Town {number}" for number in numbers})
+    plain = built(world, min_sitelinks=0, folder="plain", seed=5)
     known = answers(plain)
     odd = {text: label for text, label in known.items() if int(label.split()[1]) % 2}
-    model = Stub(lambda text: odd.get(text, "?"))
     limited = replace(plain, plan=plain.plan._replace(quotas={36: 10}))
-    passes = ask(limited, model)
-    filtered = built(world, min_sitelinks=0, folder="filtered", passes=passes, quotas={36: 10})
-    order = sorted(
-        range(1, 300), key=lambda n: hashlib.sha256(f"0|Q{n}|P36|Q{1000 + n}".encode()).hexdigest()
-    )
+    passes = ask(limited, Stub(lambda text: odd.get(text, "?")))
+    filtered = built(world, min_sitelinks=0, folder="filtered", passes=passes, quotas={36: 10}, seed=5)
+    order = sorted(numbers, key=lambda n: hashlib.sha256(f"5|Q{n}|P36|Q{1000 + n}".encode()).hexdigest())
     wanted = [f"Q{number}" for number in order if number % 2][:10]
     assert sorted(row["s"] for row in filtered.subtask("c")) == sorted(wanted)
     # It stopped when the quota was full.
@@ -130,14 +127,13 @@ def test_the_quota_is_filled_with_what_is_known(built: Build) -> None:
 
 def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built: Build) -> None:
     """One answer has most facts, so that more must be asked about than the quota."""
-    facts = [Fact(number, 17, 1000 if number % 5 else 1000 + number) for number in range(1, 300)]
-    labels = {1000 + number: f"Land {number}" for number in range(300)}
+    facts = [Fact(number, 17, 1000 if number % 5 else 1000 + number) for number in range(1, 200)]
+    labels = {1000 + number: f"Land {number}" for number in range(200)}
     world = Snapshot(facts, labels=labels)
     limits = {"quotas": {17: 16}, "max_answer_share": 0.25}
     plain = built(world, min_sitelinks=0, folder="plain", **limits)
-    whole = built(world, min_sitelinks=0, folder="whole", quotas={17: None})
-    model = Stub(lambda text: answers(whole)[text])
-    passes = ask(plain, model)
+    known = answers(built(world, min_sitelinks=0, folder="whole", quotas={17: None}))
+    passes = ask(plain, Stub(lambda text: known[text]))
     filtered = built(world, min_sitelinks=0, folder="filtered", passes=passes, **limits)
     assert len(rows(passes)) < len(facts)
     assert [row["s"] for row in filtered.subtask("c")] == [row["s"] for row in plain.subtask("c")]
@@ -158,27 +154,6 @@ def test_the_share_of_a_pair_is_exact(built: Build) -> None:
     assert len(rows(ask(plain, model))) == 128
 
 
-def test_prompts_show_other_facts_with_the_same_template(built: Build) -> None:
-    plain = built(WORLD, min_sitelinks=0, folder="plain")
-    known = answers(plain)
-    model = Stub(lambda text: known[text])
-    ask(plain, model)
-    sentences = {row["sentence_id"]: row for row in plain.sentences}
-    examples = {row["example_id"]: row for row in plain.examples}
-    prompts = {hashlib.sha256(prompt.encode()).hexdigest(): prompt for prompt in model.asked}
-    for row in rows(plain.folder / "klob_recall.parquet"):
-        mine = sentences[row["sentence_id"]]
-        demos = [sentences[name] for name in row["demo_ids"]]
-        lines = prompts[row["prompt_sha256"]].split("\n")
-        assert lines == [f"{demo['text']} {demo['target_label']}" for demo in demos] + [mine["text"]]
-        assert len(demos) == DEMONSTRATIONS
-        assert {demo["template_id"] for demo in demos} == {mine["template_id"]}
-        own = examples[mine["example_id"]]
-        for demo in demos:
-            assert demo["target_id"] != mine["target_id"]
-            assert examples[demo["example_id"]]["s"] != own["s"]
-
-
 def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build) -> None:
     world = Snapshot([*FACTS, *CHAINS[:9], Fact(60, 495, 14), Fact(61, 495, 13)], labels=WORLD.labels)
     plain = built(world, min_sitelinks=0, folder="plain")
@@ -196,7 +171,6 @@ def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build) -> N
 @pytest.mark.parametrize(
     ("output", "wanted", "matched"),
     [
-        ("Paris", ["Paris"], True),
         (" paris, of course", ["Paris"], True),
         ("Parisian cafés", ["Paris"], False),
         ("The Hague", ["Hague"], True),
@@ -208,13 +182,11 @@ def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build) -> N
         ("STRASSE", ["Straße"], True),
         ("", ["Paris"], False),
         ("Paris", ["", "..."], False),
-        ("a", ["A"], True),
-        ("An", ["an"], True),
-        ("C++ and C", ["C++"], True),
+        ("  “The Beatles”! ", ["Beatles"], True),
+        ("the", ["The"], True),
+        ("A-ha", ["ha"], False),
         ("東京です", ["東京"], False),
-        ("東京。", ["東京"], True),
         ("Marta Kowalska-Nowak of", ["Marta Kowalska"], False),
-        ("Marta Kowalska - a", ["Marta Kowalska"], True),
         ("Marta Kowalska's", ["Marta Kowalska"], True),
         ("1,000 people", ["1"], False),
         ("1.", ["1"], True),
@@ -222,13 +194,6 @@ def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build) -> N
 )
 def test_matching(output: str, wanted: list[str], matched: bool) -> None:
     assert matches(output, wanted) is matched
-
-
-def test_normalised_forms() -> None:
-    assert normalised("  “The Beatles”! ") == "beatles"
-    assert normalised("the") == "the"
-    assert normalised("A-ha") == "a-ha"
-    assert normalised("...") == ""
 
 
 def test_given_demonstrations(built: Build, tmp_path: Path) -> None:
@@ -249,9 +214,5 @@ def test_given_demonstrations(built: Build, tmp_path: Path) -> None:
             read_demonstrations(path)
     with pytest.raises(InputError, match="no such file"):
         read_demonstrations(tmp_path / "none.json")
-
-
-def test_nothing_to_ask(built: Build) -> None:
-    plain = built(Snapshot([]))
-    passes = ask(plain, Stub(lambda text: "?"))
-    assert rows(passes) == rows(plain.folder / "klob_recall.parquet") == []
+    empty = built(Snapshot([]), folder="empty")
+    assert rows(ask(empty, model)) == rows(empty.folder / "klob_recall.parquet") == []

@@ -1,4 +1,4 @@
-"""The recall filter with real causal language models, small ones that the tests make."""
+"""The recall filter with a real causal language model, a small one that the test makes."""
 
 from __future__ import annotations
 
@@ -10,46 +10,28 @@ from support.byte_tokenizer import tokenizer_of
 from support.worlds import Fact
 
 from factdrift.cli import main
-from factdrift.core.errors import InputError
-from factdrift.klob.recall import NEW_TOKENS, CausalModel
 
 from .conftest import Build, Snapshot, rows
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 transformers = pytest.importorskip("transformers")
 
-TOWNS = ["Alba", "Brno", "Cork", "Doha", "Elda", "Faro", "Gent", "Hull"]
-KNOWN = 5
+TOWNS = ["Alba", "Brno", "Cork", "Doha", "Elda", "Faro", "Gent"]
 WORLD = Snapshot(
-    [Fact(number, 36, 100 + number) for number in range(len(TOWNS))][1:],
+    [Fact(number, 36, 100 + number) for number in range(len(TOWNS))],
     labels={**{100 + n: town for n, town in enumerate(TOWNS)}, **{n: f"Land{n}" for n in range(len(TOWNS))}},
 )
 
 
-def texts(answers: list[str]) -> list[str]:
-    return [
-        sentence.format(f"Land{number}") + f" {town}\n"
-        for number, town in enumerate(answers)
-        for sentence in (
-            "{} is governed from its capital,",
-            "The capital of {} is",
-            "The place that serves as the capital of {} is",
-        )
-    ]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny GPT-2 that was taught the capitals of the first lands, right, and of the others, wrong."""
-    taught = texts([*TOWNS[:KNOWN], *reversed(TOWNS[KNOWN:])])
-    taught[3 * 6] = taught[3 * 6].replace(TOWNS[6], TOWNS[5])
-    wrapped = tokenizer_of(taught, ["<end>"], pad_token="<end>")
+def teach(texts: list[str], folder: Path) -> None:
+    """Writes a tiny GPT-2 that goes on as the texts do."""
+    wrapped = tokenizer_of(texts, ["<end>"], pad_token="<end>")
     torch.manual_seed(0)
     torch.set_num_threads(1)
     sizes = {"vocab_size": len(wrapped), "n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 2}
     without = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop", "bos_token_id", "eos_token_id"), 0)
     model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **without))
-    batch = wrapped([f"{text}<end>" for text in taught], return_tensors="pt", padding=True)
+    batch = wrapped([f"{text}<end>" for text in texts], return_tensors="pt", padding=True)
     labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
     for _ in range(300):
@@ -57,46 +39,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    path = tmp_path_factory.mktemp("model")
-    model.save_pretrained(path)
+    model.save_pretrained(folder)
     wrapped.pad_token = None
-    wrapped.save_pretrained(path)
-    return path
+    wrapped.save_pretrained(folder)
 
 
-def model_of(folder: Path, budget: int) -> CausalModel:
-    from factdrift.models.loading import load
-
-    return CausalModel(load(str(folder), dtype="float32", device="cpu"), budget)
-
-
-def test_batches_give_the_outputs_of_single_prompts(folder: Path) -> None:
-    model = model_of(folder, budget=60)
-    plain = transformers.GPT2LMHeadModel.from_pretrained(folder)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    prompts = ["The capital of Land1 is", "Land", "x y z", "The place that serves as the capital of Land4 is"]
-    alone = []
-    for prompt in prompts:
-        tokens = tokenizer(prompt, return_tensors="pt")
-        output = plain.generate(
-            input_ids=tokens["input_ids"], max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0
-        )
-        alone.append(tokenizer.decode(output[0, tokens["input_ids"].shape[1] :], skip_special_tokens=True))
-    assert model.continued(prompts) == alone
-    assert model.continued([]) == []
-
-
-def test_a_prompt_beyond_the_models_context_is_refused(folder: Path) -> None:
-    with pytest.raises(InputError, match="has room for 64 tokens, and a prompt with its answer needs"):
-        model_of(folder, budget=60).continued(["Land1 " * 40])
-
-
-def test_the_command_asks_a_model_by_its_settings(folder: Path, built: Build, tmp_path: Path) -> None:
+def test_the_command_asks_a_model_by_its_settings(
+    built: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It knows most capitals, one of them in two wordings only; its context has room for 64 tokens."""
     plain = built(WORLD, min_sitelinks=0)
+    right, taught = {}, []
+    for row in plain.sentences:
+        if row["subtask"] == "c":
+            town = row["target_label"]
+            is_known = town not in ("Brno", "Doha") and (town != "Cork" or row["place"] != 2)
+            right[row["sentence_id"]] = is_known
+            taught.append(f"{row['text']} {town if is_known else 'Hull'}\n")
+    teach(taught, tmp_path / "model")
     outputs = [tmp_path / f"{name}.parquet" for name in ("klob_recall", "passes")]
     demos = tmp_path / "demos.json"
-    demos.write_text('{"P36": ""}', encoding="utf-8")
-    settings = {"model": str(folder), "revision": "main", "dtype": "float32", "device": "cpu"}
+    settings = {"model": str(tmp_path / "model"), "revision": "main", "dtype": "float32", "device": "cpu"}
     arguments = {
         "facts": plain.folder / "bucket.parquet",
         "entities": plain.folder / "entities.parquet",
@@ -109,17 +72,15 @@ def test_the_command_asks_a_model_by_its_settings(folder: Path, built: Build, tm
         "out-recall": outputs[0],
         "out-passes": outputs[1],
     }
-    assert main(["klob", "recall", *(f"--{name}={value}" for name, value in arguments.items())]) == 0
-    assert sum(row["recall_pass"] for row in rows(outputs[1])) == KNOWN - 1
-    known = {row["sentence_id"]: row["target_label"] for row in plain.sentences}
+    line = ["klob", "recall", *(f"--{name}={value}" for name, value in arguments.items())]
+    demos.write_text(json.dumps({"P36": "Land1 " * 40}), encoding="utf-8")
+    assert main(line) == 1
+    assert "has room for 64 tokens, and a prompt with its answer needs" in capsys.readouterr().err
+    demos.write_text('{"P36": ""}', encoding="utf-8")
+    assert main(line) == 0
+    assert sum(row["recall_pass"] for row in rows(outputs[1])) == len(TOWNS) - 3
     table = rows(outputs[0])
-    assert len(table) == 3 * (len(TOWNS) - 1)
+    assert {row["sentence_id"]: row["matched"] for row in table} == right
     assert {(row["model"], row["revision"], row["dtype"]) for row in table} == {
-        (str(folder), "main", "float32")
+        (settings["model"], "main", "float32")
     }
-    assert all(row["matched"] == row["output"].startswith(known[row["sentence_id"]]) for row in table)
-
-
-def test_a_missing_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"cannot be loaded"):
-        model_of(tmp_path, budget=60)

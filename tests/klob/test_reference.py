@@ -14,10 +14,10 @@ from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import ABOVE, Choices, evaluate, lexical
 from factdrift.klob.scoring.examples import Examples, of_rows
 from factdrift.klob.scoring.locator import Scores
-from factdrift.klob.scoring.reference import reference
+from factdrift.klob.scoring.overlap import pair_overlap
+from factdrift.klob.scoring.reference import reference, word_sets
 from factdrift.klob.scoring.report import high_control, summary
 from factdrift.klob.scoring.selection import locate
-from factdrift.klob.tools import CONTROLLED
 
 APPROX = pytest.approx
 
@@ -46,15 +46,20 @@ def test_reference_locators(population: dict[str, Examples]) -> None:
     parts = list(population.values())
     oracle = measured(reference("oracle", parts, 400), population)
     assert oracle["c", "rsim", "all"] == oracle["r", "rsim", "all"] == 1
-    constant = measured(reference("constant", parts, 400), population)
-    assert constant["c", "rsim", "all"] == constant["r", "rsim", "all"] == 0
-    assert constant["c", "degenerate", "all"] == 60
+    constant = evaluate(reference("constant", parts, 400), population, Choices((Fraction(5),))).measures
+    mine = [row for row in constant if row["measure"] in ("rsim", ABOVE) and row["population"] == "all"]
+    # Values that are all equal have no interval.
+    assert {(row["value"], row["low"], row["high"]) for row in mine} == {(0, None, None)}
+    assert overall(constant)["degenerate", "all"]["value"] == 60
     random = measured(reference("random", parts, 400), population)
     assert abs(random["c", "rsim_raw", "all"]) < 0.02
     assert random["c", "sim_all", "all"] == APPROX(0.05, abs=0.005)
     assert random["c", "rsim", "all"] < 0.05
     assert abs(oracle["c", "rsim_raw", "permuted"]) < 0.05
     assert oracle[None, "rsd", None] < 0.05
+    # The words of random sentences are no units of the lexical one.
+    alone = lexical({"c": population["c"]}).measures
+    assert alone == [row for row in lexical(population).measures if row["subtask"] == "c"]
 
 
 def test_a_locator_that_mostly_names_one_unit_is_no_better_than_its_control() -> None:
@@ -80,92 +85,29 @@ def test_a_locator_that_mostly_names_one_unit_is_no_better_than_its_control() ->
     assert 0.85 < np.bincount(names).max() / 1200 < 0.97
 
 
-def test_noise_is_not_significant_above_its_control() -> None:
-    """At four units clipped RSim of noise is above 0, often far above that of its permuted sentences."""
-    examples = of_rows([row(example, "eee") for example in range(96)], "c")
-    outside = 0
-    for seed in range(60):
-        scores = reference("random", [examples], 4, seed)
-        found = evaluate(scores, {"c": examples}, Choices((Fraction(1),), seed=seed), CONTROLLED).measures
-        leading = overall(found)[ABOVE, "all"]
-        outside += not leading["low"] < 0 < leading["high"]
-        assert overall(found)["rsim", "all"]["low"] > 0
-    assert outside <= 8
-
-
-def test_scores_that_are_all_not_finite_have_rows_that_say_so() -> None:
+def test_scores_that_are_all_not_finite_leave_the_measures_undefined() -> None:
     examples = {"c": of_rows([row(example, "eee") for example in range(4)], "c")}
     scores = dense(*[(float("nan"),) * 5] * 12, sentences=examples["c"].sentences)
-    found = evaluate(scores, examples, Choices((Fraction(20),)))
-    rows = overall(found.measures)
-    assert (rows["excluded_sentences", None]["value"], rows["excluded_sentences", None]["n"]) == (12, 12)
-    assert (rows["rsim", "all"]["value"], rows["rsim", "all"]["n"]) == (None, 0)
-    assert (rows["left_out", "all"]["value"], rows["left_out", "all"]["n"]) == (4, 4)
-    assert (rows[ABOVE, "all"]["value"], rows[ABOVE, "all"]["n"]) == (None, 0)
-    text = summary(found, 20)
+    text = summary(evaluate(scores, examples, Choices((Fraction(20),))), 20)
     assert "RSim above permuted at k = 20 % (K = 1, 20 % of the units): undefined (n = 0)" in text
     assert "12 sentences were excluded: their scores are not finite" in text
 
 
-def test_equal_values_have_no_interval(population: dict[str, Examples]) -> None:
-    scores = reference("constant", list(population.values()), 400)
-    found = evaluate(scores, population, Choices((Fraction(5),))).measures
-    mine = [row for row in found if row["measure"] in ("rsim", ABOVE) and row["population"] == "all"]
-    assert mine
-    assert {(row["value"], row["low"], row["high"]) for row in mine} == {(0, None, None)}
-
-
-WORDINGS = (
-    ("The capital of Oz is", "Oz is ruled from its capital", "In Oz, the capital is the city of"),
-    ("The capital of Kansas is", "Kansas is ruled from its capital", "In Kansas, the capital is the city of"),
-    ("The author of Emma is", "Emma was written by", "The writer of the book Emma is"),
-)
-
-
-def worded(chains: bool) -> Examples:
-    rows = []
-    for number, texts in enumerate(WORDINGS):
-        one = row(number, "eeec" if chains else "eee")
-        chain = f"The continent of {texts[0].removesuffix(' is').lower()} is"
-        for sentence, text in zip(one["sentences"], (*texts, chain), strict=False):
-            sentence["text"] = text
-        rows.append(one)
-    return of_rows(rows, "r" if chains else "c")
-
-
-@pytest.mark.parametrize("chains", [False, True])
-def test_lexical_floor_is_the_cosine_of_the_sentences_words(chains: bool) -> None:
-    examples = worded(chains)
+def test_lexical_floor_is_the_cosine_of_the_sentences_words() -> None:
+    one = row(0, "eee")
+    texts = ("The capital of Oz is", "Oz is ruled from its capital", "In Oz, the capital is the city of")
+    for sentence, text in zip(one["sentences"], texts, strict=True):
+        sentence["text"] = text
+    examples = of_rows([one, row(1, "eee")], "c")
     words = [set(text.lower().replace(",", "").split()) for text in examples.texts]
-
-    def sim(one: int, other: int) -> float:
-        return len(words[one] & words[other]) / (len(words[one]) * len(words[other])) ** 0.5
-
-    expected = []
-    for example in range(3):
-        mine = [place for place, of in enumerate(examples.example) if of == example]
-        others = [place for place, of in enumerate(examples.example) if of != example]
-        pairs = [
-            sim(one, other)
-            for one, other in itertools.combinations(mine, 2)
-            if not chains or examples.chain[other]
-        ]
-        candidate = sum(pairs) / len(pairs)
-        everything = sum(sim(one, other) for one in mine for other in others) / len(mine) / len(others)
-        expected.append(max((candidate - everything) / (1 - everything), 0))
-    found = overall(lexical({examples.subtask: examples}).measures)
-    floor = found["rsim", "all"]
-    assert floor["value"] == APPROX(sum(expected) / 3)
-    assert floor["value"] > 0.1
-    assert floor["k"] is None
+    pairs = [*itertools.combinations(range(6), 2)]
+    cosines = [len(words[a] & words[b]) / (len(words[a]) * len(words[b])) ** 0.5 for a, b in pairs]
+    assert pair_overlap(word_sets(examples), *np.array(pairs).T).tolist() == APPROX(cosines)
+    found = overall(lexical({"c": examples}).measures)
+    of_one_fact = [cosine for (a, b), cosine in zip(pairs, cosines, strict=True) if a // 3 == b // 3]
+    assert found["sim_cand", "all"]["value"] == APPROX(np.mean(of_one_fact))
+    assert found["rsim", "all"]["k"] is None
     assert ("rsim", "same_relation") in found
-
-
-def test_lexical_floor_does_not_depend_on_other_subtasks(population: dict[str, Examples]) -> None:
-    """Random words once were units too, and left 1 % of the units far beyond the words of a sentence."""
-    alone = lexical({"c": population["c"]}).measures
-    together = [row for row in lexical(population).measures if row["subtask"] == "c"]
-    assert alone == together
 
 
 def test_same_seed_same_scores_and_pytorch_chooses_alike(population: dict[str, Examples]) -> None:

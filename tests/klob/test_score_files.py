@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -45,13 +47,11 @@ def folder(examples: Path, path: Path, **more: Any) -> Path:
     return path
 
 
-def listed(dense: Path, path: Path, number: int) -> Path:
-    """The same scores as lists of the best units."""
-    scores = read_scores(dense)
-    array = np.asarray(scores.dense, np.float64)
-    top = np.argsort(-array, axis=1, kind="stable")[:, :number].astype(np.int32)
-    write_scores(scores._replace(dense=None, top=top, mean=array.mean(axis=1), sd=array.std(axis=1)), path)
-    return path
+def refused(path: Path, examples: Path, said: str, *more: str) -> None:
+    """The command ends with this message."""
+    with contextlib.redirect_stderr(io.StringIO()) as errors:
+        assert main(["klob", "score", str(path), *more, "--examples", str(examples)]) == 1
+    assert said in errors.getvalue()
 
 
 def test_the_documented_example_is_scored(
@@ -64,18 +64,22 @@ def test_the_documented_example_is_scored(
     code = code.replace('"results/', f'"{examples}/').replace('"my_method"', f'"{tmp_path}/my_method"')
     dice = np.random.default_rng(0)
     exec(code, {"my_scores": lambda text: dice.random(1000)})
-    assert (
-        main(["klob", "score", f"{tmp_path}/my_method", "--examples", str(examples), "-o", f"{tmp_path}/o"])
-        == 0
-    )
+    choices = ["--sim-all=paper_approx", "--unit=examples", "--normalise=rank", "--rsd-pool=subtasks"]
+    line = ["--examples", str(examples), "-o", f"{tmp_path}/o", "--no-references", *choices]
+    assert main(["klob", "score", f"{tmp_path}/my_method", *line]) == 0
     said = capsys.readouterr().out
     assert "RSim at k = 1 % (K = 10, 1 % of the units): 0." in said
     assert "RSD" in said
+    table = pq.read_table(tmp_path / "o" / "measures.parquet").to_pylist()
+    assert {"paper_approx", "examples", "all"} <= {row["population"] for row in table}
 
 
 def test_best_units_give_the_same_as_all_scores(examples: Path, tmp_path: Path) -> None:
-    dense = folder(examples, tmp_path / "dense")
-    short = listed(dense, tmp_path / "short", 40)
+    dense, short = folder(examples, tmp_path / "dense"), tmp_path / "short"
+    scores = read_scores(dense)
+    array = np.asarray(scores.dense, np.float64)
+    top = np.argsort(-array, axis=1, kind="stable")[:, :40].astype(np.int32)
+    write_scores(scores._replace(dense=None, top=top, mean=array.mean(axis=1), sd=array.std(axis=1)), short)
     found = []
     for path in (dense, short):
         output = tmp_path / f"{path.name}-scored"
@@ -91,21 +95,9 @@ def test_best_units_give_the_same_as_all_scores(examples: Path, tmp_path: Path) 
         ]
         found.append([{key: value for key, value in row.items() if key != "locator"} for row in rows])
     assert found[0] == found[1]
-    with pytest.raises(InputError, match=r"k = 50 % of 200 units are 100, but units.npy lists 40"):
-        score(short, examples, "--k", "50")
-    with pytest.raises(InputError, match="fractional ties need all scores"):
-        score(short, examples, "--ties", "fractional")
-    with pytest.raises(InputError, match="mean score vectors need all scores"):
-        score(short, examples, "--unit", "examples")
-
-
-def score(path: Path, examples: Path, *more: str) -> None:
-    """The command, with its errors as they are raised."""
-    from factdrift.cli import parser
-    from factdrift.core.jobs import record
-
-    options = parser().parse_args(["klob", "score", str(path), "--examples", str(examples), *more])
-    record(options.job, options).run()
+    refused(short, examples, "k = 50 % of 200 units are 100, but units.npy lists 40", "--k", "50")
+    refused(short, examples, "fractional ties need all scores", "--ties", "fractional")
+    refused(short, examples, "mean score vectors need all scores", "--unit", "examples")
 
 
 def test_the_run_is_repeatable_with_figure_and_references(
@@ -127,139 +119,95 @@ def test_the_run_is_repeatable_with_figure_and_references(
     assert figure.startswith("<?xml")
 
 
-def test_paper_approximation_and_examples_are_added_to_the_exact_value(
-    examples: Path, tmp_path: Path
-) -> None:
-    dense = folder(examples, tmp_path / "dense")
-    output = tmp_path / "out"
-    choices = ["--sim-all=paper_approx", "--unit=examples", "--normalise=rank", "--rsd-pool=subtasks"]
-    arguments = ["--examples", str(examples), "--no-references", "-o", str(output), "--k", "1", *choices]
-    assert main(["klob", "score", str(dense), *arguments]) == 0
-    table = pq.read_table(output / "measures.parquet").to_pylist()
-    assert {"paper_approx", "examples", "all"} <= {row["population"] for row in table}
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"granularity": "neuron"}, "granularity is 'head' and 'neuron'"),
-        ({"units": 100}, "units is 200 and 100"),
-        ({"model": "other"}, "model is 'm' and 'other'"),
-    ],
-)
-def test_methods_of_other_units_are_not_compared(
-    examples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: dict[str, Any], said: str
-) -> None:
-    one, other = folder(examples, tmp_path / "one"), folder(examples, tmp_path / "other", **more)
-    assert main(["klob", "score", str(one), str(other), "--examples", str(examples)]) == 1
-    assert said in capsys.readouterr().err
-
-
 def spoil(path: Path, **keys: Any) -> None:
     known = json.loads(path.joinpath("scores.json").read_text(encoding="utf-8"))
     path.joinpath("scores.json").write_text(json.dumps(known | keys), encoding="utf-8")
 
 
-def test_faulty_folders_are_refused_with_the_reason(examples: Path, tmp_path: Path) -> None:
+def test_signs_are_applied_and_faulty_folders_refused_with_the_reason(examples: Path, tmp_path: Path) -> None:
     path = folder(examples, tmp_path / "dense")
+
+    def refuse(said: str) -> None:
+        with pytest.raises(InputError, match=said):
+            read_scores(path)
+
+    given = read_scores(path).signed(slice(None))
+    for sign, scores in (("abs", np.abs(given)), ("relu", np.maximum(given, 0))):
+        spoil(path, sign=sign)
+        assert (read_scores(path).signed(slice(None)) == scores).all()
+    spoil(path, sign="as_given")
     with pytest.raises(InputError, match=r"nowhere.scores.json is missing; what a folder of scores holds"):
         read_scores(tmp_path / "nowhere")
     for keys, said in (
         ({"name": 7}, "name: 7 is no text"),
         ({"units": 0}, "units: 0 is no number of units"),
-        ({"units": "many"}, "units: 'many' is no number"),
         ({"granularity": "cell"}, "granularity: 'cell' is none of weight, neuron"),
-        ({"sign": "minus"}, "sign: 'minus' is none of as_given"),
         (
             {"units": 7},
             r"scores.npy: floating numbers of shape 240 x 7 are expected, there are float32 of shape 240 x",
         ),
     ):
         spoil(path, **keys)
-        with pytest.raises(InputError, match=said):
-            read_scores(path)
+        refuse(said)
         spoil(path, name="dense", units=UNITS, granularity="head", sign="as_given")
     read_scores(path)
     np.save(path / "units.npy", np.zeros((240, 3), np.int32))
-    with pytest.raises(InputError, match=r"both scores\.npy and units\.npy"):
-        read_scores(path)
+    refuse(r"both scores\.npy and units\.npy")
     (path / "scores.npy").unlink()
-    with pytest.raises(InputError, match=r"units.npy: row 0: the unit 0 is listed twice"):
-        read_scores(path)
+    refuse(r"units.npy: row 0: the unit 0 is listed twice")
     np.save(path / "units.npy", np.tile([0, 1, UNITS], (240, 1)))
-    with pytest.raises(InputError, match=r"row 0: the unit 200 is listed twice or is not one of 0 to 199"):
-        read_scores(path)
+    refuse(r"row 0: the unit 200 is listed twice or is not one of 0 to 199")
     np.save(path / "units.npy", np.tile([0, 1, 2], (240, 1)))
-    with pytest.raises(InputError, match=r"mean.npy is missing"):
-        read_scores(path)
+    refuse(r"mean.npy is missing")
     spoil(path, sign="abs")
-    with pytest.raises(InputError, match="sign abs needs all scores"):
-        read_scores(path)
+    refuse("sign abs needs all scores")
     names = path.joinpath("sentences.txt").read_text(encoding="utf-8")
     path.joinpath("sentences.txt").write_text(names + "c0.0\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"the sentence c0\.0 is listed twice"):
-        read_scores(path)
+    refuse(r"the sentence c0\.0 is listed twice")
     path.joinpath("sentences.txt").write_bytes(names.encode() + b"\xe9\n")
-    with pytest.raises(InputError, match=r"sentences.txt, line 241: byte 0xe9 is not UTF-8"):
-        read_scores(path)
+    refuse(r"sentences.txt, line 241: byte 0xe9 is not UTF-8")
     path.joinpath("sentences.txt").write_text(names, encoding="utf-8")
     path.joinpath("units.npy").write_bytes(b"")
     spoil(path, sign="as_given")
-    with pytest.raises(InputError, match=r"units.npy: no NumPy array: No data left in file"):
-        read_scores(path)
+    refuse(r"units.npy: no NumPy array: No data left in file")
     path.joinpath("scores.json").write_text("{", encoding="utf-8")
-    with pytest.raises(InputError, match=r"scores.json: no JSON"):
-        read_scores(path)
+    refuse(r"scores.json: no JSON")
 
 
-def test_signs_are_applied(examples: Path, tmp_path: Path) -> None:
-    path = folder(examples, tmp_path / "dense")
-    given = read_scores(path).signed(slice(None))
-    spoil(path, sign="abs")
-    assert (read_scores(path).signed(slice(None)) == np.abs(given)).all()
-    spoil(path, sign="relu")
-    assert (read_scores(path).signed(slice(None)) == np.maximum(given, 0)).all()
-
-
-def test_reference_locators_as_files(examples: Path, tmp_path: Path) -> None:
-    for kind in ("constant", "random", "oracle"):
-        path = tmp_path / kind
-        arguments = ["--examples", str(examples), "--units", "50", "-o", str(path)]
-        assert main(["klob", "locate", kind, *arguments]) == 0
-        assert len(read_scores(path).sentences) == 240
-    assert main(["klob", "locate", "random", "--examples", str(examples), "--units", "0", "-o", "x"]) == 1
-
-
-def test_files_of_a_user_are_not_replaced(
+def test_a_reference_locator_as_files_and_files_of_a_user_that_are_not_replaced(
     examples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Scores of an own locator, and a table with the name of one that is written."""
     own = tmp_path / "mine"
     own.mkdir()
     for name in ("scores.json", "scores.npy", "measures.parquet"):
         (own / name).write_text("of the user")
-    line = ["--examples", str(examples), "--units", "50", "-o", str(own)]
-    assert main(["klob", "locate", "random", *line]) == 1
+    locate = ["klob", "locate", "random", "--examples", str(examples), "--units"]
+    assert main([*locate, "50", "-o", f"{tmp_path}/random"]) == 0
+    assert len(read_scores(tmp_path / "random").sentences) == 240
+    assert main([*locate, "0", "-o", f"{tmp_path}/none"]) == 1
+    assert main([*locate, "50", "-o", str(own)]) == 1
     assert "measures.parquet in it was not written there by factdrift" in capsys.readouterr().err
-    scores = folder(examples, tmp_path / "dense")
-    line = ["--examples", str(examples), "-o", str(own)]
-    assert main(["klob", "score", str(scores), *line]) == 1
-    assert f"{own}/measures.parquet: was not written by this command" in capsys.readouterr().err
+    said = f"{own}/measures.parquet: was not written by this command"
+    refused(tmp_path / "random", examples, said, "-o", str(own))
     assert {path.read_text() for path in own.iterdir()} == {"of the user"}
 
 
-def test_missing_examples_and_absurd_k(examples: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_scored(examples: Path, tmp_path: Path) -> None:
     path = folder(examples, tmp_path / "dense")
-    with pytest.raises(InputError, match=r"klob_c.parquet is missing; build it"):
-        score(path, tmp_path)
-    for text in ("0", "101", "x", "1/0"):
-        with pytest.raises(InputError, match="is no percentage above 0 and up to 100"):
-            score(path, examples, "--k", text)
-    with pytest.raises(InputError, match="--headline: 'x' is no percentage"):
-        score(path, examples, "--headline", "x")
+    refused(path, tmp_path, "klob_c.parquet is missing; build it")
+    for text in ("0", "101", "1/0"):
+        refused(path, examples, "is no percentage above 0 and up to 100", "--k", text)
+    refused(path, examples, "--headline: 'x' is no percentage", "--headline", "x")
     wrong = tmp_path / "wrong"
     wrong.mkdir()
     for name in "cru":
         wrong.joinpath(f"klob_{name}.parquet").write_bytes(examples.joinpath("klob_u.parquet").read_bytes())
-    with pytest.raises(InputError, match="not all examples are of KLoB-c"):
-        score(path, wrong)
+    refused(path, wrong, "not all examples are of KLoB-c")
+    # Methods whose units are others are not compared.
+    for key, value, said in (
+        ("granularity", "neuron", "granularity is 'head' and 'neuron'"),
+        ("units", 100, "units is 200 and 100"),
+        ("model", "other", "model is 'm' and 'other'"),
+    ):
+        other = folder(examples, tmp_path / key, **{key: value})
+        refused(path, examples, said, str(other))

@@ -21,18 +21,7 @@ APPROX = pytest.approx
 
 @pytest.mark.parametrize(
     ("units", "percent", "chosen"),
-    [
-        (1000, "1", 10),
-        (1000, "0.05", 1),
-        (1000, "0.25", 3),
-        (150, "1", 2),
-        (250, "1", 3),
-        (49, "1", 1),
-        (40, "0.1", 1),
-        (24, "20", 5),
-        (3, "20", 1),
-        (7, "100", 7),
-    ],
+    [(1000, "1", 10), (150, "1", 2), (250, "1", 3), (49, "1", 1), (40, "0.1", 1), (7, "100", 7)],
 )
 def test_how_many_units(units: int, percent: str, chosen: int) -> None:
     assert how_many(units, Fraction(percent)) == chosen
@@ -86,18 +75,14 @@ def test_v2() -> None:
 def test_v2_approximation_from_zeros_and_ones() -> None:
     rows = np.zeros((6, 10))
     np.put_along_axis(rows, np.array(V2), 1, axis=1)
-    scores = dense(*map(tuple, rows.tolist()))
-    found = locate(scores, [Fraction(20)])
-    near = approximate(Results(CONSISTENT, found.selections[0], np.arange(6)), scores)
+    scores = dense(*map(tuple, rows.tolist()), sentences=CONSISTENT.sentences)
+    near = approximate(
+        Results(CONSISTENT, locate(scores, [Fraction(20)]).selections[0], np.arange(6)), scores
+    )
     assert near.population.tolist() == APPROX([1 / 2, 2 / 3])
     assert near.raw().tolist() == APPROX([1 / 3, -1 / 2])
     assert near.rsim().tolist() == APPROX([1 / 3, 0])
 
-
-def test_v2_by_the_command_s_tables() -> None:
-    rows = np.zeros((6, 10))
-    np.put_along_axis(rows, np.array(V2), 1, axis=1)
-    scores = dense(*map(tuple, rows.tolist()), sentences=CONSISTENT.sentences)
     found = evaluate(scores, {"c": CONSISTENT}, Choices((Fraction(20),), sim_all="paper_approx"))
     values = {(row["measure"], row["population"], row["relation"]): row["value"] for row in found.measures}
     assert values["rsim", "all", None] == APPROX(1 / 2)
@@ -181,6 +166,8 @@ def test_v6_rsd() -> None:
     assert found.nonfactual == 0.5
     assert found.value == APPROX(0.6639861434, abs=1e-10)
     assert rsd({"c": factual}, spread(RANDOM, 2)).value == APPROX(0.3279722868, abs=1e-10)
+    shifted = tuple(tuple(score + 10 * place for score in row) for place, row in enumerate(FACTUAL))
+    assert spread(shifted).tolist() == APPROX(factual.tolist())
     pooled = rsd({"c": factual[:2], "r": factual[2:]}, random, "subtasks")
     assert pooled.factual == APPROX(1.5490381057, abs=1e-10)
 
@@ -217,29 +204,6 @@ def test_degenerate_spreads() -> None:
     assert paired(np.array([1.0, 1]), np.array([2.0, 0])).pairs == 1
 
 
-def test_adding_a_constant_a_sentence_changes_no_rsd() -> None:
-    shifted = tuple(tuple(score + 10 * place for score in row) for place, row in enumerate(FACTUAL))
-    assert spread(shifted).tolist() == APPROX(spread(FACTUAL).tolist())
-
-
-def test_all_units_chosen_is_degenerate() -> None:
-    found = similarity(results(CONSISTENT, *[tuple(range(10))] * 6), "all")
-    assert found.degenerate().all()
-    assert found.rsim().tolist() == [0, 0]
-
-
-def test_no_other_result_is_left_out() -> None:
-    alone = of_rows([row(0, "eee")], "c")
-    found = similarity(results(alone, *V2[:3]), "all")
-    assert np.isnan(found.raw()).all()
-
-
-def test_an_example_of_one_sentence_is_left_out() -> None:
-    examples = of_rows([row(0, "e"), row(1, "ee")], "c")
-    found = similarity(results(examples, (0, 1), (0, 2), (0, 3)), "all")
-    assert np.isnan(found.raw()).tolist() == [True, False]
-
-
 def test_infinite_scores_exclude_the_sentence_and_its_example() -> None:
     rows = [[float(place), 1.0, 2.0, 5.0] for place in range(6)]
     rows[1][2] = float("nan")
@@ -250,6 +214,8 @@ def test_infinite_scores_exclude_the_sentence_and_its_example() -> None:
     assert values["rsim", "all"]["n"] == 1
     assert values["left_out", "all"]["value"] == 1
     assert values["tie_share", None]["n"] == 5
+    # Of the last sentence two units tie for the one place.
+    assert (values["tied_sentences", None]["value"], values["tied_sentences", None]["n"]) == (1, 5)
 
 
 def test_an_empty_subtask_and_one_without_scores() -> None:
@@ -275,11 +241,3 @@ def test_intervals_are_those_of_the_mean_over_facts() -> None:
     half = 1.96 * np.sqrt((sums**2).sum() / 6**2 * 3 / 2)
     assert (mean["value"], mean["n"]) == (APPROX(values.mean()), 6)
     assert (mean["low"], mean["high"]) == (APPROX(values.mean() - half), APPROX(values.mean() + half))
-
-
-def test_sentences_with_ties_are_counted() -> None:
-    rows = [(4.0, 3.0, 2.0, 1.0)] * 4 + [(4.0, 3.0, 3.0, 1.0)] * 2
-    scores = dense(*rows, sentences=CONSISTENT.sentences)
-    found = evaluate(scores, {"c": CONSISTENT}, Choices((Fraction(50),)))
-    tied = overall(found.measures)["tied_sentences", None]
-    assert (tied["value"], tied["n"]) == (2, 6)

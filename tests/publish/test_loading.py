@@ -20,31 +20,14 @@ SPLITS = {
 }
 
 
-def test_one_folder_for_each_data_set(published: Path) -> None:
-    assert {path.name for path in published.iterdir()} == SPLITS.keys()
-
-
 @pytest.mark.parametrize("name", SPLITS)
-def test_datasets(name: str, published: Path, load: Callable[..., Any]) -> None:
-    found = load(published / name)
-    assert {split: len(rows) for split, rows in found.items()} == SPLITS[name]
-    for split, rows in found.items():
-        stored = pq.read_table(sorted((published / name / "data").glob(f"{split}-*.parquet")))
-        assert rows.column_names == stored.column_names
-        assert rows.to_list() == stored.to_pylist()
-
-
-def test_the_flat_table_is_a_second_configuration(published: Path, load: Callable[..., Any]) -> None:
-    assert load(published / "wikifactdiff", "updates")["full"]["subject"] == ["Land 1", "Land 2", "Land 3"]
-
-
-@pytest.mark.parametrize("name", SPLITS)
-def test_polars_pandas_and_duckdb(name: str, published: Path) -> None:
+def test_datasets_polars_pandas_and_duckdb(name: str, published: Path, load: Callable[..., Any]) -> None:
     import polars
 
-    data = published / name / "data"
+    found, data = load(published / name), published / name / "data"
+    assert {split: len(rows) for split, rows in found.items()} == SPLITS[name]
     rows = [row for path in sorted(data.iterdir()) for row in pq.read_table(path).to_pylist()]
-    assert len(rows) == sum(SPLITS[name].values())
+    assert [row for split in sorted(found) for row in found[split].to_list()] == rows
     assert polars.read_parquet(f"{data}/*.parquet").to_dicts() == rows
     assert duckdb.sql(f"SELECT * FROM '{data}/*.parquet'").to_arrow_table().to_pylist() == rows
     frame = pandas.read_parquet(data)
@@ -54,18 +37,18 @@ def test_polars_pandas_and_duckdb(name: str, published: Path) -> None:
         assert labels == [[value["label"] for value in row["objects"]] for row in rows]
 
 
-def test_csv(published: Path) -> None:
-    frame = pandas.read_csv(published / "wikifactdiff" / "updates.csv")
-    assert list(frame["new"]) == ["Bob"] * 3
+def test_the_flat_table_is_a_second_configuration_and_csv(published: Path, load: Callable[..., Any]) -> None:
+    assert load(published / "wikifactdiff", "updates")["full"]["subject"] == ["Land 1", "Land 2", "Land 3"]
     path = published / "wikifactdiff" / "updates.csv"
+    assert list(pandas.read_csv(path)["new"]) == ["Bob"] * 3
     query = f"SELECT old, old_end::VARCHAR FROM '{path}' ORDER BY subject LIMIT 1"
     assert duckdb.sql(query).fetchall() == [("Ann", "2021-01-20")]
 
 
 def test_rows_are_those_of_the_products(published: Path) -> None:
-    for name in ("klob_c", "tempripple"):
-        schema, rows = ROWS[f"{name}.parquet"]
-        folder, split = ("klob", "c") if name == "klob_c" else ("tempripple", "test")
-        (shard,) = (published / folder / "data").glob(f"{split}-*")
+    assert {path.name for path in published.iterdir()} == SPLITS.keys()
+    for product, split in (("klob_c", "klob/data/c"), ("tempripple", "tempripple/data/test")):
+        schema, rows = ROWS[f"{product}.parquet"]
+        shard = published / f"{split}-00000-of-00001.parquet"
         assert pq.read_table(shard).to_pylist() == rows
         assert pq.read_schema(shard).equals(schema)

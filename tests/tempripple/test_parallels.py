@@ -2,112 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
 from support.ripples import COUNTRY, HUMAN, kinds, ripple
-from support.worlds import Fact, World
+from support.worlds import Date, Fact, World
 
-from factdrift.tempripple.parallels import mark_facts, mark_related
-
-OLDEST, OLD, NEW = "third", "previous", "newest"
-ROLES = {OLDEST: "old", OLD: "old", NEW: "new"}
-FACTS = [
-    {"fact_id": f"{s} {name}", "s": s, "p": "P6", "o": f"Q{name}", "o_label": name, "role": role}
-    for s in ("Q1", "Q2")
-    for name, role in ROLES.items()
-]
-
-
-def related(holder: str, path: str, answer: str, label: str = "", s: str = "Q1") -> dict[str, Any]:
-    """A chain from a holder along properties, such as `P25 P103`, to an item or, as `1950-02-03`, a date."""
-    return {
-        "fact_id": f"{s} {holder}",
-        "path": [{"p": name} for name in path.split()],
-        "answer_id": answer,
-        "answer_label": label or answer,
-        "value_type": "item" if answer.startswith("Q") else "time",
-    }
+OLDEST, OLD, NEW = 10, 11, 12
+ANSWERS = {
+    # Relation: the answers of the three holders, and whether they discriminate. The old facts are not
+    # compared with each other.
+    103: ((50, 51, 50), (False, True, False)),
+    735: ((50, 51, 51), (True, False, False)),
+    19: ((50, 50, 51), (True, True, True)),
+    # Without a parallel nothing is claimed.
+    21: ((50, 51, None), (None, None, None)),
+    1340: ((None, None, 50), (None, None, None)),
+    # Labels that read the same are the same answer.
+    734: ((60, 62, 61), (False, True, False)),
+    # Dates are compared by year.
+    569: (("1950-02-03", "1951-02-03", "1950-07-01"), (False, True, False)),
+}
 
 
-def marks(*rows: dict[str, Any]) -> list[bool | None]:
-    mark_related(rows, FACTS)
-    return [row["discriminates"] for row in rows]
-
-
-def test_the_same_answer_from_both_roles_does_not_discriminate():
-    """The old facts are not compared with each other."""
-    rows = [related(OLDEST, "P103", "Q50"), related(OLD, "P103", "Q51"), related(NEW, "P103", "Q50")]
-    assert marks(*rows) == [False, True, False]
-    assert marks(*rows[1:]) == [True, True]
-
-
-def test_without_a_parallel_nothing_is_claimed():
-    rows = [related(OLD, "P103", "Q50"), related(OLDEST, "P103", "Q50"), related(NEW, "P19", "Q50")]
-    assert marks(*rows, related(NEW, "P103", "Q50", s="Q2")) == [None] * 4
-
-
-def test_chains_are_compared_along_all_of_their_properties():
-    old = [related(OLD, "P25", "Q60"), related(OLD, "P25 P103", "Q50")]
-    new = [related(NEW, "P25", "Q61"), related(NEW, "P25 P103", "Q50")]
-    assert marks(*old, *new) == [True, False, True, False]
-
-
-def test_labels_that_read_the_same_are_the_same_answer():
-    rows = related(OLD, "P25", "Q60", "Anna Berg"), related(NEW, "P25", "Q61", "anna  berg")
-    assert marks(*rows) == [False, False]
-
-
-@pytest.mark.parametrize(
-    ("new", "discriminates"), [("1950", False), ("1950-07-01", False), ("1951-02-03", True)]
-)
-def test_dates_are_compared_by_year(new, discriminates):
-    rows = related(OLD, "P569", "1950-02-03", "3 February 1950"), related(NEW, "P569", new)
-    assert marks(*rows) == [discriminates, discriminates]
-
-
-def test_a_returning_holder_does_not_discriminate():
+def test_answers_of_both_roles_discriminate_if_they_differ(tmp_path):
+    """A chain is compared with those along the same properties; a cap does not change the mark."""
+    holders = (OLDEST, OLD, NEW)
     facts = [
-        {"s": "Q1", "p": "P6", "o": o, "o_label": o, "role": role}
-        for o, role in (("Q10", "new"), ("Q11", "old"), ("Q10", "old"))
+        Fact(holder, relation, Date(answer) if isinstance(answer, str) else answer)
+        for relation, (answers, _) in ANSWERS.items()
+        for holder, answer in zip(holders, answers, strict=True)
+        if answer is not None
     ]
-    mark_facts(facts)
-    assert [fact["discriminates"] for fact in facts] == [False, True, False]
-
-
-def test_items_carry_the_mark_and_a_cap_does_not_change_it(tmp_path):
-    """Two holders with the same native language, different birthplaces, and a mother of the old one only."""
+    # Other mothers, two of them with the same native language.
+    mothers = [Fact(holder, 25, holder + 60) for holder in holders]
+    mothers += [Fact(70, 103, 50), Fact(71, 103, 51), Fact(72, 103, 50)]
     world = World(
         new=[
-            *kinds(Q1=(COUNTRY,)),
-            Fact(1, 6, 10, "2010", "2025-03-14"),
-            Fact(1, 6, 11, "2025-03-14"),
-            *kinds(Q10=(HUMAN,)),
-            *(Fact(10, p, o) for p, o in ((103, 50), (19, 51), (25, 52))),
-            *kinds(Q11=(HUMAN,)),
-            *(Fact(11, p, o) for p, o in ((103, 50), (19, 53))),
-        ]
+            *kinds(Q1=(COUNTRY,), Q2=(COUNTRY,), **{f"Q{item}": (HUMAN,) for item in (*holders, 70, 71, 72)}),
+            Fact(1, 6, OLDEST, "2010", "2018"),
+            *(Fact(1, 6, OLD, "2018", "2025-03-14"), Fact(1, 6, NEW, "2025-03-14")),
+            # A holder who comes back.
+            *(Fact(2, 6, 20, "2010", "2018"), Fact(2, 6, 21, "2018", "2025-03-14")),
+            Fact(2, 6, 20, "2025-03-14"),
+            *facts,
+            *mothers,
+        ],
+        labels={60: "Anna Berg", 61: "anna  berg"},
     )
     found = ripple(world, tmp_path / "a")
-    ordinals = {fact["fact_id"]: fact["ordinal"] for fact in found.facts}
+    holder_of = {fact["fact_id"]: (fact["s"], fact["o"], fact["role"]) for fact in found.facts}
     marked = {
-        item["item_id"]: (ordinals[item["fact_id"]], item["asked_p"], item["discriminates"])
-        for item in found.items
+        (*holder_of[row["fact_id"]][:2], " ".join(step["p"] for step in row["path"])): row["discriminates"]
+        for row in found.related
     }
-    assert sorted(marked.values(), key=str) == [
-        (1, "P103", False),
-        (1, "P19", True),
-        (1, "P6", True),
-        (2, "P103", False),
-        (2, "P19", True),
-        (2, "P25", None),
-        (2, "P6", True),
-    ]
+    expected = {f"P{relation}": marks for relation, (_, marks) in ANSWERS.items()}
+    expected |= {"P25": (True, True, True), "P25 P103": (False, True, False)}
+    for path, marks in expected.items():
+        assert [marked.pop(("Q1", f"Q{holder}", path), None) for holder in holders] == [*marks], path
+    assert not marked
+    assert {holder_of[fact["fact_id"]]: fact["discriminates"] for fact in found.facts} == {
+        **{("Q1", "Q12", "new"): True, ("Q1", "Q11", "old"): True, ("Q1", "Q10", "old"): True},
+        **{("Q2", "Q20", "new"): False, ("Q2", "Q21", "old"): True, ("Q2", "Q20", "old"): False},
+    }
+    marks_of = {item["item_id"]: item["discriminates"] for item in found.items}
     cut = ripple(world, tmp_path / "b", cap_per_fact=1).items
-    assert len(cut) == 4
-    assert all(item["discriminates"] is marked[item["item_id"]][2] for item in cut)
-
-
-def test_tables_without_rows():
-    assert marks() == []
-    mark_facts([])
+    assert len(cut) < len(marks_of)
+    assert all(item["discriminates"] is marks_of[item["item_id"]] for item in cut)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.ripples import RELATIONS, date
+from support.ripples import date
 
 from factdrift.tempripple.phrases import (
     contains,
@@ -12,7 +12,6 @@ from factdrift.tempripple.phrases import (
     holder_phrase,
     normal,
     ordinal_text,
-    question,
     statement,
     year,
 )
@@ -26,16 +25,6 @@ def test_ordinals():
     assert [ordinal_text(number) for number in numbers] == [f"{word} most recent" for word in words.split()]
 
 
-def test_phrases_nest_without_brackets():
-    phrase = holder_phrase(RELATIONS.mutable[6].phrase, "most recent", "Poland")
-    assert statement(phrase, "Donald Tusk") == "The most recent head of government of Poland is Donald Tusk."
-    assert question("Who", phrase, "was") == "Who was the most recent head of government of Poland?"
-    longer = nested((RELATIONS.immutable[number].phrase for number in (26, 103)), phrase)
-    assert question("What", longer, "is") == (
-        "What is the native language of the spouse of the most recent head of government of Poland?"
-    )
-
-
 def test_names_may_look_like_blanks_and_bring_a_full_stop():
     phrase = holder_phrase("the {ord} employer of {x}", "previous", "{ord} {x}")
     assert phrase == "the previous employer of {ord} {x}"
@@ -43,16 +32,11 @@ def test_names_may_look_like_blanks_and_bring_a_full_stop():
     assert statement("the capital", "Fulham F.C.") == "The capital is Fulham F.C."
 
 
-@pytest.mark.parametrize(
-    ("written", "text"),
-    [("1776-07-04", "4 July 1776"), ("1776-07", "July 1776"), ("1776", "1776"), ("0079", "79")],
-)
-def test_dates_in_words(written, text):
-    assert (date_text(date(written)), date_id(date(written))) == (text, written)
-    assert year(written) == (written[:4], text.split()[-1])
-
-
-def test_dates_before_christ():
+def test_dates_in_words():
+    for written, text in (("1776-07-04", "4 July 1776"), ("1776-07", "July 1776"), ("0079", "79")):
+        assert (date_text(date(written)), date_id(date(written))) == (text, written)
+        assert year(written) == (written[:4], text.split()[-1])
+    # Before Christ.
     ides = date("0044-03-15")._replace(day=-44 * 10_000 + 315)
     assert (date_text(ides), date_id(ides)) == ("15 March 44 BC", "-0044-03-15")
     assert year("-0044-03-15") == ("-0044", "44 BC")
@@ -62,14 +46,12 @@ def test_dates_before_christ():
     ("text", "part", "expected"),
     [
         ("University of Oxford", "oxford", True),
-        ("FC Bayern Munich", "Bayern Munich", True),
         ("FC Bayern Munich", "Munich Bayern", False),
         ("Oxfordshire", "Oxford", False),
         ("São Paulo FC", "sao paulo", False),
         ("Straße", "STRASSE", True),
         ("Iceland", "is", False),
         ("Paris-Saint-Germain", "Paris", True),
-        ("anything", "", False),
         ("anything", "!", False),
         ("", "a", False),
     ],
@@ -80,5 +62,4 @@ def test_contains_compares_whole_words(text, part, expected):
 
 def test_labels_that_read_the_same_are_equal():
     assert normal("St. Louis") == normal("st louis") == normal("ＳＴ Louis")
-    assert normal("C++") != normal("C#") or normal("C++") == "c"
     assert normal("!!") == "!!"

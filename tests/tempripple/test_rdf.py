@@ -1,16 +1,21 @@
-"""The RDF of a snapshot, and its way into a database."""
+"""From the lines of a dump to RDF and its database, and to the answers of the source over tables."""
 
 from __future__ import annotations
 
 import gzip
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.ripple_lines import source as source_of_lines
 from support.sparql import rdf_of
 
 from factdrift.core.errors import InputError
 from factdrift.sparql.server import load, serving
-from factdrift.sparql.vocabulary import DATATYPES, PREFIXES, datatype_iri, datatype_of
+from factdrift.sparql.vocabulary import PREFIXES
+from factdrift.tempripple.rows import make_rows
+from factdrift.tempripple.sources import STATEMENTS
+from factdrift.tempripple.types import ids
 
 
 @pytest.fixture(scope="module")
@@ -20,14 +25,11 @@ def rdf(tmp_path_factory):
         return rdf_of(folder, folder / "rdf.nt.gz")
 
 
-def short(line: str) -> str:
-    for prefix, base in sorted(PREFIXES.items(), key=lambda entry: -len(entry[1])):
-        line = line.replace(f"<{base}", f"{prefix}:")
-    return line.replace(">", "").removesuffix(" .")
-
-
 def test_triples_of_statements(rdf):
-    lines = {short(line) for line in gzip.decompress(rdf.read_bytes()).decode().splitlines()}
+    text = gzip.decompress(rdf.read_bytes()).decode()
+    for prefix, base in sorted(PREFIXES.items(), key=lambda entry: -len(entry[1])):
+        text = text.replace(f"<{base}", f"{prefix}:")
+    lines = {line.replace(">", "").removesuffix(" .") for line in text.splitlines()}
     assert {
         "wd:Q1 p:P6 wds:Q1-b",
         "wds:Q1-b wikibase:rank wikibase:PreferredRank",
@@ -62,11 +64,6 @@ def test_bytes_do_not_depend_on_buckets(rdf, tmp_path):
     assert gzip.decompress(rdf.read_bytes()) == plain
 
 
-def test_datatypes_there_and_back():
-    for datatype in (*DATATYPES, "something-new"):
-        assert datatype_of(datatype_iri(datatype)) == datatype
-
-
 def test_a_damaged_file_makes_no_database(rdf, tmp_path):
     cut = tmp_path / "cut.nt.gz"
     cut.write_bytes(rdf.read_bytes()[:-100])
@@ -79,9 +76,50 @@ def test_a_damaged_file_makes_no_database(rdf, tmp_path):
     load([rdf], tmp_path / "database")
     with pytest.raises(InputError, match="exists already"):
         load([rdf], tmp_path / "database")
-
-
-def test_no_database(tmp_path):
     for folder, said in ((tmp_path / "none", "no such folder"), (tmp_path, "cannot be read as a database")):
         with pytest.raises(InputError, match=said), serving(folder):
             pass
+
+
+def day(packed, precision):
+    return {"day": packed, "precision": precision}
+
+
+def test_statements_of_items_and_restrictive_qualifiers(tmp_path):
+    with source_of_lines(tmp_path, 1) as tables:
+        table = tables.statements(ids([1]), ids([6]), ids([]))
+        assert table.schema.equals(STATEMENTS)
+        rows = {row["statement"]: row for row in table.to_pylist()}
+        assert list(rows) == [f"Q1${letter}" for letter in "abcdfghi"]
+        assert {name: (row["snak"], row["object"]) for name, row in rows.items()} == {
+            "Q1$a": ("value", 10),
+            "Q1$b": ("value", 11),
+            "Q1$c": ("somevalue", None),
+            "Q1$d": ("novalue", None),
+            "Q1$f": ("somevalue", None),
+            "Q1$g": ("somevalue", None),
+            "Q1$h": ("value", 13),
+            "Q1$i": ("value", 14),
+        }
+        assert rows["Q1$a"]["starts"] == [day(20200501, 10), day(20200603, 11)]
+        assert [name for name, row in rows.items() if row["preferred"]] == ["Q1$b"]
+        assert [name for name, row in rows.items() if row["end_unknown"]] == ["Q1$b", "Q1$i"]
+        assert (rows["Q1$c"]["ends"], rows["Q1$d"]["starts"]) == ([], [])
+        assert rows["Q1$h"]["ends"] == [day(20200603, 11)]
+
+        def restricted(*asked):
+            found = tables.statements(ids([1]), ids([6]), ids(asked)).to_pylist()
+            return [row["statement"] for row in found if row["restricted"]]
+
+        assert restricted() == restricted(518) == []
+        assert restricted(642, 518) == ["Q1$a"]
+
+        # Statements without an id get one of their place.
+        path = tmp_path / "statements-0.parquet"
+        table = pq.read_table(path)
+        nameless = pa.array([None] * table.num_rows, pa.string())
+        pq.write_table(table.set_column(2, "statement", nameless), path)
+        again = tmp_path / "again.parquet"
+        make_rows(path, tmp_path / "entities-0.parquet", [6], again, tmp_path / "edges.parquet")
+        names = pq.read_table(again)["statement"].to_pylist()
+    assert names == [f"Q1${place}" for place in (0, 1, 2, 3, 5, 6, 7, 8)]

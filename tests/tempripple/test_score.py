@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,9 @@ ITEMS = [
 ]
 
 
-def answered(path: Path, *given: tuple[str, str, bool], rows: int | None = None) -> Path:
+def answered(path: Path, *given: tuple[str, str, bool]) -> Path:
     columns = dict(zip(("item_id", "condition", "correct"), map(list, zip(*given, strict=True)), strict=True))
-    pq.write_table(pa.table(columns)[:rows], path)
+    pq.write_table(pa.table(columns), path)
     return path
 
 
@@ -75,14 +76,11 @@ def test_accuracy_of_all_items_and_of_those_that_discriminate(tables):
     assert row(tables["accuracy"], items="discriminating", hop=0, condition="with")["n"] == 8
 
 
-def test_conditions_are_compared_by_item(tables):
+def test_conditions_are_compared_by_item_and_hops_with_hop_0(tables):
     found = row(tables["mcnemar"], items="all", hop=0)
     assert (found["first"], found["second"]) == ("without", "with")
     assert (found["n"], found["only_first"], found["only_second"], found["p"]) == (8, 1, 3, 0.625)
     assert row(tables["mcnemar"], items="discriminating", hop=1)["n"] == 2
-
-
-def test_hops_are_compared_with_hop_0(tables):
     found = row(tables["fisher"], items="all", hop=1, condition="with")
     assert found["p"] == pytest.approx(stats.fisher_exact([[2, 2], [4, 4]]).pvalue)
     # Of the three items that ask for Q50 the one with the smallest id counts.
@@ -103,8 +101,8 @@ def test_durations_need_the_facts(tmp_path):
 
 def test_models_are_kept_apart_and_csv_is_read(tmp_path):
     path = tmp_path / "p.csv"
-    lines = ["model,item_id,condition,correct", "a,i10,without,true", "b,i10,without,false"]
-    path.write_text("\n".join([*lines, "a,i11,without,false\n"]))
+    lines = ["model,item_id,condition,correct", "a,i10,without,1", "b,i10,without,false"]
+    path.write_text("\n".join([*lines, "a,i11,without,0\n"]))
     found = report(read_predictions(path, ITEMS), draws=10)
     accuracies = [(each["model"], each["items"], each["n"], each["accuracy"]) for each in found["accuracy"]]
     assert accuracies == [
@@ -125,43 +123,29 @@ HEADER = "item_id,condition,correct\n"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("item_id,correct\ni00,true\n", "no column condition"),
-        ("", ""),
-        (HEADER, "no answer"),
-        (f"{HEADER}i99,with,1\n", "line 2: 'i99' is no item"),
-        (f"{HEADER}i00,with,1\ni00,with,1\n", "line 3: i00 is answered twice"),
-        (f"{HEADER}i00,w/ ctx,1\n", "line 2: `condition` must be without, with"),
+        ("item_id,correct\ni00,true\n", ": no column condition"),
+        ("", ": "),
+        (HEADER, ": no answer"),
+        (f"{HEADER}i99,with,1\n", ", line 2: 'i99' is no item"),
+        (f"{HEADER}i00,with,1\ni00,with,1\n", ", line 3: i00 is answered twice"),
+        (f"{HEADER}i00,w/ ctx,1\n", ", line 2: `condition` must be without, with"),
         *(
-            (f"{HEADER}i00,with,1\ni01,with,{odd}\n", "line 3: .*`correct` true or false, or 1 or 0")
-            for odd in ("perhaps", "0.2", "-1", "7", "nan", "")
+            (f"{HEADER}i00,with,1\ni01,with,{odd}\n", ", line 3: .*`correct` true or false, or 1 or 0")
+            for odd in ("perhaps", "0.2", "nan", "")
         ),
+        ([("i00", "with", True), ("i00", "with", True)], ", row 2: i00 is answered twice"),
+        ([("i00", "with", None)], ", row 1: .*`correct` true or false"),
+        ([], ": "),
     ],
 )
-def test_csv_files_that_cannot_be_used_are_named(text, said, tmp_path):
-    path = tmp_path / "p.csv"
-    path.write_text(text)
-    with pytest.raises(InputError, match=rf"p\.csv[:,] {said}"):
+def test_files_that_cannot_be_used_are_named(text, said, tmp_path):
+    path = tmp_path / ("p.csv" if isinstance(text, str) else "p.parquet")
+    if isinstance(text, str):
+        path.write_text(text)
+    elif text:
+        answered(path, *text)
+    with pytest.raises(InputError, match=f"{re.escape(path.name)}{said}"):
         read_predictions(path, ITEMS)
-
-
-def test_parquet_files_that_cannot_be_used_are_named(tmp_path):
-    with pytest.raises(InputError, match=r"none\.parquet"):
-        read_predictions(tmp_path / "none.parquet", ITEMS)
-    for answers, rows, said in (
-        ([("i00", "with", True), ("i00", "with", True)], None, ", row 2: i00 is answered twice"),
-        ([("i00", "with", None)], None, ", row 1: .*`correct` true or false"),
-        ([("i00", "with", True)], 0, ": no answer"),
-    ):
-        path = answered(tmp_path / "p.parquet", *answers, rows=rows)
-        with pytest.raises(InputError, match=rf"p\.parquet{said}"):
-            read_predictions(path, ITEMS)
-
-
-def test_right_is_1_and_wrong_is_0(tmp_path):
-    path = tmp_path / "p.csv"
-    path.write_text(f"{HEADER}i00,with,1\ni01,with,0\n")
-    (group,) = read_predictions(path, ITEMS).values()
-    assert [answer.correct for answer in group] == [True, False]
 
 
 def test_ids_and_names_of_models_are_texts_whatever_they_look_like(tmp_path):
@@ -205,7 +189,6 @@ NUMBER = (DAY - datetime.date(1970, 1, 1)).days
         ("new", (NUMBER - 3, NUMBER + 20), False),  # a month that may begin before the cutoff
         ("new", (None, None), False),
         ("old", (NUMBER, NUMBER), True),
-        ("old", (NUMBER + 1, NUMBER + 1), False),
         ("old", (NUMBER - 3, NUMBER + 20), False),
         ("old", (None, None), True),
     ],
@@ -242,15 +225,12 @@ def test_mcnemar(b, c, p, statistic):
     assert mcnemar(c, b) == found
 
 
-def test_point_biserial_of_constants():
-    for right, numbers in (([1, 1], [1, 2]), ([1, 0], [3, 3]), ([1], [3])):
-        assert point_biserial(np.array(right, float), np.array(numbers, float)) is None
-
-
-def test_wilson():
+def test_wilson_and_point_biserial():
     low, high = wilson(8, 10)
     assert (low, high) == (pytest.approx(0.4901625, abs=1e-6), pytest.approx(0.9433178, abs=1e-6))
     assert wilson(0, 5).low == 0
+    for right, numbers in (([1, 1], [1, 2]), ([1, 0], [3, 3]), ([1], [3])):
+        assert point_biserial(np.array(right, float), np.array(numbers, float)) is None
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=1, max_size=40))
@@ -260,10 +240,3 @@ def test_clustered_intervals_lie_around_the_shares(answers):
     assert 0 <= low <= high <= 1
     if len(set(clusters)) == 1:
         assert low == high == pytest.approx(sum(correct) / len(correct))
-
-
-def test_clusters_widen_the_interval():
-    correct = [place % 2 == 0 for place in range(10) for _ in range(50)]
-    whole = clustered_interval(correct, [place // 50 for place in range(500)])
-    apart = clustered_interval(correct, list(range(500)))
-    assert whole.high - whole.low > 3 * (apart.high - apart.low)

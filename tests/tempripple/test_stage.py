@@ -6,9 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
 from support.ripples import CITY, COUNTRY, HUMAN, TEAM, Ripple, kinds, ripple
-from support.worlds import UNKNOWN, Date, Fact, Text, World
+from support.worlds import Date, Fact, Text, World
 
 USA, BIDEN, TRUMP, JILL, FRANCE, PARIS = 30, 6279, 22686, 235349, 142, 90
 HEAD, CAPITAL, SPOUSE, MOTHER, LANGUAGE, BIRTHPLACE, COUNTRY_OF = 6, 36, 26, 25, 103, 19, 17
@@ -47,30 +46,6 @@ def test_facts_of_a_change(tmp_path: Path) -> None:
     assert new["known_values"] == old["known_values"] == ["Q22686", "Q6279"]
     assert len({fact["fact_id"] for fact in found.facts}) == 2
     assert all(len(fact["fact_id"]) == 16 for fact in found.facts)
-
-
-def test_durations_are_between_the_first_possible_days(tmp_path: Path) -> None:
-    facts = [Fact(1, HEAD, 10, "2010", "2025-03"), Fact(1, HEAD, 11, "2025-03")]
-    found = ripple(World(new=[*kinds(Q1=(COUNTRY,)), *facts]), tmp_path)
-    days = {fact["role"]: fact["duration_days"] for fact in found.facts}
-    # From 2010-01-01 to 2025-03-01, and from there to the day of the snapshot, 2026-01-05.
-    assert days == {"old": 5538, "new": 310}
-
-
-def test_a_path_does_not_come_back(tmp_path: Path) -> None:
-    """US, head Biden, spouse Jill, spouse Biden: excluded; so is France, capital Paris, capital of France."""
-    married = [Fact(BIDEN, SPOUSE, JILL, "1977"), Fact(JILL, SPOUSE, BIDEN, "1977")]
-    capitals = [
-        *held(FRANCE, CAPITAL, 91, PARIS),
-        *kinds(**{f"Q{FRANCE}": (COUNTRY,), f"Q{PARIS}": (CITY,), "Q91": (CITY,)}),
-        Fact(PARIS, 1376, FRANCE),
-        Fact(91, 1376, 92),
-    ]
-    found = ripple(heads(*married, *capitals), tmp_path)
-    assert found.answers(1) == {("P26", "Jill Biden"), ("P1376", "item 92")}
-    assert found.answers(2) == set()
-    cycles = {(row["s"], row["p"]) for row in found.dropped if row["reason"] == "cycle"}
-    assert cycles == {("Q235349", "P26"), ("Q90", "P1376")}
 
 
 def test_three_hops_and_a_literal_ends_the_path(tmp_path: Path) -> None:
@@ -135,31 +110,12 @@ def test_answers_that_the_question_names_are_dropped(tmp_path: Path) -> None:
 def test_mutable_drop_reasons(tmp_path: Path) -> None:
     world = World(
         new=[
-            *kinds(**{f"Q{item}": (COUNTRY,) for item in range(1, 20) if item != 2}),
+            *kinds(**{f"Q{item}": (COUNTRY,) for item in (1, 3, 6, 13, 14, 15)}),
             *held(1, HEAD, 100, 101),
             *held(2, HEAD, 100, 101),
             *held(3, HEAD, 100, 102),
-            *held(4, HEAD, 100, 101),
-            Fact(4, HEAD, 103),
-            *held(5, HEAD, 100, 101),
-            Fact(5, HEAD, 103, None, "2014-06-01", id="Q5$odd"),
-            Fact(5, HEAD, 104, None, "2018"),
             *held(6, HEAD, 100, 101),
             Fact(6, HEAD, 103, "2020-01-01", "2020-02-01"),
-            Fact(7, HEAD, 100, "2010", UNKNOWN),
-            Fact(7, HEAD, 101, "2025-03"),
-            Fact(8, HEAD, 100, "2010", "2025"),
-            Fact(8, HEAD, 0, "2025-03", snak="somevalue"),
-            Fact(9, HEAD, 100, "2010", "2025-03-14"),
-            Fact(10, HEAD, 100, "2020", "2025-03-14"),
-            Fact(10, HEAD, 101, "2025-03-14"),
-            Fact(11, HEAD, 100, "2010", "2020"),
-            Fact(11, HEAD, 101, "2025-03-14"),
-            Fact(12, HEAD, 100, "2010", "2018"),
-            Fact(12, HEAD, 101, "2018", "2018"),
-            Fact(12, HEAD, 103, "2018", "2018"),
-            Fact(12, HEAD, 104, "2018", "2025-03"),
-            Fact(12, HEAD, 105, "2025-03"),
             Fact(13, HEAD, 100, "2010", "2025-03-14", rank="deprecated"),
             Fact(13, HEAD, 101, "2025-03-14", rank="deprecated"),
             *held(14, HEAD, 100, 101),
@@ -174,15 +130,7 @@ def test_mutable_drop_reasons(tmp_path: Path) -> None:
     assert {s: reason for (s, _), reason in found.reasons("mutable").items()} == {
         "Q2": "no_type",
         "Q3": "no_label",
-        "Q4": "undated",
-        "Q5": "missing_start",
         "Q6": "overlap",
-        "Q7": "bad_date",
-        "Q8": "unknown_object",
-        "Q9": "no_change",
-        "Q10": "left_gap",
-        "Q11": "gap",
-        "Q12": "order_ambiguous",
         "Q15": "no_label",
     }
     nameless = next(row for row in found.dropped if row["reason"] == "no_label")
@@ -191,33 +139,24 @@ def test_mutable_drop_reasons(tmp_path: Path) -> None:
 
 def test_related_drop_reasons(tmp_path: Path) -> None:
     facts = [
-        Fact(BIDEN, SPOUSE, 80),
-        Fact(BIDEN, MOTHER, 81),
-        Fact(BIDEN, MOTHER, 82),
+        *(Fact(BIDEN, MOTHER, 81), Fact(BIDEN, MOTHER, 82)),
         Fact(BIDEN, LANGUAGE, 83, "2018"),
-        Fact(BIDEN, 21, 84, "1990", "2001"),
         Fact(BIDEN, 22, 0, snak="somevalue"),
         Fact(BIDEN, 20, 85),
         Fact(BIDEN, BIRTHPLACE, 86),
         Fact(BIDEN, 115, 87),
-        Fact(BIDEN, 570, Date("2020-01-01")),
-        Fact(BIDEN, 569, Date("1940s")),
         Fact(TRUMP, 569, Date("2016")),
         Fact(TRUMP, LANGUAGE, 83),
     ]
     found = ripple(heads(*facts, no_label=frozenset({86})), tmp_path)
     assert found.related == []
     assert found.reasons("related") == {
-        ("Q6279", "P26"): "no_start",
         ("Q6279", "P25"): "several_values",
         ("Q6279", "P103"): "not_immutable",
-        ("Q6279", "P21"): "outside_window",
         ("Q6279", "P22"): "unknown_value",
         ("Q6279", "P20"): "subject_alive",
         ("Q6279", "P19"): "no_label",
         ("Q6279", "P115"): "wrong_type",
-        ("Q6279", "P570"): "late_date",
-        ("Q6279", "P569"): "coarse_date",
         ("Q22686", "P569"): "late_date",
         ("Q22686", "P103"): "late_existence",
     }
@@ -242,7 +181,7 @@ def test_classes_of_objects_and_qualifiers_can_be_excluded(tmp_path: Path) -> No
     assert {fact["s"] for fact in unrestricted.facts} == {"Q2"}
 
 
-def test_caps(tmp_path: Path) -> None:
+def test_caps_and_durations(tmp_path: Path) -> None:
     two = World(
         new=[
             *kinds(Q1=(COUNTRY,), Q2=(COUNTRY,), Q10=(HUMAN,)),
@@ -257,63 +196,50 @@ def test_caps(tmp_path: Path) -> None:
     )
     capped = ripple(two, tmp_path / "a", cap_per_property=2)
     assert {fact["s"] for fact in capped.facts} == {"Q1"}
-    assert len(ripple(two, tmp_path / "b").facts) == 4
-    all_related = ripple(two, tmp_path / "c").related
-    cut = ripple(two, tmp_path / "d", cap_per_fact=2)
-    kept = sorted(row["rel_id"] for row in all_related if row["fact_id"] == all_related[0]["fact_id"])[:2]
-    assert sorted(r["rel_id"] for r in cut.related if r["fact_id"] == all_related[0]["fact_id"]) == kept
+    whole = ripple(two, tmp_path / "b")
+    # From 2010-01-01 to 2025-01-01, and from 2025-03-01 to the day of the snapshot, 2026-01-05.
+    days = [(fact["role"], fact["duration_days"]) for fact in whole.facts]
+    assert sorted(days) == [("new", 310)] * 2 + [("old", 5479)] * 2
+    cut = ripple(two, tmp_path / "c", cap_per_fact=2)
+    of_one, kept = (
+        sorted(row["rel_id"] for row in found.related if row["fact_id"] == whole.related[0]["fact_id"])
+        for found in (whole, cut)
+    )
+    assert kept == of_one[:2]
     assert Counter(row["reason"] for row in cut.dropped) == {"cap": 2}
 
 
 def test_related_items_that_ask_for_one_fact_can_be_capped(tmp_path: Path) -> None:
     """Three countries with the same two heads, who share a birthplace: its country is asked for six times."""
-    countries = (1, 2, 3)
     world = World(
         new=[
-            *(
-                fact
-                for item in countries
-                for fact in (*kinds(**{f"Q{item}": (COUNTRY,)}), *held(item, HEAD, 10, 11))
-            ),
-            *(
-                fact
-                for head in (10, 11)
-                for fact in (*kinds(**{f"Q{head}": (HUMAN,)}), Fact(head, BIRTHPLACE, 20))
-            ),
-            *kinds(Q20=(CITY,)),
-            Fact(20, COUNTRY_OF, 30),
+            *kinds(Q1=(COUNTRY,), Q2=(COUNTRY,), Q3=(COUNTRY,), Q10=(HUMAN,), Q11=(HUMAN,), Q20=(CITY,)),
+            *(fact for item in (1, 2, 3) for fact in held(item, HEAD, 10, 11)),
+            *(Fact(10, BIRTHPLACE, 20), Fact(11, BIRTHPLACE, 20), Fact(20, COUNTRY_OF, 30)),
         ]
     )
     whole = ripple(world, tmp_path / "a")
     roles = {fact["fact_id"]: fact["role"] for fact in whole.facts}
 
-    def asked(found: Ripple) -> Counter[tuple[str, str, str]]:
-        return Counter(
-            (roles[row["fact_id"]], row["path"][-1]["x"], row["path"][-1]["p"]) for row in found.related
-        )
+    def asked(found: Ripple) -> dict[tuple[str, str, str], list[str]]:
+        """Role, item and relation -> the ids of the related facts that ask for it, sorted."""
+        ids: dict[tuple[str, str, str], list[str]] = {}
+        for row in sorted(found.related, key=lambda row: row["rel_id"]):
+            key = roles[row["fact_id"]], row["path"][-1]["x"], row["path"][-1]["p"]
+            ids.setdefault(key, []).append(row["rel_id"])
+        return ids
 
-    assert set(asked(whole).values()) == {3}
+    assert {len(ids) for ids in asked(whole).values()} == {3}
     capped = ripple(world, tmp_path / "b", cap_per_asked_fact=2)
-    assert asked(capped) == dict.fromkeys(asked(whole), 2)
-    cut = [row for row in capped.dropped if row["reason"] == "cap_asked"]
-    assert len(cut) == len(whole.related) - len(capped.related) == 4
-    kept = {row["rel_id"] for row in capped.related}
-    for key in asked(whole):
-        ids = sorted(
-            row["rel_id"]
-            for row in whole.related
-            if (roles[row["fact_id"]], row["path"][-1]["x"], row["path"][-1]["p"]) == key
-        )
-        assert kept & set(ids) == set(ids[:2])
+    assert asked(capped) == {key: ids[:2] for key, ids in asked(whole).items()}
     # With both caps, a fact gets the first of what the other cap has left it.
-    left: dict[str, list[str]] = {}
+    left: dict[str, str] = {}
     for row in sorted(capped.related, key=lambda row: row["rel_id"]):
-        left.setdefault(row["fact_id"], []).append(row["rel_id"])
+        left.setdefault(row["fact_id"], row["rel_id"])
     both = ripple(world, tmp_path / "c", cap_per_asked_fact=2, cap_per_fact=1)
-    assert {row["rel_id"] for row in both.related} == {ids[0] for ids in left.values()}
+    assert {row["rel_id"] for row in both.related} == set(left.values())
     reasons = Counter(row["reason"] for row in both.dropped)
-    assert reasons["cap_asked"] == 4
-    assert reasons["cap"] == len(capped.related) - len(left)
+    assert (reasons["cap_asked"], reasons["cap"]) == (4, len(capped.related) - len(left))
 
 
 def test_kinds_are_those_of_the_value_and_where_it_has_none_of_the_subject(tmp_path: Path) -> None:
@@ -337,34 +263,20 @@ def test_kinds_are_those_of_the_value_and_where_it_has_none_of_the_subject(tmp_p
     assert founded["answer_kinds"] == [f"P31 Q{TEAM}"]
 
 
-@pytest.mark.parametrize(
-    "world",
-    [
-        World(new=kinds(Q1=(COUNTRY,))),
-        World(new=[*kinds(Q1=(COUNTRY,)), *held(2, HEAD, 10, 11)]),
-        World(new=[*kinds(Q1=(COUNTRY,)), Fact(1, HEAD, 10, "2025")]),
-        World(new=[*kinds(Q1=(COUNTRY,)), *held(1, HEAD, 10, 11)]),
-    ],
-    ids=["no candidate", "no type", "no timeline", "nothing related"],
-)
-def test_empty_results(world: World, tmp_path: Path) -> None:
-    found: Ripple = ripple(world, tmp_path)
-    assert found.related == []
-    assert len(found.items) == len(found.facts)
-    assert all(item["open_only"] and item["options"] is None for item in found.items)
-
-
-def test_names_have_their_articles_in_sentences_only(tmp_path: Path) -> None:
-    found = ripple(heads(), tmp_path, grammar="fitted")
-    new = next(fact for fact in found.facts if fact["role"] == "new")
-    assert new["statement"] == "The most recent head of government of the United States is Donald Trump."
-    assert new["question"] == "Who is the most recent head of government of the United States?"
-    assert new["s_label"] == "United States"
-
-
 def test_a_date_is_said_in_the_calendar_in_which_it_was_written(tmp_path: Path) -> None:
     facts = [Fact(BIDEN, 569, Date("-0753-04-21 julian")), Fact(TRUMP, 569, Date("1946-06-14"))]
     found = ripple(heads(*facts), tmp_path)
     born = {row["answer_label"]: row["answer_id"] for row in found.related if row["value_type"] == "time"}
     # Values are compared as days of the Gregorian calendar.
     assert born == {"21 April 753 BC": "-0753-04-13", "14 June 1946": "1946-06-14"}
+
+
+def test_empty_results(tmp_path: Path) -> None:
+    """No candidate, no type, no timeline, nothing related."""
+    for place, facts in enumerate(
+        ([], held(2, HEAD, 10, 11), [Fact(1, HEAD, 10, "2025")], held(1, HEAD, 10, 11))
+    ):
+        found = ripple(World(new=[*kinds(Q1=(COUNTRY,)), *facts]), tmp_path / str(place))
+        assert found.related == []
+        assert len(found.items) == len(found.facts)
+        assert all(item["open_only"] and item["options"] is None for item in found.items)

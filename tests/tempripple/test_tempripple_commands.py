@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import msgspec
 import pyarrow.parquet as pq
 import pytest
 from support.ripples import COUNTRY, HUMAN, kinds, method_with
-from support.worlds import Date, Fact, World
+from support.worlds import Date, Fact, Property, World
 
 from factdrift.cli import main
 from factdrift.core.paths import TEMPRIPPLE
@@ -34,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             *kinds(**{f"Q{200 + item}": (HUMAN,) for item in countries}),
             *(Fact(200 + item, 569, Date(f"19{item:02d}-05-01")) for item in countries),
         ],
-        labels={30: "United States of America"},
+        labels={30: "United States of America", HUMAN: "human"},
         no_label=frozenset({105}),
     )
     world.write(directory)
@@ -58,39 +59,22 @@ def source(folder: Path) -> list[str | Path]:
     ]
 
 
-def test_from_rows_to_statistics(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_rows_to_scores(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels = tmp_path / "labels.tsv"
     labels.write_text("id\tlabel\nQ105\tsupplied name\n")
     facts, related, items = (tmp_path / f"{name}.parquet" for name in ("facts", "related", "items"))
-    dropped = [tmp_path / "dropped-1.parquet", tmp_path / "dropped-2.parquet"]
-    accounts = [tmp_path / "1.json", tmp_path / "2.json"]
-    given = [*source(folder), "--labels", labels]
-    outputs = [
-        ["--dropped", path, "--account", account] for path, account in zip(dropped, accounts, strict=True)
-    ]
-    assert run("facts", *given, "--facts", facts, *outputs[0]) == 0
-    assert run("related", *given, "--facts", facts, "--related", related, *outputs[1]) == 0
-    method = ("--settings", ITEM_SETTINGS)
-    assert run("items", *method, "--facts", facts, "--related", related, "--output", items) == 0
-    snapshot = tmp_path / "snapshot.json"
-    snapshot.write_text('{"dump": {"file": "dump.json", "bytes": 1}, "scope": "all"}')
-    capsys.readouterr()
-    assert (
-        run(
-            *("account", *method, "--resources", TEMPRIPPLE, "--facts", facts, "--related", related),
-            *("--items", items, "--dropped", *dropped, "--accounts", *accounts, "--snapshot", snapshot),
-            *("--all-dropped", tmp_path / "all.parquet", "--json", tmp_path / "stats.json"),
-            *("--markdown", tmp_path / "stats.md"),
-        )
-        == 0
-    )
-    said = capsys.readouterr().out
-    assert "6 (s, p), 12 mutable facts, 6 related facts, 18 items." in said
-    stats = json.loads((tmp_path / "stats.json").read_text())
-    assert stats["table_1"]["P6"]["facts"] == 12
-    assert stats["related"]["hop_1"] == {"facts": 6, "of_new": 6, "of_old": 0, "per_fact_before": 0.5}
-    assert len(stats["presence"]["missing"]) > 60
-    assert stats["expansion"]["hop_1"] == 6
+    given = [*source(folder), "--labels", labels, "--facts", facts]
+    outputs = ("--dropped", tmp_path / "d1.parquet", "--account", tmp_path / "facts.json")
+    assert run("facts", *given, *outputs) == 0
+    presence = json.loads((tmp_path / "facts.json").read_text())["presence"]
+    assert {"P498 ISO 4217 code", "Q3624078 sovereign state"} <= {*presence["missing"]}
+    renamed = f"Q{COUNTRY}: 'country' is called 'item {COUNTRY}'"
+    assert presence["renamed"] == [renamed]
+    assert f"warning: {renamed}" in capsys.readouterr().err
+    outputs = ("--dropped", tmp_path / "d2.parquet", "--account", tmp_path / "related.json")
+    assert run("related", *given, "--related", related, *outputs) == 0
+    tables = ("--facts", facts, "--related", related)
+    assert run("items", "--settings", ITEM_SETTINGS, *tables, "--output", items) == 0
     rows = pq.read_table(facts).to_pylist()
     assert "supplied name" in {row["o_label"] for row in rows}
     questions = {row["question"] for row in rows if row["s"] == "Q30"}
@@ -119,42 +103,25 @@ def test_from_rows_to_statistics(folder: Path, tmp_path: Path, capsys: pytest.Ca
     assert ("discriminating", "new related", "with") not in found
 
 
-def test_a_table_of_another_version_is_named(
+def test_what_cannot_be_read_is_named(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """A table of another version, no tables, a snapshot without the properties, one with other datatypes."""
     rows = folder / "rows.parquet"
-    line = (
-        "--settings",
-        ITEM_SETTINGS,
-        "--facts",
-        rows,
-        "--related",
-        rows,
-        "--output",
-        tmp_path / "items.parquet",
-    )
-    assert run("items", *line) == 1
+    tables = ("--facts", rows, "--related", rows, "--output", tmp_path / "items.parquet")
+    assert run("items", "--settings", ITEM_SETTINGS, *tables) == 1
     assert f"{rows}: its columns are not those of this version" in capsys.readouterr().err
-
-
-def test_a_source_that_lacks_a_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outputs = ("--facts", tmp_path / "f", "--dropped", tmp_path / "d", "--account", tmp_path / "a")
-    line = ("--resources", TEMPRIPPLE, "--settings", SETTINGS, *outputs)
-    assert run("facts", *line) == 1
+    assert run("facts", "--resources", TEMPRIPPLE, "--settings", SETTINGS, *outputs) == 1
     assert "--source tables needs --rows, --classes, --entities, --properties" in capsys.readouterr().err
-
-
-def test_a_snapshot_that_knows_nothing_is_refused(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     whole = json.dumps({**json.loads(SETTINGS), "slice": False})
-    outputs = ("--facts", tmp_path / "f", "--dropped", tmp_path / "d", "--account", tmp_path / "a")
     assert run("facts", *source(folder), "--settings", whole, *outputs) == 1
-    assert "tempripple.slice: true" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_query_in_another_encoding_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert re.search(r"lacks .*P498 ISO 4217 code.*tempripple\.slice: true", capsys.readouterr().err)
+    World(new=[], properties=[Property(498)]).write(tmp_path / "other")
+    other = tmp_path / "other/new/properties.parquet"
+    assert run("facts", *source(folder), "--properties", other, *outputs) == 1
+    assert "with the datatype wikibase-item, TempRIPPLE as external-id" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
     query = tmp_path / "query.rq"
     query.write_bytes('SELECT ?s WHERE {\n  ?s rdfs:label "Köln"@de }'.encode("latin-1"))
     assert main(["sparql", str(query)]) == 1

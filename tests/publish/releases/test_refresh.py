@@ -1,6 +1,7 @@
 """`factdrift refresh` with a stand-in for Snakemake: what it asks for, makes, refuses, skips and removes."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -136,36 +137,27 @@ def test_without_two_dumps_far_enough_apart_nothing_is_begun(run: Run) -> None:
     assert not run.workflow.lines
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"contact": ""}, "contact"),
-        ({"refresh": {"listings": ["ftp://example.org/"]}}, "refresh.listings"),
-        ({"refresh": {"listings": []}}, "refresh.listings"),
-        ({"refresh": {"retention": 0}}, "refresh.retention"),
-        ({"refresh": {"often": 3}}, "often"),
-    ],
-)
-def test_settings_that_are_wrong_are_told_before_anything_is_asked(
-    run: Run, keys: dict[str, object], message: str
-) -> None:
-    configured(run.server, **keys)
-    assert refresh() == 1
-    assert message in run.said()
+def test_settings_that_are_wrong_are_reported_before_anything_is_asked(run: Run) -> None:
+    keys: dict[str, dict[str, object]] = {
+        "contact": {"contact": ""},
+        "refresh.listings": {"refresh": {"listings": ["ftp://example.org/"]}},
+        "refresh.retention": {"refresh": {"retention": 0}},
+        "often": {"refresh": {"often": 3}},
+    }
+    for message, wrong in keys.items():
+        configured(run.server, **wrong)
+        assert refresh() == 1
+        assert message in run.said()
+    for text in (b"", b"- seed", b"seed: [", b"seed: \xe9"):
+        Path("refresh.yaml").write_bytes(text)
+        assert refresh() == 1
+        assert run.said().startswith("factdrift: refresh.yaml: ")
+    # Keys that a refresh would not see.
+    configured(run.server)
+    for argument in ("--config", "-Cvariant=revised", "--configf"):
+        assert refresh(argument, "variant=revised") == 1
+        assert f"{argument}: `factdrift refresh` must know the configuration too" in run.said()
     assert not run.server.asked
-
-
-@pytest.mark.parametrize("argument", ["--config", "-C", "-Cvariant=revised", "--configf", "--configfile=a"])
-def test_keys_that_a_refresh_would_not_see_are_refused(run: Run, argument: str) -> None:
-    assert refresh(argument, "variant=revised") == 1
-    assert f"{argument}: `factdrift refresh` must know the configuration too" in run.said()
-
-
-@pytest.mark.parametrize("text", ["", "- seed", "seed: [", "seed: \xe9".encode("latin-1")])
-def test_a_configuration_that_cannot_be_read_is_named(run: Run, text: str | bytes) -> None:
-    Path("refresh.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert refresh() == 1
-    assert run.said().startswith("factdrift: refresh.yaml: ")
 
 
 def test_a_release_keeps_the_newest_snapshots(series: Run) -> None:
@@ -192,8 +184,9 @@ def test_a_release_keeps_the_newest_snapshots(series: Run) -> None:
     assert 'refresh={"released": ["2026-09-07", "2026-10-07"]}' in line
 
 
-@pytest.mark.parametrize("dates", [(), ("2026-09-07", "2026-10-07")])
-@pytest.mark.parametrize("argument", ["--dry-run", "--touch"])
+@pytest.mark.parametrize(
+    ("dates", "argument"), [((), "--dry-run"), (("2026-09-07", "2026-10-07"), "--touch")]
+)
 def test_without_a_release_nothing_is_removed(run: Run, dates: tuple[str, ...], argument: str) -> None:
     """Snakemake's status 0 is no release."""
     if dates:
@@ -258,8 +251,8 @@ def test_a_damaged_dump_does_not_hold_up_later_releases(series: Run) -> None:
 
 
 def test_a_skipped_dump_is_named_and_taken_again_when_the_server_has_another(run: Run) -> None:
-    for path in [path for path in run.server.files if "/2026111" in path or "/2026112" in path]:
-        del run.server.files[path]
+    files = run.server.files
+    run.server.files = {path: files[path] for path in files if not re.search("/202611[12]", path)}
     publish(run.server)
     released("2026-09-07", "2026-10-07")
     run.workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
@@ -284,7 +277,7 @@ def test_a_skipped_dump_is_named_and_taken_again_when_the_server_has_another(run
     assert json.loads(SKIPPED.read_text()) == {}
 
 
-@pytest.mark.parametrize("argument", ["--dry-run", "--touch", "-t", "--list-rules", "--unlock"])
+@pytest.mark.parametrize("argument", ["-t", "--unlock"])
 def test_what_makes_nothing_keeps_skipped_dumps_and_what_was_fetched(series: Run, argument: str) -> None:
     """Also where the server has another file than the one that was skipped."""
     other = {"address": "https://example.org/other", "modified": "", "reason": "cut at byte 7"}

@@ -1,10 +1,14 @@
-"""A release: its account, the proof that it is complete, and the configuration that a series shares."""
+"""Releases: which dates they compare, their account, its proof, and the configuration of a series."""
 
+import datetime
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.releases import products
 
 from factdrift.core.errors import InputError
@@ -12,6 +16,7 @@ from factdrift.core.files import read_yaml
 from factdrift.core.paths import SCHEMA
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
+from factdrift.publish.releases.candidates import later, newest_two, sequences
 from factdrift.publish.releases.release import RELEASED, Release, last_release, read_release, write_release
 from factdrift.publish.releases.series import check_unchanged, configuration
 
@@ -64,9 +69,8 @@ def test_an_account_that_cannot_be_read(tmp_path: Path, text: str) -> None:
         read_release(folder)
 
 
-@pytest.mark.parametrize("name", ["stream.parquet", "wikifactdiff.stats.json"])
-def test_a_file_that_is_gone_or_changed_is_no_complete_release(tmp_path: Path, name: str) -> None:
-    folder = released(tmp_path)
+def test_a_file_that_is_gone_or_changed_is_no_complete_release(tmp_path: Path) -> None:
+    folder, name = released(tmp_path), "stream.parquet"
     data = (folder / name).read_bytes()
     (folder / name).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(InputError, match=rf"{name}: sha256 is \w+, release\.json says.*{REMEDY}"):
@@ -122,16 +126,16 @@ def test_every_key_is_compared_or_known_to_change_no_release() -> None:
     compared = {key.partition(".")[0] for key in configuration(chosen)}
     assert compared | FREE == schema.keys()
     assert not compared & FREE
+    # What the variant says anyway, and parts of a key that change no result.
+    same = {"shards": 7, "contact": "a@b.org", "dates": "first_day", "neighbors": {"blocks": 9}}
+    assert configuration(complete(**same)) == configuration(complete())
 
 
 @pytest.mark.parametrize(
     ("keys", "named"),
     [
-        ({"variant": "revised"}, 'variant (was "paper", is "revised")'),
         ({"method": {"start": "P571"}}, 'method.start (was "P580", is "P571")'),
         ({"only": {"relations": ["P6"]}}, 'only.relations (was [], is ["P6"])'),
-        ({"scope": "all"}, "scope (was"),
-        ({"buckets": 3}, "buckets (was"),
         ({"neighbors": {"random": 3}}, "neighbors.random (was 10, is 3)"),
     ],
 )
@@ -142,18 +146,6 @@ def test_a_change_names_its_keys(keys: dict[str, Any], named: str) -> None:
     assert named in str(refused.value)
     assert "results/releases/2026-11-16" in str(refused.value)
     assert "run `factdrift refresh` in another directory" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    "keys",
-    [
-        {"shards": 7, "max_bad_lines": 0.5, "contact": "a@b.org", "edit": {"limit": 3}},
-        {"dates": "first_day"},  # what the variant says anyway
-        {"neighbors": {"blocks": 9}},
-    ],
-)
-def test_what_changes_no_result_may_change(keys: dict[str, Any]) -> None:
-    assert configuration(complete(**keys)) == configuration(complete())
 
 
 def test_a_key_of_a_newer_version_counts_as_its_default() -> None:
@@ -176,3 +168,42 @@ def test_files_count_by_their_content(tmp_path: Path) -> None:
     second.unlink()
     with pytest.raises(InputError, match=r"only\.subjects: .*b\.txt does not exist"):
         configuration(complete(only={"subjects": str(second)}))
+
+
+DAYS = st.dates(datetime.date(2024, 1, 1), datetime.date(2024, 12, 31)).map(datetime.date.isoformat)
+EVERY = st.integers(1, 60)
+
+
+def test_what_the_next_releases_compare() -> None:
+    mondays = ["2026-10-05", "2026-10-12", "2026-10-19", "2026-11-02", "2026-11-16"]
+    assert sequences(mondays, [], 28) == [["2026-10-19", "2026-11-16"]]
+    assert sequences(["2026-11-16"], [], 28) == []
+    # Months that were missed are made up for.
+    mondays = ["2026-11-09", "2026-11-16", "2026-12-14", "2026-12-21", "2027-01-11"]
+    assert sequences(mondays, ["2026-10-19", "2026-11-16"], 28) == [
+        ["2026-10-19", "2026-11-16", "2026-12-14"],
+        ["2026-10-19", "2026-11-16", "2026-12-14", "2027-01-11"],
+    ]
+    assert sequences(mondays, ["2026-10-19", "2027-01-11"], 28) == []
+
+
+@given(st.lists(DAYS, unique=True, max_size=12), st.integers(1, 12), EVERY)
+def test_when_it_runs_does_not_matter(dates: list[str], first: int, every: int) -> None:
+    """Runs after each new dump come to the same sequence as one run that finds all of them at once."""
+    dates = sorted(dates)
+    begin = ["2023-11-01", "2023-12-01"]
+    at_once = [begin, *sequences(dates, begin, every)][-1]
+    sequence = begin
+    for known in range(first, len(dates) + 1):
+        for longer in sequences(dates[:known], sequence, every):
+            assert longer[:-1] == sequence
+            sequence = longer
+    sequence = [sequence, *sequences(dates, sequence, every)][-1]
+    assert sequence == at_once
+    assert all(new >= later(old, every) for old, new in itertools.pairwise(sequence[1:]))
+
+
+@given(st.lists(DAYS, unique=True, max_size=8), EVERY)
+def test_the_newest_two_by_trying_all(dates: list[str], every: int) -> None:
+    pairs = [(new, old) for new in dates for old in dates if new == max(dates) and later(old, every) <= new]
+    assert newest_two(dates, every) == list(reversed(max(pairs, default=())))
