@@ -268,16 +268,6 @@ def test_silence_or_a_slow_drip_is_cut_off_and_resumed(server, tmp_path, pauses,
     assert f"{PATH}: {said}" in capsys.readouterr().err
 
 
-def test_a_redirect_is_followed_with_range_and_name(server, client, tmp_path):
-    server.moved["/old/" + NAME] = server.url + PATH
-    server.faults[PATH] = [Fault(cut=60_000)]
-    assert client.head(f"{server.url}/old/{NAME}").size == len(BODY)
-    assert [asked.method for asked in server.asked] == ["HEAD", "HEAD"]
-    fetched(tmp_path, dump(server, "/old/" + NAME), client)
-    assert [asked.start for asked in server.gets(PATH)] == [0, 60_000]
-    assert all(CONTACT in asked.agent for asked in server.asked)
-
-
 def test_a_part_that_is_complete_or_longer_than_the_file(server, client, tmp_path):
     listed(server)
     begun(server, tmp_path, BODY, len(BODY))

@@ -24,7 +24,9 @@ LINES = [
     "en.wikipedia.extra Not_ours 1 desktop 3 A3",
     "en.wikisource Page_00001 1 desktop 3 A3",
 ]
-FILE = bz2.compress("".join(f"{line}\n" for line in LINES).encode(), 1)
+HALVES = LINES[:6_000], LINES[6_000:]
+FILE = b"".join(bz2.compress("".join(f"{line}\n" for line in half).encode(), 1) for half in HALVES)
+"""Of two streams."""
 VIEWS = {f"Page_{k:05d}".encode(): 2 * k for k in range(6_000)} | {"Caf\u00e9".encode(): 3}
 
 
@@ -34,21 +36,18 @@ def server(server):
     return server
 
 
-def filtered(server, client, folder):
-    output = folder / "2022-03.parquet"
+@pytest.mark.parametrize("ranges", [True, False])
+def test_cut_connections_neither_lose_nor_repeat_lines(server, client, tmp_path, ranges):
+    (tmp_path / ".2022-03.parquet.lines").write_bytes(b"half")  # left by a killed job
+    server.ranges = ranges
+    server.faults[PATH] = [Fault(cut=len(FILE) // 3), Fault(status=503), Fault(cut=len(FILE) // 2)]
+    output = tmp_path / "2022-03.parquet"
     assert filter_month(server.url + PATH, output, client) == (len(VIEWS), 1)
-    assert [path.name for path in folder.iterdir()] == ["2022-03.parquet"]
+    assert [path.name for path in tmp_path.iterdir()] == ["2022-03.parquet"]
     table = pq.read_table(output)
     found = dict(zip(table["title"].to_pylist(), table["views"].to_pylist(), strict=True))
     assert found == VIEWS
     assert list(found) == sorted(found)
-
-
-@pytest.mark.parametrize("ranges", [True, False])
-def test_cut_connections_neither_lose_nor_repeat_lines(server, client, tmp_path, ranges):
-    server.ranges = ranges
-    server.faults[PATH] = [Fault(cut=len(FILE) // 3), Fault(status=503), Fault(cut=len(FILE) // 2)]
-    filtered(server, client, tmp_path)
     starts = [asked.start for asked in server.gets(PATH)]
     assert starts[:3] == [0, len(FILE) // 3, len(FILE) // 3]
 
@@ -59,14 +58,6 @@ def test_a_month_that_is_replaced_while_it_is_read_is_refused(server, client, tm
     with pytest.raises(InputError, match="has replaced the file while it was read; run the same command"):
         filter_month(server.url + PATH, tmp_path / "2022-03.parquet", client)
     assert not list(tmp_path.iterdir())
-
-
-def test_several_streams_in_one_file(server, client, tmp_path):
-    (tmp_path / ".2022-03.parquet.lines").write_bytes(b"half")  # left by a killed job
-    half = len(LINES) // 2
-    parts = ["".join(f"{line}\n" for line in part).encode() for part in (LINES[:half], LINES[half:])]
-    server.files[PATH] = b"".join(map(bz2.compress, parts))
-    filtered(server, client, tmp_path)
 
 
 @pytest.mark.parametrize(

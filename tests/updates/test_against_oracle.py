@@ -360,7 +360,7 @@ SWITCHES = st.fixed_dictionaries(
 )
 def test_stage_and_oracle_agree(variant):
     # A seed has no smaller form that fails alike: nothing is shrunk.
-    @settings(max_examples=examples(6), derandomize=True, database=None, phases=[Phase.generate])
+    @settings(max_examples=examples(5), derandomize=True, database=None, phases=[Phase.generate])
     @given(st.integers(0, 2**40), SWITCHES)
     def agree(seed, switches):
         world, switches = random_world(seed), {"variant": variant, **switches}

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.dumps import lines
 from support.waiting import wait_until
-from support.wikidata_api import LIMIT, Wiki, serving
+from support.wikidata_api import LIMIT, Wiki
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
@@ -19,7 +19,6 @@ from factdrift.snapshots.api.client import LIMITS, POLICY, Api
 from factdrift.snapshots.api.entities import Fetched, fetch_entities
 from factdrift.snapshots.api.store import Store
 from factdrift.snapshots.fetch import Client
-from factdrift.wikidata.entity import read_entity
 
 from .conftest import CONTACT, line
 
@@ -78,41 +77,16 @@ def led(wiki):
     return wiki
 
 
-@pytest.mark.parametrize(
-    ("date", "label"),
-    [("2016-05-31", "a"), ("2016-06-01", "b"), ("2020-01-01", "c")],
-)
-def test_the_revision_is_the_last_one_of_the_day(wiki, tmp_path, date, label):
+def test_the_revision_is_the_last_one_of_the_day(wiki, tmp_path):
     wiki.history["Q278"] = labelled(wiki, "Q278", "a", "b", "c")
-    fetch(wiki, tmp_path, "Q278", date=date)
-    line = written(tmp_path, date)["Q278"]
-    assert line["labels"]["en"]["value"] == label
-    row = table(tmp_path, date)[278]
-    assert (line["lastrevid"], line["modified"]) == (row["revision"], row["modified"])
-    assert row["modified"][:10] <= date
-    assert (row["role"], row["as_of"], row["note"]) == ("requested", date, None)
-
-
-@pytest.fixture(scope="module")
-def party(tmp_path_factory):
-    """A folder with the dump of a party, and the number of requests that it took."""
-    folder = tmp_path_factory.mktemp("party")
-    with serving(Wiki()) as wiki:
-        return folder, fetch(wiki, folder, PARTY).requests
-
-
-def test_a_line_has_the_form_of_a_dump(wiki, party):
-    folder, _ = party
-    line = written(folder)[PARTY]
-    given = wiki.entity(PARTY)
-    assert line["labels"] == given["labels"]
-    assert line["sitelinks"] == given["sitelinks"]
-    assert list(line["claims"]) == list(given["claims"])
-    snaks = [each["mainsnak"] for group in line["claims"].values() for each in group]
-    assert all("datatype" in snak for snak in snaks)
-    assert {snak["property"]: snak["datatype"] for snak in snaks}["P571"] == "time"
-    ids = [read_entity(text).id for _, _, text in lines(folder / "2019-01-01.json.gz")]
-    assert ids == sorted(ids, key=lambda name: (name[0], int(name[1:])))
+    for date, label in (("2016-05-31", "a"), ("2016-06-01", "b"), ("2020-01-01", "c")):
+        fetch(wiki, tmp_path, "Q278", date=date)
+        line = written(tmp_path, date)["Q278"]
+        assert line["labels"]["en"]["value"] == label
+        row = table(tmp_path, date)[278]
+        assert (line["lastrevid"], line["modified"]) == (row["revision"], row["modified"])
+        assert row["modified"][:10] <= date
+        assert (row["role"], row["as_of"], row["note"]) == ("requested", date, None)
 
 
 def test_the_entities_that_later_stages_need_are_fetched(wiki, tmp_path):
@@ -122,7 +96,8 @@ def test_the_entities_that_later_stages_need_are_fetched(wiki, tmp_path):
     stands(wiki, "Q900000001", claims={"P279": [statement("P279", CLASS)]})
     found = fetch(wiki, tmp_path, PARTY)
     entities = written(tmp_path)
-    claims = entities[PARTY]["claims"]
+    line, given = entities[PARTY], wiki.entity(PARTY)
+    claims = line["claims"]
     qualifiers = {name for group in claims.values() for each in group for name in each.get("qualifiers", {})}
     assert qualifiers
     assert {*claims, *qualifiers} <= set(entities)
@@ -138,6 +113,16 @@ def test_the_entities_that_later_stages_need_are_fetched(wiki, tmp_path):
     # One request for each revision, otherwise one for fifty entities.
     objects = sum(row["as_of"] == "current" for row in table(tmp_path).values())
     assert found.requests == len(entities) - objects + -(-objects // LIMIT)
+    # A line has the form of a dump.
+    assert (line["labels"], line["sitelinks"]) == (given["labels"], given["sitelinks"])
+    assert list(claims) == list(given["claims"])
+    datatypes = {each["mainsnak"]["datatype"] for group in claims.values() for each in group}
+    assert {"time", "wikibase-item"} <= datatypes
+    assert [*entities] == sorted(entities, key=lambda name: (name[0], int(name[1:])))
+    # Answers that are too long are requested in parts.
+    wiki.fits = 7
+    assert fetch(wiki, tmp_path / "parts", PARTY).requests > found.requests
+    assert written(tmp_path / "parts") == entities
     (agent,) = wiki.agents
     assert re.fullmatch(r"factdrift/\S+ \(tests@example\.org\)", agent)
     assert set(wiki.authorizations) == {""}
@@ -213,13 +198,6 @@ def test_a_damaged_answer_in_the_store_is_named(wiki, tmp_path):
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(InputError, match=r"Q7290167\.json\.gz: cannot be read as a stored answer"):
         fetch(wiki, tmp_path, "Q7290167")
-
-
-def test_answers_that_are_too_long_are_requested_in_parts(wiki, party, tmp_path):
-    folder, requests = party
-    wiki.fits = 7
-    assert fetch(wiki, tmp_path, PARTY).requests > requests
-    assert written(tmp_path) == written(folder)
 
 
 def test_transient_failures_are_waited_for(wiki, tmp_path, capfd):

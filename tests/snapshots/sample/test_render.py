@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.dumps import lines
-from support.excerpt import real
+from support.excerpt import EXCERPT, real
 
 from factdrift.snapshots.compression import php_json
 
@@ -164,8 +164,7 @@ def test_the_form_is_that_of_a_real_dump(render, name, day):
 
 
 def test_real_properties_have_the_same_keys(render):
-    entities = map(json.loads, real_lines("entities.json.bz2"))
-    real = [entity for entity in entities if entity["type"] == "property"]
+    real = [json.loads(text) for _, _, text in lines(EXCERPT) if text.startswith(b'{"type":"property"')]
     assert {tuple(entity) for entity in real} == {tuple(all_of(render, 20180101)["P6"])}
     constraint = next(
         statement

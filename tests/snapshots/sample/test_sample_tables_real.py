@@ -7,6 +7,7 @@ That no id stands twice or without a row is what that reader checks, in test_sam
 import csv
 import re
 from collections import defaultdict
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ def table(path: Path) -> list[Row]:
         return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
+@cache
 def tables(kind: str) -> list[tuple[str, Row]]:
     """Every row of `entities/*.tsv` or `facts/*.tsv` with a name for it, such as `facts/real.tsv:17`."""
     return [
