@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.dumps import lines
-from support.excerpt import real
+from support.excerpt import EXCERPT
 
 from factdrift.core.errors import InputError
 from factdrift.snapshots.compression import php_json
@@ -223,7 +223,7 @@ def firsts(each: dict[str, Any], name: str) -> list[int]:
 
 
 def test_real_entities(tmp_path):
-    dump, path = real("pair-2021-06.json.gz"), tmp_path / "old.json.gz"
+    dump, path = EXCERPT, tmp_path / "old.json.gz"
     counts = derive_dump(dump, DAY, path)
     derived_texts = {json.loads(text)["id"]: text for _, _, text in lines(path)}
     dropped = 0

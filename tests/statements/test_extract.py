@@ -160,7 +160,6 @@ def test_files_of_others_are_not_replaced(write_dump, tmp_path):
     ("dump", "place", "named"),
     [
         ("dump.json", (2, 2, 1), "--shard 2"),
-        ("dump.json", (-1, 2, 1), "--shard -1"),
         ("dump.json", (0, 1, 0), "--buckets 0"),
         ("none.json", (0, 1, 1), r"none\.json"),
     ],

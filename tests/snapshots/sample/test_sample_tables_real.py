@@ -88,16 +88,6 @@ def test_ids_are_real_or_from_the_reserved_range(entities):
     assert [place for place, row in entities if 500_000_000 < number(row["id"]) < RESERVED_FROM] == []
 
 
-def test_every_looked_up_id_names_its_sources(entities):
-    wrong = [
-        place
-        for place, row in entities
-        if bool(row["id_votes"]) != bool(row["id_sources"])
-        or (row["id_votes"] and (number(row["id"]) >= RESERVED_FROM or int(row["id_votes"]) < 1))
-    ]
-    assert wrong == []
-
-
 class Real(NamedTuple):
     """All captures together: the English labels that an item had, and the statements by upper-cased id."""
 
