@@ -31,13 +31,13 @@ def item(number: int, sites: tuple[str, ...] = ("enwiki",), **fields: Any) -> di
     return entity(f"Q{number}", said, dated, sitelinks=links, lastrevid=number, **fields)
 
 
-TIMED = claim(snak("P9", "time", DATE), snak("P580", "time", DATE), id="a$b")
+TIMED = claim(snak("P9", "time", DATE), snak("P580", "time", DATE), id="Q1$b")
 ODD = claim(snak("P9", "time", "yesterday"), *[snak("P580", "time", DATE)] * 2)
 """What would be left in several columns, or counted, if a line were taken in part."""
 
 
 def line(*claims: dict[str, Any]) -> bytes:
-    return json.dumps(entity("Q3", TIMED, ODD, *claims)).encode()
+    return json.dumps(entity("Q1", TIMED, ODD, *claims)).encode()
 
 
 KINDS = {"statements": OF_STATEMENTS, "entities": OF_ENTITIES}

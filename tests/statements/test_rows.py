@@ -160,6 +160,7 @@ def test_fields_of_an_item():
         ([], None),
         ([("ru", "км", "normal"), ("mul", "km", "normal")], "km"),
         ([("mul", "km", "preferred"), ("en", "kilom", "normal")], "kilom"),
+        ([("ru", "a", "normal"), ("de", "b", "normal")], "a"),
         ([("ru", "a", "normal"), ("de", "b", "preferred")], "b"),
         ([("en", "a", "deprecated"), ("de", "b", "normal")], "b"),
         ([("en", "a", "normal"), ("en", "b", "normal"), ("en", "c", "preferred")], "c"),

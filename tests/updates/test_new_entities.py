@@ -51,12 +51,14 @@ CASES: dict[str, tuple[list[Fact], set[str]]] = {
     "begun in a decade": (dates(577, "2022") + dates(571, "1970/8"), ALL),
     "a decade that may hold the date": (dates(577, "2020/8", "2022-03"), {"revised"}),
     # Items of the old dump.
-    "in both dumps": (dates(571, "2022-01-01"), set()),
+    "with a fact in both dumps": ([*dates(571, "2022-01-01"), Fact(0, PLAIN, 9)], set()),
+    "with a fact in the old dump": (dates(571, "2022-01-01"), set()),
     "filtered in the old dump": (dates(571, "2022-01-01"), PAPER | {"reference"}),
     "without an article in the old dump": (dates(571, "2022-01-01"), PAPER | {"reference"}),
 }
 OLD = {
-    "in both dumps": Fact(0, PLAIN, 9),
+    "with a fact in both dumps": Fact(0, PLAIN, 9),
+    "with a fact in the old dump": Fact(0, PLAIN, 9),
     "filtered in the old dump": Fact(0, PLAIN, 9, rank="deprecated"),
     "without an article in the old dump": dates(571, "2022-01-01")[0],
 }
