@@ -11,7 +11,6 @@ from factdrift.core.errors import InputError
 from factdrift.snapshots.compression import dump_writer
 
 ENTITIES = [b'{"id":"Q%d"}' % number for number in range(1, 100)]
-SUFFIXES = [".json", ".json.gz", ".json.bz2", ".json.zst"]
 
 
 def write(path: Path, entities: list[bytes], member_size: int = 100) -> Path:
@@ -21,20 +20,14 @@ def write(path: Path, entities: list[bytes], member_size: int = 100) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("count", [0, 1, 2, 99])
-def test_same_text_in_every_compression(tmp_path, suffix, count):
-    path = write(tmp_path / f"dump{suffix}", ENTITIES[:count])
-    text = decompressed(path)
-    assert text == b"[\n" + b",\n".join(ENTITIES[:count]) + (b"\n]\n" if count else b"]\n")
-    assert [line for _, _, line in lines(path)] == ENTITIES[:count]
-    assert [path.name for path in tmp_path.iterdir()] == [path.name]
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_bytes_do_not_depend_on_name_or_time(tmp_path, suffix):
-    first = write(tmp_path / f"a{suffix}", ENTITIES)
-    assert write(tmp_path / f"b{suffix}", ENTITIES).read_bytes() == first.read_bytes()
+@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".json.bz2", ".json.zst"])
+def test_same_text_in_every_compression_and_the_same_bytes_each_time(tmp_path, suffix):
+    for count in (0, 1, 99):
+        path = write(tmp_path / f"dump{suffix}", ENTITIES[:count])
+        text = decompressed(path)
+        assert text == b"[\n" + b",\n".join(ENTITIES[:count]) + (b"\n]\n" if count else b"]\n")
+        assert [line for _, _, line in lines(path)] == ENTITIES[:count]
+    assert write(tmp_path / f"other{suffix}", ENTITIES).read_bytes() == path.read_bytes()
 
 
 def test_gzip_members_begin_on_lines_and_carry_no_time(tmp_path):
@@ -47,13 +40,6 @@ def test_gzip_members_begin_on_lines_and_carry_no_time(tmp_path):
     assert parts == [b"[\n", *b"|,\n|".join(batches).split(b"|"), b"\n]\n"]
     assert all(part.endswith(b"}") for part in batches)
     assert data[3:9] == b"\0\0\0\0\0" + data[8:9]
-
-
-def test_no_file_is_left_if_writing_fails(tmp_path):
-    path = tmp_path / "dump.json.gz"
-    with pytest.raises(TypeError), dump_writer(path) as writer:
-        writer.write(None)
-    assert not list(tmp_path.iterdir())
 
 
 def test_unknown_suffix(tmp_path):

@@ -53,7 +53,6 @@ def test_list_shows_the_registry_and_the_disk(registry, tmp_path, capsys):
     ("row", "said", "fault"),
     [
         ({"size": len(BODY), "sha1": SHA1}, f"300,000 bytes, sha1 {SHA1}", ""),
-        ({"size": 3999}, "DIFFERS: bytes 300000, listed 3999", "2021-01-04"),
         ({"sha1": "a" * 40}, f"DIFFERS: sha1 {SHA1}, listed a", "2021-01-04"),
         (None, "", "not available: 2021-01-04"),
     ],
@@ -82,27 +81,18 @@ def test_download(server, registry, tmp_path, monkeypatch, by):
     assert f"({contact})" in server.asked[0].agent
 
 
-VERBS = [["dumps", "download", "2021-01-04"], ["pageviews", "download", "2022-03"]]
-
-
-@pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("folder", [".", "results"])
-def test_a_folder_is_no_output(tmp_path, capsys, monkeypatch, verb, folder):
-    (tmp_path / "results").mkdir()
+@pytest.mark.parametrize("verb", [["dumps", "download", "2021-01-04"], ["pageviews", "download", "2022-03"]])
+def test_nothing_is_downloaded_into_a_folder_or_without_a_contact(tmp_path, capsys, monkeypatch, verb):
     monkeypatch.chdir(tmp_path)
-    assert main([*verb, "-o", folder, *CONTACT]) == 1
-    assert f"factdrift: {folder}: is a folder; name a file" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_no_download_without_a_contact(server, tmp_path, capsys, monkeypatch, verb):
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
-    assert main([*verb, "-o", str(tmp_path / "a")]) == 1
+    assert main([*verb, "-o", ".", *CONTACT]) == 1
+    assert "factdrift: .: is a folder; name a file" in capsys.readouterr().err
+    assert main([*verb, "-o", "a"]) == 1
     assert "is no mail or web address" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("wrong", [["--tries", "0"], ["--timeout", "0"], ["--timeout", "inf"]])
+@pytest.mark.parametrize("wrong", [["--tries", "0"], ["--timeout", "inf"]])
 def test_limits_that_no_request_can_keep_are_named(server, registry, capsys, wrong):
     assert main(["dumps", "check", *registry(), *CONTACT, *wrong]) == 1
     assert f"factdrift: {' '.join(wrong)}: must be " in capsys.readouterr().err

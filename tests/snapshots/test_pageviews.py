@@ -2,16 +2,14 @@
 
 import bz2
 import errno
-from datetime import date
 
 import pyarrow.parquet as pq
 import pytest
 from support.server import Fault
 
 from factdrift.core.errors import InputError
-from factdrift.core.settings import month_files
 from factdrift.snapshots import pageviews
-from factdrift.snapshots.pageviews import filter_month, month_url
+from factdrift.snapshots.pageviews import filter_month
 
 PATH = "/monthly/2022/2022-03/pageviews-202203-user.bz2"
 LINES = [
@@ -26,7 +24,9 @@ LINES = [
     "en.wikipedia.extra Not_ours 1 desktop 3 A3",
     "en.wikisource Page_00001 1 desktop 3 A3",
 ]
-FILE = bz2.compress("".join(f"{line}\n" for line in LINES).encode(), 1)
+HALVES = LINES[:6_000], LINES[6_000:]
+FILE = b"".join(bz2.compress("".join(f"{line}\n" for line in half).encode(), 1) for half in HALVES)
+"""Of two streams."""
 VIEWS = {f"Page_{k:05d}".encode(): 2 * k for k in range(6_000)} | {"Caf\u00e9".encode(): 3}
 
 
@@ -36,35 +36,23 @@ def server(server):
     return server
 
 
-def filtered(server, client, folder):
-    output = folder / "2022-03.parquet"
+@pytest.mark.parametrize("ranges", [True, False])
+def test_cut_connections_neither_lose_nor_repeat_lines(server, client, tmp_path, ranges):
+    (tmp_path / ".2022-03.parquet.lines").write_bytes(b"half")  # left by a killed job
+    server.ranges = ranges
+    server.faults[PATH] = [Fault(cut=len(FILE) // 3), Fault(status=503), Fault(cut=len(FILE) // 2)]
+    output = tmp_path / "2022-03.parquet"
     assert filter_month(server.url + PATH, output, client) == (len(VIEWS), 1)
-    assert [path.name for path in folder.iterdir()] == ["2022-03.parquet"]
+    assert [path.name for path in tmp_path.iterdir()] == ["2022-03.parquet"]
     table = pq.read_table(output)
     found = dict(zip(table["title"].to_pylist(), table["views"].to_pylist(), strict=True))
     assert found == VIEWS
     assert list(found) == sorted(found)
-
-
-def test_the_address_of_a_month(server):
-    assert month_url("2022-03", f"{server.url}/monthly") == server.url + PATH
-    assert month_url("2022-03") == (
-        "https://dumps.wikimedia.org/other/pageview_complete/monthly/2022/2022-03/pageviews-202203-user.bz2"
-    )
-
-
-@pytest.mark.parametrize("ranges", [True, False])
-def test_cut_connections_neither_lose_nor_repeat_lines(server, client, tmp_path, ranges):
-    server.ranges = ranges
-    server.faults[PATH] = [Fault(cut=len(FILE) // 3), Fault(status=503), Fault(cut=len(FILE) // 2)]
-    filtered(server, client, tmp_path)
     starts = [asked.start for asked in server.gets(PATH)]
     assert starts[:3] == [0, len(FILE) // 3, len(FILE) // 3]
 
 
-@pytest.mark.parametrize("heeds", [True, False])
-def test_a_month_that_is_replaced_while_it_is_read_is_refused(server, client, tmp_path, heeds):
-    server.heeds_if_range = heeds
+def test_a_month_that_is_replaced_while_it_is_read_is_refused(server, client, tmp_path):
     other = FILE[:-1] + bytes([FILE[-1] ^ 1])
     server.faults[PATH] = [Fault(cut=len(FILE) // 3), Fault(cut=len(FILE) // 3, then=other)]
     with pytest.raises(InputError, match="has replaced the file while it was read; run the same command"):
@@ -72,24 +60,15 @@ def test_a_month_that_is_replaced_while_it_is_read_is_refused(server, client, tm
     assert not list(tmp_path.iterdir())
 
 
-def test_several_streams_in_one_file(server, client, tmp_path):
-    (tmp_path / ".2022-03.parquet.lines").write_bytes(b"half")  # left by a killed job
-    half = len(LINES) // 2
-    parts = ["".join(f"{line}\n" for line in part).encode() for part in (LINES[:half], LINES[half:])]
-    server.files[PATH] = b"".join(map(bz2.compress, parts))
-    filtered(server, client, tmp_path)
-
-
 @pytest.mark.parametrize(
     ("body", "message"),
     [
         (None, "no page views of that month.*pageviews: none"),
         (FILE[: len(FILE) // 2], "cannot be read as a monthly page-view file"),
-        (b"no archive", "cannot be read as a monthly page-view file"),
         (FILE[:2000] + b"\0" * 100 + FILE[2100:], "cannot be read as a monthly page-view file"),
         (bz2.compress(b"de.wikipedia Berlin 1 desktop 999 A9\n"), "no line of en.wikipedia"),
     ],
-    ids=["missing", "truncated", "other", "damaged", "without English"],
+    ids=["missing", "truncated", "damaged", "without English"],
 )
 def test_unusable_files_are_refused_and_leave_nothing(server, client, tmp_path, body, message):
     server.files = {} if body is None else {PATH: body}
@@ -105,10 +84,3 @@ def test_a_full_disk_is_not_reported_as_a_bad_file(server, client, tmp_path, mon
     monkeypatch.setattr(pageviews.pq, "ParquetWriter", full)
     with pytest.raises(OSError, match="No space left on device"):
         filter_month(server.url + PATH, tmp_path / "2022-03.parquet", client)
-
-
-def test_popularity_takes_months_of_either_kind(server, client, tmp_path):
-    filtered(server, client, tmp_path)
-    (tmp_path / "pageviews-202204-user.bz2").touch()
-    names = [path.name for path in month_files(tmp_path, date(2022, 5, 1), 2)]
-    assert names == ["2022-03.parquet", "pageviews-202204-user.bz2"]

@@ -24,17 +24,6 @@ class Snapshot:
     summary: dict[str, Any]
     folder: Path
 
-    def rows(self, subject: int) -> list[dict[str, Any]]:
-        return [row for row in self.statements.to_pylist() if row["subject"] == subject]
-
-    def entity(self, number: int) -> dict[str, Any]:
-        (row,) = [row for row in self.entities.to_pylist() if row["id"] == number]
-        return dict(row)
-
-    def property(self, number: int) -> dict[str, Any]:
-        (row,) = [row for row in self.properties.to_pylist() if row["id"] == number]
-        return dict(row)
-
 
 def snapshot_of(
     folder: Path,

@@ -14,12 +14,12 @@ from pprint import pformat
 from random import Random
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 from support import oracle_dumps
 from support.examples import examples
+from support.rows import rows
 from support.worlds import UNKNOWN, Amount, Date, Fact, Moment, Property, Text, World, dump, method
 
 from factdrift.audit import conclusions, filters
@@ -135,6 +135,11 @@ TIMES = [
 ]
 
 
+def anchor(subject: int) -> Fact:
+    """Something that stays, so that row 2 does not take everything."""
+    return Fact(subject, 999, 600, start="2000-01-01", id=f"Q{subject}$z")
+
+
 def decided_history(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
     """Facts that the rules decide, of few objects, often of a functional relation: for the last steps."""
     relation = dice.choice([PLAIN, PLAIN, FREE, FROM])
@@ -147,8 +152,7 @@ def decided_history(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]
             old.append(fact)
         if presence != "old":
             new.append(fact)
-    anchor = Fact(subject, 999, 600, start="2000-01-01", id=f"Q{subject}$z")
-    return [anchor, *old], [anchor, *new]
+    return [anchor(subject), *old], [anchor(subject), *new]
 
 
 SERIES = ["2010", "2019-05-01", "2020-06-01", "2021", "2021-01-05", "2022-06-01", "2022", "2024-06-01", None]
@@ -169,8 +173,7 @@ def series(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
         )
         for place in range(dice.choice([2, 2, 3, 4]))
     ]
-    anchor = Fact(subject, 999, 600, start="2000-01-01", id=f"Q{subject}$z")
-    return [anchor, *dice.sample(facts, len(facts) // 2)], [anchor, *facts]
+    return [anchor(subject), *dice.sample(facts, len(facts) // 2)], [anchor(subject), *facts]
 
 
 def history(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
@@ -194,9 +197,8 @@ def history(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
             new.append(fact)
     if dice.random() < 0.5:
         new.reverse()
-    if dice.random() < 0.7:  # something else stays, so that row 2 does not take everything
-        anchor = Fact(subject, 999, 600, start="2000-01-01", id=f"Q{subject}$z")
-        return [anchor, *old], [*new, anchor]
+    if dice.random() < 0.7:
+        return [anchor(subject), *old], [*new, anchor(subject)]
     return ([] if dice.random() < 0.3 else old), ([] if dice.random() < 0.1 else new)
 
 
@@ -272,6 +274,12 @@ def is_untouched(group: oracle.Group) -> bool:
     )
 
 
+CONCLUSIONS = (
+    *("change", "rule", "label", "announced", "leaks", "dropped_by", "scenario"),
+    *("subject_is_ph_new", "relation_is_temp_func"),
+)
+
+
 def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
     """The oracle's rows: the triples and, of each dump, the statements with the filter that drops them."""
     known = filters.How(how.variant, how.dates, how.objects, how.merges, how.leaks, how.t_old, how.t_new)
@@ -288,60 +296,52 @@ def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
         for each in group
         if is_untouched(group)
     )
-    rows = [
+    made = [
         {
             "subject": each.any.subject,
             "property": each.any.property,
-            "change": each.change,
             "key": each.any.key,
             "old_statement": each.old and each.old.id,
             "new_statement": each.new and each.new.id,
-            "rule": each.rule,
-            "label": each.label,
-            "announced": each.announced,
-            "leaks": each.leaks,
-            "dropped_by": each.dropped_by,
-            "scenario": each.scenario,
             "is_replace": each.is_replace if each.dropped_by is None else None,
-            "subject_is_ph_new": each.subject_is_ph_new,
-            "relation_is_temp_func": each.relation_is_temp_func,
+            **{name: getattr(each, name) for name in CONCLUSIONS},
         }
         for each in triples
     ]
     kept = ("subject", "property", "change", "old_statement", "new_statement")
+
+    def fates(side: Any, by: dict[str, str | None]) -> list[dict[str, Any]]:
+        return [
+            {"subject": each.subject, "statement": each.id, "dropped_by": by[each.id]}
+            for each in side.statements
+        ]
+
     return {
-        "old": [
-            {"subject": each.subject, "statement": each.id, "dropped_by": old_dropped[each.id]}
-            for each in old.statements
-        ],
-        "new": [
-            {"subject": each.subject, "statement": each.id, "dropped_by": new_dropped[each.id]}
-            for each in new.statements
-        ],
+        "old": fates(old, old_dropped),
+        "new": fates(new, new_dropped),
         "untouched": [
             {"property": key[0], "rule": key[1], "label": key[2], "dropped_by": key[3], "triples": number}
             for key, number in sorted(counts.items())
         ],
-        "differences": [{name: row[name] for name in kept} for row in rows],
-        "triples": [row for row in rows if not is_untouched(groups[row["subject"], row["property"]])],
+        "differences": [{name: row[name] for name in kept} for row in made],
+        "triples": [row for row in made if not is_untouched(groups[row["subject"], row["property"]])],
     }
 
 
 def found(world: World, switches: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
     """The same rows from the real stage."""
     with tempfile.TemporaryDirectory() as name:
-        rows = world.updates(Path(name), **switches)
-        dumps = {
-            which: pq.read_table(
-                Path(name) / which / "filtered.parquet", columns=["subject", "statement", "dropped_by"]
-            ).to_pylist()
+        folder = Path(name)
+        triples = world.updates(folder, **switches)
+        tables = {
+            which: rows(folder / which / "filtered.parquet", "subject", "statement", "dropped_by")
             for which in ("old", "new")
         }
-        differences = world.differences(Path(name))
-        untouched = pq.read_table(Path(name) / "untouched.parquet").to_pylist()
-    for row in rows:
+        tables["differences"] = world.differences(folder)
+        tables["untouched"] = rows(folder / "untouched.parquet")
+    for row in triples:
         row["is_replace"] = row["is_replace"] if row["dropped_by"] is None else None
-    return {**dumps, "untouched": untouched, "differences": differences, "triples": rows}
+    return {**tables, "triples": triples}
 
 
 SWITCHES = st.fixed_dictionaries(
@@ -360,43 +360,36 @@ SWITCHES = st.fixed_dictionaries(
 )
 def test_stage_and_oracle_agree(variant):
     # A seed has no smaller form that fails alike: nothing is shrunk.
-    @settings(max_examples=examples(8), derandomize=True, database=None, phases=[Phase.generate])
+    @settings(max_examples=examples(5), derandomize=True, database=None, phases=[Phase.generate])
     @given(st.integers(0, 2**40), SWITCHES)
     def agree(seed, switches):
         world, switches = random_world(seed), {"variant": variant, **switches}
         theirs, ours = expected(world, method(**switches)), found(world, switches)
-        for table, rows in theirs.items():
-            shown = [{column: row[column] for column in rows[0]} for row in ours[table]]
-            if shown != rows:
-                if table == "untouched":
-                    assert pformat(shown, width=100) == pformat(rows, width=100)
-                odd = next(a or b for a, b in zip_longest(rows, shown) if a != b)["subject"]
-                about = [[each for each in facts if each.s == odd] for facts in (world.old, world.new)]
-                note(
-                    f"{table} of Q{odd}; the facts of the old and the new dump:\n{pformat(about, width=200)}"
-                )
-                mine, its = ([row for row in each if row["subject"] == odd] for each in (shown, rows))
-                assert pformat(mine, width=100) == pformat(its, width=100)
-            assert shown == rows
+        for table, wanted in theirs.items():
+            shown = [{column: row[column] for column in wanted[0]} for row in ours[table]]
+            if shown != wanted:
+                odd = next(a or b for a, b in zip_longest(wanted, shown) if a != b)
+                subject = odd.get("subject")
+                about = [[each for each in facts if each.s == subject] for facts in (world.old, world.new)]
+                note(f"{table}, {odd}; the facts of the old and the new dump:\n{pformat(about, width=200)}")
+            assert shown == wanted
 
     agree()
 
 
-@pytest.mark.parametrize("variant", ["paper", "reference", "revised"])
+@pytest.mark.parametrize("variant", ["paper", "reference"])
 def test_neither_the_shortcut_nor_the_blocks_change_the_difference(variant, tmp_path):
-    for seed in range(2):
-        world = random_world(seed)
-        # Half of the subjects stand in the new dump as they did in the old one; the filters still differ.
-        world.new = [fact for fact in world.old if fact.s % 2 and fact.s not in world.absent_new] + [
-            fact for fact in world.new if not fact.s % 2
-        ]
-        world.absent_new -= {fact.s for fact in world.new}
-        how = method(variant=variant)
-        world.updates(tmp_path, variant=variant)
-        sides = [dump(tmp_path, which) for which in ("old", "new")]
-        kept = [pq.read_table(side.kept, columns=["subject", "revision"]).to_pylist() for side in sides]
-        assert len({row["subject"] for row in kept[0] if row in kept[1]}) > SUBJECTS / 3
-        whole = (tmp_path / "triples.parquet").read_bytes()
-        for options in ({"unchanged": False}, {"rows": 7}, {"rows": 50, "unchanged": False}):
-            difference(*sides, how, tmp_path / "again.parquet", **options)
-            assert (tmp_path / "again.parquet").read_bytes() == whole, options
+    world = random_world(1)
+    # Half of the subjects stand in the new dump as they did in the old one; the filters still differ.
+    world.new = [fact for fact in world.old if fact.s % 2 and fact.s not in world.absent_new] + [
+        fact for fact in world.new if not fact.s % 2
+    ]
+    world.absent_new -= {fact.s for fact in world.new}
+    world.updates(tmp_path, variant=variant)
+    sides = [dump(tmp_path, which) for which in ("old", "new")]
+    kept = [rows(side.kept, "subject", "revision") for side in sides]
+    assert len({row["subject"] for row in kept[0] if row in kept[1]}) > SUBJECTS / 3
+    whole = (tmp_path / "triples.parquet").read_bytes()
+    for options in ({"rows": 2}, {"rows": 50, "unchanged": False}):
+        difference(*sides, method(variant=variant), tmp_path / "again.parquet", **options)
+        assert (tmp_path / "again.parquet").read_bytes() == whole, options

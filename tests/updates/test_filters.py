@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-import pyarrow.parquet as pq
+from collections import Counter
+
 import pytest
+from support.rows import rows
 from support.worlds import Date, Fact, Property, World, dump, time_of
 
-from factdrift.updates.filters import FILTERS, report
+from factdrift.updates.filters import report
 
 PLAIN, MEASURED = 1000, 2001
 CONSTRAINTS = [Property(PLAIN), Property(MEASURED, True, (585,))]
 
 
-def dropped(world, tmp_path, **switches):
-    """Statement id -> filter, in the new dump."""
-    return {row["statement"]: row["dropped_by"] for row in world.filtered(tmp_path, "new", **switches)}
-
-
-TYPES = {11: (12,), 12: (13,), 13: (61719275,), 14: (11,)}
-"""11 is three classes below the one in question, so that it is the fourth step; 14 is one step farther."""
-
-
-def test_restrictive_qualifiers(tmp_path):
-    types = {
-        4001: (61719275,),
-        4002: (11,),
-        4003: (14,),  # one step too far
-        4004: (61719275, 61719274),
-        4005: (105388954, 61719274),
-        4006: (),
-        4007: (61719274,),
-        580: (61719275,),
-    }
-    facts = [Fact(1, PLAIN, 7, id=str(each), quals=(each,)) for each in [*types, 4008, 447]]
-    facts += [Fact(1, PLAIN, 7, id="two", quals=(4006, 4001))]
-    world = World(
-        [], facts, [Property(each, classes=known) for each, known in types.items()], superclasses=TYPES
-    )
-    found = dropped(world, tmp_path)
-    restrictive = {key for key, value in found.items() if value == "restrictive_qualifier"}
-    assert restrictive == {"4001", "4002", "4005", "447", "two"}
+# Qualifier -> its classes. 11 is three classes below the one in question: the fourth step.
+CLASSES = {
+    4001: (61719275,),
+    4002: (11,),
+    4003: (14,),  # one step too far
+    4004: (61719275, 61719274),
+    4005: (105388954, 61719274),
+    4006: (),
+    580: (61719275,),
+}
+SUPERCLASSES = {11: (12,), 12: (13,), 13: (61719275,), 14: (11,)}
+QUALIFIED = [*((each,) for each in CLASSES), (4008,), (447,), (4006, 4001)]
+RESTRICTIVE = [(4001,), (4002,), (4005,), (447,), (4006, 4001)]
 
 
 N, P = "normal", "preferred"
@@ -61,46 +48,41 @@ KEPT = {
 }
 
 
-def test_keep_latest(tmp_path):
-    rows = [
+@pytest.mark.parametrize("dates", ["first_day", "interval"])
+def test_filters(dates, tmp_path):
+    facts = [Fact(1, PLAIN, 7, id=f"restrictive {quals}", quals=quals) for quals in QUALIFIED]
+    # Of intervals that begin alike the one that ends later is the latest; of several dates too.
+    facts += [
+        Fact(2, MEASURED, 7, pit="2022-01", rank=P, id="month"),
+        Fact(2, MEASURED, 8, pit="2022", id="year"),
+    ]
+    several = [("2010", "2010-01"), ("2010-01", "2010")]
+    facts += [Fact(3, PLAIN, 600, start=each, end=each, id=f"several {each}") for each in several]
+    facts += [Fact(4, 570, Date("2020"), snak="novalue"), Fact(4, PLAIN, 8, rank="deprecated")]
+    facts += [
         Fact(subject, MEASURED, number, pit=pit, rank=rank, id=f"{name}: {statement}")
-        for subject, (name, (facts, _)) in enumerate(KEPT.items(), 100)
-        for number, (statement, pit, rank) in enumerate(facts, 7)
+        for subject, (name, (group, _)) in enumerate(KEPT.items(), 100)
+        for number, (statement, pit, rank) in enumerate(group, 7)
     ]
-    found = dropped(World([], rows, CONSTRAINTS), tmp_path)
-    kept = {name for name, reason in found.items() if reason is None}
-    assert kept == {f"{name}: {statement}" for name, (_, ids) in KEPT.items() for statement in ids}
-
-
-def test_of_intervals_that_begin_alike_the_one_that_ends_later_is_the_latest(tmp_path):
-    facts = [Fact(1, MEASURED, 7, pit="2022-01", rank=P, id="a"), Fact(1, MEASURED, 8, pit="2022", id="b")]
-    world = World([], facts, CONSTRAINTS)
-    assert dropped(world, tmp_path / "1", dates="interval") == {"a": "keep_latest", "b": None}
-    assert dropped(world, tmp_path / "2") == {"a": None, "b": "keep_latest"}
-
-
-@pytest.mark.parametrize("dates", [("2010", "2010-01"), ("2010-01", "2010")])
-def test_of_several_dates_that_begin_on_one_day_the_last_day_decides(dates, tmp_path):
-    World(new=[Fact(1, PLAIN, 600, start=dates, end=dates)]).updates(tmp_path, variant="revised")
-    (row,) = pq.read_table(dump(tmp_path, "new").filtered).to_pylist()
-    assert (row["start"], row["end"]) == (time_of("2010-01"), time_of("2010"))
-    assert row["starts"] == row["ends"] == [time_of(date) for date in dates]
-
-
-def test_the_report_counts_every_statement_once(tmp_path):
-    facts = [
-        Fact(1, PLAIN, 7),
-        Fact(1, PLAIN, 8, rank="deprecated"),
-        Fact(1, 570, Date("2020"), snak="novalue"),
-    ]
-    dropped(World(facts[:1], facts), tmp_path)
-    paths = [tmp_path / which / "filtered.parquet" for which in ("old", "new")]
-    report(paths[:1], paths[1:], tmp_path / "report.parquet")
-    rows = [tuple(row.values()) for row in pq.read_table(tmp_path / "report.parquet").to_pylist()]
-    assert rows == [
-        ("old", PLAIN, "kept", 1),
-        ("new", 570, "snak", 1),
-        ("new", PLAIN, "kept", 1),
-        ("new", PLAIN, "rank", 1),
-    ]
-    assert {row[2] for row in rows} - {"kept"} <= set(FILTERS)
+    properties = [Property(each, classes=known) for each, known in CLASSES.items()]
+    world = World(facts[2:3], facts, CONSTRAINTS + properties, superclasses=SUPERCLASSES)
+    filtered = {row["statement"]: row for row in world.filtered(tmp_path, "new", dates=dates)}
+    dropped = {name for name, row in filtered.items() if row["dropped_by"] == "restrictive_qualifier"}
+    assert dropped == {f"restrictive {quals}" for quals in RESTRICTIVE}
+    latest = "month" if dates == "first_day" else "year"
+    assert [name for name in ("month", "year") if filtered[name]["dropped_by"] is None] == [latest]
+    for each in several:
+        row = filtered[f"several {each}"]
+        assert row["starts"] == row["ends"] == [time_of(date) for date in each]
+        if dates == "interval":
+            assert (row["start"], row["end"]) == (time_of("2010-01"), time_of("2010"))
+    if dates == "first_day":
+        kept = {name for name, row in filtered.items() if row["dropped_by"] is None}
+        assert {name for name in kept if ": " in name} == {
+            f"{name}: {statement}" for name, (_, ids) in KEPT.items() for statement in ids
+        }
+    report([dump(tmp_path, "old").filtered], [dump(tmp_path, "new").filtered], tmp_path / "report.parquet")
+    counts = Counter((row["property"], row["dropped_by"] or "kept") for row in filtered.values())
+    assert {(PLAIN, "rank"), (570, "snak")} <= counts.keys()
+    reported = [tuple(row.values()) for row in rows(tmp_path / "report.parquet")]
+    assert reported == [("old", PLAIN, "kept", 1), *(("new", *key, counts[key]) for key in sorted(counts))]

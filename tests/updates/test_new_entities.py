@@ -2,132 +2,98 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pyarrow.parquet as pq
 import pytest
 from support.worlds import Date, Fact, Property, World
 
 PLAIN = 1000
+METHODS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "paper, interval": {"dates": "interval"},
+    "reference": {"variant": "reference"},
+    "revised, first day": {"variant": "revised", "dates": "first_day"},
+    "revised": {"variant": "revised"},
+}
+ALL = {*METHODS}
+PAPER, REVISED = {"paper", "paper, interval"}, {"revised", "revised, first day"}
 
 
-def newborn(world, tmp_path, **switches):
-    return {row["subject"] for row in world.updates(tmp_path, **switches) if row["subject_is_ph_new"]}
+def dates(relation: int, *texts: str, **fields: Any) -> list[Fact]:
+    return [Fact(0, relation, Date(text), **fields) for text in texts]
 
 
-def test_a_date_after_t_old_that_is_not_deprecated(tmp_path):
-    dates = {
-        1: Fact(1, 571, Date("2022-01-01")),
-        2: Fact(2, 571, Date("2021-01-04")),
-        3: Fact(3, 571, Date("2022-01-01"), rank="deprecated"),
-        4: Fact(4, 570, Date("2022-01-01")),
-        5: Fact(5, 569, Date("2024-01-01")),
-        6: Fact(6, 571, Date("2022-01-01"), snak="somevalue"),
-        7: Fact(7, 580, Date("2021")),
-        8: Fact(8, 6949, Date("2022-01-01"), quals=(447,)),
-    }
-    facts = [each for number, date in dates.items() for each in (date, Fact(number, PLAIN, 99))]
-    assert newborn(World([], facts), tmp_path / "1") == {1, 5, 8}
-    assert newborn(World([], facts), tmp_path / "2", dates="interval") == {1, 5, 8}
+# Name -> what the new dump says of an item, and where it is new.
+CASES: dict[str, tuple[list[Fact], set[str]]] = {
+    "after T_old": (dates(571, "2022-01-01"), ALL),
+    "after T_new": (dates(569, "2024-01-01"), ALL),
+    "a restrictive qualifier": (dates(6949, "2022-01-01", quals=(447,)), ALL),
+    "T_old": (dates(571, "2021-01-04"), set()),
+    "the year of T_old": (dates(580, "2021"), set()),
+    "deprecated": (dates(571, "2022-01-01", rank="deprecated"), set()),
+    "unknown": (dates(571, "2022-01-01", snak="somevalue"), set()),
+    "no date of creation": (dates(570, "2022-01-01"), set()),
+    "an old publication": (dates(577, "2022-01-01", "2019-01-01"), set()),
+    "new publications": (dates(577, "2022-01-01", "2021-06-01"), ALL),
+    "an old date first": (dates(571, "2019-01-01", "2022-01-01"), PAPER | REVISED),
+    "an old publication first": (dates(577, "2019-01-01") + dates(571, "2022-01-01"), PAPER | REVISED),
+    "an old publication last": (dates(571, "2022-01-01") + dates(577, "2019-01-01"), ALL),
+    "an unknown date first": (dates(569, "2019-01-01", snak="somevalue") + dates(571, "2022-01-01"), ALL),
+    "a century": (dates(571, "2200/7"), ALL - REVISED),
+    "a decade": (dates(571, "2030/8"), ALL - REVISED),
+    "a month": (dates(571, "2022-03"), ALL),
+    # A work of the seventies that is issued again is not new; other dates of creation count on their own.
+    "published in a decade": (dates(577, "1970/8", "2022") + dates(571, "1970/8"), set()),
+    "published in a century": (dates(577, "2000/7", "2022-03-01"), set()),
+    "to be published": (dates(577, "2022-03", "2030/8"), ALL),
+    "begun in a decade": (dates(577, "2022") + dates(571, "1970/8"), ALL),
+    "a decade that may hold the date": (dates(577, "2020/8", "2022-03"), {"revised"}),
+    # Items of the old dump.
+    "with a fact in both dumps": ([*dates(571, "2022-01-01"), Fact(0, PLAIN, 9)], set()),
+    "with a fact in the old dump": (dates(571, "2022-01-01"), set()),
+    "filtered in the old dump": (dates(571, "2022-01-01"), PAPER | {"reference"}),
+    "without an article in the old dump": (dates(571, "2022-01-01"), PAPER | {"reference"}),
+}
+OLD = {
+    "with a fact in both dumps": Fact(0, PLAIN, 9),
+    "with a fact in the old dump": Fact(0, PLAIN, 9),
+    "filtered in the old dump": Fact(0, PLAIN, 9, rank="deprecated"),
+    "without an article in the old dump": dates(571, "2022-01-01")[0],
+}
+# Of two dates of one day the first in the dump decides.
+EARLIEST = {
+    "late, early": ((571, "2022-03-01"), (569, "2022-01-01"), 569),
+    "569, 571": ((569, "2022-01-01"), (571, "2022-01-01"), 569),
+    "571, 569": ((571, "2022-01-01"), (569, "2022-01-01"), 571),
+}
+NUMBERS = {name: number for number, name in enumerate([*CASES, *EARLIEST], 100)}
 
 
-def test_nothing_of_it_may_stand_in_the_old_dump(tmp_path):
-    new = [Fact(number, 571, Date("2022-01-01")) for number in (1, 2, 3)]
-    old = [Fact(1, PLAIN, 9), Fact(2, PLAIN, 9, rank="deprecated")]
-    assert newborn(World(old, new), tmp_path) == {2, 3}
-
-
-def test_of_publication_dates_the_oldest_counts(tmp_path):
-    facts = [
-        Fact(1, 577, Date("2022-01-01")),
-        Fact(1, 577, Date("2019-01-01")),
-        Fact(2, 577, Date("2022-01-01")),
-        Fact(2, 577, Date("2021-06-01")),
-        Fact(3, 571, Date("2019-01-01")),
-        Fact(3, 571, Date("2022-01-01")),
-    ]
-    assert newborn(World([], facts), tmp_path / "1") == {2, 3}
-    assert newborn(World([], facts), tmp_path / "2", variant="reference") == {2}
-
-
-def test_reference_asks_the_first_of_the_properties_that_has_a_date(tmp_path):
-    facts = [
-        Fact(1, 577, Date("2019-01-01")),
-        Fact(1, 571, Date("2022-01-01")),
-        Fact(2, 571, Date("2022-01-01")),
-        Fact(2, 577, Date("2019-01-01")),
-        Fact(3, 569, Date("2019-01-01"), snak="somevalue"),
-        Fact(3, 571, Date("2022-01-01")),
-    ]
-    assert newborn(World([], facts), tmp_path / "1") == {1, 2, 3}
-    assert newborn(World([], facts), tmp_path / "2", variant="reference") == {2, 3}
-
-
-def test_what_had_no_article_yet_is_a_candidate_but_not_in_revised(tmp_path):
-    fact = Fact(1, 571, Date("2022-01-01"))
-    world = World([fact], [fact], no_article_old=frozenset({1}))
-    assert newborn(world, tmp_path / "1") == {1}
-    assert newborn(world, tmp_path / "2", variant="reference") == {1}
-    assert newborn(world, tmp_path / "3", variant="revised") == set()
-    late = World([], [fact], absent_old=frozenset({1}))
-    assert newborn(late, tmp_path / "4", variant="revised") == {1}
-
-
-def test_a_new_object_makes_an_added_triple_new(tmp_path):
+@pytest.mark.parametrize("method", METHODS)
+def test_new_items_and_objects(method, tmp_path):
     anchor = Fact(1, 999, 5, start="2000-01-01")
-    born, planned = Fact(7, 571, Date("2022-01-01")), Fact(1, PLAIN, 7)
-    world = World([anchor], [anchor, planned, born], [Property(PLAIN)])
-    found = {row["property"]: (row["rule"], row["scenario"]) for row in world.updates(tmp_path / "1")}
-    assert found == {
-        571: ("new_subject", "AddEntity"),
-        999: ("still_holds", None),
-        PLAIN: ("new_object", "AddRelation"),
-    }
-
-
-@pytest.mark.parametrize("dates", ["first_day", "interval"])
-def test_a_date_coarser_than_a_year_makes_nothing_new_in_revised(dates, tmp_path):
-    # The 21st century is written +2100, a decade by any year of it.
-    texts = {1: "2100/7", 2: "2022/8", 3: "3000/6", 4: "2022", 5: "2022-03"}
-    facts = [Fact(subject, 571, Date(text)) for subject, text in texts.items()]
-    facts += [Fact(subject, PLAIN, 99) for subject in texts]
-    days = {"t_old": 20191231, "t_new": 20230227}
-    world = World([], facts, absent_old=frozenset(texts))
-    assert newborn(world, tmp_path / "1", variant="revised", dates=dates, **days) == {4, 5}
-    assert newborn(world, tmp_path / "2", **days) == {1, 2, 3, 4, 5}
-
-
-def test_the_earliest_date_says_when_and_by_which_property(tmp_path):
-    """Of two dates of one day the first in the dump decides."""
-    early, late = Date("2022-01-01"), Date("2022-03-01")
-    dates = [
-        (1, 571, late),
-        (1, 569, early),
-        (2, 569, early),
-        (2, 571, early),
-        (3, 571, early),
-        (3, 569, early),
-    ]
-    World([], [Fact(*each) for each in dates]).updates(tmp_path)
+    old = [anchor, *(replace(fact, s=NUMBERS[name]) for name, fact in OLD.items())]
+    new = [anchor, Fact(1, PLAIN, NUMBERS["after T_old"])]
+    for name, (facts, _) in CASES.items():
+        new += [replace(fact, s=NUMBERS[name]) for fact in facts]
+    for name, (*dated, _) in EARLIEST.items():
+        new += [Fact(NUMBERS[name], relation, Date(text)) for relation, text in dated]
+    world = World(
+        old,
+        new,
+        [Property(PLAIN)],
+        absent_old=frozenset(NUMBERS[name] for name in NUMBERS.keys() - OLD.keys()),
+        no_article_old=frozenset({NUMBERS["without an article in the old dump"]}),
+    )
+    planned = [row for row in world.updates(tmp_path, **METHODS[method]) if row["subject"] == 1]
+    assert ("new_object", "AddRelation") in [(row["rule"], row["scenario"]) for row in planned]
     rows = pq.read_table(tmp_path / "new_entities.parquet").to_pylist()
-    assert [tuple(row.values()) for row in rows] == [
-        (1, 569, 20220101),
-        (2, 569, 20220101),
-        (3, 571, 20220101),
-    ]
-
-
-@pytest.mark.parametrize("dates", ["first_day", "interval"])
-def test_a_reissue_of_a_work_of_the_seventies_is_not_new_in_revised(dates, tmp_path):
-    published = {1: ("1970/8", "2022"), 2: ("2000/7", "2022-03-01"), 3: ("2022-03", "2030/8"), 4: ("2022",)}
-    facts = [Fact(subject, 577, Date(text)) for subject, texts in published.items() for text in texts]
-    # Of the other dates of creation each counts on its own.
-    facts += [Fact(1, 571, Date("1970/8")), Fact(4, 571, Date("1970/8"))]
-    facts += [Fact(subject, PLAIN, 99) for subject in published]
-    world = World([], facts, absent_old=frozenset(published))
-    assert newborn(world, tmp_path / "1", variant="revised", dates=dates) == {3, 4}
-    assert newborn(world, tmp_path / "2", variant="paper", dates=dates) == {3, 4}
-
-
-def test_a_decade_that_may_hold_the_date_makes_no_work_older(tmp_path):
-    facts = [Fact(1, 577, Date("2020/8")), Fact(1, 577, Date("2022-03")), Fact(1, PLAIN, 99)]
-    world = World([], facts, absent_old=frozenset({1}))
-    assert newborn(world, tmp_path, variant="revised", dates="interval") == {1}
+    found = {row["id"]: (row["property"], row["created"]) for row in rows}
+    assert {name for name in CASES if NUMBERS[name] in found} == {
+        name for name, (_, where) in CASES.items() if method in where
+    }
+    if method != "reference":
+        for name, (*_, relation) in EARLIEST.items():
+            assert found[NUMBERS[name]] == (relation, 20220101)

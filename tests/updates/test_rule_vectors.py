@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
-from support.worlds import UNKNOWN, Date, Fact, Property, World
+from support.rows import rows
+from support.worlds import UNKNOWN, Amount, Date, Fact, Property, World
 
 DAY = {"-": None, "B": "2020-06-01", "I": "2022-06-01", "A": "2024-06-01"}
 PLAIN, SINGLE, DEATH = 1000, 2000, 570
@@ -126,9 +126,27 @@ def precision() -> Iterator[Vector]:
         yield Vector(f"year, {dates}", [], [Fact(1, PLAIN, 7, start="2021")], {"Q7": label}, dates=dates)
 
 
-def revised_on_a_planned_end() -> Iterator[Vector]:
+def revised() -> Iterator[Vector]:
     fact = Fact(1, PLAIN, 7, DAY["I"], DAY["A"])
     yield Vector("began inside", [], [fact], {"Q7": "new"}, "revised", rules={"Q7": "began_inside"})
+    # Of measurements only the last one on each side of T_old counts; a month is not earlier than a day in it.
+    labels = {
+        "outdated": "ignore",
+        "superseded": "obsolete",
+        "measured_inside": "new",
+        "undecided": "unknown",
+    }
+    for series in (
+        "2018 outdated, 2020-12-10 superseded, 2022-03-31 outdated, 2022-12-22 measured_inside",
+        "2020-12 superseded, 2020-12-10 superseded, 2022-12 measured_inside, 2022-12-22 measured_inside",
+        "2018 superseded, 2021-01-04 undecided, 2022-12-22 measured_inside",
+    ):
+        days, names = zip(*(each.split() for each in series.split(", ")), strict=True)
+        facts = [Fact(1, PLAIN, Amount(str(place)), pit=day) for place, day in enumerate(days)]
+        rules = {f"{float(place)} 1": name for place, name in enumerate(names)}
+        fates = {key: labels[name] for key, name in rules.items()}
+        old = [fact for fact, day in zip(facts, days, strict=True) if day < "2022"]
+        yield Vector(series, old, facts, fates, "revised", rules=rules)
 
 
 SETS: list[Callable[[], Iterator[Vector]]] = [
@@ -139,68 +157,36 @@ SETS: list[Callable[[], Iterator[Vector]]] = [
     paper_on_what_stands_in_both_dumps,
     paper_by_itself,
     precision,
-    revised_on_a_planned_end,
+    revised,
 ]
-VECTORS = [(number, vector) for number, vector in enumerate((v for each in SETS for v in each()), start=100)]
-"""With the number of the subject that stands for it."""
+VECTORS = [vector for each in SETS for vector in each()]
 
 
-@pytest.fixture(scope="module")
-def triples(tmp_path_factory):
-    """All triples of the vectors of one variant and one reading of dates."""
-    done: dict[tuple[str, str], list[dict[str, Any]]] = {}
-
-    def of(variant: str, dates: str) -> list[dict[str, Any]]:
-        if (variant, dates) not in done:
-            old, new = [], []
-            for number, vector in VECTORS:
-                if (vector.variant, vector.dates) == (variant, dates):
-                    anchor = Fact(
-                        number, 999, 5, start="2000-01-01"
-                    )  # so that something of the subject stays
-                    old += [anchor, *(replace(fact, s=number) for fact in vector.old)]
-                    new += [anchor, *(replace(fact, s=number) for fact in vector.new)]
-            directory = tmp_path_factory.mktemp("vectors")
-            world = World(old, new, PROPERTIES)
-            rows = world.updates(directory, variant=variant, dates=dates)
-            fates = {
-                row["property"]: row for row in pq.read_table(directory / "untouched.parquet").to_pylist()
-            }
-            listed = {(row["subject"], row["property"]) for row in rows}
-            done[variant, dates] = rows + [
-                {**row, **fates[row["property"]]}
-                for row in world.differences(directory)
-                if (row["subject"], row["property"]) not in listed
-            ]
-        return done[variant, dates]
-
-    return of
-
-
-@pytest.mark.parametrize(
-    ("number", "vector"), VECTORS, ids=[f"{vector.variant}: {vector.name}" for _, vector in VECTORS]
-)
-def test_vector(triples, number, vector):
-    rows = [
-        row
-        for row in triples(vector.variant, vector.dates)
-        if (row["subject"], row["property"]) == (number, vector.relation)
+@pytest.mark.parametrize(("variant", "dates"), sorted({(each.variant, each.dates) for each in VECTORS}))
+def test_vectors(variant, dates, tmp_path):
+    chosen = (each for each in VECTORS if (each.variant, each.dates) == (variant, dates))
+    vectors = dict(enumerate(chosen, start=100))
+    old, new = [], []
+    for number, vector in vectors.items():
+        anchor = Fact(number, 999, 5, start="2000-01-01")  # so that something of the subject stays
+        old += [anchor, *(replace(fact, s=number) for fact in vector.old)]
+        new += [anchor, *(replace(fact, s=number) for fact in vector.new)]
+    world = World(old, new, PROPERTIES)
+    triples = world.updates(tmp_path, variant=variant, dates=dates)
+    untouched = {row["property"]: row for row in rows(tmp_path / "untouched.parquet")}
+    listed = {(row["subject"], row["property"]) for row in triples}
+    triples += [
+        {**row, **untouched[row["property"]]}
+        for row in world.differences(tmp_path)
+        if (row["subject"], row["property"]) not in listed
     ]
-    if None in vector.labels:
-        assert [row["label"] for row in rows] == [vector.labels[None]]
-        return
-    labels = {row["key"]: row["label"] for row in rows}
-    assert {key: labels.get(key) for key in vector.labels} == vector.labels
-    if vector.rules:
-        assert {row["key"]: row["rule"] for row in rows} == vector.rules
-
-
-def test_a_replaced_value_and_the_new_one_are_a_replacement(triples):
-    (number,) = (number for number, vector in VECTORS if vector.name == "second pass")
-    rows = [row for row in triples("paper", "variant") if row["subject"] == number and row["property"] != 999]
-    assert {row["scenario"] for row in rows} == {"ReplaceObject"}
-    assert all(row["is_replace"] and row["relation_is_temp_func"] for row in rows)
-
-
-def test_every_vector_has_a_name_of_its_own():
-    assert len({(vector.variant, vector.name) for _, vector in VECTORS}) == len(VECTORS) >= 119
+    for number, vector in vectors.items():
+        found = {
+            # A date is the only value of its group.
+            None if row["property"] == DEATH else row["key"]: (row["label"], row["rule"])
+            for row in triples
+            if (row["subject"], row["property"]) == (number, vector.relation)
+        }
+        assert {key: found[key][0] for key in vector.labels} == vector.labels, vector.name
+        if vector.rules:
+            assert {key: rule for key, (_, rule) in found.items()} == vector.rules, vector.name

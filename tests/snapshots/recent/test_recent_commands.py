@@ -22,7 +22,6 @@ CONTACT = "tests@example.org"
 PERIOD = ("--since", "2026-01-01", "--until", "2026-04-01")
 FOLDER = Path("results/recent/2026-01-01_2026-04-01")
 API = "http://127.0.0.1:9/w/api.php"
-SECRET = "0123-a-secret-token-4567"
 
 
 @pytest.fixture(autouse=True)
@@ -45,14 +44,12 @@ def recent(service: QueryService, *more: str) -> int:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--contact", ""), "contact: '' is no mail or web address"),
-        (("--contact", "me"), "contact: 'me' is no mail or web address"),
+        (("--contact", "a@b\r\nX: y"), r"contact: 'a@b\r\nX: y' is no mail or web address"),
         (("--until", "2999-01-01"), "--until 2999-01-01: the day is not over"),
         (("--since", "2026-04-01"), "--since 2026-04-01 is not before --until 2026-04-01"),
         (("--since", "2010-01-01"), "--since 2010-01-01: Wikidata's revisions begin"),
         (("--limit", "0"), "--limit 0: must be 1 or more"),
         (("--relations", "P6,Q30"), "--relations: 'Q30'"),
-        (("--cores", "some"), "--cores some: must be a number"),
         (("--endpoint", "query.wikidata.org"), "--endpoint query.wikidata.org: no http(s) address"),
         (("--api", "https://me:word@wiki.example/a"), "--api: the address must not contain a user name"),
     ],
@@ -66,36 +63,16 @@ def test_what_is_wrong_is_reported_before_anything_is_asked(small_service, more,
     assert list(Path().iterdir()) == []
 
 
-@pytest.mark.parametrize(("option", "value"), [("--since", "2026-02-30"), ("--until", "March")])
-def test_options_of_a_wrong_form(small_service, option, value):
-    with pytest.raises(SystemExit):
-        recent(small_service, option, value)
-    assert small_service.asked == []
-
-
-@pytest.mark.parametrize(
-    ("secret", "api", "message"),
-    [
-        ("two words", API, f"{TOKEN_VARIABLE}: the access token holds"),
-        ("naïve", API, f"{TOKEN_VARIABLE}: the access token holds"),
-        (SECRET, "http://wiki.example/w/api.php", "an access token is not sent unencrypted"),
-    ],
-)
-def test_a_token_that_cannot_be_sent_is_refused_and_not_repeated(
-    small_service, secret, api, message, monkeypatch, capsys
-):
-    monkeypatch.setenv(TOKEN_VARIABLE, secret)
-    assert recent(small_service, "--api", api) == 1
+def test_a_token_that_cannot_be_sent_is_refused_and_not_repeated(small_service, monkeypatch, capsys):
+    monkeypatch.setenv(TOKEN_VARIABLE, "naïve")
+    assert recent(small_service) == 1
     said = capsys.readouterr().err
-    assert message in said
-    assert secret not in said
+    assert f"{TOKEN_VARIABLE}: the access token holds" in said
+    assert "naïve" not in said
     assert small_service.asked == []
 
 
 def test_the_plan(small_service, capsys):
-    recent(small_service, "--plan", "--limit", "2")
-    assert f"{FOLDER}/entities.txt: 2 items; 3 left out by --limit" in capsys.readouterr().out
-    assert (FOLDER / "entities.txt").read_text(encoding="utf-8").endswith("\nQ30  # P6\nQ32  # P35\n")
     assert recent(small_service, "--plan") == 0
     assert (FOLDER / "entities.txt").read_text(encoding="utf-8").splitlines() == [
         "# 5 of 5 items with a statement of P6, P35",

@@ -1,9 +1,11 @@
 """How far to trust the sample: the account of its parts, the warning beyond their end, made-up ids."""
 
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support.dumps import lines
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
@@ -13,17 +15,13 @@ from factdrift.core.tables import write_parquet
 from factdrift.snapshots.sample.account import (
     Part,
     account,
-    beyond,
     check_pair,
     first_end,
     last_end,
-    made_up_ids,
     read_parts,
     report,
     warning,
 )
-
-from ..test_snapshot_commands import call
 
 FACTS = [
     {"subject": "Q1", "property": "P6", "value": "Q2", "checked": "copied"},
@@ -31,6 +29,10 @@ FACTS = [
     {"subject": "Q1", "property": "P39", "value": "Q900000001"},
 ]
 MADE_UP = [{"id": "Q900000001", "label": "an office"}]
+
+
+def call(*arguments: object) -> None:
+    assert main([str(each) for each in arguments]) == 0
 
 
 def test_parts_count_items_ids_and_checks(write_tables):
@@ -46,17 +48,12 @@ def test_parts_count_items_ids_and_checks(write_tables):
         "facts": 3,
         "checked_share": dict.fromkeys(checks, 0.3333),
     }
+    # It is complete on its last day.
+    assert warning([part], "2023-02-27") == ""
+    assert "not complete on 2023-02-28 (a until 2023-02-27)" in warning([part], "2023-02-28")
     assert list(report([part]))[1].split() == (
         ["a", "2023-02-27", "6", "1", "1", "compared,", "1", "copied,", "1", "general", "knowledge"]
     )
-
-
-def test_a_part_is_complete_on_its_last_day(write_tables):
-    parts = read_parts(write_tables(FACTS, MADE_UP))
-    assert beyond(parts, "2023-02-27") == []
-    assert warning(parts, "2023-02-27") == ""
-    assert beyond(parts, "2023-02-28") == parts
-    assert "not complete on 2023-02-28 (a until 2023-02-27)" in warning(parts, "2023-02-28")
 
 
 def test_what_goes_on_longer_is_named():
@@ -85,36 +82,21 @@ def test_wrong_parts_are_refused(write_tables, text, what):
         read_parts(folder)
 
 
-def test_a_wrong_id_is_named_by_whatever_reads_it(write_tables, tmp_path, capsys):
-    folder = write_tables(FACTS, [*MADE_UP, {"id": "Q1x"}])
-    with pytest.raises(InputError, match=r"a\.tsv, line 3, column id: 'Q1x' is no item id"):
-        read_parts(folder)
-    output = str(tmp_path / "dump.json")
-    assert main(["sample", "render", "--tables", str(folder), "--date", "2024-01-01", "-o", output]) == 1
-    assert "line 3, column id: 'Q1x' is no item id" in capsys.readouterr().err
-
-
-def test_made_up_ids_are_found_at_any_depth(tmp_path):
-    rows = pa.table(
-        {
-            "subject": [{"id": "Q30"}, {"id": "Q900000001"}],
-            "objects": [[{"id": "Q900000002", "raw": "Q900000003 as text"}], []],
-            "number": [900000004, 1],
-        }
-    )
-    write_parquet(rows, tmp_path / "rows.parquet")
-    assert made_up_ids(tmp_path / "rows.parquet") == (3, 2)
-
-
 def test_the_commands_say_it(write_tables, tmp_path, capsys):
     folder, dump, saved = write_tables(FACTS, MADE_UP), tmp_path / "dump.json", tmp_path / "account.json"
     call("sample", "render", "--tables", folder, "--date", "2024-01-01", "--account", saved, "-o", dump)
     assert "the sample is not complete on 2024-01-01" in capsys.readouterr().err
     assert json.loads(saved.read_text())["incomplete"] == ["a"]
     (tmp_path / "results").mkdir()
-    write_parquet(pa.table({"id": ["Q900000001", "Q1"]}), tmp_path / "results" / "found.parquet")
+    # Ids are found at any depth, but not in texts or numbers.
+    rows = {
+        "subject": [{"id": "Q30"}, {"id": "Q900000001"}],
+        "objects": [[{"id": "Q900000002", "raw": "Q900000003 as text"}], []],
+        "number": [900000004, 1],
+    }
+    write_parquet(pa.table(rows), tmp_path / "results" / "found.parquet")
     call("sample", "check", "--tables", folder, "--results", tmp_path / "results")
-    assert "found.parquet: 2 items, 1 with an id made up" in capsys.readouterr().out
+    assert "found.parquet: 3 items, 2 with an id made up" in capsys.readouterr().out
 
 
 def test_the_sample_s_readme_shows_what_the_command_prints(tmp_path, capsys):
@@ -124,15 +106,28 @@ def test_the_sample_s_readme_shows_what_the_command_prints(tmp_path, capsys):
     assert f"```\n{printed}\n```" in (SAMPLE / "README.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [("2025-02-01", "2026-01-01"), ("2000-01-01", "2001-01-01"), ("2010-01-01", "2020-01-01")]
-)
-def test_a_pair_of_dates_without_a_change_between_is_refused(old, new):
-    with pytest.raises(InputError, match=rf"{old} and {new}.* between 2012-10-29.*choose two dates between"):
-        check_pair(SAMPLE, old, new)
-
-
-def test_a_pair_of_dates_with_changes_between():
+def test_a_pair_of_dates_without_a_change_between_is_refused():
     assert last_end(SAMPLE) == "2024-12-31"
-    for old, new in (("2021-01-04", "2023-02-27"), ("2023-03-01", "2024-12-01")):
-        check_pair(SAMPLE, old, new)
+    check_pair(SAMPLE, "2023-03-01", "2024-12-01")
+    for old, new in (("2025-02-01", "2026-01-01"), ("2010-01-01", "2020-01-01")):
+        said = rf"{old} and {new}.* between 2012-10-29.*choose two dates between"
+        with pytest.raises(InputError, match=said):
+            check_pair(SAMPLE, old, new)
+
+
+def test_render_then_derive(tmp_path, write_tables, capsys):
+    def claims(path: Path) -> dict[str, object]:
+        entities = [json.loads(text) for _, _, text in lines(path)]
+        return dict(next(entity for entity in entities if entity["id"] == "Q1")["claims"])
+
+    new, old = tmp_path / "new.json.zst", tmp_path / "old.json.gz"
+    tables = write_tables([{"subject": "Q1", "property": "P6", "value": "Q2", "start": "2015-01-01"}])
+    call("sample", "render", "--tables", tables, "--date", "2020-01-01", "-o", new)
+    assert "P6" in claims(new)
+    assert capsys.readouterr().out == f"{new}: 14 entities\n"
+    call("snapshots", "derive", "--dump", new, "--date", "2013-01-01", "-o", old)
+    assert "P6" not in claims(old)
+    assert '"statements_dropped": 1' in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        call("sample", "render", "--date", "2021-02-30", "-o", "x.json")
+    assert "'2021-02-30' is no date; write it as 2021-01-04" in capsys.readouterr().err

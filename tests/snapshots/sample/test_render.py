@@ -1,22 +1,17 @@
 """The rendered lines: layout by date, equality of form with real dumps, other readers."""
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support.dumps import decompressed, lines
+from support.dumps import lines
+from support.excerpt import EXCERPT, real
 
 from factdrift.snapshots.compression import php_json
-from factdrift.snapshots.sample.render import render_dump
-from factdrift.snapshots.sample.tables import read_sample
 
 from ..conftest import Render
-
-REAL_DATA = os.environ.get("FACTDRIFT_REAL_DATA")
 
 PROPERTIES = [
     {
@@ -77,7 +72,6 @@ def keys(value: Any) -> Any:
 @pytest.mark.parametrize(
     ("day", "names"),
     [
-        (20150101, "id labels descriptions aliases claims sitelinks"),
         (20190507, "id labels descriptions aliases claims sitelinks"),
         (20190508, "id labels descriptions aliases claims sitelinks lastrevid"),
         (20220522, "id labels descriptions aliases claims sitelinks lastrevid"),
@@ -97,89 +91,16 @@ def test_page_fields_and_order(render):
     for field in ("pageid", "lastrevid"):
         assert len({entity[field] for entity in entities.values()}) == len(entities)
     assert list(entities) == sorted(entities, key=lambda name: (name[0] == "P", int(name[1:])))
-    assert {"Q1", "Q5", "P6", "P1545"} <= set(entities)
-
-
-def test_empty_maps_by_date(render):
     maps = ("labels", "descriptions", "aliases", "claims", "sitelinks")
     for day, empty in [(20190429, []), (20190430, {})]:
         entity = all_of(render, day)["Q2"]
         assert [entity[name] for name in maps] == [empty] * 5
 
 
-def test_terms(render):
-    def term(text: str) -> dict[str, str]:
-        return {"language": "en", "value": text}
-
-    entity = all_of(render, 20200101)["Q1"]
-    assert entity["labels"] == {"en": term("Zürich/\U0001f600")}
-    assert entity["descriptions"] == {"en": term("a town")}
-    assert entity["aliases"] == {"en": [term("Turicum"), term("Züri")]}
-
-
-def test_a_statement_as_wikidata_nests_it(render):
-    statement = all_of(render, 20140601)["Q1"]["claims"]["P6"][0]
-    qualifiers = statement["qualifiers"]
-    item = {"entity-type": "item", "numeric-id": 2, "id": "Q2"}
-    time = {"time": "+2010-05-01T00:00:00Z", "timezone": 0, "before": 0, "after": 0, "precision": 11}
-    time["calendarmodel"] = "http://www.wikidata.org/entity/Q1985727"
-    main = {"snaktype": "value", "property": "P6", "datavalue": {"value": item, "type": "wikibase-entityid"}}
-    start = {"snaktype": "value", "property": "P580", "hash": qualifiers["P580"][0]["hash"]}
-    start["datavalue"] = {"value": time, "type": "time"}
-    expected = {
-        "mainsnak": {**main, "datatype": "wikibase-item"},
-        "type": "statement",
-        "qualifiers": {
-            "P580": [{**start, "datatype": "time"}],
-            **{name: qualifiers[name] for name in ("P39", "P1545", "P1082")},
-        },
-        "qualifiers-order": ["P580", "P39", "P1545", "P1082"],
-        "id": statement["id"],
-        "rank": "preferred",
-    }
-    assert json.dumps(statement) == json.dumps(expected)
-    hashes = [snak["hash"] for group in qualifiers.values() for snak in group]
-    assert len(set(hashes)) == 4
-    assert all(len(each) == 40 and set(each) <= set("0123456789abcdef") for each in hashes)
-
-
-def test_snaks_without_value_have_none(render):
-    statement = all_of(render, 20140601)["Q1"]["claims"]["P6"][1]
-    assert statement["mainsnak"] == {"snaktype": "novalue", "property": "P6", "datatype": "wikibase-item"}
-    (start,) = statement["qualifiers"]["P580"]
-    assert list(start) == ["snaktype", "property", "hash", "datatype"]
-
-
-def test_a_property_carries_constraint_types_and_examples(render):
-    claims = all_of(render, 20200101)["P6"]["claims"]
-    assert list(claims) == ["P31", "P2302", "P1855"]
-    (constraint,) = claims["P2302"]
-    assert constraint["mainsnak"]["datavalue"]["value"]["id"] == "Q52060874"
-    assert [snak["datavalue"]["value"]["id"] for snak in constraint["qualifiers"]["P4155"]] == ["P580", "P39"]
-    assert constraint["qualifiers"]["P4155"][0]["datavalue"]["value"]["entity-type"] == "property"
-    (example,) = claims["P1855"]
-    assert example["mainsnak"]["datavalue"]["value"]["id"] == "Q1"
-    assert example["qualifiers"]["P6"][0]["datavalue"]["value"]["id"] == "Q2"
-
-
 def test_escapes_as_php_writes_them():
     assert php_json({"a": 'ü/\U0001f600\n"', "b": [], "c": {}, "d": None, "e": 1.5}) == (
         rb'{"a":"\u00fc\/\ud83d\ude00\n\"","b":[],"c":{},"d":null,"e":1.5}'
     )
-
-
-def test_a_dump_file(tmp_path, write_tables):
-    sample = read_sample(write_tables(FACTS, ENTITIES, PROPERTIES))
-    path = tmp_path / "dump.json.gz"
-    count = render_dump(sample, 20210104, path)
-    text = decompressed(path)
-    assert text.startswith(b'[\n{"type":"item","id":"Q1",')
-    assert text.endswith(b"}\n]\n")
-    assert text.isascii()
-    assert len(json.loads(text)) == count == len(list(lines(path))) == text.count(b"\n") - 2
-    first = path.read_bytes()
-    render_dump(sample, 20210104, path)
-    assert path.read_bytes() == first
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -189,21 +110,19 @@ def test_qwikidata_reads_the_entities(render):
     entities = all_of(render, 20230101)
     item = WikidataItem(entities["Q1"])
     assert (item.get_label(), item.get_enwiki_title()) == ("Zürich/\U0001f600", "Zürich")
+    assert (item.get_description(), item.get_aliases()) == ("a town", ["Turicum", "Züri"])
     groups = item.get_truthy_claim_groups()
     assert set(groups) == {"P31", "P6", "P1082", "P569", "P1448", "P625", "P1535", "P1545"}
     claim = item.get_claim_group("P6")[0]
     assert claim.mainsnak.datavalue.value["id"] == "Q2"
+    assert claim.rank == "normal"
+    assert list(claim.qualifiers) == ["P580", "P582", "P39", "P1545", "P1082"]
     assert claim.qualifiers["P582"][0].snak.datavalue.value["time"] == "+2015-00-00T00:00:00Z"
     assert WikidataProperty(entities["P6"]).get_label() == "head of government"
 
 
-# Against real dumps
-
-
 def real_lines(name: str) -> Iterator[bytes]:
-    if REAL_DATA is None:
-        pytest.skip("FACTDRIFT_REAL_DATA does not name the folder of the real data")
-    return (text for _, _, text in lines(Path(REAL_DATA) / "wikidata" / name))
+    return (text for _, _, text in lines(real(name)))
 
 
 def statements(entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -245,8 +164,7 @@ def test_the_form_is_that_of_a_real_dump(render, name, day):
 
 
 def test_real_properties_have_the_same_keys(render):
-    entities = map(json.loads, real_lines("entities.json.bz2"))
-    real = [entity for entity in entities if entity["type"] == "property"]
+    real = [json.loads(text) for _, _, text in lines(EXCERPT) if text.startswith(b'{"type":"property"')]
     assert {tuple(entity) for entity in real} == {tuple(all_of(render, 20180101)["P6"])}
     constraint = next(
         statement

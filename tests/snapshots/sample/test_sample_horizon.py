@@ -1,10 +1,9 @@
 """What the bundled sample says until its horizon: offices have holders, and ends have successors.
 
-Dates are read here with `datetime` alone. A coarse date counts as its last day where something ends, as its
-first day where it begins, so that only gaps that are certain are found.
+A coarse date counts as its last day where something ends, as its first day where it begins, so that only gaps
+that are certain are found.
 """
 
-import calendar
 import datetime
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 
 from factdrift.core.paths import SAMPLE
 from factdrift.snapshots.sample.account import read_parts
+from factdrift.snapshots.sample.value_text import parse_time_text
 
 from .test_sample_tables_real import tables
 
@@ -35,13 +35,9 @@ class Term(NamedTuple):
 
 
 def day(text: str, last: bool) -> datetime.date:
-    """The first or last day of `1990`, `1990-03`, `1990-03-02` or, as a year, `1990-01-01/9`."""
-    text, _, precision = text.partition("/")
-    year, month, number = ([int(part) for part in text.split("-")] + [0, 0])[:3]
-    if precision == "9":
-        month = number = 0
-    month = month or (12 if last else 1)
-    return datetime.date(year, month, number or (calendar.monthrange(year, month)[1] if last else 1))
+    """The first or last day of a date."""
+    _, time = parse_time_text(text)
+    return datetime.date.fromisoformat(f"{time.last if last else time.first:08d}")
 
 
 def offices(properties: tuple[str, ...]) -> Iterator[tuple[str, list[Term]]]:
@@ -89,6 +85,5 @@ def test_every_end_before_the_horizon_has_a_successor_or_a_reason(complete_until
 
 
 def test_nobody_leaves_before_taking_office():
-    assert [
-        term.place for _, holders in offices(SINGLE_VALUED) for term in holders if term.start > term.end
-    ] == []
+    terms = [term for _, holders in offices(SINGLE_VALUED) for term in holders]
+    assert [term.place for term in terms if term.start > term.end] == []

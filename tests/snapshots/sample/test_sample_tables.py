@@ -21,24 +21,17 @@ def message(folder: Path) -> str:
 
 
 FACTS = [
-    ({"subject": "Q99"}, "subject", "Q99 has no row in entities/*.tsv; add one"),
     ({"subject": "P6"}, "subject", "'P6' is no item id"),
     ({"subject": ""}, "subject", "is empty"),
     ({"property": "P99"}, "property", "P99 has no row in properties.tsv; add one"),
-    ({"property": "6"}, "property", "'6' is no property id"),
-    ({"property": ""}, "property", "is empty"),
     ({"value": "Q99"}, "value", "Q99 has no row in entities/*.tsv; add one"),
     ({"value": "Germany"}, "value", "'Germany' is no item id"),
-    ({"value": ""}, "value", "is empty"),
     ({"value": " Q2"}, "value", "begins or ends with a blank"),
     ({"property": "P1082", "value": "1000"}, "value", "'1000' is no quantity"),
     ({"property": "P1082", "value": "+1 Q99"}, "value", "Q99 has no row"),
-    ({"property": "P1535", "value": "P99"}, "value", "P99 has no row in properties.tsv"),
     ({"start": "around 1990"}, "start", "'around 1990' is no date"),
     ({"end": "2020|soon"}, "end", "'soon' is no date"),
-    ({"pit": "2020||2021"}, "pit", "is empty"),
     ({"qualifiers": "P39"}, "qualifiers", "'P39' is no qualifier"),
-    ({"qualifiers": "P99=Q2"}, "qualifiers", "P99 has no row in properties.tsv"),
     ({"qualifiers": "P39=Q99"}, "qualifiers", "Q99 has no row in entities/*.tsv"),
     ({"qualifiers": "P580=2020"}, "qualifiers", "P580 has a column of its own"),
     ({"rank": "high"}, "rank", "'high' is none of normal, preferred"),
@@ -53,13 +46,9 @@ FACTS = [
 ]
 ENTITIES = [
     ({"id": "Q1x"}, "id", "'Q1x' is no item id"),
-    ({"id": ""}, "id", "is empty"),
     ({"classes": "Q5 Q99"}, "classes", "Q99 has no row"),
     ({"classes": "Q5 Q5"}, "classes", "Q5 occurs twice"),
     ({"created": "2020"}, "created", "'2020' is no day"),
-    ({"article": "x"}, "article", "'x' is no day"),
-    ({"deleted": "x"}, "deleted", "'x' is no day"),
-    ({"sitelinks": "many"}, "sitelinks", "is no number of sites"),
     ({"sitelinks": "100000"}, "sitelinks", "is no number of sites"),
     ({"merged": "Q2"}, "merged", "'Q2' is no merge"),
     ({"merged": "2020-01-01>Q99"}, "merged", "Q99 has no row"),
@@ -69,20 +58,16 @@ PROPERTIES = [
     ({"id": "Q6"}, "id", "'Q6' is no property id"),
     ({"id": "P7", "datatype": "text"}, "datatype", "'text' is no datatype that the sample can write"),
     ({"id": "P580", "datatype": "string"}, "datatype", "P580 has the datatype time"),
-    ({"types": "Q99"}, "types", "Q99 has no row"),
     ({"constraints": "single"}, "constraints", "'single' is none"),
-    ({"separators": "P580"}, "separators", "there is no single-value constraint"),
     (
         {"constraints": "symmetric", "separators": "P580"},
         "separators",
         "there is no single-value constraint",
     ),
     ({"constraints": "single-value", "separators": "P99"}, "separators", "P99 has no row"),
-    ({"inverses": "P99"}, "inverses", "P99 has no row"),
     ({"inverses": "Q99"}, "inverses", "Q99"),
     ({"examples": "Q1"}, "examples", "'Q1' is no example"),
     ({"examples": "Q1>Q99"}, "examples", "Q99 has no row"),
-    ({"examples": "Q99>Q1"}, "examples", "Q99 has no row"),
 ]
 
 
@@ -153,12 +138,8 @@ def test_headers_and_rows(write_tables):
     assert f"{facts}, line 1, column header: unknown '', missing 'subject'" in message(folder)
 
 
-def test_a_folder_without_tables(tmp_path):
-    with pytest.raises(InputError, match=r"properties\.tsv: cannot be read \(No such file"):
-        read_sample(tmp_path)
-
-
-def test_all_problems_are_said_at_once(write_tables):
+def test_all_problems_are_said_at_once(write_tables, tmp_path):
+    assert "properties.tsv: cannot be read (No such file" in message(tmp_path)
     said = message(write_tables([FACT | {"value": f"Q{number}"} for number in range(100, 150)])).splitlines()
     assert len(said) == 31
     assert said[-1] == "... and 20 more"
