@@ -51,12 +51,12 @@ def test_correlations_of_simulated_facts() -> None:
     exact = {row["measure"]: row for row in correlations(*simulated(30, 0.0), seed=0)}
     assert all(row["value"] == pytest.approx(1) for row in exact.values())
     assert exact["rank_per_fact"]["low"] == pytest.approx(1)
-    left, right = simulated(400, 1.0)
+    left, right = simulated(200, 1.0)
     rows = list(correlations(left, right, 0))
     per_fact = next(row for row in rows if row["measure"] == "rank_per_fact")
     each = [stats.spearmanr(a, b).statistic for a, b in zip(left, right, strict=True)]
     assert per_fact["value"] == pytest.approx(np.mean(each))
-    half = 1.96 * np.std(each, ddof=1) / 20
+    half = 1.96 * np.std(each, ddof=1) / 200**0.5
     assert (per_fact["low"], per_fact["high"]) == pytest.approx((np.mean(each) - half, np.mean(each) + half))
     at = [row for row in rows if row["measure"] == "rank_at_layer"]
     assert [row["layer"] for row in at] == list(range(5))
@@ -64,9 +64,9 @@ def test_correlations_of_simulated_facts() -> None:
         assert row["value"] == pytest.approx(stats.spearmanr(left[:, layer], right[:, layer]).statistic)
         # The bootstrap's interval has about the width of Fisher's.
         assert row["low"] < row["value"] < row["high"]
-        width = 2 * 1.96 / 400**0.5 * (1 - row["value"] ** 2)
+        width = 2 * 1.96 / 200**0.5 * (1 - row["value"] ** 2)
         assert row["high"] - row["low"] == pytest.approx(width, rel=0.35)
-    independent = simulated(400, 0.0)[0], simulated(400, 0.0, seed=9)[0]
+    independent = simulated(200, 0.0)[0], simulated(200, 0.0, seed=9)[0]
     for row in correlations(*independent, seed=0):
         if row["measure"] != "rank_of_means":
             assert row["low"] - 0.05 < 0 < row["high"] + 0.05

@@ -3,7 +3,7 @@
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import DENSE, FAMILIES, rounding, tiny_model  # noqa: E402
+from support.tiny_models import rounding, tiny_model  # noqa: E402
 from support.tiny_sentences import context, sentences, targets  # noqa: E402
 from torch import Tensor  # noqa: E402
 
@@ -31,10 +31,6 @@ from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
-GRANULARITIES = ("neuron", "head", "module", "layer")
-EXACT = ("gpt2", "gpt_neox")
-"""Families that compute in float64 throughout; RMSNorm of transformers computes in float32."""
-
 
 def chance(loaded: Loaded, one: Sentence) -> float:
     logits = loaded.model(torch.tensor([one.ids])).logits[0, -1]
@@ -56,11 +52,10 @@ def parts_of(loaded: Loaded) -> dict[str, str]:
     return {"neuron": spec.down, "head": spec.attention_out, "module": spec.mlp, "layer": ""}
 
 
-@pytest.mark.parametrize("granularity", GRANULARITIES)
-@pytest.mark.parametrize("family", EXACT)
-def test_gradients_are_finite_differences(family: str, granularity: str) -> None:
+@pytest.mark.parametrize("granularity", ["neuron", "head", "module", "layer"])
+def test_gradients_are_finite_differences(granularity: str) -> None:
     """The derivative along a random direction in one module's value."""
-    loaded, of = tiny_model(family), sentences()[2:]
+    loaded, of = tiny_model("gpt2"), sentences()[2:]
     values, slopes, chances = gradients(loaded, of, targets(of), granularity)
     spec, step, part = loaded.spec, 1e-6, parts_of(loaded)[granularity]
     index = 3 if granularity == "module" else 1
@@ -84,10 +79,10 @@ def test_gradients_are_finite_differences(family: str, granularity: str) -> None
         assert not slopes[index][row, length:].any()
 
 
-WITHOUT = {("deepseek_v2", "neuron"), ("llama4_text", "neuron"), ("qwen3_5_text", "head")}
+WITHOUT = {("deepseek_v2", "neuron"), ("qwen3_5_text", "head")}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["gpt2", "llama", "qwen2_moe", "deepseek_v2", "qwen3_5_text"])
 def test_units_are_numbered_block_by_block_and_refused_where_not_all_blocks_have_them(family: str) -> None:
     loaded, of, layer = tiny_model(family), sentences(), 2
     spec = loaded.spec
@@ -115,7 +110,7 @@ def test_units_are_numbered_block_by_block_and_refused_where_not_all_blocks_have
             integrated_gradients(loaded, of, targets(of), 3)
 
 
-@pytest.mark.parametrize("granularity", GRANULARITIES)
+@pytest.mark.parametrize("granularity", ["neuron", "module"])
 @pytest.mark.parametrize("method", [gradient_x_input, attribution_patching, activation])
 def test_one_by_one_is_as_batched(method, granularity: str) -> None:  # type: ignore[no-untyped-def]
     loaded, of = tiny_model("llama"), sentences()
@@ -143,11 +138,8 @@ def test_one_by_one_is_as_batched(method, granularity: str) -> None:  # type: ig
     ("name", "kinds"),
     [("attribution_patching_layers", ["state"]), ("attribution_patching_modules", ["attention", "mlp"])],
 )
-@pytest.mark.parametrize("family", EXACT)
-def test_attribution_patching_is_the_first_order_of_causal_tracing(
-    family: str, name: str, kinds: list[str]
-) -> None:
-    loaded, of = tiny_model(family), sentences()
+def test_attribution_patching_is_the_first_order_of_causal_tracing(name: str, kinds: list[str]) -> None:
+    loaded, of = tiny_model("gpt2"), sentences()
     places, errors = positions(of, "subject_last"), []
     for scale in (1e-4, 1e-5):
         given = context(name, noise=scale, samples=2, token="subject_last")
@@ -169,7 +161,7 @@ def test_the_chosen_tokens_are_added_and_the_rules_of_the_integral() -> None:
     assert nodes(5, "eleuther", torch.float64).tolist() == [0, 0.25, 0.5, 0.75, 1]
 
 
-@pytest.mark.parametrize("family", [*DENSE, "qwen2_moe"])
+@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama", "qwen3_5_text", "qwen2_moe"])
 def test_integrated_gradients_are_those_of_full_passes(family: str) -> None:
     loaded, of = tiny_model(family), sentences()[2:4]
     found = integrated_gradients(loaded, of, targets(of), 3, budget=9)
@@ -221,7 +213,7 @@ def signal(loaded: Loaded, name: str):  # type: ignore[no-untyped-def]
     return projections(loaded, of, targets(of), context(f"pmet_{name}", top=10))
 
 
-@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama"])
+@pytest.mark.parametrize("family", ["gptj", "llama"])
 def test_a_module_that_adds_nothing_changes_nothing(family: str) -> None:
     loaded = tiny_model(family)
     silent = loaded.spec.module(1, loaded.spec.attention_out)
@@ -233,7 +225,7 @@ def test_a_module_that_adds_nothing_changes_nothing(family: str) -> None:
         assert (found[:, [0, 1, 3, 4, 5]].abs().max(0).values > 0).all()
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama", "granite", "llama4_text"])
+@pytest.mark.parametrize("family", ["granite", "llama4_text"])
 def test_changes_of_the_probability_add_up(family: str) -> None:
     """A module's state after is the next one's before, so the sum is the last probability minus the first."""
     loaded, of = tiny_model(family), sentences()

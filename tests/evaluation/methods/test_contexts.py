@@ -1,16 +1,13 @@
-"""Batches of edits: of similar width, none lost, and halved where the memory does not suffice."""
+"""Batches of edits: of similar width, and none lost."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support.tiny_models import tiny_model
 
-from factdrift.evaluation.methods import contexts as module
 from factdrift.evaluation.methods.contexts import PADDED, Contexts, in_batches_of
 from factdrift.models.alignment import Sentence
 
@@ -32,17 +29,3 @@ def test_batches_hold_edits_of_similar_width(widths: list[int]) -> None:
     for batch, following in pairwise(batches):
         wider = [*batch, following[0]]
         assert len(wider) * following[0].width > PADDED * sum(one.width for one in wider)
-
-
-def test_a_batch_that_does_not_fit_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CPU_BYTES", 0)
-    edits = [context(place, 7) for place in range(3)]
-    assert in_batches_of(tiny_model("llama"), edits, len) == [1, 1, 1]
-    monkeypatch.undo()
-
-    def work(batch: list[Contexts]) -> int:
-        if len(batch) > 2:
-            raise torch.OutOfMemoryError
-        return len(batch)
-
-    assert sum(in_batches_of(tiny_model("llama"), edits, work)) == 3

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from statistics import median, mode
 from typing import Any
 
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import METHODS
-from factdrift.evaluation.methods.derived import block_at, derive
 from factdrift.evaluation.methods.hyperparameters import check_values, read_hyper
 from factdrift.models.sizes import Sizes
 
@@ -122,35 +119,9 @@ def test_the_users_values_come_first_and_need_no_sizes() -> None:
     assert same.digest() == read_hyper("rome", "some/thing", sizes=lambda: SIZES).digest()
 
 
-def test_rules_are_for_models_without_entry_only() -> None:
-    """Every published entry is complete, so that a rule changes none of its values."""
-    for method in ("rome", "memit", "ft", "ft_l"):
-        file = read_yaml(METHODS / f"{method}.yaml")
-        for entry in file["models"]:
-            model = entry["names"][0].replace("*", "")
-            assert any(fnmatchcase(model, name) for name in entry["names"])
-            hyper = read_hyper(method, model, sizes=lambda: SIZES)
-            assert {key: hyper[key] for key in entry if key not in ("names", "source")} == {
-                key: value for key, value in entry.items() if key not in ("names", "source")
-            }
-            assert hyper.source == entry["source"]
-
-
 @given(st.integers(1, 200), st.integers(8, 20000), st.sampled_from(["rome", "memit", "ft", "ft_l"]))
 def test_derived_values_are_valid_for_any_model(layers: int, hidden: int, method: str) -> None:
     hyper = read_hyper(method, "some/thing", sizes=lambda: Sizes(layers, hidden))
     assert check_values(method, hyper) == dict(hyper)
     assert hyper.layers == sorted(hyper.layers)
     assert 0 <= hyper.layers[0] <= hyper.layers[-1] < layers
-
-
-@given(st.integers(1, 100_000), st.integers(1, 100_000))
-def test_wider_models_never_have_a_wider_bound(one: int, other: int) -> None:
-    rule: Mapping[str, Any] = rules("ft_l")["norm_constraint"]
-    narrow, wide = (derive(rule, Sizes(1, width), False) for width in sorted((one, other)))
-    assert narrow >= wide
-
-
-def test_the_last_share_is_the_last_block() -> None:
-    assert [block_at(1, layers) for layers in (1, 2, 28)] == [0, 1, 27]
-    assert [block_at(share, 4) for share in (0, 0.24, 0.25, 0.99)] == [0, 0, 1, 3]

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import FAMILIES, rounding, tiny_model  # noqa: E402
+from support.tiny_models import rounding, tiny_model  # noqa: E402
 
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
-from factdrift.evaluation.adapters import Keeping  # noqa: E402
-from factdrift.evaluation.methods.grace import GAP, grown, wrapped  # noqa: E402
+from factdrift.evaluation.methods.grace import wrapped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.evaluation.methods.seeds import generator  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.codebooks import NEVER, Codebook, Tokens  # noqa: E402
+from factdrift.models.codebooks import NEVER, Codebook  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
 
@@ -130,7 +128,7 @@ def assert_same(loaded: Loaded, book: Codebook, edit: int, plain: ByHand) -> Non
         assert book.radii[edit, entry].item() == pytest.approx(radius, rel=bound, abs=bound)
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, "gpt_oss"])
+@pytest.mark.parametrize("family", ["gpt2", "llama", "qwen3_5_text", "gpt_oss"])
 def test_alone_each_edit_has_an_entry_of_its_own(family: str) -> None:
     loaded, hyper = tiny_model(family), hyper_of()
     found = edited(loaded, EDITS, hyper, Artefacts())
@@ -143,8 +141,7 @@ def test_alone_each_edit_has_an_entry_of_its_own(family: str) -> None:
         assert found.losses[place].item() == pytest.approx(plain.losses[0], rel=1e-4)
 
 
-@pytest.mark.parametrize("tokens", get_args(Tokens))
-@pytest.mark.parametrize("start", ["random", "output"])
+@pytest.mark.parametrize(("tokens", "start"), [("last", "random"), ("prompt", "output"), ("all", "output")])
 def test_which_tokens_are_replaced_and_where_values_begin(tokens: str, start: str) -> None:
     loaded = tiny_model("gpt2")
     hyper = hyper_of(tokens=tokens, start=start, module="c_fc", seed=4)
@@ -159,7 +156,6 @@ def test_which_tokens_are_replaced_and_where_values_begin(tokens: str, start: st
 @pytest.mark.parametrize(
     ("radius", "done"),
     [
-        (0.01, {"add": 7}),
         (1.8, {"add": 3, "expand": 1, "split": 3}),
         (1000, {"add": 1, "expand": 1, "split": 5}),
     ],
@@ -179,21 +175,6 @@ def test_a_codebook_grows_edit_by_edit(radius: float, done: dict[str, int]) -> N
         assert found.losses.tolist() == pytest.approx(plain.losses, rel=1e-6)
 
 
-def test_a_worked_example() -> None:
-    """On a line, with the radius 1: keys 0 and 5 are apart, 1.5 says what 0 says, 6 something else than 5."""
-    keys = [torch.tensor([float(place)]) for place in (0, 5, 1.5, 6, 3.1)]
-    labels = [(1,), (2,), (1,), (3,), (4,)]
-    book = grown(dict(enumerate(keys)), dict(enumerate(labels)), 1.0)
-    # 3.1 is nearest to 5, at 1.9, which is more than 1 and what 5 has left, 0.5: it is added.
-    assert [(entry.key.item(), entry.taught) for entry in book] == [
-        (0, [0, 2]),
-        (5, [1]),
-        (6, [3]),
-        (pytest.approx(3.1), [4]),
-    ]
-    assert [entry.radius for entry in book] == pytest.approx([1.5, 0.5 - GAP, 0.5, 1])
-
-
 def test_an_edit_works_and_leaves_far_prompts_alone_bit_by_bit() -> None:
     loaded = tiny_model("llama")
     keys = ByHand(loaded, hyper_of())
@@ -208,7 +189,7 @@ def test_an_edit_works_and_leaves_far_prompts_alone_bit_by_bit() -> None:
     assert (others.logprob == before).all()
 
 
-def test_an_edit_that_fails_is_left_out(tmp_path: Path) -> None:
+def test_an_edit_that_fails_is_left_out() -> None:
     loaded, hyper = tiny_model("gpt2"), hyper_of()
     without = edited(loaded, EDITS, hyper, Artefacts(), "sequential")
     found = edited(loaded, [EDITS[0], LONG, *EDITS[1:]], hyper, Artefacts(), "sequential")
@@ -222,18 +203,11 @@ def test_an_edit_that_fails_is_left_out(tmp_path: Path) -> None:
     wild = edited(loaded, EDITS[:2], hyper_of(lr=1e308), Artefacts())
     assert wild.failed == {0: "diverged", 1: "diverged"}
     assert only(wild).values.isfinite().all()
-    # It changes no weight, of which an adapter could be kept.
-    Keeping(loaded, hyper, tmp_path / "kept").keep(
-        EDITS, edited(loaded, EDITS, hyper, Artefacts()), alone=True
-    )
-    assert not list((tmp_path / "kept").iterdir())
 
 
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match=r"grace\.module: .* has no c_fc, but gate_proj, up_proj, down_proj"):
         edited(tiny_model("llama"), EDITS, hyper_of(module="c_fc"), Artefacts())
-    with pytest.raises(InputError, match=r"grace\.layer: tiny-llama has no block 7"):
-        edited(tiny_model("llama"), EDITS, hyper_of(layer=7), Artefacts())
     with pytest.raises(CannotEdit, match="grace on tiny-gpt_oss: mixture of experts"):
         edited(tiny_model("gpt_oss"), EDITS, hyper_of(module="down_proj"), Artefacts())
     assert wrapped(tiny_model("gpt_oss"), hyper_of()) == "model.layers.1.mlp"

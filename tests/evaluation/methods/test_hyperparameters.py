@@ -61,17 +61,14 @@ def test_a_model_without_values_is_refused():
         ("rome", {"keys": "both"}, r"rome\.keys: 'both' is not one of \['reference', 'averaged'\]"),
         ("rome", {"covariance": "no"}, r"rome\.covariance: 'no' is not of type 'boolean' \(Whether"),
         ("rome", {"steps": "many"}, r"rome\.steps: 'many' is not of type 'integer' \(Forward passes"),
-        ("rome", {"steps": True}, r"rome\.steps: True is not of type 'integer'"),
         ("rome", {"steps": 0}, r"rome\.steps: 0 is less than the minimum of 1"),
         ("rome", {"layer": 2.5}, r"rome\.layer: 2\.5 is not of type 'integer'"),
         ("rome", {"lr": float("nan")}, r"rome\.lr: nan is not of type 'number'"),
         ("rome", {"layer": True}, r"rome\.layer: True is not of type 'integer'"),
-        ("rome", {"layer": -1}, r"rome\.layer: -1 is less than the minimum of 0"),
         ("rome", {"essence": "{subjct} is"}, r"rome\.essence: '{subjct} is' does not match"),
         ("rome", {"prefixes": [{"start": "", "tokens": 0, "number": 1}]}, r"rome\.prefixes\.0\.tokens: 0 is"),
         ("memit", {"layers": []}, r"memit\.layers: \[\] should be non-empty"),
         ("memit", {"layers": [1, 2.5]}, r"memit\.layers\.1: 2\.5 is not of type 'integer'"),
-        ("prompt", {"text": "{prompt}"}, r"prompt\.text: '{prompt}' does not match"),
     ],
 )
 def test_a_wrong_value_is_named(method, given, message):
@@ -88,11 +85,6 @@ def test_texts_of_the_command_line_are_numbers():
     assert repr(read_hyper("rome", "gpt2-xl", {"layer": 2.0})["layer"]) == "2"
 
 
-def test_an_unknown_method_is_refused():
-    with pytest.raises(InputError, match="methods: romy: no such method; there are alphaedit, context_all"):
-        read_hyper("romy", "gpt2-xl")
-
-
 @pytest.mark.parametrize("path", sorted(METHODS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_entries_give_only_what_the_method_knows(path):
     """And every entry says where it comes from and leaves nothing without a value."""
@@ -104,4 +96,5 @@ def test_entries_give_only_what_the_method_knows(path):
         assert check_values(path.stem, given) == given
         assert entry["source"]
         for name in entry["names"]:
-            assert read_hyper(path.stem, name.replace("*", "")).source == entry["source"]
+            hyper = read_hyper(path.stem, name.replace("*", ""))
+            assert (dict(hyper), hyper.source) == ({**defaults, **given}, entry["source"])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
+from support.tiny_edits import EDITS as ALL
 from support.tiny_models import rounding, tiny_model
 
 from factdrift.core.errors import InputError
@@ -21,18 +23,13 @@ from factdrift.evaluation.methods.mend_editor import (
     edited_matrices,
     read_hypernet,
 )
-from factdrift.evaluation.states import edited as regimes
 from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import LowRank, matrix, written
 from factdrift.models.loaded import Loaded
 
-EDITS = [
-    Edit("1", "The head of government of the United States of America is", "America", "Marta Kowalska"),
-    Edit("2", "The capital of Atlantis is", "Atlantis", "New Orleans"),
-    Edit("3", "Zoë Müller lives in", "Zoë Müller", "sea"),
-]
+EDITS = ALL[:3]
 HYPER = Hyper("mend", "tiny", "test", {"precision": "float32"})
-FAMILIES = ("gpt2", "gptj", "llama", "olmo2")
+FAMILIES = ("gpt2", "llama")
 
 
 def sentences(loaded: Loaded) -> list[Sentence]:
@@ -56,7 +53,7 @@ def trained(loaded: Loaded) -> HyperNet:
     return net
 
 
-def edited(loaded: Loaded, net: HyperNet, edits: list[Edit] = EDITS) -> dict[str, LowRank]:
+def edited(loaded: Loaded, net: HyperNet, edits: Sequence[Edit] = EDITS) -> dict[str, LowRank]:
     result = mend(loaded, edits, HYPER, Artefacts(mend=net))
     assert all(isinstance(delta, LowRank) for delta in result.deltas.values())
     return {name: delta for name, delta in result.deltas.items() if isinstance(delta, LowRank)}
@@ -129,8 +126,8 @@ def test_edits_together_are_the_edits_one_by_one() -> None:
     loaded = tiny_model("llama")
     net = trained(loaded)
     together = edited(loaded, net, [EDITS[1], EDITS[2], EDITS[0]])
-    for place, edit in enumerate([EDITS[1], EDITS[2], EDITS[0]]):
-        alone = edited(loaded, net, [edit])
+    for place in (0, 2):
+        alone = edited(loaded, net, [EDITS[(place + 1) % 3]])
         for name, change in alone.items():
             torch.testing.assert_close(dense(together[name], place), dense(change, 0), rtol=1e-9, atol=1e-13)
 
@@ -145,15 +142,6 @@ def test_an_edit_that_diverges_has_failed() -> None:
     assert all((delta.dense(0)[0] == 0).all() for delta in result.deltas.values())
 
 
-def test_rounding_of_the_reference() -> None:
-    loaded = tiny_model("llama", dtype=torch.bfloat16)
-    net = trained(tiny_model("llama", dtype=torch.float32))
-    hyper = Hyper("mend", "tiny", "test", {"precision": "weights"})
-    for name, delta in regimes.edited(loaded, EDITS, hyper, Artefacts(mend=net)).deltas.items():
-        after = matrix(loaded.model, name).float() + delta.dense(0)[0]
-        assert torch.equal(after.bfloat16().float(), after)
-
-
 def test_statistics_do_not_depend_on_the_batches() -> None:
     torch.manual_seed(0)
     values = torch.randn(40, 3, dtype=torch.float64) * 5 + 2
@@ -165,10 +153,9 @@ def test_statistics_do_not_depend_on_the_batches() -> None:
     assert statistics.count == 40
 
 
-@pytest.mark.parametrize("family", ["gpt2", "gpt_neox"])
-def test_gradients_of_training_are_those_through_edited_weights(family: str) -> None:
+def test_gradients_of_training_are_those_through_edited_weights() -> None:
     """Against central differences of the loss with each edit written into the weights."""
-    loaded = tiny_model(family)
+    loaded = tiny_model("gpt2")
     net = trained(loaded)
     tokens = sentences(loaded)
     practice = [Practice(tokens[0], tokens[1], tokens[2]), Practice(tokens[1], tokens[2], tokens[0])]

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 import torch
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
@@ -93,34 +91,24 @@ def test_what_has_reached_its_goal_stands_still(world):
         assert float(short.losses[0]) == pytest.approx(float(long.losses[place]), rel=1e-8)
 
 
-def test_all_that_stop_end_the_run_early(world):
-    found = run(world, steps=1000, stop_loss=1e9)
-    assert (found.steps == 0).all()
-
-
-def test_the_drift_is_looked_at_where_it_is_told(world):
-    at_subject = run(world, kl=50, kl_at="subject")
-    at_last = run(world, kl=50, kl_at="last")
-    assert not torch.allclose(at_subject.change, at_last.change, rtol=1e-3)
-
-
-def test_an_essence_that_ends_with_its_subject_has_one_place_for_the_drift(world):
+@pytest.mark.parametrize(("essence", "same"), [("{subject} is a", False), ("About {subject}", True)])
+def test_the_drift_is_looked_at_where_it_is_told(world, essence, same):
+    """At the subject or at the last token, which are one where the essence ends with its subject."""
     loaded, _, start = world
     changes = []
     for kl_at in ("subject", "last"):
-        hyper = tiny_hyper("rome", kl_at=kl_at, kl=50, essence="About {subject}")
-        contexts, _ = contexts_of(loaded, EDITS, hyper, replace(tiny_artefacts(loaded)))
+        hyper = tiny_hyper("rome", kl_at=kl_at, kl=50, essence=essence)
+        contexts, _ = contexts_of(loaded, EDITS, hyper, tiny_artefacts(loaded))
         changes.append(optimise(loaded, contexts, hyper, 1, start, at="block").change)
-    assert torch.equal(*changes)
+    assert torch.allclose(*changes, rtol=0 if same else 1e-3, atol=0) == same
 
 
-@pytest.mark.parametrize("at", ["mlp", "block"])
-def test_the_host_waits_for_the_device_at_the_looks_only(world, at):
+def test_the_host_waits_for_the_device_at_the_looks_only(world):
     """Not in each step: a GPU would stand still while Python decides what comes next."""
     loaded, contexts, start = world
     found = {}
     for steps in (1, 1 + 4 * LOOK):
         with Waits() as waits:
-            optimise(loaded, contexts, tiny_hyper("rome", steps=steps, stop_loss=0), 1, start, at=at)
+            optimise(loaded, contexts, tiny_hyper("rome", steps=steps, stop_loss=0), 1, start, at="block")
         found[steps] = waits.found
     assert found[1 + 4 * LOOK] - found[1] == {"nonzero": 4}

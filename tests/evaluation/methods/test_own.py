@@ -86,7 +86,7 @@ def test_rules_give_values_for_models_that_no_entry_names(tmp_path: Path) -> Non
     keys: {layer: {type: integer}, layers: {type: array}, rate: {type: number}, steps: {default: 3}}
     derived:
       rules:
-        layer: {share: 0.75}
+        layer: {share: 1}
         layers: {between: [0.25, 0.5], most: 2}
         rate: {by_width: {1000: 0.1, 100: 1}}
     models: [{names: [known], layer: 1, layers: [1], rate: 2}]
@@ -94,9 +94,9 @@ def test_rules_give_values_for_models_that_no_entry_names(tmp_path: Path) -> Non
     code = "def edit(model, tokenizer, update, layer, layers, rate, steps=3): ..."
     given = own(tmp_path, code, textwrap.dedent(described))
     hyper = read_given(given, "tiny", sizes=lambda: Sizes(8, 100))
-    assert dict(hyper) == {"layer": 6, "layers": [3, 4], "rate": 1, "steps": 3}
+    assert dict(hyper) == {"layer": 7, "layers": [3, 4], "rate": 1, "steps": 3}
     assert hyper.derived == ("layer", "layers", "rate")
-    assert hyper.source.startswith("derived, not tuned: layer 6 of 8")
+    assert hyper.source.startswith("derived, not tuned: layer 7 of 8")
     assert read_given(given, "known", sizes=lambda: Sizes(8, 100)).derived == ()
 
 

@@ -4,13 +4,13 @@ import pytest
 import torch
 from support.methods_in_few_steps import artefacts, hyper_in
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
-from support.tiny_models import TEXT, tiny_model, tiny_tokenizer
+from support.tiny_models import TEXT, tiny_model
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.evaluation.states.edited import edited
-from factdrift.models.deltas import Dense, applied, matrix, rounded, written
+from factdrift.models.deltas import Dense, matrix, rounded, written
 from factdrift.models.moments import count_moments
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
@@ -20,7 +20,7 @@ def total(loaded, result, edit=0):
     return {name: delta.dense(edit)[0] for name, delta in result.deltas.items()}
 
 
-@pytest.mark.parametrize("method", ["rome", "memit", "lora"])
+@pytest.mark.parametrize("method", ["memit", "lora"])
 def test_in_turn_is_each_with_those_before_it_in_the_weights(method):
     loaded = tiny_model("llama")
     hyper, artefacts = tiny_hyper(method), tiny_artefacts(loaded)
@@ -40,11 +40,7 @@ def test_in_turn_is_each_with_those_before_it_in_the_weights(method):
     assert not torch.allclose(alone[name], sums[1][name], rtol=1e-3)
 
 
-ALONE = ("ft", "ft_l", "lora", "replay", "rome", "memit", "alphaedit", "mend")
-"""Methods that make single edits by changes of weights."""
-
-
-@pytest.mark.parametrize("method", ALONE)
+@pytest.mark.parametrize("method", ["ft", "lora", "rome", "memit", "mend"])
 def test_an_edit_that_fails_is_reported_and_changes_nothing(method):
     loaded = tiny_model("llama")
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
@@ -65,7 +61,7 @@ def test_an_edit_that_fails_is_reported_and_changes_nothing(method):
     ("method", "values"),
     [
         *(("ft", {"lr": 1e308}), ("rome", {"lr": float("nan")}), ("memit", {"lr": float("nan")})),
-        *(("lora", {"alpha": 1e300}), ("replay", {"alpha": 1e300})),
+        ("lora", {"alpha": 1e300}),
     ],
 )
 def test_an_edit_that_diverges_has_failed(method, values):
@@ -75,15 +71,6 @@ def test_an_edit_that_diverges_has_failed(method, values):
     found = edited(loaded, EDITS[:2], hyper, artefacts(loaded, hyper))
     assert found.failed == {0: "diverged", 1: "diverged"}
     assert not any(delta.dense(0)[0].any() for delta in found.deltas.values())
-
-
-def test_one_that_fails_changes_nothing_in_turn():
-    loaded = tiny_model("llama")
-    hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
-    edits = [EDITS[0], Edit("x", "No subject here is", "Mu", "Marta")]
-    found = edited(loaded, edits, hyper, artefacts, "sequential")
-    assert found.failed == {1: "subject_missing"}
-    assert found.owner == [0, -1]
 
 
 def test_a_regime_that_a_method_does_not_support_is_refused():
@@ -113,14 +100,10 @@ def test_rounded_to_the_type_of_the_weights():
 def test_no_edit_and_the_prompt_change_no_weight():
     loaded = tiny_model("gpt2")
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
-    none = edited(loaded, EDITS, read_hyper("none", "tiny"), tiny_artefacts(loaded))
-    prompt = edited(loaded, EDITS, read_hyper("prompt", "tiny"), tiny_artefacts(loaded))
+    none = edited(loaded, EDITS, read_hyper("none", "tiny"), Artefacts())
+    prompt = edited(loaded, EDITS, read_hyper("prompt", "tiny"), Artefacts())
     assert (none.deltas, none.contexts, prompt.deltas) == ({}, None, {})
     assert prompt.contexts[2] == "The capital of Atlantis is Zoë Müller. "
-    ids = torch.tensor([tiny_tokenizer()("Marta lives in")["input_ids"]])
-    base = loaded.model(ids).logits
-    with applied(loaded.model, none.deltas, torch.tensor([0])):
-        assert torch.equal(loaded.model(ids).logits, base)
     assert all(torch.equal(loaded.model.state_dict()[name], value) for name, value in before.items())
 
 
@@ -143,16 +126,13 @@ def test_weight_decay_in_turn_is_that_of_the_weights_already_edited(precision, d
     assert (alone - sums[1][0]).norm() > 0.01 * alone.norm()
 
 
-@pytest.mark.parametrize(
-    ("method", "values", "message"),
-    [
+def test_a_block_that_the_model_does_not_have_is_refused():
+    loaded = tiny_model("llama")
+    for method, values, message in (
         ("rome", {"layer": 99}, r"rome\.layer: tiny-llama has no block 99, but blocks 0 to 2"),
         ("ft", {"layers": [0, 3]}, r"ft\.layers: tiny-llama has no block 3"),
-    ],
-)
-def test_a_block_that_the_model_does_not_have_is_refused(method, values, message):
-    loaded = tiny_model("llama")
-    with pytest.raises(InputError, match=message):
-        edited(loaded, EDITS, read_hyper(method, "tiny", values), tiny_artefacts(loaded))
+    ):
+        with pytest.raises(InputError, match=message):
+            edited(loaded, EDITS, read_hyper(method, "tiny", values), Artefacts())
     with pytest.raises(InputError, match="moments: tiny-llama has no block 99"):
         count_moments(loaded, [99], TEXT)

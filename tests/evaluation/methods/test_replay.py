@@ -10,13 +10,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.peft_models import assert_same, peft_model  # noqa: E402
 from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import FAMILIES, tiny_model, tiny_tokenizer  # noqa: E402
+from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.evaluation.methods.lora import lora  # noqa: E402
-from factdrift.evaluation.methods.plan import needs  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.methods.replay import replayed  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 
@@ -65,7 +63,7 @@ BOUND = 1e-6
 """Weights of the losses are in float32."""
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["gpt2", "qwen3_5_text"])
 def test_all_updates_are_trained_together_with_the_texts(family: str) -> None:
     hyper = hyper_of()
     loaded, seed = tiny_model(family), "\n".join(edit.id for edit in EDITS[:3])
@@ -80,15 +78,6 @@ def test_alone_each_has_a_change_of_its_own() -> None:
     for place in (0, 4):
         model = by_peft("llama", hyper, [EDITS[place]], EDITS[place].id)
         assert_same(loaded, found, place, model, BOUND)
-    alone = edited(loaded, EDITS[3:4], hyper, artefacts())
-    for name, delta in alone.deltas.items():
-        whole = found.deltas[name].dense(3)[0]
-        assert (delta.dense(0)[0] - whole).norm() < 1e-9 * whole.norm()
-    plain = lora(loaded, EDITS, read_hyper("lora", "tiny", {"rank": 3, "alpha": 6, "steps": 4}), Artefacts())
-    assert any(
-        (delta.dense(0)[0] - found.deltas[name].dense(0)[0]).norm() > 1e-3
-        for name, delta in plain.deltas.items()
-    )
 
 
 def test_in_a_stream_all_updates_that_hold_are_trained_from_the_start() -> None:
@@ -125,26 +114,6 @@ def test_texts_about_an_edited_subject_are_not_replayed() -> None:
         edited(loaded, EDITS, hyper, Artefacts(), "batch")
 
 
-def test_the_texts_stay_likelier_than_without_them() -> None:
-    loaded = tiny_model("llama", dtype=torch.float32)
-    values = {"steps": 30, "lr": 0.01, "replayed": 3}
-    rows = [one.ids for one in replayed(loaded, EDITS, hyper_of(), artefacts())]
-
-    def loss(found: Edited) -> float:
-        from factdrift.models.deltas import applied
-
-        with applied(loaded.model, found.deltas, 0), torch.no_grad():
-            logs = [loaded.model(torch.tensor([ids])).logits[0].log_softmax(-1) for ids in rows]
-        each = [
-            -log[:-1].gather(1, torch.tensor(ids[1:])[:, None]) for log, ids in zip(logs, rows, strict=True)
-        ]
-        return torch.cat(each).mean().item()
-
-    with_them = edited(loaded, EDITS, hyper_of(**values, weight=1), artefacts(), "batch")
-    without = edited(loaded, EDITS, hyper_of(**values, weight=1e-6), artefacts(), "batch")
-    assert loss(with_them) < loss(without) - 1
-
-
 def test_what_fails_changes_nothing() -> None:
     loaded = tiny_model("llama", dtype=torch.float32)
     long = Edit("long", "Marta " * 200 + "lives in", "Marta", "New Orleans")
@@ -157,7 +126,3 @@ def test_what_fails_changes_nothing() -> None:
         assert (found.failed, found.owner) == ({0: reason}, [-1])
         assert found.deltas == first.deltas
         assert found.memory == first.memory
-
-
-def test_it_needs_the_texts_of_the_model() -> None:
-    assert needs(hyper_of()) == {"prefixes": "prefixes.replay.json"}

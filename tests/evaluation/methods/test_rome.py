@@ -6,7 +6,6 @@ from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import FAMILIES, tiny_model
 
 from factdrift.evaluation.methods.contexts import contexts_of, look
-from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.methods.optimise import optimise
 from factdrift.evaluation.methods.rome import rome
 from factdrift.models.deltas import matrix
@@ -30,8 +29,9 @@ def change_of(loaded, edited, edit):
     return delta.dense(edit)[0]
 
 
-@pytest.mark.parametrize("keys", ["reference", "averaged"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    ("family", "keys"), [*((family, "reference") for family in FAMILIES), ("llama", "averaged")]
+)
 def test_the_key_gives_the_value_that_was_found(family, keys):
     """W'k + b = v*, v* = what the MLP put out for the bare prompt + the change that was found."""
     loaded = tiny_model(family)
@@ -70,7 +70,7 @@ def test_directions_orthogonal_to_u_are_untouched(family):
         assert (change @ seen[edit, 0]).norm() > 1e-3 * change.norm()
 
 
-@pytest.mark.parametrize("family", ["gpt2", "gpt_neox", "llama", "olmo2"])
+@pytest.mark.parametrize("family", ["gpt2", "olmo2"])
 def test_the_edited_model_says_what_was_optimised(family):
     """The loss that was reported is that of the bare prompt with what W'k now gives in place."""
     loaded = tiny_model(family)
@@ -120,16 +120,6 @@ def test_without_covariance_u_is_the_key():
     assert torch.allclose(delta.read[:, :, 0], u / u.norm(dim=1, keepdim=True), atol=1e-12)
     other = rome(loaded, EDITS, tiny_hyper("rome"), artefacts)
     assert not torch.allclose(change_of(loaded, other, 0), change_of(loaded, edited, 0), rtol=1e-3)
-
-
-def test_what_cannot_be_aligned_is_counted_and_zero():
-    loaded = tiny_model("llama")
-    edits = [EDITS[0], Edit("x", "The capital of Atlantis is", "Mu", "Marta"), EDITS[1]]
-    edited = rome(loaded, edits, tiny_hyper("rome"), tiny_artefacts(loaded))
-    assert edited.failed == {1: "subject_missing"}
-    assert (change_of(loaded, edited, 1) == 0).all()
-    alone = rome(loaded, [EDITS[1]], tiny_hyper("rome"), tiny_artefacts(loaded))
-    assert torch.allclose(change_of(loaded, edited, 2), change_of(loaded, alone, 0), rtol=1e-6)
 
 
 def test_no_edits_at_all():
