@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="language models are installed with `make mo
 from factdrift.core.errors import InputError
 from factdrift.core.paths import LOCATORS
 from factdrift.core.settings import configure
-from factdrift.evaluation.locators.plan import Plan, entry, locator_of, records
+from factdrift.evaluation.locators.plan import Plan, entry, records
 from factdrift.evaluation.methods.hyperparameters import default_values, read_hyper
 from factdrift.evaluation.methods.own import keys_of_methods
 
@@ -30,13 +30,6 @@ def test_the_page_has_all_locators_in_the_order_in_which_they_are_run_by_default
     assert sorted(config["locators"]) == list(records())
     wanted = "\n".join(map(row, config["locators"]))
     assert wanted in (ROOT / "docs/locating.md").read_text(encoding="utf-8"), wanted
-
-
-def test_functions_and_keys_are_there() -> None:
-    for name, record in records().items():
-        keys = read_hyper(name, "gpt2", None, LOCATORS)
-        assert callable(locator_of(name))
-        assert record.follows in ("", *keys), name
 
 
 def test_one_that_is_like_another_depends_on_both_files() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import chance, command, scoring, settings_with  # noqa: E402
-from support.tiny_edits import EDITS, SETTINGS, tiny_artefacts  # noqa: E402
+from support.tiny_edits import EDITS, SETTINGS  # noqa: E402
 from support.tiny_models import TEXT, tiny_model  # noqa: E402
 from support.workflow import ROOT  # noqa: E402
 
@@ -205,47 +205,34 @@ def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
         made(loaded, sentences, tmp_path / "none", f"{own}:none")
 
 
-def at_every_block(loaded: Loaded, artefacts: Artefacts, out: Path) -> Files:
-    """What two edits of ROME at every block give."""
-    questions = [
-        Question(each.id, each.id, "update", prompt=each.prompt, targets=(each.target,)) for each in EDITS[:2]
-    ]
-    tellings = []
-    for layer in range(3):
-        given = Prepared(hyper_at("rome", "tiny", SETTINGS["rome"], layer), artefacts)
-        tellings.append(Telling(given, "independent", at_block("rome", layer)))
-    out.mkdir()
-    files = Files.under(out, "run")
-    session = Session(loaded, settings_with(batch=1))
-    evaluate(Run.of(session, Benchmark("updates", questions, EDITS[:2]), tellings, 0), files)
-    assert not files.parts.exists()
-    return files
-
-
 @pytest.mark.filterwarnings("ignore:second moments")
 def test_edits_at_every_block_that_the_method_can_edit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    loaded = tiny_model("gpt2")
-    artefacts, edit = tiny_artefacts(loaded), EDITS[1]
-    files = at_every_block(loaded, artefacts, tmp_path / "gpt2")
+    loaded = tiny_model("qwen3_moe", mlp_only_layers=[0, 1])
+    artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [0, 1], TEXT, ridge=1e-3))
+    hypers = [hyper_at("rome", "tiny", SETTINGS["rome"], layer) for layer in range(3)]
+    tellings = [
+        Telling(Prepared(hyper, artefacts), "independent", at_block("rome", layer))
+        for layer, hyper in enumerate(hypers)
+    ]
+    questions = [
+        Question(each.id, each.id, "update", prompt=each.prompt, targets=(each.target,)) for each in EDITS[:2]
+    ]
+    files, session = Files.under(tmp_path, "run"), Session(loaded, settings_with(batch=1))
+    evaluate(Run.of(session, Benchmark("updates", questions, EDITS[:2]), tellings, 0), files)
+    assert not files.parts.exists()
+    assert len(pq.read_table(files.edits)) == 4
     rows = pq.read_table(files.answers).to_pylist()
-    assert [row["method"] for row in rows] == [at_block("rome", layer) for layer in range(3) for _ in "ab"]
-    assert len(pq.read_table(files.edits)) == 6
-    for layer in range(3):
-        hyper = hyper_at("rome", "tiny", SETTINGS["rome"], layer)
+    assert [row["method"] for row in rows] == ["rome@0", "rome@0", "rome@1", "rome@1"]
+    for row, hyper, edit in zip(rows, [hypers[0]] * 2 + [hypers[1]] * 2, EDITS[:2] * 2, strict=True):
         made = method_of(hyper)(loaded, [edit], hyper, artefacts)
         with applied(loaded.model, made.deltas, 0), torch.no_grad():
             alone = chance(loaded, edit.prompt, edit.target)
-        (row,) = [row for row in rows if (row["method"], row["edit"]) == (at_block("rome", layer), edit.id)]
-        assert row["logprobs"] == pytest.approx([alone], rel=1e-6)
-    loaded = tiny_model("qwen3_moe", mlp_only_layers=[1])
-    artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [1], TEXT, ridge=1e-3))
-    files = at_every_block(loaded, artefacts, tmp_path / "qwen3_moe")
-    assert pq.read_table(files.answers)["method"].to_pylist() == ["rome@1", "rome@1"]
+        assert row["logprobs"] == pytest.approx([alone], rel=1e-5)
     said = capsys.readouterr().out
-    assert said.count("tiny-qwen3_moe: mixture of experts") == 2
-    assert said.count("rome@0 on tiny-qwen3_moe: skipped") == 1
+    assert said.count("tiny-qwen3_moe: mixture of experts") == 1
+    assert said.count("rome@2 on tiny-qwen3_moe: skipped") == 1
 
 
 LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1.0], "sd": [0.0, 0.5]}

@@ -19,6 +19,7 @@ from factdrift.evaluation.methods.seeds import generator  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.codebooks import NEVER, Codebook  # noqa: E402
+from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
 
@@ -28,7 +29,6 @@ NEAR = (
     Edit("g", "The mother of Zoë Müller is", "Zoë Müller", "Marta"),
 )
 """With two of the same target, and all of them near to each other if the radius is great."""
-LONG = Edit("x", "Marta lives in " * 200 + "New", "Marta", "Orleans")
 
 
 def hyper_of(**values: Any) -> Hyper:
@@ -45,7 +45,7 @@ class ByHand:
 
     def __init__(self, loaded: Loaded, hyper: Hyper):
         self.loaded, self.hyper = loaded, hyper
-        self.module = loaded.model.get_submodule(wrapped(loaded, hyper))
+        self.name = wrapped(loaded, hyper)
         self.keys: list[Any] = []
         self.values: list[Any] = []
         self.radii: list[float] = []
@@ -63,39 +63,29 @@ class ByHand:
             self.values.append(new if self.hyper["start"] == "random" else out)
         value = self.values[place].clone().requires_grad_(True)
         adam = torch.optim.Adam([value], lr=self.hyper["lr"])
+        end = one.target - 1
+        places = {"last": [end], "prompt": [*range(end)], "all": [*range(len(one.ids))]}
 
-        def replace(module: Any, given: Any, out: Any) -> Any:
-            whole = out[0] if isinstance(out, tuple) else out
-            flat = list(whole.reshape(-1, whole.shape[-1]))
-            end = one.target - 1
-            places = {"last": [end], "prompt": range(end), "all": range(len(flat))}[self.hyper["tokens"]]
-            for at in places:
-                flat[at] = value
-            new = torch.stack(flat).view(whole.shape)
-            return (new, *out[1:]) if isinstance(out, tuple) else new
+        def replace(taken: Any, given: Any) -> Any:
+            new = given.clone()
+            new[0, places[self.hyper["tokens"]]] = value
+            return new
 
-        handle = self.module.register_forward_hook(replace)
         for _ in range(self.hyper["steps"]):
-            logs = self.loaded.model(torch.tensor([one.ids])).logits[0, one.target - 1 : -1].log_softmax(-1)
+            with hooked(self.loaded.model, {self.name: replace}):
+                logs = self.loaded.model(torch.tensor([one.ids])).logits[0, end:-1].log_softmax(-1)
             loss = -logs.gather(1, torch.tensor(one.ids[one.target :])[:, None]).mean()
             adam.zero_grad()
             loss.backward()
             adam.step()
-        handle.remove()
         self.values[place] = value.detach()
         self.losses.append(loss.item())
 
     def seen(self, prompt: Sequence[int]) -> tuple[Any, Any]:
         found: list[Any] = []
-
-        def see(module: Any, given: Any, out: Any) -> None:
-            whole = out[0] if isinstance(out, tuple) else out
-            found[:] = [given[0].flatten(0, -2)[-1], whole.flatten(0, -2)[-1]]
-
-        handle = self.module.register_forward_hook(see)
-        with torch.no_grad():
+        see = lambda taken, given: found.extend((taken[0, -1], given[0, -1].clone()))  # noqa: E731
+        with torch.no_grad(), hooked(self.loaded.model, {self.name: see}):
             self.loaded.model(torch.tensor([list(prompt)]))
-        handle.remove()
         return found[0], found[1]
 
     def enter(self, key: Any, label: tuple[int, ...]) -> int:
@@ -187,22 +177,6 @@ def test_an_edit_works_and_leaves_far_prompts_alone_bit_by_bit() -> None:
     assert (own > before + 0.3).all()
     others = score(loaded, asked, found.changes, [(place + 1) % len(EDITS) for place in range(len(EDITS))])
     assert (others.logprob == before).all()
-
-
-def test_an_edit_that_fails_is_left_out() -> None:
-    loaded, hyper = tiny_model("gpt2"), hyper_of()
-    without = edited(loaded, EDITS, hyper, Artefacts(), "sequential")
-    found = edited(loaded, [EDITS[0], LONG, *EDITS[1:]], hyper, Artefacts(), "sequential")
-    assert found.failed == {1: "too_long"}
-    assert found.owner == [0, -1, 0, 0, 0, 0]
-    assert torch.equal(only(found).values, only(without).values)
-    alone = edited(loaded, [EDITS[0], LONG], hyper, Artefacts())
-    assert only(alone).radii.tolist() == [[1.0], [NEVER]]
-    nothing = edited(loaded, [LONG], hyper, Artefacts())
-    assert (nothing.codebooks, nothing.failed) == ({}, {0: "too_long"})
-    wild = edited(loaded, EDITS[:2], hyper_of(lr=1e308), Artefacts())
-    assert wild.failed == {0: "diverged", 1: "diverged"}
-    assert only(wild).values.isfinite().all()
 
 
 def test_what_is_refused() -> None:

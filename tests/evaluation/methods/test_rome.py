@@ -24,16 +24,11 @@ def parts(loaded, hyper, artefacts, edits=EDITS):
     return name, keys[order], outputs[order]
 
 
-def change_of(loaded, edited, edit):
-    (delta,) = edited.deltas.values()
-    return delta.dense(edit)[0]
-
-
 @pytest.mark.parametrize(
     ("family", "keys"), [*((family, "reference") for family in FAMILIES), ("llama", "averaged")]
 )
 def test_the_key_gives_the_value_that_was_found(family, keys):
-    """W'k + b = v*, v* = what the MLP put out for the bare prompt + the change that was found."""
+    """W'k + b = v*, v* = what the MLP put out for the bare prompt + the change that was found, along u."""
     loaded = tiny_model(family)
     hyper, artefacts = tiny_hyper("rome", keys=keys), tiny_artefacts(loaded)
     name, seen, outputs = parts(loaded, hyper, artefacts)
@@ -43,31 +38,18 @@ def test_the_key_gives_the_value_that_was_found(family, keys):
     module = loaded.model.get_submodule(name)
     bias = 0 if getattr(module, "bias", None) is None else module.bias
     weight = matrix(loaded.model, name)
+    u = artefacts.moments[1].solve(seen.mean(1))
+    (delta,) = edited.deltas.values()
     contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)  # in one batch, where `rome` makes several
     places = torch.tensor([one.place for one in contexts])
     start = outputs[places, 0]
     values = start + optimise(loaded, contexts, hyper, hyper["layer"], start, at="mlp").change
     for place, value in zip(places, values, strict=True):
-        change = change_of(loaded, edited, place)
+        change = delta.dense(place)[0]
         assert ((weight + change) @ key[place] + bias - value).norm() < 1e-6 * value.norm()
-        assert torch.linalg.matrix_rank(change) == 1
+        assert delta.read.shape[2] == 1
+        assert torch.cosine_similarity(delta.read[place, :, 0], u[place], 0).item() == pytest.approx(1)
         assert (value - outputs[place, 0]).norm() > 0.1
-
-
-@pytest.mark.parametrize("family", ["gpt2", "llama"])
-def test_directions_orthogonal_to_u_are_untouched(family):
-    loaded = tiny_model(family)
-    hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
-    _, seen, _ = parts(loaded, hyper, artefacts)
-    edited = rome(loaded, EDITS, hyper, artefacts)
-    u = artefacts.moments[1].solve(seen.mean(1))
-    for edit in range(len(EDITS)):
-        change = change_of(loaded, edited, edit)
-        other = torch.randn(loaded.spec.inner, dtype=torch.float64)
-        other -= (other @ u[edit]) / (u[edit] @ u[edit]) * u[edit]
-        assert (change @ other).norm() < 1e-12 * change.norm() * other.norm()
-        # Which is no statement about directions in general: those along the key do change.
-        assert (change @ seen[edit, 0]).norm() > 1e-3 * change.norm()
 
 
 @pytest.mark.parametrize("family", ["gpt2", "olmo2"])
@@ -78,10 +60,11 @@ def test_the_edited_model_says_what_was_optimised(family):
     hyper, artefacts = tiny_hyper("rome", **settings), tiny_artefacts(loaded, prefixes=("",))
     name, seen, outputs = parts(loaded, hyper, artefacts)
     edited = rome(loaded, EDITS, hyper, artefacts)
+    (delta,) = edited.deltas.values()
     for place, edit in enumerate(EDITS):
         contexts, _ = contexts_of(loaded, [edit], hyper, artefacts)
         (sentence,) = contexts[0].prompts
-        value = outputs[place, 0] + change_of(loaded, edited, place) @ seen[place, 0]
+        value = outputs[place, 0] + delta.dense(place)[0] @ seen[place, 0]
         assert edited.losses[place] == pytest.approx(loss_with(loaded, name, sentence, value), rel=1e-5)
 
 
@@ -104,10 +87,11 @@ def test_one_bare_prompt_makes_the_two_kinds_of_key_one():
     loaded = tiny_model("llama")
     artefacts = tiny_artefacts(loaded, prefixes=("",))
     one, other = (
-        rome(loaded, EDITS, tiny_hyper("rome", keys=keys), artefacts) for keys in ("reference", "averaged")
+        next(iter(rome(loaded, EDITS, tiny_hyper("rome", keys=keys), artefacts).deltas.values()))
+        for keys in ("reference", "averaged")
     )
     for edit in range(len(EDITS)):
-        assert torch.allclose(change_of(loaded, one, edit), change_of(loaded, other, edit), atol=1e-12)
+        assert torch.allclose(one.dense(edit)[0], other.dense(edit)[0], atol=1e-12)
 
 
 def test_without_covariance_u_is_the_key():
@@ -118,8 +102,6 @@ def test_without_covariance_u_is_the_key():
     (delta,) = edited.deltas.values()
     u = seen.mean(1)
     assert torch.allclose(delta.read[:, :, 0], u / u.norm(dim=1, keepdim=True), atol=1e-12)
-    other = rome(loaded, EDITS, tiny_hyper("rome"), artefacts)
-    assert not torch.allclose(change_of(loaded, other, 0), change_of(loaded, edited, 0), rtol=1e-3)
 
 
 def test_no_edits_at_all():

@@ -14,14 +14,13 @@ from torch import Tensor
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
+from factdrift.evaluation.methods.mend import gradients
 from factdrift.evaluation.methods.mend_editor import Statistics
 from factdrift.evaluation.methods.ultraedit import EPSILON
 from factdrift.evaluation.states.edited import edited
 from factdrift.models.alignment import align
 from factdrift.models.deltas import Deltas, written
 from factdrift.models.loaded import Loaded
-
-LONG = Edit("x", "Marta lives in " * 200 + "New", "Marta", "Orleans")
 
 
 def hyper_of(**values: Any) -> Hyper:
@@ -39,32 +38,15 @@ def features(
         some = sentences[start : start + batch]
         total = sum(len(one.ids) - one.target for one in some)
         for one in some:
-            seen: dict[str, tuple[Tensor, Tensor]] = {}
-
-            for name in names:
-                # One matrix at a time, so that the gradient by each is taken on the whole model above it.
-                module = loaded.model.get_submodule(name)
-                handle = module.register_forward_hook(
-                    lambda _, given, out, seen=seen, name=name: _leaf(seen, name, given[0], out)
-                )
-                ids = torch.tensor([one.ids])
-                with torch.enable_grad():
-                    logs = loaded.model(ids).logits[0].log_softmax(1)
-                    loss = -sum(logs[at - 1, one.ids[at]] for at in range(one.target, len(one.ids)))
-                    (grad,) = torch.autograd.grad(loss / total, [seen[name][1]])
-                handle.remove()
+            # Of the mean over the target tokens of a sentence alone; gradients of the batch are of theirs.
+            share = (len(one.ids) - one.target) / total
+            for name, (keys, grads) in gradients(loaded, names, [one])[1].items():
                 at = slice(one.target - 1, len(one.ids) - 1)
-                found[name].append((seen[name][0][0, at], grad[0, at]))
+                found[name].append((keys[0, at], grads[0, at] * share))
     return {
         name: (torch.cat([h for h, _ in all_]), torch.cat([g for _, g in all_]))
         for name, all_ in found.items()
     }
-
-
-def _leaf(seen: dict[str, tuple[Tensor, Tensor]], name: str, given: Tensor, out: Tensor) -> Tensor:
-    leaf = out.detach().clone().requires_grad_()
-    seen[name] = given.detach(), leaf
-    return leaf
 
 
 def by_equations(turns: Sequence[Mapping[str, tuple[Tensor, Tensor]]], hyper: Hyper) -> dict[str, Tensor]:
@@ -131,18 +113,6 @@ def test_in_turns_the_statistics_are_those_of_all_edits_so_far() -> None:
     assert_alike(found.deltas, {name: changes[name] + later[name] for name in names})
     forgetful = by_equations(turns[1:], hyper)
     assert all((forgetful[name] - later[name]).norm() > 0.01 * later[name].norm() for name in names)
-
-
-def test_an_edit_that_fails_is_left_out() -> None:
-    loaded, hyper = tiny_model("gpt2"), hyper_of()
-    with_it = edited(loaded, [EDITS[0], LONG, *EDITS[1:]], hyper, Artefacts(), "batch")
-    assert with_it.failed == {1: "too_long"}
-    assert with_it.owner == [0, -1, 0, 0, 0, 0]
-    without = edited(loaded, EDITS, hyper, Artefacts(), "batch")
-    for name, delta in without.deltas.items():
-        assert torch.equal(delta.dense(0)[0], with_it.deltas[name].dense(0)[0])
-    nothing = edited(loaded, [LONG], hyper, Artefacts(), "sequential")
-    assert (nothing.deltas, nothing.owner) == ({}, [-1])
 
 
 def test_what_is_refused() -> None:

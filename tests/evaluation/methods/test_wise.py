@@ -206,17 +206,11 @@ def test_in_turn_is_in_one_go() -> None:
     assert torch.equal(lone.values, begun.values)
 
 
-def test_what_fails_is_named_and_acts_nowhere() -> None:
+def test_an_edit_that_fails_acts_nowhere() -> None:
     loaded = tiny_model("llama")
     long = Edit("long", "Marta " * 200 + "lives in", "Marta", "New Orleans")
-    found = edited(loaded, [long, EDITS[0]], hyper_of(), ARTEFACTS)
-    (memories,) = found.codebooks.values()
-    assert found.failed == {0: "too_long"}
+    (memories,) = edited(loaded, [long, EDITS[0]], hyper_of(), ARTEFACTS).codebooks.values()
     assert memories.thresholds[:, 0].isinf().tolist() == [True, False]
-    broken = edited(loaded, EDITS[:2], hyper_of(lr=1e300, norm_constraint=1e300), ARTEFACTS, "stream")
-    assert set(broken.failed.values()) == {"diverged"}
-    assert broken.owner == [-1, -1]
-    assert not any(side.change.any() for side in broken.memory)
     with pytest.raises(
         CannotEdit, match=r"wise\.prefixes: of 4 texts the first 10 \(`contexts`\) come before"
     ):

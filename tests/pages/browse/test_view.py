@@ -18,15 +18,16 @@ NAMES = {
     2: {"id": 2, "label": "Bob", "symbol": None},
     11573: {"id": 11573, "label": "metre", "symbol": "m"},
 }
+METRE = "http://www.wikidata.org/entity/Q11573"
 
 
 def day(text: str) -> Row:
     return parse_time(f"+{text}T00:00:00Z", 11, "http://www.wikidata.org/entity/Q1985727")._asdict()
 
 
-def statement(id: str, object: int | None, place: int = 0, **more: Any) -> Row:
+def statement(id: str, item: int | None, place: int = 0, **more: Any) -> Row:
     row: Row = {"subject": 30, "property": 6, "statement": id, "position": place, "rank": "normal"}
-    row |= {"snak": "value", "datatype": "wikibase-item", "object": object, "key": f"Q{object}", "json": None}
+    row |= {"snak": "value", "datatype": "wikibase-item", "object": item, "key": f"Q{item}", "json": None}
     row |= {"start": None, "start_unknown": False, "end": None, "end_unknown": False, "pit": None}
     return row | {"qualifiers": [], "revision": 7, "dropped_by": None} | more
 
@@ -121,35 +122,21 @@ def test_every_statement_is_in_one_row(old_ids: list[str], new_ids: list[str], d
 
 
 @pytest.mark.parametrize(
-    ("row", "text"),
+    ("fields", "text"),
     [
-        (statement("a", 1), "Ann"),
-        (statement("a", 99), "Q99"),
-        (statement("a", None, snak="somevalue"), "unknown value"),
-        (statement("a", None, snak="novalue"), "no value"),
-        (
-            statement("a", None, datatype="monolingualtext", json='{"language":"de","text":"Bonn"}'),
-            "Bonn (de)",
-        ),
-        (
-            statement(
-                "a",
-                None,
-                datatype="quantity",
-                json='{"amount":"+12.50","unit":"http://www.wikidata.org/entity/Q11573"}',
-            ),
-            "12.5 m",
-        ),
-        (statement("a", None, datatype="quantity", json="no json"), "no json"),
-        (
-            statement("a", None, datatype="globe-coordinate", json='{"latitude":56.0,"longitude":-109.5}'),
-            "56.0, -109.5",
-        ),
-        (statement("a", None, datatype="globe-coordinate", json='{"odd":1}'), '{"odd":1}'),
+        ({"object": 1}, "Ann"),
+        ({"object": 99}, "Q99"),
+        ({"snak": "somevalue"}, "unknown value"),
+        ({"snak": "novalue"}, "no value"),
+        ({"datatype": "monolingualtext", "json": '{"language":"de","text":"Bonn"}'}, "Bonn (de)"),
+        ({"datatype": "quantity", "json": f'{{"amount":"+12.50","unit":"{METRE}"}}'}, "12.5 m"),
+        ({"datatype": "quantity", "json": "no json"}, "no json"),
+        ({"datatype": "globe-coordinate", "json": '{"latitude":56.0,"longitude":-109.5}'}, "56.0, -109.5"),
+        ({"datatype": "globe-coordinate", "json": '{"odd":1}'}, '{"odd":1}'),
     ],
 )
-def test_values(row: Row, text: str) -> None:
-    assert value_of(row, NAMES).text == text
+def test_values(fields: Row, text: str) -> None:
+    assert value_of(statement("a", None, **fields), NAMES).text == text
 
 
 def test_dates() -> None:
