@@ -1,11 +1,8 @@
 """Locating beside editing: ranks against scipy, and facts against a simulated truth."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import stats
@@ -22,7 +19,6 @@ from factdrift.evaluation.scores.against_edits import (
     correlations,
     draw,
     lines,
-    read_located,
     spearman,
     unedited,
     write_against,
@@ -118,22 +114,6 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     lost = dict.fromkeys(values, np.array([1, np.nan, 2, 3, 4]))
     rows = list(compare("m", [one], {"rome": edited["rome"] | {SHOWN: lost}}, 0))
     assert "causal_tracing  no fact has a value of efficacy_d at every block" in lines(rows)
-
-
-def test_scores_of_blocks_are_read_from_shards(tmp_path: Path) -> None:
-    for place in range(2):
-        rows: list[dict[str, Any]] = [
-            {"sentence": f"e{place}", "reason": None, "layers": [1.0, 2.0]},
-            {"sentence": f"lost{place}", "reason": "too_long", "layers": None},
-        ]
-        pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"{place}.parquet")
-        about = {"name": "a", "granularity": "head", "units": 8, "device": str(place), "model_digest": "d"}
-        (tmp_path / f"{place}.json").write_text(json.dumps(about), encoding="utf-8")
-    tables = sorted(tmp_path.glob("*.parquet"))
-    found = read_located(tables, sorted(tmp_path.glob("*.json")))
-    assert found is not None
-    assert {name: values.tolist() for name, values in found.scores.items()} == {"e0": [1, 2], "e1": [1, 2]}
-    assert (found.locator, found.granularity) == ("a", "head")
 
 
 def test_a_folder_without_scores_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,6 +81,7 @@ def reference(loaded: Loaded, edit: Edit, values: Hyper) -> tuple[list[Tensor], 
         ("gpt2", {"loss": "target_new", "weight_decay": 0.3, "layers": [0, 2]}),
         ("gpt_neox", {"norm_constraint": 0.004}),
         ("llama", {}),
+        ("llama", GOAL),
     ],
 )
 def test_the_changes_are_those_of_adam_on_the_weights(family: str, changes: dict[str, Any]) -> None:
@@ -88,41 +89,16 @@ def test_the_changes_are_those_of_adam_on_the_weights(family: str, changes: dict
     result = edited(loaded, **changes)
     assert result.failed == {}
     assert result.steps is not None
+    assert changes is not GOAL or len(set(result.steps.tolist())) == 3
     for place, edit in enumerate(EDITS):
         wanted, steps = reference(loaded, edit, hyper(**changes))
         assert steps == result.steps[place]
         for found, want in zip(parts(result), wanted, strict=True):
             assert want.abs().max() > 1e-4
             # Adam moves a weight by about `lr` a step, and divides rounding errors by the size of gradients.
-            farthest = VALUES["lr"] * VALUES["steps"]
+            farthest = hyper(**changes)["lr"] * hyper(**changes)["steps"]
             bound = max(1e-9, 100 * rounding(family))
             assert (found[place] - want).abs().max() <= bound * farthest
-
-
-def test_an_edit_that_has_reached_its_goal_no_longer_changes() -> None:
-    loaded = tiny_model("llama")
-    together = edited(loaded, **GOAL)
-    assert together.steps is not None
-    assert together.losses is not None
-    assert len(set(together.steps.tolist())) == 3
-    assert (together.steps < 100).all()
-    assert (together.losses < 3).all()
-    for place, edit in enumerate(EDITS):
-        alone = edited(loaded, [edit], **GOAL)
-        assert alone.steps is not None
-        assert alone.steps[0] == together.steps[place]
-        torch.testing.assert_close(parts(together)[0][place], parts(alone)[0][0], rtol=1e-7, atol=1e-11)
-
-
-def test_an_edit_does_not_depend_on_its_batch() -> None:
-    loaded = tiny_model("gpt2")
-    long = Edit(
-        "4", "Because You said so. Therefore " * 3 + "the capital of Atlantis is", "Atlantis", "Zoë Müller"
-    )
-    forth = parts(edited(loaded, loss="target_new"))
-    back = parts(edited(loaded, [long, *reversed(EDITS)], loss="target_new"))
-    for first, second in zip(forth, back, strict=True):
-        torch.testing.assert_close(first, second[1:].flip(0), rtol=1e-7, atol=1e-11)
 
 
 def test_no_weight_leaves_its_bounds_and_some_reach_them() -> None:

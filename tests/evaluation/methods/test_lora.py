@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.peft_models import assert_same, peft_model  # noqa: E402
+from support.peft_models import assert_same, trained_by_peft  # noqa: E402
 from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
 from factdrift.evaluation.methods.lora import Batch, Drops, lora, target_names  # noqa: E402
 from factdrift.evaluation.methods.targets import aligned  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
@@ -24,31 +23,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*checkpointing.*:FutureWarning"
 
 def hyper_of(**changes: Any) -> Hyper:
     return read_hyper("lora", "tiny", {"rank": 3, "alpha": 6, "steps": 4, "dropout": 0} | changes)
-
-
-def trained_by_peft(
-    family: str, hyper: Hyper, edits: Sequence[Edit], batch: int, seed: str
-) -> tuple[Any, float]:
-    """The loop of the reference, on peft's model, beginning with our random values; and its last loss."""
-    model = peft_model(family, hyper, seed)
-    rows = []
-    for edit in edits:
-        ids = tiny_tokenizer()(f"{edit.prompt} {edit.target}")["input_ids"]
-        rows.append((ids, len(tiny_tokenizer()(edit.prompt)["input_ids"])))
-    adam = torch.optim.Adam(model.parameters(), lr=hyper["lr"], weight_decay=hyper["weight_decay"])
-    for _ in range(hyper["steps"]):
-        for at in range(0, len(rows), batch):
-            part = rows[at : at + batch]
-            width = max(len(ids) for ids, _ in part)
-            ids = torch.tensor([row + [0] * (width - len(row)) for row, _ in part])
-            labels = [[-100] * start + row[start:] + [-100] * (width - len(row)) for row, start in part]
-            adam.zero_grad()
-            # transformers computes this loss in float32.
-            logits = model(input_ids=ids).logits[:, :-1].flatten(0, 1)
-            loss = torch.nn.functional.cross_entropy(logits, torch.tensor(labels)[:, 1:].flatten())
-            loss.backward()
-            adam.step()
-    return model.eval(), loss.item()
 
 
 @pytest.mark.parametrize("family", ["gpt2", "falcon", "llama", "qwen3_5_text", "deepseek_v2"])
@@ -61,7 +35,7 @@ def test_each_edit_is_what_peft_trains(family: str) -> None:
     assert found.losses is not None
     assert found.steps.tolist() == [4, 4, 4]
     for place in (0, 2):
-        model, loss = trained_by_peft(family, hyper, EDITS[place : place + 1], 1, EDITS[place].id)
+        model, loss = trained_by_peft(family, hyper, EDITS[place : place + 1])
         assert_same(loaded, found, place, model, 1e-9)
         assert found.losses[place].item() == pytest.approx(loss, rel=1e-5)
 
@@ -71,8 +45,7 @@ def test_a_group_is_what_peft_trains(batch: int) -> None:
     loaded = tiny_model("llama")
     hyper = hyper_of(batch=batch, weight_decay=0.01, layers=[0, 2])
     found = edited(loaded, EDITS[:3], hyper, Artefacts(), "batch")
-    seed = "\n".join(edit.id for edit in EDITS[:3])
-    model, _ = trained_by_peft("llama", hyper, EDITS[:3], batch, seed)
+    model, _ = trained_by_peft("llama", hyper, EDITS[:3])
     assert_same(loaded, found, 0, model, 1e-9)
     assert found.owner == [0, 0, 0]
     assert {len(delta) for delta in found.deltas.values()} == {1}

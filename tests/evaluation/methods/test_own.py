@@ -11,10 +11,9 @@ from support.configured import configured
 from support.own_methods import install, write_examples
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import read_given
 from factdrift.evaluation.methods.own import entries, entry
-from factdrift.evaluation.methods.plan import Plan, needs
+from factdrift.evaluation.methods.plan import needs
 from factdrift.models.sizes import Sizes
 
 
@@ -148,22 +147,6 @@ def test_names_that_are_taken_are_refused(tmp_path: Path) -> None:
         configured(methods=[own(tmp_path, code, name="seed")])
     with pytest.raises(InputError, match="there is no file"):
         entry(f"{tmp_path}/none.py:edit")
-
-
-def test_hyperparameters_are_a_key_of_the_methods_name(tmp_path: Path) -> None:
-    folder = write_examples(tmp_path / "examples")
-    methods = ["none", f"{folder}/mine.py:edit", f"{folder}/batched.py:edit"]
-    config = configured(methods=methods, models=["tiny"], mine={"steps": "3"}, batched={"layer": 1})
-    plan = Plan(config)
-    assert plan.names() == ["none", "mine", "batched"]
-    assert [plan.given(name) for name in plan.names()] == methods
-    assert plan.files("none") == [str(METHODS / "none.yaml")]
-    assert plan.files("mine") == [str(folder / "mine.py")]
-    with pytest.raises(InputError, match="unknown key mine"):
-        configured(methods=["none"], mine={"steps": 3})
-    for wrong in ({"mine": {"stepz": 3}}, {"mine": {"steps": "x"}}, {"batched": {}}):
-        with pytest.raises(InputError, match=r"mine\.step|batched\.yaml: nothing is known of the model tiny"):
-            Plan(config | wrong | {"strict": True})
 
 
 def test_only_batched_methods_get_what_the_workflow_computes(tmp_path: Path) -> None:

@@ -20,10 +20,17 @@ def total(loaded, result, edit=0):
     return {name: delta.dense(edit)[0] for name, delta in result.deltas.items()}
 
 
-@pytest.mark.parametrize("method", ["memit", "lora"])
-def test_in_turn_is_each_with_those_before_it_in_the_weights(method):
+DECAYING = {"layers": [1], "lr": 0.05, "steps": 4, "weight_decay": 0.3}
+
+
+@pytest.mark.parametrize(
+    "hyper",
+    [tiny_hyper("memit"), tiny_hyper("lora"), read_hyper("ft", "tiny", DECAYING)],
+    ids=lambda hyper: hyper.method,
+)
+def test_in_turn_is_each_with_those_before_it_in_the_weights(hyper):
     loaded = tiny_model("llama")
-    hyper, artefacts = tiny_hyper(method), tiny_artefacts(loaded)
+    artefacts = tiny_artefacts(loaded)
     found = edited(loaded, EDITS[:3], hyper, artefacts, "sequential")
     assert found.owner == [0, 0, 0]
     first = edited(loaded, EDITS[:1], hyper, artefacts)
@@ -85,6 +92,7 @@ def test_an_edit_that_fails_is_left_out_of_its_group(method, regime):
         ("memit", {"lr": float("nan")}, "independent"),
         ("lora", {"alpha": 1e300}, "independent"),
         ("grace", {"lr": 1e308}, "independent"),
+        ("mend", {"edit_lr": float("inf")}, "independent"),
         ("lora", {"alpha": 1e300}, "batch"),
         ("wise", {"lr": 1e300, "norm_constraint": 1e300}, "stream"),
     ],
@@ -132,25 +140,6 @@ def test_no_edit_and_the_prompt_change_no_weight():
     assert (none.deltas, none.contexts, prompt.deltas) == ({}, None, {})
     assert prompt.contexts[2] == "The capital of Atlantis is Zoë Müller. "
     assert all(torch.equal(loaded.model.state_dict()[name], value) for name, value in before.items())
-
-
-@pytest.mark.parametrize(("precision", "dtype"), [("float32", torch.float64), ("weights", torch.float32)])
-def test_weight_decay_in_turn_is_that_of_the_weights_already_edited(precision, dtype):
-    loaded = tiny_model("gpt2", dtype=dtype)
-    values = {"layers": [1], "lr": 0.05, "steps": 4, "weight_decay": 0.3, "precision": precision}
-    hyper = read_hyper("ft", "tiny", values)
-    found = edited(loaded, EDITS[:2], hyper, Artefacts(), "sequential")
-    first = edited(loaded, EDITS[:1], hyper, Artefacts())
-    with written(loaded.model, first.deltas, 0):
-        second = edited(loaded, EDITS[1:2], hyper, Artefacts())
-    (name,) = found.deltas
-    sums = [one.deltas[name].dense(0) for one in (first, second)]
-    for part in (0, 1):
-        expected = sums[0][part] + sums[1][part]
-        error = (found.deltas[name].dense(0)[part] - expected).norm()
-        assert error < (1e-9 if dtype == torch.float64 else 1e-3) * expected.norm()
-    alone = edited(loaded, EDITS[1:2], hyper, Artefacts()).deltas[name].dense(0)[0]
-    assert (alone - sums[1][0]).norm() > 0.01 * alone.norm()
 
 
 def test_a_block_that_the_model_does_not_have_is_refused():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.peft_models import assert_same, peft_model  # noqa: E402
+from support.peft_models import assert_same, trained_by_peft  # noqa: E402
 from support.tiny_edits import EDITS  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 
@@ -34,28 +34,9 @@ def artefacts(*texts: str) -> Artefacts:
     return Artefacts(prefixes=(*WRITTEN, *texts))
 
 
-def by_peft(family: str, hyper: Hyper, edits: Sequence[Edit], seed: str) -> Any:
-    """The definition on peft's model: sentence by sentence, without padding."""
+def by_peft(family: str, hyper: Hyper, edits: Sequence[Edit]) -> Any:
     texts = [one.ids for one in replayed(tiny_model(family), edits, hyper, artefacts())]
-    model = peft_model(family, hyper, seed)
-    adam = torch.optim.Adam(model.parameters(), lr=hyper["lr"])
-
-    def losses(ids: Sequence[int], start: int) -> Any:
-        logs = model(input_ids=torch.tensor([list(ids)])).logits[0].log_softmax(-1)
-        return -logs[start - 1 : -1].gather(1, torch.tensor(ids[start:])[:, None])
-
-    taken = 0
-    for _ in range(hyper["steps"]):
-        for at in range(0, len(edits), hyper["batch"]):
-            own = []
-            for edit in edits[at : at + hyper["batch"]]:
-                ids = tiny_tokenizer()(f"{edit.prompt} {edit.target}")["input_ids"]
-                own.append(losses(ids, len(tiny_tokenizer()(edit.prompt)["input_ids"])))
-            others = [losses(texts[(taken + place) % len(texts)], 1) for place in range(hyper["replayed"])]
-            taken += hyper["replayed"]
-            adam.zero_grad()
-            (torch.cat(own).mean() + hyper["weight"] * torch.cat(others).mean()).backward()
-            adam.step()
+    model, _ = trained_by_peft(family, hyper, edits, texts, hyper["replayed"], hyper["weight"])
     return model
 
 
@@ -66,18 +47,17 @@ BOUND = 1e-6
 @pytest.mark.parametrize("family", ["gpt2", "qwen3_5_text"])
 def test_all_updates_are_trained_together_with_the_texts(family: str) -> None:
     hyper = hyper_of()
-    loaded, seed = tiny_model(family), "\n".join(edit.id for edit in EDITS[:3])
+    loaded = tiny_model(family)
     found = edited(loaded, EDITS[:3], hyper, artefacts(), "batch")
     assert (found.failed, found.owner) == ({}, [0, 0, 0])
-    assert_same(loaded, found, 0, by_peft(family, hyper, EDITS[:3], seed), BOUND)
+    assert_same(loaded, found, 0, by_peft(family, hyper, EDITS[:3]), BOUND)
 
 
 def test_alone_each_has_a_change_of_its_own() -> None:
     loaded, hyper = tiny_model("llama"), hyper_of()
     found = edited(loaded, EDITS, hyper, artefacts())
     for place in (0, 4):
-        model = by_peft("llama", hyper, [EDITS[place]], EDITS[place].id)
-        assert_same(loaded, found, place, model, BOUND)
+        assert_same(loaded, found, place, by_peft("llama", hyper, [EDITS[place]]), BOUND)
 
 
 def test_in_a_stream_all_updates_that_hold_are_trained_from_the_start() -> None:
