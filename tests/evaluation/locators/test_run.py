@@ -248,7 +248,6 @@ LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1
         ({"granularity": "layer", "scores": [["high"]] * 2}, "scores has the type <U4; numbers are expected"),
         ({"granularity": "layer", "scores": [[1.0], [1.0, 2.0]]}, "scores cannot be read as an array"),
         ({"granularity": "layer", "units": 3}, "top, mean, sd are missing"),
-        (LISTED | {"units": True}, "units is True; the number of units"),
         (LISTED | {"top": [[0.5], [1.0]]}, "top has the type float64; numbers of units are expected"),
         (LISTED | {"top": [[0]]}, r"top has shape \(1, 1\); 2 sentences x at least 1 units"),
         (LISTED | {"top": [[0], [3]]}, "top lists a unit twice, or one that is not from 0 to 2"),
@@ -287,10 +286,6 @@ def weights(model, sentences, targets):
     model.model.get_submodule(model.spec.head).weight.data *= 1.01
     return locate(model, sentences, targets)
 
-def hook(model, sentences, targets):
-    model.model.register_forward_hook(lambda *given: None)
-    return locate(model, sentences, targets)
-
 def counts(model, sentences, targets):
     count.append(1)
     found = locate(model, sentences, targets)["scores"] * (1 + len(count) / 100)
@@ -307,7 +302,6 @@ def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path
     (tmp_path / "mine.py").write_text(OWN + LEAKS, encoding="utf-8")
     for name, said in (
         ("weights", r"mine\.py:weights: it changed lm_head\.weight of tiny-llama"),
-        ("hook", "it changed a hook on the model of tiny-llama and did not undo it"),
         ("counts", "gets other scores when it is located again after others"),
         ("breaks", r"\(mean .*, then nan\)"),
     ):

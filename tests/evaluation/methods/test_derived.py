@@ -64,21 +64,13 @@ def test_other_values_are_what_most_published_entries_have(method: str) -> None:
             assert str(hyper[key]) == mode(str(entry[key]) for entry in entries), key
 
 
-def test_the_bound_of_ft_l_is_the_published_one_at_their_widths() -> None:
-    widths = {"gpt2-medium": 1024, "gpt2-large": 1280, "gpt2-xl": 1600, "gpt-j-6b": 4096}
-    widths |= {"mistral-7b*": 4096, "qwen-7b*": 4096}
-    for entry in read_yaml(METHODS / "ft_l.yaml")["models"]:
-        for name in set(entry["names"]) & set(widths):
-            sizes = Sizes(32, widths[name])
-            hyper = read_hyper("ft_l", "some/thing", sizes=lambda sizes=sizes: sizes)
-            assert hyper["norm_constraint"] == entry["norm_constraint"]
-
-
 @pytest.mark.parametrize(
     ("sizes", "rome", "memit", "ft", "bound"),
     [
         (Sizes(28, 1024), 5, [4, 5, 6, 7, 8], 21, 0.002),  # Qwen3-0.6B
         (Sizes(26, 1152), 4, [3, 4, 5, 6, 7], 19, 0.0014),  # Gemma-3-1B
+        (Sizes(36, 1280), 6, [6, 7, 8, 9, 10], 27, 0.001),  # GPT-2 large
+        (Sizes(48, 1600), 8, [9, 10, 11, 12, 13], 36, 0.0005),  # GPT-2 XL
         (Sizes(32, 4096), 5, [5, 6, 7, 8, 9], 24, 0.00005),  # OLMo-3-7B
         (Sizes(16, 2048), 2, [2, 3, 4], 12, 0.00027),  # Llama-3.2-1B
         (Sizes(80, 8192), 14, [18, 19, 20, 21, 22], 60, 0.00005),  # of 70 billion parameters

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.asking import chance
 from support.tiny_edits import EDITS as ALL
 from support.tiny_models import rounding, tiny_model
 
@@ -140,11 +141,7 @@ def test_gradients_of_training_are_those_through_edited_weights() -> None:
                 before = loaded.model(kept).logits.log_softmax(2)
                 with written(loaded.model, deltas, edit):
                     after = loaded.model(kept).logits.log_softmax(2)
-                    logits = loaded.model(torch.tensor([one.paraphrase.ids])).logits[
-                        0, one.paraphrase.target - 1 : -1
-                    ]
-                told = torch.tensor(one.paraphrase.ids[one.paraphrase.target :])
-                total += 0.1 * torch.nn.functional.cross_entropy(logits, told).item()
+                    total -= 0.1 * chance(loaded, EDITS[edit + 1].prompt, EDITS[edit + 1].target)
                 total += (before.exp() * (before - after)).sum(2).mean().item()
             return total / len(practice)
 

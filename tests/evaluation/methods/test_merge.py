@@ -1,8 +1,7 @@
-"""Merged LoRA: adapters trained apart, and their combinations against peft's own models."""
+"""Merged LoRA: adapters trained apart, and their combinations."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from peft import LoraConfig, get_peft_model  # noqa: E402
+from peft.utils.merge_utils import ties  # noqa: E402
 from support.tiny_edits import EDITS  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
@@ -23,7 +22,6 @@ from factdrift.evaluation.methods.lora import together as one_adapter  # noqa: E
 from factdrift.evaluation.methods.merge import weights_of  # noqa: E402
 from factdrift.evaluation.methods.plan import Plan  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.models.families import transposed  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*checkpointing.*:FutureWarning")
 TRAINED = {"rank": 3, "alpha": 6, "steps": 3, "dropout": 0, "layers": [0, 2]}
@@ -56,38 +54,17 @@ def same(found: Edited, expected: dict[str, Any]) -> None:
         assert (delta.dense(0)[0] - expected[name]).norm() < 1e-12 * expected[name].norm(), name
 
 
-@pytest.mark.parametrize(
-    ("family", "combination"), [("llama", "linear"), ("gpt2", "linear"), ("llama", "ties")]
-)
-def test_it_is_what_peft_merges(family: str, combination: str) -> None:
-    """`cat` is peft's exact sum of changes; `ties_svd` merges whole changes and keeps all of their rank."""
+@pytest.mark.parametrize("combination", ["linear", "ties"])
+def test_adapters_are_merged_by_weights_that_fall_with_age(combination: str) -> None:
     weighted = {"combination": combination, "density": 0.4, "weight": 0.5, "decay": 0.5}
-    loaded, hyper = tiny_model(family), hyper_of(**weighted, turn=2)
-    found = edited(loaded, EDITS, hyper, Artefacts(), "sequential")
-    parts = [one_adapter(loaded, group, read_hyper("lora", "tiny", TRAINED), Artefacts()) for group in GROUPS]
-    names = list(found.deltas)
-    model: Any = None
-    for place, part in enumerate(parts):
-        config = LoraConfig(
-            r=3,
-            lora_alpha=3,
-            target_modules="|".join(map(re.escape, names)),
-            fan_in_fan_out=transposed(loaded.model.get_submodule(names[0])),
-        )
-        if model is None:
-            model = get_peft_model(tiny_model(family).model, config, adapter_name="0")
-        else:
-            model.add_adapter(str(place), config)
-        for name, (down, up) in adapter_of(part.deltas, 0).factors.items():
-            module = model.base_model.model.get_submodule(name)
-            module.lora_A[str(place)].weight.data, module.lora_B[str(place)].weight.data = down, up
-    whole = {"density": 0.4, "svd_rank": 64, "svd_full_matrices": False}
-    kind, options = ("cat", {}) if combination == "linear" else ("ties_svd", whole)
-    model.add_weighted_adapter(["0", "1", "2"], [0.125, 0.25, 0.5], "all", combination_type=kind, **options)
-    for name, delta in found.deltas.items():
-        expected = model.base_model.model.get_submodule(name).get_delta_weight("all").detach()
-        expected = expected.T if transposed(loaded.model.get_submodule(name)) else expected
-        assert (delta.dense(0)[0] - expected).norm() < 1e-5 * expected.norm()
+    found = edited(tiny_model("llama"), EDITS, hyper_of(**weighted, turn=2), Artefacts(), "sequential")
+    made, weights = adapters(), torch.tensor([0.125, 0.25, 0.5], dtype=torch.float64)
+    expected = {}
+    for name in found.deltas:
+        parts = [one.deltas[name].dense(0)[0] for one in made]
+        whole = ties(parts, weights, 0.4) if combination == "ties" else sum(map(torch.mul, parts, weights))
+        expected[name] = whole
+    same(found, expected)
     if combination == "linear":
         # Of adapters of rank 3, in factors, so that it can be kept as an adapter.
         assert {factor.shape[0] for factor, _ in adapter_of(found.deltas, 0).factors.values()} == {9}
@@ -150,17 +127,6 @@ def test_one_edit_alone_and_adapters_of_full_matrices_are_refused(tmp_path: Path
         edited(loaded, EDITS, hyper_of(targets=["mlp.nothing"]), Artefacts(), "batch")
 
 
-def test_weights_are_by_age_and_may_be_a_mean() -> None:
-    assert weights_of(3, hyper_of(weight=2, decay=0.5)) == [0.5, 1, 2]
+def test_weights_may_be_those_of_a_mean() -> None:
     assert weights_of(4, hyper_of(mean=True)) == [0.25] * 4
     assert weights_of(0, hyper_of(mean=True)) == []
-
-
-def test_its_values_are_those_of_lora_by_model_with_its_own_keys() -> None:
-    for model in ("gpt2-xl", "some/thing"):
-        plain, hyper = read_hyper("lora", model), read_hyper("merge", model)
-        assert {key: hyper[key] for key in plain} == dict(plain)
-        assert hyper.source == plain.source
-        assert hyper["density"] == 0.2
-    files = Plan({"methods": ["merge"], "models": ["sample"]}).files("merge")
-    assert [Path(file).name for file in files] == ["merge.yaml", "lora.yaml"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.own_methods import write_examples
 
 from factdrift.core.errors import CannotEdit, InputError
-from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.methods.plan import Plan, needs
 
@@ -81,27 +80,17 @@ def test_a_model_whose_sizes_cannot_be_read_is_refused(tmp_path: Path) -> None:
     assert plan.methods("gpt2-xl")
 
 
-@pytest.fixture
-def methods(tmp_path: Path) -> Path:
-    """Files of methods, of which `magic` has values for one model and no rule for others."""
-    folder = tmp_path / "methods"
-    shutil.copytree(METHODS, folder)
-    key = "{description: A layer., type: integer}"
-    text = f"keys: {{layer: {key}}}\nmodels:\n  - {{names: [gpt2-xl], source: invented, layer: 4}}\n"
-    (folder / "magic.yaml").write_text(text, encoding="utf-8")
-    return folder
-
-
-def test_a_method_without_values_is_skipped_with_the_reason(methods: Path, tmp_path: Path) -> None:
-    name = model(tmp_path / "new")
-    config = {"models": [name, "gpt2-xl"], "methods": ["none", "magic", "ft"]}
-    plan = Plan(config, methods)
+def test_a_method_without_values_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    """An example of the documents, which has values for one model and no rule for others."""
+    name, known = model(tmp_path / "new"), "meta-llama/Llama-2-7b-hf"
+    batched = f"{write_examples(tmp_path / 'examples')}/batched.py:edit"
+    config = {"models": [name, known], "methods": ["none", batched, "ft"]}
+    plan = Plan(config)
     ((skipped, method, reason),) = plan.skipped
-    assert (skipped, method) == (name, "magic")
+    assert (skipped, method) == (name, "batched")
     assert "layer must be given" in reason
-    assert (plan.methods(name), plan.methods("gpt2-xl")) == (["none", "ft"], ["none", "magic", "ft"])
+    assert (plan.methods(name), plan.methods(known)) == (["none", "ft"], ["none", "batched", "ft"])
     with pytest.raises(CannotEdit, match="layer must be given"):
-        plan.needs("magic", name)
+        plan.needs("batched", name)
     with pytest.raises(CannotEdit, match="layer must be given"):
-        Plan(config | {"strict": True}, methods)
-    assert Plan(config | {"strict": True, "magic": {"layer": 2}}, methods).skipped == []
+        Plan(config | {"strict": True})

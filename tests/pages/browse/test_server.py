@@ -23,7 +23,7 @@ from factdrift.core.tables import database
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
 from factdrift.pages.browse.pages import Pages
-from factdrift.pages.browse.search import Index, open_index
+from factdrift.pages.browse.search import open_index
 from factdrift.pages.browse.server import ServerLinks, application
 from factdrift.pages.browse.subjects import Tables
 
@@ -73,19 +73,6 @@ def test_probes_that_are_not_shown_are_counted(build: Build, index: Path, made: 
             text = pages.entity(opened, opened.names([number])[number], subject)
             assert f"{probes} probes" in text
             assert text.count("and 1 more probes") == said
-
-
-@pytest.mark.parametrize(("below", "more"), [(100, 0), (101, 1)])
-def test_classes_that_are_not_shown_are_told(
-    build: Build, index: Path, monkeypatch: pytest.MonkeyPatch, below: int, more: int
-) -> None:
-    monkeypatch.setattr(Index, "subclasses", lambda opened, of: list(range(1, below + 1)))
-    opened = open_index(index)
-    with database() as db:
-        text = Pages(Tables(build, db), ServerLinks()).entity(opened, opened.names([1])[1], None)
-    shown = text.partition("its subclasses")[2].partition("</ul>")[0]
-    assert shown.count("<li>") == 100 + more
-    assert shown.count("and more") == more
 
 
 def test_relations_classes_and_lists(served: str, made: Synthetic) -> None:

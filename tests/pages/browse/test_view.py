@@ -47,30 +47,6 @@ def one(old: list[Row], new: list[Row], triples: list[Row], untouched: list[Row]
     return found[0]
 
 
-def test_partners_and_decisions() -> None:
-    old = [
-        statement("a", 1, start=day("2017-01-20"), rank="preferred"),
-        statement("b", 2, 1, dropped_by="rank"),
-    ]
-    new = [statement("c", 2, 1), statement("a", 1, dropped_by="preferred", end=day("2021-01-20"))]
-    relation = one(old, new, [triple("a", None, "obsolete"), triple(None, "c", "new", dropped_by="anomaly")])
-    shown = [(pair.old and pair.old.id, pair.new and pair.new.id, pair.tone) for pair in relation.pairs]
-    # The statement that a filter drops from the new dump is beside the one that the rules call obsolete.
-    assert shown == [("a", "a", "obsolete"), (None, "c", "new"), ("b", None, "dropped")]
-    first = relation.pairs[0].old
-    assert first is not None
-    assert (first.value.text, first.rank, list(first.dates)) == (
-        "Ann",
-        "preferred",
-        [("from", "2017-01-20")],
-    )
-    assert first.link == "https://www.wikidata.org/w/index.php?oldid=7#P6"
-    decided = {each.name: each for pair in relation.pairs for each in pair.decisions}
-    assert set(decided) == {"replaced", "rank", "preferred"}
-    assert relation.pairs[0].decisions[0].reached
-    assert decided["rank"].kind == "filter"
-
-
 def test_untouched_groups_have_the_rule_of_their_relation() -> None:
     rule = {"rule": "undecided", "label": "unknown", "dropped_by": "unknown"}
     relation = one([statement("a", 1)], [statement("b", 1)], [], [rule])
