@@ -36,18 +36,11 @@ def test_one_job_counts_the_moments_of_all_layers_of_a_model() -> None:
     assert Plan(CONFIG | {"methods": ["ft"]}).layers("gpt2-xl") == []
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"rome": {"layer": 1, "wieght_decay": 3}}, r"rome\.wieght_decay: no such key; there are layer"),
-        ({"ft": {"steps": 0}}, r"ft\.steps: 0 is less than the minimum of 1"),
-        ({"methods": ["romy"]}, "methods: romy: no such method; there are alphaedit, context_all, ft"),
-    ],
-)
-def test_a_configuration_is_checked_as_a_whole(change: dict[str, Any], message: str) -> None:
-    """`ft` is not among its methods, but a misspelt key of it is no less a mistake."""
-    with pytest.raises(InputError, match=message):
-        Plan(CONFIG | change)
+def test_keys_of_methods_that_are_not_configured_are_checked() -> None:
+    with pytest.raises(InputError, match=r"ft\.steps: 0 is less than the minimum of 1"):
+        Plan(CONFIG | {"ft": {"steps": 0}})
+    with pytest.raises(InputError, match="methods: romy: no such method; there are alphaedit"):
+        Plan(CONFIG | {"methods": ["romy"]})
 
 
 def model(folder: Path, layers: int = 28) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from browser import Browser, program
 from browsing import Synthetic
-from support.explorer import NAMED, serving, world
+from support.explorer import NAMED, serving, visiting, world
 
 from factdrift.cli import main
 from factdrift.pages.browse.build import Build
@@ -29,15 +29,10 @@ def where(request: pytest.FixtureRequest) -> tuple[str, str]:
 
 @pytest.fixture
 def page(browser: Browser, where: tuple[str, str]) -> Iterator[Browser]:
-    """The first page; afterwards nothing was said, and nothing but the explorer was asked for."""
+    """The first page."""
     address, ending = where
-    browser.size(1280, 900)
-    browser.said.clear()
-    browser.requests.clear()
-    browser.visit(address + ("index.html" if ending else ""))
-    yield browser
-    assert browser.said == []
-    assert [each for each in browser.requests if not each.startswith(address)] == []
+    with visiting(browser, address + ("index.html" if ending else ""), address, 1280):
+        yield browser
 
 
 def typed(page: Browser, text: str, least: int = 1) -> list[str]:
@@ -124,9 +119,7 @@ def test_statements_load_when_they_are_opened(browser: Browser, tmp_path: Path) 
     long = Synthetic(tmp_path / "results", 12, 4, 200, 1, 2)
     long.make()
     index = index_of(Build.of(long.pair), tmp_path / "index.sqlite")
-    browser.said.clear()
-    with serving(long.pair, index) as address:
-        browser.visit(f"{address}Q{long.subjects[0]}")
+    with serving(long.pair, index) as address, visiting(browser, f"{address}Q{long.subjects[0]}", address):
         waiting = "document.querySelectorAll('details[data-part]')"
         number = browser.run(f"{waiting}.length")
         assert number > 20
@@ -136,22 +129,19 @@ def test_statements_load_when_they_are_opened(browser: Browser, tmp_path: Path) 
         waited(browser, f"document.querySelector('#{relation} table.compared') !== null")
         assert browser.run(f"document.querySelector('#{relation} > p') === null")
         assert browser.run(f"{waiting}.length") == number - 1
-    assert browser.said == []
 
 
 @pytest.mark.parametrize("kind", ["served", "files"])
 def test_hostile_labels_are_shown_as_text(
     browser: Browser, hostile: Synthetic, hostile_files: Path, tmp_path: Path, kind: str
 ) -> None:
-    browser.size(390, 844)
-    browser.said.clear()
-    browser.requests.clear()
     with contextlib.ExitStack() as stack:
         if kind == "served":
             index = index_of(Build.of(hostile.pair), tmp_path / "index.sqlite")
             address, home, ending = stack.enter_context(serving(hostile.pair, index)), "", ""
         else:
             address, home, ending = f"{hostile_files.as_uri()}/", "index.html", ".html"
+        stack.enter_context(visiting(browser, address + home, address))
         for name in (f"Q{hostile.subjects[0]}{ending}", f"P1{ending}", home):
             browser.visit(address + name)
             assert browser.run("document.images.length") == 0
@@ -160,5 +150,3 @@ def test_hostile_labels_are_shown_as_text(
         assert any("<script>" in name for name in typed(browser, "script"))
         assert any(name.startswith("xxxx") and len(name) <= 301 for name in typed(browser, "xxxxx"))
         assert browser.run("typeof window.hacked") == "undefined"
-    assert browser.said == []
-    assert [each for each in browser.requests if not each.startswith(address)] == []

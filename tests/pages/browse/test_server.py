@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,13 +25,6 @@ from factdrift.pages.browse.pages import Pages
 from factdrift.pages.browse.search import open_index
 from factdrift.pages.browse.server import ServerLinks, application
 from factdrift.pages.browse.subjects import Tables
-
-
-def waited_for(happened: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def get(address: str, path: str, status: int = 200) -> str:
@@ -164,15 +156,13 @@ def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> 
 
 def test_more_connections_than_open_files(made: Synthetic, index: Path, tmp_path: Path) -> None:
     """They wait, the server answers afterwards, and says so in a line."""
-    command = [sys.executable, "-m", "factdrift", "browse", "--pair", str(made.pair), "--index", str(index)]
-    code = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)); "
+    code = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)); "
     code += "from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-    command[1:3] = ["-c", code]
+    command = [sys.executable, "-c", code, "browse", "--pair", str(made.pair), "--index", str(index)]
+    command += ["--port", "0", "--no-browser"]
     with (
         (tmp_path / "said").open("w+") as said,
-        subprocess.Popen(
-            [*command, "--port", "0", "--no-browser"], stdout=subprocess.PIPE, stderr=said, text=True
-        ) as process,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as process,
     ):
         assert process.stdout is not None
         address = process.stdout.readline().split()[0]
@@ -182,7 +172,10 @@ def test_more_connections_than_open_files(made: Synthetic, index: Path, tmp_path
             with contextlib.ExitStack() as stack:
                 for _ in range(100):
                     stack.enter_context(socket.create_connection(("127.0.0.1", port)))
-                waited_for(lambda: "some connections have to wait" in Path(said.name).read_text())
+                end = time.monotonic() + 30
+                while "some connections have to wait" not in Path(said.name).read_text():
+                    assert time.monotonic() < end
+                    time.sleep(0.05)
             assert get(address, f"Q{int(made.subjects[0])}")
         finally:
             process.send_signal(signal.SIGINT)

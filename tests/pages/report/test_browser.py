@@ -1,12 +1,12 @@
 """The page in a headless Chromium: no error or request, keyboard, sorted tables, phones, hostile labels."""
 
-import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser import Browser, program
+from support.explorer import visiting
 
 from factdrift.core.figures import save, subplots
 from factdrift.pages.report.blocks import Build
@@ -20,21 +20,10 @@ ROWS = "[...document.querySelectorAll('#scenarios-3 tbody tr')].filter(row => !r
 """The visible rows of the table of relations."""
 
 
-@contextlib.contextmanager
-def visited(browser: Browser, path: Path) -> Iterator[None]:
-    """A page on a phone; afterwards nothing was said and nothing but the page was asked for."""
-    browser.size(390, 844)
-    browser.said.clear()
-    browser.requests.clear()
-    browser.visit(path)
-    yield
-    assert browser.said == []
-    assert set(browser.requests) == {path.resolve().as_uri()}
-
-
 @pytest.fixture
 def page(browser: Browser, sample: Build) -> Iterator[Browser]:
-    with visited(browser, sample.results / "report.html"):
+    address = (sample.results / "report.html").resolve().as_uri()
+    with visiting(browser, address, address):
         yield browser
 
 
@@ -128,7 +117,8 @@ def test_without_the_script_all_rows_are_there(page: Browser, sample: Build) -> 
 
 
 def test_hostile_labels_are_shown_as_text(browser: Browser, hostile: Build) -> None:
-    with visited(browser, hostile.results / "report.html"):
+    address = (hostile.results / "report.html").resolve().as_uri()
+    with visiting(browser, address, address):
         assert browser.run("typeof window.hacked") == "undefined"
         assert browser.run("document.images.length") == 0
         assert browser.run("document.documentElement.scrollWidth") == 390
