@@ -118,29 +118,26 @@ def assert_same(loaded: Loaded, book: Codebook, edit: int, plain: ByHand) -> Non
         assert book.radii[edit, entry].item() == pytest.approx(radius, rel=bound, abs=bound)
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama", "qwen3_5_text", "gpt_oss"])
-def test_alone_each_edit_has_an_entry_of_its_own(family: str) -> None:
-    loaded, hyper = tiny_model(family), hyper_of()
+@pytest.mark.parametrize(
+    ("family", "values"),
+    [
+        *((family, {}) for family in ("llama", "qwen3_5_text", "gpt_oss")),
+        ("gpt2", {"tokens": "last", "start": "random", "module": "c_fc", "seed": 4}),
+        ("gpt2", {"tokens": "prompt", "start": "output", "module": "c_fc"}),
+        ("gpt2", {"tokens": "all", "start": "output"}),
+    ],
+)
+def test_alone_each_edit_has_an_entry_of_its_own(family: str, values: dict[str, Any]) -> None:
+    loaded, hyper = tiny_model(family), hyper_of(**values)
     found = edited(loaded, EDITS, hyper, Artefacts())
     assert (found.failed, found.deltas, found.owner) == ({}, {}, None)
+    assert list(found.codebooks) == [wrapped(loaded, hyper)]
     assert found.losses is not None
     for place, edit in enumerate(EDITS):
         plain = ByHand(loaded, hyper)
         plain.edit(edit)
         assert_same(loaded, only(found), place, plain)
         assert found.losses[place].item() == pytest.approx(plain.losses[0], rel=1e-4)
-
-
-@pytest.mark.parametrize(("tokens", "start"), [("last", "random"), ("prompt", "output"), ("all", "output")])
-def test_which_tokens_are_replaced_and_where_values_begin(tokens: str, start: str) -> None:
-    loaded = tiny_model("gpt2")
-    hyper = hyper_of(tokens=tokens, start=start, module="c_fc", seed=4)
-    found = edited(loaded, EDITS[:3], hyper, Artefacts())
-    assert list(found.codebooks) == ["transformer.h.1.mlp.c_fc"]
-    for place, edit in enumerate(EDITS[:3]):
-        plain = ByHand(loaded, hyper)
-        plain.edit(edit)
-        assert_same(loaded, only(found), place, plain)
 
 
 @pytest.mark.parametrize(
@@ -184,5 +181,6 @@ def test_what_is_refused() -> None:
         edited(tiny_model("llama"), EDITS, hyper_of(module="c_fc"), Artefacts())
     with pytest.raises(CannotEdit, match="grace on tiny-gpt_oss: mixture of experts"):
         edited(tiny_model("gpt_oss"), EDITS, hyper_of(module="down_proj"), Artefacts())
+    assert wrapped(tiny_model("gpt2"), hyper_of(module="c_fc")) == "transformer.h.1.mlp.c_fc"
     assert wrapped(tiny_model("gpt_oss"), hyper_of()) == "model.layers.1.mlp"
     assert wrapped(tiny_model("qwen2_moe"), hyper_of()) == "model.layers.1.mlp.shared_expert.down_proj"

@@ -1,7 +1,8 @@
-"""What the workflow makes before the first edit of a method."""
+"""What the workflow makes before the first edit of a method, and that methods are named in records only."""
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 from support.own_methods import write_examples
 
 from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.paths import PACKAGE
+from factdrift.evaluation.locators import plan as locators
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.methods.plan import Plan, needs
+from factdrift.evaluation.methods.record import OWN, record_of, records, title_of
 
 CONFIG: dict[str, Any] = {"models": ["sample", "gpt2-xl@main"], "methods": ["none", "rome", "memit", "mend"]}
 
@@ -87,3 +91,25 @@ def test_a_method_without_values_is_skipped_with_the_reason(tmp_path: Path) -> N
         plan.needs("batched", name)
     with pytest.raises(CannotEdit, match="layer must be given"):
         Plan(config | {"strict": True})
+
+
+OTHER_MEANINGS = {"none", "prompt", "mend", "replay"}
+"""Also a value of switches, a column, what a method needs, and a way to ask a chat model."""
+
+
+def test_places_and_titles_are_different():
+    assert len({record.place for record in records().values()}) == len(records())
+    assert len({title_of(name) for name in records()}) == len(records())
+    assert (title_of("mine"), record_of("mine")) == ("mine", OWN)
+
+
+def test_no_other_module_names_a_method_or_a_locator():
+    names = (set(records()) | set(locators.records())) - OTHER_MEANINGS
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        nodes = ast.walk(ast.parse(text)) if any(f'"{name}"' in text for name in names) else ()
+        for node in nodes:
+            if isinstance(node, ast.Constant) and node.value in names:
+                found.append(f"{path.relative_to(PACKAGE)}, line {node.lineno}: {node.value}")
+    assert not found, "\n".join(found)

@@ -19,7 +19,7 @@ from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
 from factdrift.pages.report import world
 from factdrift.pages.report.blocks import Build, Cards
-from factdrift.pages.report.page import figure, write_page
+from factdrift.pages.report.page import write_page
 from factdrift.pages.report.streams import streams
 from factdrift.streams.assemble import STREAM
 
@@ -283,18 +283,3 @@ def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:
     build = Build(tmp_path, tmp_path / "2021-01-04_2023-02-27", tmp_path)
     with pytest.raises(InputError, match=r"manifest\.json: no such file; build it with `snakemake"):
         write_page(build, tmp_path / "report.html")
-
-
-@pytest.mark.parametrize(
-    ("value", "kind", "expected"),
-    [
-        (0.1234, "number", "0.123"),
-        (1234.5, "number", "1,234"),
-        (4_843_070, "bytes", "4.8 MB"),
-        (98e9, "bytes", "98.0 GB"),
-        (1.26, "seconds", "1.3 s"),
-        ("a\nb", "text", "a b"),
-    ],
-)
-def test_cells(value: object, kind: str, expected: str) -> None:
-    assert figure(value, kind) == expected
