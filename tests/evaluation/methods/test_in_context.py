@@ -32,6 +32,8 @@ from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
 TEXTS = [f"{edit.prompt} {edit.target}. " for edit in EDITS]
+SHORT = {"length": 4, "answer_tokens": 2}
+"""Tokens of what models write."""
 
 
 def all_of(**changes: Any) -> Hyper:
@@ -109,13 +111,11 @@ def test_what_is_superseded_is_gone() -> None:
 
 
 def test_what_was_left_out_is_in_the_costs(tmp_path: Path) -> None:
-    group = read_edits(write_edits(tmp_path))
-    none = ask(
-        tiny_model("llama", positions=512), group, tmp_path / "none", all_of(), regime="batch", group=2
-    )
+    group, loaded = read_edits(write_edits(tmp_path)), tiny_model("llama", positions=512)
+    none = ask(loaded, group, tmp_path / "none", all_of(), regime="batch", group=2, **SHORT)
     assert not any("left_out" in part for part in none.costs)
     stream, loaded = read_edits(stream_edits(tmp_path / "stream.parquet")), tiny_model("llama", positions=72)
-    some = ask(loaded, stream, tmp_path / "some", all_of(room=24), stream=True)
+    some = ask(loaded, stream, tmp_path / "some", all_of(room=24), stream=True, **SHORT)
     assert max(part.get("left_out", 0) for part in some.costs) >= 1
 
 
@@ -216,7 +216,7 @@ def test_a_missing_encoder_is_reported(tmp_path: Path) -> None:
 def test_probes_are_read_after_what_was_found(tmp_path: Path) -> None:
     loaded, updates = tiny_model("llama", positions=192), read_edits(write_edits(tmp_path))
     found = edited(loaded, updates.edits, rag_of(k=2), Artefacts(), "batch")
-    rows = ask(loaded, updates, tmp_path, rag_of(k=2), regime="batch").of_way("loglik")
+    rows = ask(loaded, updates, tmp_path, rag_of(k=2), regime="batch", **SHORT).of_way("loglik")
     asked = {each.id: each for each in updates.questions}
     own = 0
     for row in rows[:: len(rows) // 12]:

@@ -1,11 +1,12 @@
 import pytest
 import torch
 from support.asking import chance
-from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
+from support.tiny_edits import EDITS, PREFIXES, tiny_artefacts, tiny_hyper
 from support.tiny_models import FAMILIES, tiny_model
+from support.waits import Waits
 
 from factdrift.evaluation.methods.contexts import contexts_of, look
-from factdrift.evaluation.methods.optimise import optimise
+from factdrift.evaluation.methods.optimise import LOOK, optimise
 from factdrift.evaluation.methods.rome import rome
 from factdrift.models.deltas import matrix
 from factdrift.models.hooks import hooked
@@ -88,3 +89,100 @@ def test_one_bare_prompt_makes_the_two_kinds_of_key_one():
     )
     for edit in range(len(EDITS)):
         assert torch.allclose(one.dense(edit)[0], other.dense(edit)[0], atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def world():
+    loaded = tiny_model("llama")
+    artefacts = tiny_artefacts(loaded)
+    contexts, _ = contexts_of(loaded, EDITS, tiny_hyper("rome"), artefacts)
+    block = loaded.spec.module(1, "")
+    return loaded, contexts, look(loaded, contexts, block, block)[1][:, 0]
+
+
+def run(world, **changes):
+    loaded, contexts, start = world
+    return optimise(loaded, contexts, tiny_hyper("rome", **changes), 1, start, at="block")
+
+
+def test_the_first_loss_is_that_of_the_unedited_model(world):
+    """So the drift is 0 at the start, whatever it weighs."""
+    loaded, contexts, _ = world
+    expected = []
+    for edit in (EDITS[one.place] for one in contexts):
+        chances = [chance(loaded, prefix + edit.prompt, edit.target) for prefix in PREFIXES]
+        expected.append(-sum(chances) / len(chances))
+    for kl in (0, 1000):
+        found = run(world, steps=1, kl=kl)
+        assert found.losses.tolist() == pytest.approx(expected, rel=1e-9)
+        assert (found.change == 0).all()
+        assert (found.steps == 0).all()
+
+
+def test_updates_are_one_fewer_than_steps_and_those_of_torch(world):
+    loaded, contexts, start = world
+    found = run(world, steps=4, clamp=1000, stop_loss=0)
+    assert (found.steps == 3).all()
+    from factdrift.evaluation.methods.optimise import _Batch
+
+    hyper = tiny_hyper("rome")
+    batch = _Batch(loaded, contexts[:1], hyper, 2)
+    delta = torch.zeros(1, loaded.spec.hidden, dtype=torch.float64, requires_grad=True)
+    adam = torch.optim.Adam([delta], lr=hyper["lr"])
+    for _ in range(3):
+        adam.zero_grad()
+        decay = hyper["weight_decay"] * delta.norm() / start[0].norm() ** 2
+        (batch.losses(delta, None).sum() + decay).backward()
+        adam.step()
+    assert torch.allclose(found.change[0], delta.detach()[0], rtol=1e-9, atol=1e-12)
+
+
+def test_no_change_is_longer_than_its_bound(world):
+    _, _, start = world
+    found = run(world, steps=8, clamp=0.25, stop_loss=0)
+    ratio = found.change.norm(dim=1) / start.norm(dim=1)
+    assert ratio.max() <= 0.25 * (1 + 1e-6)
+    assert ratio.max() > 0.249
+
+
+def test_what_has_reached_its_goal_stands_still(world):
+    """With steps for a look at the finished between: those are dropped, and the others go on as if alone."""
+    loaded, contexts, start = world
+    long = run(world, steps=24, stop_loss=6.2)
+    assert int((long.steps < 23).sum()) > 0
+    assert len(set(long.steps.tolist())) > 1
+    for place, count in enumerate(long.steps.tolist()):
+        # With as many updates as it made and none more, the change is the same.
+        short = optimise(
+            loaded,
+            contexts[place : place + 1],
+            tiny_hyper("rome", steps=count + 1, stop_loss=0),
+            1,
+            start[place : place + 1],
+            at="block",
+        )
+        assert torch.allclose(short.change[0], long.change[place], rtol=1e-8, atol=1e-10)
+        assert float(short.losses[0]) == pytest.approx(float(long.losses[place]), rel=1e-8)
+
+
+@pytest.mark.parametrize(("essence", "same"), [("{subject} is a", False), ("About {subject}", True)])
+def test_the_drift_is_looked_at_where_it_is_told(world, essence, same):
+    """At the subject or at the last token, which are one where the essence ends with its subject."""
+    loaded, _, start = world
+    changes = []
+    for kl_at in ("subject", "last"):
+        hyper = tiny_hyper("rome", kl_at=kl_at, kl=50, essence=essence)
+        contexts, _ = contexts_of(loaded, EDITS, hyper, tiny_artefacts(loaded))
+        changes.append(optimise(loaded, contexts, hyper, 1, start, at="block").change)
+    assert torch.allclose(*changes, rtol=0 if same else 1e-3, atol=0) == same
+
+
+def test_the_host_waits_for_the_device_at_the_looks_only(world):
+    """Not in each step: a GPU would stand still while Python decides what comes next."""
+    loaded, contexts, start = world
+    found = {}
+    for steps in (1, 1 + 4 * LOOK):
+        with Waits() as waits:
+            optimise(loaded, contexts, tiny_hyper("rome", steps=steps, stop_loss=0), 1, start, at="block")
+        found[steps] = waits.found
+    assert found[1 + 4 * LOOK] - found[1] == {"nonzero": 4}

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from browsing import Synthetic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
@@ -82,15 +81,6 @@ def test_any_text_can_be_typed(opened: Index, text: str) -> None:
 def test_operators_are_words(opened: Index) -> None:
     for text in ('"', "a AND b", "a*", "text:a", "NEAR(a b)", "-a", "^a", "a\x00b", "ｑ", "𐐷𐐷"):
         opened.search(text)
-
-
-def test_ids_and_whole_labels_come_first(opened: Index, made: Synthetic) -> None:
-    number = int(made.subjects[-1])
-    assert opened.search(f"q{number}")["exact"][0]["id"] == number
-    assert opened.search("P3")["exact"][0]["id"] == -3
-    row = opened.names([number])[number]
-    for text in (row["label"].upper(), row["aliases"].splitlines()[0].title()):
-        assert number in [each["id"] for each in opened.search(text)["exact"]]
     assert not any(opened.search("  ").values())
 
 

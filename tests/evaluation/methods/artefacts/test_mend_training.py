@@ -28,18 +28,9 @@ from factdrift.models.tensor_files import ABOUT
 
 Row = dict[str, Any]
 
-VALUES = {
-    **{
-        "blocks": 2,
-        "rank": 4,
-        "edit_lr": 0.01,
-        "lr": 0.01,
-        "lr_lr": 0.01,
-        "edit_weight": 0.1,
-        "locality_weight": 1.0,
-    },
-    **{"batch": 3, "clip": 100, "steps": 6, "patience": 100, "validate_every": 2, "validation": 4},
-}
+VALUES = {"blocks": 2, "rank": 4, "edit_lr": 0.01, "lr": 0.01, "lr_lr": 0.01, "edit_weight": 0.1}
+VALUES |= {"locality_weight": 1.0, "batch": 3, "clip": 100, "steps": 6, "patience": 100}
+VALUES |= {"validate_every": 2, "validation": 4}
 
 
 ADVANCE = mend_training._State.advance
@@ -50,14 +41,10 @@ def hyper(**changes: Any) -> Hyper:
 
 
 def facts(*subjects: str) -> tuple[Fact, ...]:
+    prompts = [(f"The capital of {subject} is", f"{subject} is run from") for subject in subjects]
     return tuple(
-        Fact(
-            f"Q{subject}",
-            "P36",
-            (f"The capital of {subject} is", f"{subject} is run from"),
-            f"city of {subject}",
-        )
-        for subject in subjects
+        Fact(f"Q{subject}", "P36", prompt, f"city of {subject}")
+        for subject, prompt in zip(subjects, prompts, strict=True)
     )
 
 
