@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 from support.configured import configured
-from support.own_methods import install, write_examples
+from support.own_methods import write_examples
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import read_given
@@ -160,18 +159,3 @@ def test_only_batched_methods_get_what_the_workflow_computes(tmp_path: Path) -> 
     hyper = read_given(own(tmp_path, batched, yaml, "own_rome"), "tiny")
     assert needs(hyper) == {"prefixes": "prefixes.own_rome.json", "moments": "moments"}
     assert hyper.layers == [1, 2]
-
-
-def test_an_entry_point_is_found_without_importing_its_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(install(tmp_path))
-    for name in ("own_package", "own_package.module"):  # another test of this process may have imported it
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    found = entry("elsewhere")
-    assert (found.name, found.plain, found.module) == ("elsewhere", True, "own_package.module")
-    assert [path.name for path in found.files()] == ["module.py", "elsewhere.yaml"]
-    assert dict(read_given("elsewhere", "tiny")) == {"layer": 0, "lr": 0.001}
-    assert "own_package" not in sys.modules
-    with pytest.raises(InputError, match=r"there are .*rome, .*elsewhere"):
-        entry("magic")

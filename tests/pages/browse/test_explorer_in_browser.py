@@ -1,6 +1,7 @@
 """The explorer in a headless Chromium, served and from files: search, keys, phones, hostile labels."""
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,10 +40,7 @@ def typed(page: Browser, text: str, least: int = 1) -> list[str]:
     """The names that are shown once a text has been typed, when there are enough."""
     page.run("document.querySelector('#q').select()")
     page.type(text)
-    for _ in range(200):
-        page.run("new Promise(done => setTimeout(done, 25))")
-        if page.run("document.querySelector('#found').dataset.of") == text:
-            break
+    waited(page, f"document.querySelector('#found').dataset.of === {json.dumps(text)}")
     found: list[str] = page.run(
         "[...document.querySelectorAll('#found a bdi:first-child')].map(e => e.textContent)"
     )
