@@ -2,6 +2,7 @@
 
 import shutil
 from collections import defaultdict
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.locators.choose import write_edit_facts, write_examples
+from factdrift.evaluation.locators.choose import drawn, write_edit_facts, write_examples
 from factdrift.evaluation.locators.prompts import SENTENCES, Sentence, cut, read_sentences
 from factdrift.evaluation.locators.taught import write_taught
 from factdrift.evaluation.questions.updates import EDITS
@@ -96,6 +97,13 @@ def test_batches_hold_whole_groups_within_the_budget() -> None:
         for batch, inside in zip(batches, groups, strict=True):
             assert len(inside) == 1 or len(batch) * max(len(one.ids) for one in batch) <= budget
         assert cut(of[::-1], budget) == batches
+
+
+def test_those_with_the_smallest_hashes_are_drawn_in_their_order() -> None:
+    rows = [{"name": f"n{number}"} for number in range(20)]
+    digests = {row["name"]: sha256(f"1|{row['name']}".encode()).digest() for row in rows}
+    wanted = sorted(digests, key=lambda name: digests[name])[:5]
+    assert drawn(rows, "name", 5, 1) == [row for row in rows if row["name"] in wanted]
 
 
 def taught_of(
