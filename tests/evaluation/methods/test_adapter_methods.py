@@ -30,9 +30,9 @@ from factdrift.evaluation.states.edited import edited  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore:.*checkpointing.*:FutureWarning")
 GROUPS = (EDITS[:2], EDITS[2:4], EDITS[4:])
 LONG = Edit("long", "Marta " * 200 + "lives in", "Marta", "New Orleans")
-BLOCKS = {"layers": [0, 2]}
+FEW = {"layers": [0, 2], "steps": 2}
 OWN: dict[str, dict[str, Any]] = {
-    "merge": {"combination": "linear", **BLOCKS},
+    "merge": {"combination": "linear", **FEW},
     "replay": {"batch": 2, "replayed": 2, "weight": 0.7},
 }
 WRITTEN = ("", "Therefore I am. ", "The capital of Poseidonis is New Orleans. ", "You said so of the sea. ")
@@ -124,7 +124,7 @@ def test_the_matrices_of_queries_and_values_are_trained(family: str, parts: list
 
 def adapters() -> list[Edited]:
     """What LoRA trains on each group, on the unedited model."""
-    loaded, hyper = tiny_model("llama"), hyper_of("lora", **BLOCKS)
+    loaded, hyper = tiny_model("llama"), hyper_of("lora", **FEW)
     return [one_adapter(loaded, group, hyper, Artefacts()) for group in GROUPS]
 
 
@@ -184,7 +184,7 @@ def test_dare_keeps_a_share_of_the_entries_scaled_up_and_always_the_same() -> No
 
 def test_a_group_is_one_adapter_or_one_for_each_turn() -> None:
     loaded = tiny_model("llama")
-    lone = one_adapter(loaded, EDITS, hyper_of("lora", **BLOCKS), Artefacts())
+    lone = one_adapter(loaded, EDITS, hyper_of("lora", **FEW), Artefacts())
     stream = in_a_stream(hyper_of("merge"))
     assert stream.owner == [0]
     for regime in ("batch", "sequential"):
@@ -200,7 +200,7 @@ def test_what_fails_leaves_no_adapter() -> None:
     assert len(found.memory) == 2
     made = edited(tiny_model("llama"), [EDITS[0], LONG], hyper_of("merge", turn=1), Artefacts(), "batch")
     assert made.steps is not None
-    assert made.steps.tolist() == [4, 0]
+    assert made.steps.tolist() == [2, 0]
 
 
 def test_one_edit_alone_and_adapters_of_full_matrices_are_refused(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
 TEXTS = [f"{edit.prompt} {edit.target}. " for edit in EDITS]
-SHORT = {"length": 4, "answer_tokens": 2}
+SHORT = {"length": 8, "answer_tokens": 2}
 """Tokens of what models write."""
 
 

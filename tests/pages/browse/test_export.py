@@ -12,7 +12,7 @@ from browsing import Synthetic
 from factdrift.cli import main
 from factdrift.pages.browse import export
 
-LINK = re.compile(r'<(\w+)[^>]* (?:href|src)="([^"]*)"')
+LINK = re.compile(r'<(\w+)[^<]* (?:href|src)="([^"]*)"')
 """An element and its address."""
 
 
