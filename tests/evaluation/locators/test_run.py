@@ -107,14 +107,6 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != LIST}
 
 
-def test_shards_and_checkpoints_change_no_byte(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
-    name = "knowledge_neurons_refined"
-    whole = made(loaded, sentences, tmp_path / "whole", name, budget=300)
-    parts = made(loaded, sentences, tmp_path / "parts", name, shards=3, budget=300, batch=1)
-    assert bytes_of(whole) == bytes_of(parts)
-    assert set(bytes_of(whole)) == FILES
-
-
 def test_every_locator_gives_a_folder_that_the_scorer_takes(
     loaded: Loaded, sentences: Path, tmp_path: Path
 ) -> None:
@@ -154,10 +146,14 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
         assert "tiny-llama, 168 neurons" in (tmp_path / f"{subtask}.svg").read_text(encoding="utf-8")
 
 
-def test_a_killed_job_goes_on_where_it_was(
+def test_shards_checkpoints_and_a_kill_change_no_byte(
     loaded: Loaded, sentences: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = made(loaded, sentences, tmp_path / "whole", "gradient_x_input", budget=100, batch=1)
+    name = "knowledge_neurons_refined"
+    whole = made(loaded, sentences, tmp_path / "whole", name, budget=100)
+    assert set(bytes_of(whole)) == FILES
+    parts = made(loaded, sentences, tmp_path / "parts", name, shards=3, budget=100, batch=1)
+    assert bytes_of(parts) == bytes_of(whole)
     calls = []
     located = running._located
 
@@ -167,9 +163,9 @@ def test_a_killed_job_goes_on_where_it_was(
             raise KeyboardInterrupt
         return located(*given)
 
-    job = make_job(loaded, entry("gradient_x_input"), {}, settings(budget=100, batch=1))
+    job = make_job(loaded, entry(name), {}, settings(budget=100, batch=1))
     rows = read_sentences(sentences)
-    given = (rows, (0, 1), tmp_path / "parts", tmp_path / "0.parquet", tmp_path / "0.json")
+    given = (rows, (0, 1), tmp_path / "killed", tmp_path / "0.parquet", tmp_path / "0.json")
     monkeypatch.setattr(running, "_located", dying)
     with pytest.raises(KeyboardInterrupt):
         write_located(job, *given)

@@ -48,12 +48,6 @@ def test_the_users_own_come_first_and_change_the_digest():
     assert other.source.endswith("and the configuration")
 
 
-def test_a_model_without_values_is_refused():
-    with pytest.raises(InputError, match=r"rome\.yaml: nothing is known of the model some/thing: layer must"):
-        read_hyper("rome", "some/thing")
-    assert read_hyper("rome", "some/thing", {"layer": 2})["layer"] == 2
-
-
 @pytest.mark.parametrize(
     ("method", "given", "message"),
     [

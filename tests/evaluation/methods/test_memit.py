@@ -43,6 +43,17 @@ def test_the_solve_is_that_of_the_paper(facts, weight):
         assert (found - expected).norm() < 1e-9 * expected.norm()
 
 
+def test_all_facts_at_once_are_one_change_and_one_fact_is_that_fact_alone():
+    loaded = tiny_model("llama")
+    hyper, artefacts = tiny_hyper("memit", moment_weight=1e-9), tiny_artefacts(loaded)
+    for delta in together(loaded, EDITS, hyper, artefacts).deltas.values():
+        assert len(delta) == 1
+        assert torch.linalg.matrix_rank(delta.dense(0)[0]) == len(EDITS)
+    one, other = memit(loaded, EDITS[:1], hyper, artefacts), together(loaded, EDITS[:1], hyper, artefacts)
+    for name, delta in one.deltas.items():
+        assert torch.allclose(delta.dense(0)[0], other.deltas[name].dense(0)[0], rtol=1e-9, atol=1e-12)
+
+
 def test_small_weights_come_to_equality_and_large_ones_to_nothing():
     moments = some_moments()
     keys, residuals = some_facts(1, 3)
@@ -98,21 +109,3 @@ def test_families_in_which_a_missing_state_is_no_target_are_refused(family, reas
     for regime in ("independent", "batch"):
         with pytest.raises(InputError, match=rf"memit on tiny-{family}: .*{reason}.*use rome"):
             edited(loaded, EDITS, tiny_hyper("memit"), tiny_artefacts(loaded), regime)
-
-
-def test_all_facts_at_once_of_one_fact_is_that_fact_alone():
-    loaded = tiny_model("llama")
-    hyper, artefacts = tiny_hyper("memit"), tiny_artefacts(loaded)
-    one, other = memit(loaded, EDITS[:1], hyper, artefacts), together(loaded, EDITS[:1], hyper, artefacts)
-    for name, delta in one.deltas.items():
-        assert torch.allclose(delta.dense(0)[0], other.deltas[name].dense(0)[0], rtol=1e-9, atol=1e-12)
-    assert other.owner == [0]
-
-
-def test_all_facts_at_once():
-    loaded = tiny_model("llama")
-    hyper, artefacts = tiny_hyper("memit", moment_weight=1e-9), tiny_artefacts(loaded)
-    found = together(loaded, EDITS, hyper, artefacts)
-    for delta in found.deltas.values():
-        assert len(delta) == 1
-        assert torch.linalg.matrix_rank(delta.dense(0)[0]) == len(EDITS)

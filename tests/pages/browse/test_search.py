@@ -78,10 +78,11 @@ def test_any_text_can_be_typed(opened: Index, text: str) -> None:
     opened.corrected(text)
 
 
-def test_operators_are_words(opened: Index) -> None:
+def test_operators_are_words_and_nothing_similar_is_nothing(opened: Index) -> None:
     for text in ('"', "a AND b", "a*", "text:a", "NEAR(a b)", "-a", "^a", "a\x00b", "ｑ", "𐐷𐐷"):
         opened.search(text)
     assert not any(opened.search("  ").values())
+    assert [opened.corrected(text) for text in ("zzzzqqqq", "", "xk")] == [None] * 3
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +99,6 @@ def test_what_a_visitor_types(sampled: Index, text: str, first: str) -> None:
         found = sampled.search(sampled.corrected(text) or "")
     ids = [row["id"] for rows in found.values() for row in rows]
     assert [entity_id(each) for each in ids[: len(first.split())]] == first.split()
-
-
-def test_nothing_similar_is_nothing(sampled: Index) -> None:
-    assert sampled.corrected("zzzzqqqq") is None
-    assert sampled.corrected("") is None
-    assert sampled.corrected("xk") is None
 
 
 def test_updates_come_in_the_order_of_the_dataset(opened: Index, build: Build) -> None:
