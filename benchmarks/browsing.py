@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +113,9 @@ class Synthetic:
         self.pair = results / "_".join(DATES)
         dice = np.random.default_rng(0)
         letters = np.array(list("etaoinshrdlucmfwypvbgk"))
-        sizes = dice.integers(2, 11, WORDS)
-        self.words = pa.array(["".join(letters[dice.integers(0, len(letters), size)]) for size in sizes])
+        ends = dice.integers(2, 11, WORDS).cumsum().tolist()
+        text = "".join(letters[dice.integers(0, len(letters), ends[-1])])
+        self.words = pa.array([text[start:end] for start, end in pairwise([0, *ends])])
         self.subjects = np.sort(dice.choice(entities, updates, replace=False)) + 1
         self.relation = np.minimum(dice.zipf(1.3, updates), RELATIONS)
 
