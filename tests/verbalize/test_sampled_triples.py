@@ -223,12 +223,6 @@ def test_other_languages_have_their_own_labels_and_no_dates(tmp_path):
     assert {row["relation_label"] for row in rows[:3]} == {"Hauptstadt", "Name"}
 
 
-def test_an_empty_snapshot_gives_an_empty_sample_and_no_requests(tmp_path, prompts):
-    assert drawn(tmp_path, [], [], []) == []
-    chat = read_settings('{"model": "m"}', Chat, "chat")
-    assert write_requests(tmp_path / "sample.parquet", prompts, chat, tmp_path / "requests.parquet") == 0
-
-
 @pytest.mark.parametrize("structured", ["json_schema", "json_object", "none"])
 def test_requests(tmp_path, prompts, structured):
     items = [{"id": 1, "label": "Fra{object}nce\tX", "description": "country"}, *named(2)]
