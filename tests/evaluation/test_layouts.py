@@ -162,23 +162,16 @@ def neighbors(row: Row) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_there_and_back(layout, dataset, tmp_path):
+def test_there_and_back_but_fields_count_more_than_what_stands_beside_them(layout, dataset, tmp_path):
     assert export(dataset, layout, tmp_path / "theirs.json", PROBED)[:2] == (2, 0)
     assert load(tmp_path / "theirs.json", layout, tmp_path / "back.parquet") == (2, 0)
     assert rows(tmp_path / "back.parquet") == rows(dataset)
-    if layout == "counterfact":
-        second = json.loads((tmp_path / "theirs.json").read_text(encoding="utf-8"))[1]["requested_rewrite"]
-        assert second["prompt"] == "Jr, so {} plays for"
     assert pq.read_schema(tmp_path / "back.parquet").equals(SCHEMA)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_fields_count_more_than_what_stands_beside_them(layout, dataset, tmp_path):
-    export(dataset, layout, tmp_path / "theirs.json", PROBED)
-    records = json.loads((tmp_path / "theirs.json").read_text(encoding="utf-8"))
-    changed = json.loads(json.dumps(records[0]).replace("Olaf Scholz", "Somebody"))
-    changed["factdrift"] = records[0]["factdrift"]
-    (row,) = imported(tmp_path, layout, changed)
+    first, second = json.loads((tmp_path / "theirs.json").read_text(encoding="utf-8"))
+    if layout == "counterfact":
+        assert second["requested_rewrite"]["prompt"] == "Jr, so {} plays for"
+    changed = json.loads(json.dumps(first).replace("Olaf Scholz", "Somebody"))
+    (row,) = imported(tmp_path, layout, changed | {"factdrift": first["factdrift"]})
     assert objects(row) == {"obsolete": "Angela Merkel", "new": "Somebody"}
     assert [value["start"] for value in row["objects"]] == ["2021-12-08", None]
 
@@ -186,13 +179,12 @@ def test_fields_count_more_than_what_stands_beside_them(layout, dataset, tmp_pat
 def test_counterfact_is_read(tmp_path):
     (row,) = imported(tmp_path, "counterfact", COUNTERFACT)
     assert row["subject"] == {"id": "counterfact-4402", "label": "Singled Out", "description": None}
-    assert row["relation"]["id"] == "P449"
     assert row["update_prompt"] == "Singled Out debuted on ____"
     assert row["generalization_prompts"] == ["No one was injured. Singled Out was originally aired on ____"]
     assert objects(row) == {"obsolete": "MTV", "new": "CBS"}
     assert [value["id"] for value in row["objects"]] == ["Q43359", "Q43380"]
     assert neighbors(row) == [("Daria premieres on ____", "MTV"), ("Jersey Shore premiered on ____", "MTV")]
-    assert (row["scenario"], row["is_replace"], row["random_neighborhood"]) == ("ReplaceObject", True, [])
+    assert (row["relation"]["id"], row["scenario"], row["is_replace"]) == ("P449", "ReplaceObject", True)
 
 
 def test_all_files_of_knowedit_are_read(tmp_path):

@@ -58,7 +58,6 @@ def test_a_language_without_prompts_is_named(prompts):
     ("before", "after", "wrong"),
     [
         ("task: |", "tusk: |", "task"),
-        ("articles: [a, an, the]", "articles: 3", "articles"),
         ('"on"', "on", "date_words"),
         ("refusals: [", "refusals: [[", "en.yaml"),
     ],

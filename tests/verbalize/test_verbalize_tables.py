@@ -43,7 +43,6 @@ def bundled(tmp_path):
 
 
 def templates(updates: Sequence[Path], new: Path, old: Path, **more: Any) -> list[dict[str, Any]]:
-    """The templates of updates."""
     output = new.with_name("templates.parquet")
     given = {"kept": 5} | more
     rows = write_templates(WriteTemplates(updates=tuple(updates), new=new, old=old, output=output, **given))
