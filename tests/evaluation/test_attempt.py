@@ -18,13 +18,14 @@ from factdrift.cli import main
 from factdrift.evaluation.tools.attempt import find_around
 from factdrift.models.names import folder_of
 
+from .test_template import TEMPLATE
+
 PROMPT = "The head of government of Atlantis is"
 CPU = ("--settings", '{"device": "cpu"}')
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a tiny model in the layout of transformers."""
     return saved(tmp_path_factory.mktemp("tiny-llama"))
 
 
@@ -103,7 +104,9 @@ def test_the_command_that_makes_what_is_missing_has_the_users_values(
     (folder / "prefixes.rome.json").write_text(json.dumps(others), encoding="utf-8")
     assert tried(model, *rome, "--moments", str(tmp_path / "moments")) == 0
     assert "ROME on " in capsys.readouterr().out
-    assert tried(model, "--results", str(tmp_path), "--method", "mend", "--set", '{"blocks": 2}') == 1
+    (model / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
+    mend = ("--results", str(tmp_path), "--method", "mend", "--set", '{"blocks": 2}', "--template", "chat")
+    assert tried(model, *mend) == 1
     said = capsys.readouterr().err
     assert "needs mend.safetensors, which is not under" in said
     command = shlex.split(said.split("`")[1])
@@ -111,6 +114,7 @@ def test_the_command_that_makes_what_is_missing_has_the_users_values(
     assert json.loads(given["models"]) == [str(model)]
     assert json.loads(given["methods"]) == ["mend"]
     assert json.loads(given["mend"]) == {"blocks": 2}
+    assert json.loads(given["edit"]) == {"template": "chat"}
 
 
 def test_without_pytorch_there_is_advice(
