@@ -203,7 +203,6 @@ def test_edits_of_the_workflow_become_a_folder_each_or_one(
         (ROME, "name either edits of the workflow"),
         ((PROMPT, "--edit", "Q1-P6", *ROME), "name either edits of the workflow"),
         (("--edit", "Q9-P6", *ROME), "has no edit 'Q9-P6'"),
-        (("--edit", "Q1-P6", "--rank", "-1", *ROME), "--rank: -1"),
         (("--edit", "Q1-P6", "--rank", "2", *ROME), "exact without it"),
         (("--edit", "Q1-P6", "--method", "ft", "--set", '{"layers": [1]}'), "no adapter holds exactly"),
     ],

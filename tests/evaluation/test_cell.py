@@ -71,10 +71,6 @@ def test_what_has_not_been_built_is_named(world: Path, capsys: pytest.CaptureFix
     assert "no results/streams/*/asof.parquet; build it with `snakemake" in capsys.readouterr().err
     assert ask("--benchmark", "updates", "--way", "letter") == 1
     assert "--way: letter: no question of updates can be asked so" in capsys.readouterr().err
-    assert ask("--benchmark", "updates", "--limit", "-1") == 1
-    assert "--limit: -1 is below 0; give 0 or more" in capsys.readouterr().err
-    assert ask("--benchmark", "updates", "--state", "magic") == 1
-    assert "magic: no such method" in capsys.readouterr().err
 
 
 def test_updates_of_a_dataset_are_asked_without_a_build(

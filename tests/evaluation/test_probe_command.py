@@ -125,7 +125,6 @@ def test_what_cannot_be_probed_is_refused(world: Path, capsys: pytest.CaptureFix
         ("edited", (), "--base: name the model from which the checkpoint was made"),
         ("edited", (*base, "--name", "none"), "`none` is the model without edits"),
         ("edited", (*base, "--only", "Q9-P6"), "has no edit Q9-P6"),
-        ("edited", (*base, "--limit", "-1"), "--limit: -1 is below 0"),
         ("edited", (*base, "--baseline", str(world)), "0-of-1.answers.parquet is missing"),
         ("edited", ("--base", str(world / "small"), *given), "is of "),
         ("small", (*base, *given), "is of another architecture or size"),

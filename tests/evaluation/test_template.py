@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import copy
-import json
-import shlex
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import ask, command, counted, saved, settings_with, state_of  # noqa: E402
+from support.asking import ask, command, saved, settings_with, state_of  # noqa: E402
 from support.tiny_edits import tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
 
-from factdrift.cli import main, parser  # noqa: E402
-from factdrift.core.files import read_yaml  # noqa: E402
-from factdrift.core.jobs import record  # noqa: E402
+from factdrift.cli import main  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.prompts import filled  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.scores.table import ACCURACIES, CHAT, COLUMNS, Group, lines  # noqa: E402
 from factdrift.evaluation.session import Session, excluded  # noqa: E402
 from factdrift.evaluation.states.edited import fresh  # noqa: E402
-from factdrift.evaluation.tools.jobs import Tune  # noqa: E402
-from factdrift.evaluation.tools.tuning import Trial, write  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
@@ -142,18 +136,6 @@ def test_the_prompt_method_puts_its_text_into_the_turn(world: Path, tmp_path: Pa
         assert row["logprobs"] == pytest.approx([chance(loaded, content, question.targets[0])], abs=1e-4)
 
 
-def test_steps_of_another_template_are_not_taken_up(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = updates_of(world), tmp_path, PUT_BEFORE
-    with counted(monkeypatch, dies_at=2):
-        ask(chatting("none"), *given, written_tokens=1)
-    with counted(monkeypatch) as begun:
-        found = ask(chatting(), *given, written_tokens=1)
-    assert begun == [0, 1, 2]
-    assert {row["template"] for row in found.edits} == {"chat"}
-
-
 def test_the_tables_say_so() -> None:
     row = {**dict.fromkeys((*COLUMNS, *ACCURACIES), 1.0), "failed": None, "template": "chat"}
     groups = [Group("m", "replace", "ft", [row], {}), Group("n", "replace", "ft", [], {})]
@@ -179,26 +161,6 @@ def test_one_edit_to_look_at(world: Path, capsys: pytest.CaptureFixture[str]) ->
     contents = (PROMPT, f"{PROMPT} Joe Biden. {PROMPT}")
     wanted = [torch.tensor(chance(chatting(), content, "Joe Biden")).exp().item() for content in contents]
     assert percent == pytest.approx(wanted, abs=1e-4)
-
-
-def test_what_is_missing_is_made_with_the_template(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = ["edit", "try", PROMPT, "Joe", "--subject", "Atlantis", "--model", str(world / "model")]
-    line += ["--method", "mend", "--results", str(tmp_path), "--template", "chat"]
-    assert main([*line, *CPU[:1], '{"device": "cpu"}']) == 1
-    command = shlex.split(capsys.readouterr().err.split("`")[1])
-    given = dict(each.split("=", 1) for each in command[command.index("--config") + 1 :])
-    assert json.loads(given["edit"]) == {"template": "chat"}
-
-
-def test_tuned_values_come_with_the_template(tmp_path: Path) -> None:
-    output = tmp_path / "tuned.yaml"
-    line = ["edit", "tune", "m", "--method", "rome", "--template", "chat", "--split", "all"]
-    line += ["--dataset", "d", "-o", str(output)]
-    options = parser("edit").parse_args(line)
-    write(record(Tune, options), "m", Trial(tiny_hyper("rome"), 1.0, 1.0, 1.0, 1.0), 1, 1)
-    assert read_yaml(output)["edit"] == {"template": "chat"}
 
 
 def test_a_checkpoint_is_probed_in_the_template(

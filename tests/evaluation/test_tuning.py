@@ -22,6 +22,8 @@ from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.evaluation.tools.tuning import Bench, Trial, judged, search
 from factdrift.models.sizes import read_sizes
 
+from .test_template import TEMPLATE
+
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/config.yaml").read_text(encoding="utf-8"))
 SEARCH = {"shares": [0, 0.5, 0.99], "factors": {"lr": [0.1, 2], "clamp": [10]}}
 
@@ -98,6 +100,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a model that no entry names and updates of both splits."""
     folder = tmp_path_factory.mktemp("world")
     saved(folder / "model", "qwen3")
+    (folder / "model/chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
     dataset(folder / "dataset.parquet")
     return folder
 
@@ -207,10 +210,11 @@ def test_updates_of_the_evaluation_are_left_out(
     assert main(line) == 0
     evaluated = set(pq.read_table(edits)["subject"].to_pylist())
     used.clear()
-    options = [*quick, "--split", "all", "--without", str(edits)]
+    options = [*quick, "--split", "all", "--without", str(edits), "--template", "chat"]
     assert tune(world, tmp_path / "tuned.yaml", "ft", *options, steps=1) == 0
     assert set(used) == {*splits} - evaluated
-    assert "edit" not in yaml.safe_load((tmp_path / "tuned.yaml").read_text(encoding="utf-8"))
+    given = yaml.safe_load((tmp_path / "tuned.yaml").read_text(encoding="utf-8"))
+    assert given["edit"] == {"template": "chat"}
 
 
 def test_what_cannot_be_tuned_is_refused(
@@ -219,9 +223,7 @@ def test_what_cannot_be_tuned_is_refused(
     out = tmp_path / "tuned.yaml"
     for method, options, message in (
         ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, grace, memit, rome"),
-        ("magic", [], "magic: no such method"),
         ("ft", ["--layers", "7"], "has no block 7"),
-        ("ft", ["--edits", "-1"], "--edits: -1 is below 0; give 0 or more"),
         ("ft", ["--without", "none.parquet"], "--without: none.parquet: no such file"),
         ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file; build it"),
     ):
