@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from peft import PeftModel  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
+from support.asking import chance, saved  # noqa: E402
 from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import edits  # noqa: E402
 from transformers import AutoModelForCausalLM  # noqa: E402
@@ -56,11 +58,17 @@ LOADED = [family for family in FAMILIES if family != "deepseek_v2"]
 def test_peft_gives_the_logits_of_the_edit(family: str, tmp_path: Path) -> None:
     loaded = tiny_model(family)
     first = loaded.spec.module(0, loaded.spec.attention_out)
-    deltas = low_rank(loaded, {down(loaded): 2, first: 2, down(loaded, 2): 3})
+    deltas = low_rank(loaded, {down(loaded): 3, first: 2, down(loaded, 2): 3})
+    delta = deltas[down(loaded)]
+    assert isinstance(delta, LowRank)
+    delta.write[1, :, 1] = delta.write[0] = 0
     with applied(loaded.model, deltas, 1):
         expected = logits(loaded)
     plain = logits(loaded)
-    write_adapter(loaded, adapter_of(deltas, 1), tmp_path, {})
+    adapter = adapter_of(deltas, 1)
+    assert [len(a) for a, _ in adapter.factors.values()] == [2, 2, 3]
+    assert len(adapter_of(deltas, 0).factors[down(loaded)][0]) == 1
+    write_adapter(loaded, adapter, tmp_path, {})
     read = PeftModel.from_pretrained(tiny_model(family).model, str(tmp_path))
     assert (logits(loaded, read) - expected).abs().max() < 1e4 * rounding(family)
     assert (plain - expected).abs().max() > 1e-3
@@ -81,26 +89,10 @@ def test_what_peft_would_put_elsewhere_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_the_factors_are_the_change_itself() -> None:
-    loaded = tiny_model("gpt2", dtype=torch.float32)
-    deltas = low_rank(loaded, {down(loaded): 3})
-    delta = deltas[down(loaded)]
-    assert isinstance(delta, LowRank)
-    delta.write[0, :, 1] = 0
-    for edit, rank in ((0, 2), (1, 3)):
-        a, b = adapter_of(deltas, edit).factors[down(loaded)]
-        assert (a.shape, b.shape) == ((rank, loaded.spec.inner), (loaded.spec.hidden, rank))
-        assert torch.allclose(b @ a, delta.dense(edit)[0], rtol=1e-6, atol=1e-8)
-    delta.write[0] = 0
-    a, b = adapter_of(deltas, 0).factors[down(loaded)]
-    assert not (b @ a).any()
-
-
-@pytest.mark.parametrize("precision", ["float32", "weights"])
-def test_the_precision_is_chosen(precision: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("precision", "kind"), [("float32", torch.float32), ("weights", torch.bfloat16)])
+def test_the_precision_is_chosen(precision: str, kind: torch.dtype, tmp_path: Path) -> None:
     loaded = tiny_model("llama", dtype=torch.bfloat16)
-    deltas = low_rank(loaded, {down(loaded): 1})
-    adapter = adapter_of(deltas, 0)
+    adapter = adapter_of(low_rank(loaded, {down(loaded): 1}), 0)
     for folder in ("one", "two"):
         write_adapter(loaded, adapter, tmp_path / folder, {"method": "x"}, precision=precision)
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
@@ -108,18 +100,15 @@ def test_the_precision_is_chosen(precision: str, tmp_path: Path) -> None:
     for name in files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     written = load_file(tmp_path / "one" / "adapter_model.safetensors")
-    kind = torch.float32 if precision == "float32" else torch.bfloat16
     a = written[f"base_model.model.{down(loaded)}.lora_A.weight"]
-    assert torch.equal(a, adapter.factors[down(loaded)][0].to(kind))
     assert a.dtype == kind
+    assert torch.equal(a, adapter.factors[down(loaded)][0].to(kind))
 
 
 def test_full_matrices_are_approximated_with_the_stated_error_or_refused(tmp_path: Path) -> None:
     loaded = tiny_model("gpt2")
     weight = torch.randn(1, loaded.spec.hidden, loaded.spec.inner, dtype=torch.float64)
     deltas: Deltas = {down(loaded): Dense(weight)}
-    with pytest.raises(InputError, match=r"full matrix, which no adapter holds exactly.*--rank"):
-        adapter_of(deltas, 0)
     errors = []
     for rank in (1, 4, 24):
         found = adapter_of(deltas, 0, rank)
@@ -134,10 +123,6 @@ def test_full_matrices_are_approximated_with_the_stated_error_or_refused(tmp_pat
     biased: Deltas = {down(loaded): Dense(weight, torch.ones(1, loaded.spec.hidden, dtype=torch.float64))}
     with pytest.raises(InputError, match=r"the bias of .* was changed"):
         adapter_of(biased, 0, 4)
-    with pytest.raises(InputError, match="exact without it"):
-        adapter_of(low_rank(loaded, {down(loaded): 1}), 0, 4)
-    with pytest.raises(InputError, match="changes none"):
-        adapter_of({}, 0)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
@@ -161,9 +146,7 @@ def test_a_whole_model_has_the_edit_in_its_weights(family: str, tmp_path: Path) 
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of a workflow with a table of edits; a model and prefixes beside them."""
     folder = tmp_path_factory.mktemp("results")
-    loaded = tiny_model("llama", dtype=torch.float32)
-    loaded.model.save_pretrained(folder / "tiny")
-    tiny_tokenizer().save_pretrained(folder / "tiny")
+    saved(folder / "tiny")
     (folder / "a_b" / "edit").mkdir(parents=True)
     edits(folder / "a_b" / "edit")
     model = ("--model", str(folder / "tiny"), *CPU)
@@ -178,11 +161,8 @@ def export(results: Path, output: Path, *arguments: str) -> int:
     return main([*line, *arguments])
 
 
-def chance(model: Any, target: str) -> float:
-    ids = tiny_tokenizer()(f"{PROMPT} {target}")["input_ids"]
-    start = len(tiny_tokenizer()(PROMPT)["input_ids"])
-    logs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
-    return logs[start - 1 : -1].gather(1, torch.tensor(ids[start:])[:, None]).mean().item()
+def chance_of(model: Any) -> float:
+    return chance(replace(tiny_model("llama"), model=model), PROMPT, "Joe Biden")
 
 
 def test_a_prompt_becomes_an_adapter_and_a_model_that_agree(results: Path, tmp_path: Path) -> None:
@@ -190,11 +170,11 @@ def test_a_prompt_becomes_an_adapter_and_a_model_that_agree(results: Path, tmp_p
     assert export(results, tmp_path / "adapter", *fact) == 0
     assert export(results, tmp_path / "full", *fact, "--full") == 0
     plain = AutoModelForCausalLM.from_pretrained(results / "tiny")
-    before = chance(plain, "Joe Biden")
+    before = chance_of(plain)
     whole = AutoModelForCausalLM.from_pretrained(tmp_path / "full")
     adapted = PeftModel.from_pretrained(plain, str(tmp_path / "adapter"))
-    assert chance(adapted, "Joe Biden") > before + 0.1
-    assert chance(adapted, "Joe Biden") == pytest.approx(chance(whole, "Joe Biden"), abs=1e-5)
+    assert chance_of(adapted) > before + 0.1
+    assert chance_of(adapted) == pytest.approx(chance_of(whole), abs=1e-5)
     said = json.loads((tmp_path / "adapter" / "factdrift.json").read_text())
     assert (said["method"], said["edits"][0]["target"]) == ("rome", "Joe Biden")
 
@@ -211,19 +191,18 @@ def test_edits_of_the_workflow_become_a_folder_each_or_one(
     said = json.loads((tmp_path / "all" / "factdrift.json").read_text())
     assert [edit["id"] for edit in said["edits"]] == ["Q1-P6", "Q2-P6"]
     capsys.readouterr()
-    assert export(results, tmp_path / "none", "--edit", "Q9-P6", *ROME) == 1
-    assert "has no edit 'Q9-P6'" in capsys.readouterr().err
+    assert export(results, tmp_path / "all", *chosen) == 1
+    assert "exists; name a folder that does not" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((PROMPT, "Joe", "--subject", "Atlantis", "--method", "prompt"), "this method changes none"),
-        ((PROMPT, "Joe", "--subject", "Lemuria", *ROME), "does not occur in the prompt"),
         ((PROMPT, "Joe", *ROME), "the subject is empty"),
         (ROME, "name either edits of the workflow"),
         ((PROMPT, "--edit", "Q1-P6", *ROME), "name either edits of the workflow"),
-        (("--edit", "Q1-P6", "--rank", "-1", *ROME), "--rank: -1"),
+        (("--edit", "Q9-P6", *ROME), "has no edit 'Q9-P6'"),
         (("--edit", "Q1-P6", "--rank", "2", *ROME), "exact without it"),
         (("--edit", "Q1-P6", "--method", "ft", "--set", '{"layers": [1]}'), "no adapter holds exactly"),
     ],
@@ -242,27 +221,9 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_exists_is_left_alone(
-    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "out").mkdir()
-    assert export(results, tmp_path / "out", "--edit", "Q1-P6", *ROME) == 1
-    assert "exists; name a folder that does not" in capsys.readouterr().err
-
-
 def test_fine_tuning_is_exported_with_its_error(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ft = ("--edit", "Q1-P6", "--method", "ft", "--set", '{"layers": [1], "steps": 3}', "--rank", "2")
     assert export(results, tmp_path / "out", *ft) == 0
     assert "rank 2, relative error 0." in capsys.readouterr().out
-
-
-def test_lora_is_exported_as_it_was_trained(results: Path, tmp_path: Path) -> None:
-    given = ("--method", "lora", "--set", '{"steps": 3, "rank": 2, "alpha": 4}')
-    assert export(results, tmp_path / "out", "--edit", "Q1-P6", "Q2-P6", "--regime", "batch", *given) == 0
-    config = json.loads((tmp_path / "out" / "adapter_config.json").read_text())
-    assert (config["r"], config["lora_alpha"]) == (2, 2)  # the scale is in the factor B
-    plain = AutoModelForCausalLM.from_pretrained(results / "tiny")
-    before = chance(plain, "Joe Biden")
-    assert chance(PeftModel.from_pretrained(plain, str(tmp_path / "out")), "Joe Biden") > before + 0.01

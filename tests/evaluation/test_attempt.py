@@ -18,13 +18,14 @@ from factdrift.cli import main
 from factdrift.evaluation.tools.attempt import find_around
 from factdrift.models.names import folder_of
 
+from .test_template import TEMPLATE
+
 PROMPT = "The head of government of Atlantis is"
 CPU = ("--settings", '{"device": "cpu"}')
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a tiny model in the layout of transformers."""
     return saved(tmp_path_factory.mktemp("tiny-llama"))
 
 
@@ -39,20 +40,18 @@ def test_old_object_paraphrases_and_neighbours_come_from_the_dataset(tmp_path: P
     assert other.obsolete == ""
     assert not other.paraphrases
     assert other.neighbors[0] == (PROMPT, "Marta Kowalska")
-    assert find_around(path, "Lemuria eats", "Lemuria").neighbors == []
     assert find_around(tmp_path / "none.parquet", PROMPT, "Atlantis").neighbors == ()
 
 
 def tried(model: Path, *arguments: str) -> int:
-    line = ["edit", "try", PROMPT, "Joe Biden", "--model", str(model), "--method", "prompt"]
-    return main([*line, *CPU, *arguments])
+    line = ["edit", "try", PROMPT, "Joe Biden", "--subject", "Atlantis", "--model", str(model), *CPU]
+    return main([*line, *arguments])
 
 
 def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = dataset(tmp_path / "dataset.parquet")
-    assert (
-        tried(model, "--subject", "Atlantis", "--dataset", str(path), "--paraphrase", "Atlantis obeys") == 0
-    )
+    given = ("--dataset", str(path), "--paraphrase", "Atlantis obeys")
+    assert tried(model, "--method", "prompt", *given) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("PROMPT on ")
     assert said[2] == f"{PROMPT} ..."
@@ -67,47 +66,32 @@ def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.
     assert all(line.count("->") == 1 for line in said if "..." in line and "%" in line)
 
 
-def test_a_missing_input_is_reported(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tried(model, "--subject", "Lemuria") == 1
-    assert "'Lemuria' does not occur in the prompt" in capsys.readouterr().err
-    line = ["edit", "try", PROMPT, "Joe", "--subject", "Atlantis", *CPU]
-    assert main([*line, "--model", "sample", "--method", "rome", "--models", str(tmp_path)]) == 1
-    assert "make it with `snakemake" in capsys.readouterr().err
-    assert main([*line, "--model", str(model), "--method", "magic"]) == 1
-    assert "no such method" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["Joe", "--method", "rome", "--set", '{"layer": 99}'], "rome.layer: "),
-        (["Joe", "--method", "rome", "--set", '{"layer": -1}'], "rome.layer: -1 is less than the minimum"),
-        (["Joe", "--method", "rome", "--set", '{"layer": 2.5}'], "rome.layer: 2.5 is not of type 'integer'"),
-        (["Joe", "--method", "rome", "--set", '{"steps": 0, "layer": 1}'], "rome.steps: 0 is less than"),
-        (["Joe", "--method", "ultraedit"], "edit try: ultraedit: it compares the edits of a group"),
-        ([" ", "--method", "prompt"], "the new object is empty"),
+        (["--method", "prompt", "--subject", "Lemuria"], "'Lemuria' does not occur in the prompt"),
+        (["--method", "rome", "--model", "sample", "--models", "nowhere"], "make it with `snakemake"),
+        (["--method", "magic"], "no such method"),
+        (["--method", "rome", "--set", '{"layer": 99}'], "has no block 99, but blocks 0 to 2"),
+        (["--method", "rome", "--set", '{"layer": 2.5}'], "rome.layer: 2.5 is not of type 'integer'"),
+        (["--method", "ultraedit"], "edit try: ultraedit: it compares the edits of a group"),
     ],
 )
-def test_what_cannot_be_tried_is_refused(
+def test_a_missing_input_is_reported(
     arguments: list[str], message: str, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    new_object, *others = arguments
-    line = ["edit", "try", PROMPT, new_object, "--subject", "Atlantis", "--model", str(model), *CPU]
-    assert main([*line, *others]) == 1
+    assert tried(model, *arguments) == 1
     said = capsys.readouterr().err
     assert message in said
     assert "Traceback" not in said
-    if "99" in arguments[-1]:
-        assert "has no block 99, but blocks 0 to 2" in said
 
 
 def test_the_command_that_makes_what_is_missing_has_the_users_values(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = ["edit", "try", PROMPT, "Joe", "--subject", "Atlantis", "--model", str(model), *CPU]
-    line += ["--results", str(tmp_path)]
     values = '{"layer": 1, "prefixes": [{"start": "", "tokens": 3, "number": 2}]}'
-    assert main([*line, "--method", "rome", "--set", values]) == 1
+    rome = ("--results", str(tmp_path), "--method", "rome", "--set", values)
+    assert tried(model, *rome) == 1
     said = capsys.readouterr().err
     assert "needs moments/1.safetensors, which is not under" in said
     # What needs the model alone is made by one command, and prefixes are drawn on the way.
@@ -118,9 +102,11 @@ def test_the_command_that_makes_what_is_missing_has_the_users_values(
     folder.mkdir(parents=True)
     others = {"model": "x", "drawn": [{"start": "", "tokens": 10, "number": 2}], "prefixes": [""]}
     (folder / "prefixes.rome.json").write_text(json.dumps(others), encoding="utf-8")
-    assert main([*line, "--method", "rome", "--set", values, "--moments", str(tmp_path / "moments")]) == 0
+    assert tried(model, *rome, "--moments", str(tmp_path / "moments")) == 0
     assert "ROME on " in capsys.readouterr().out
-    assert main([*line, "--method", "mend", "--set", '{"blocks": 2}']) == 1
+    (model / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
+    mend = ("--results", str(tmp_path), "--method", "mend", "--set", '{"blocks": 2}', "--template", "chat")
+    assert tried(model, *mend) == 1
     said = capsys.readouterr().err
     assert "needs mend.safetensors, which is not under" in said
     command = shlex.split(said.split("`")[1])
@@ -128,6 +114,7 @@ def test_the_command_that_makes_what_is_missing_has_the_users_values(
     assert json.loads(given["models"]) == [str(model)]
     assert json.loads(given["methods"]) == ["mend"]
     assert json.loads(given["mend"]) == {"blocks": 2}
+    assert json.loads(given["edit"]) == {"template": "chat"}
 
 
 def test_without_pytorch_there_is_advice(
@@ -148,10 +135,13 @@ def test_without_pytorch_there_is_advice(
 def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The unedited model, two shards, scores, tables and figures, by their commands."""
     path = edits(tmp_path)
-    jobs = [command(model, tmp_path / "none", "updates", [path])]
-    jobs += [
-        command(model, tmp_path / shard, "updates", [path], "prompt", f"--shard={shard}")
-        for shard in ("0-of-2", "1-of-2")
+    jobs = [
+        command(model, tmp_path / name, "updates", [path], *options, written_tokens=4)
+        for name, *options in (
+            ("none", "none"),
+            ("0-of-2", "prompt", "--shard=0-of-2"),
+            ("1-of-2", "prompt", "--shard=1-of-2"),
+        )
     ]
     out = {name: tmp_path / f"out.{name}" for name in ("scores", "probes", "written", "costs")}
     line = ["edit", "scores", f"--edits={path}", *scoring(jobs), "--models", str(model)]
@@ -171,10 +161,8 @@ def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFix
     # Own and other wordings, nearest and random facts; all with teacher forcing; both parts of Table 6.
     assert sum(line.startswith("PROMPT ") for line in said.splitlines()) == 10
     assert "0 replacements\nNo edit is in this table: the unedited model writes the obsolete object" in said
-    pictures = [str(tmp_path / "bleedover.svg"), str(tmp_path / "bleedover.png")]
-    assert main(["edit", "figures", f"--probes={out['probes']}", "--output", *pictures]) == 0
-    assert (
-        main(["edit", "figures", f"--probes={out['probes']}", "--output", str(tmp_path / "again.svg")]) == 0
-    )
+    line = ["edit", "figures", f"--probes={out['probes']}", "--output"]
+    assert main([*line, str(tmp_path / "bleedover.svg"), str(tmp_path / "bleedover.png")]) == 0
+    assert main([*line, str(tmp_path / "again.svg")]) == 0
     assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "bleedover.svg").read_bytes()
     assert (tmp_path / "bleedover.png").stat().st_size > 10_000

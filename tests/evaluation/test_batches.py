@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
-from support.tiny_models import FAMILIES, rounding, tiny_model
+from support.tiny_models import MIXTURES, rounding, tiny_model
 
 from factdrift.evaluation.methods import contexts as contexts_module
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
@@ -28,11 +28,11 @@ def changes(edited, edit):
 
 
 PAIRS = [
-    (family, method)
-    for family in FAMILIES
-    for method in ("rome", "memit")
-    if method == "rome" or family not in ("olmo2", "qwen2_moe")  # refused, which test_memit.py asserts
+    *((family, "memit") for family in ("gpt2", "llama", "deepseek_v2")),
+    *((family, "rome") for family in ("gpt2", "gpt_neox", "llama", "olmo2", "falcon", "stablelm")),
+    *((family, "rome") for family in ("qwen3_5_text", *MIXTURES)),
 ]
+"""Families that differ in positions, order of norms and MLP, or in what they keep of the past; mixtures."""
 
 
 @pytest.mark.parametrize(("family", "method"), PAIRS)
@@ -52,66 +52,28 @@ def test_together_as_alone_and_in_any_order(family, method):
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in loaded.model.modules())
 
 
-def test_in_single_precision():
-    loaded = tiny_model("llama", dtype=torch.float32)
-    hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
-    together = method_of(hyper)(loaded, EDITS, hyper, artefacts)
-    for place, edit in enumerate(EDITS):
-        alone = changes(method_of(hyper)(loaded, [edit], hyper, artefacts), 0)
-        assert (changes(together, place) - alone).norm() < 1e-4 * alone.norm()
-
-
-def test_the_same_twice():
-    loaded = tiny_model("gpt2", dtype=torch.float32)
-    hyper, artefacts = tiny_hyper("memit"), tiny_artefacts(loaded)
-    one, other = (method_of(hyper)(loaded, EDITS, hyper, artefacts) for _ in range(2))
-    assert all(torch.equal(changes(one, edit), changes(other, edit)) for edit in range(len(EDITS)))
-
-
-def test_out_of_memory_halves_the_batch_and_goes_on(monkeypatch):
-    loaded = tiny_model("llama")
-    hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
-    expected = method_of(hyper)(loaded, EDITS, hyper, artefacts)
-    rome = method_of(hyper).__globals__
-    made, search = [], rome["optimise"]
-
-    def scarce(loaded, contexts, *more, **named):
-        made.append(len(contexts))
-        if len(contexts) > 2:
-            raise torch.OutOfMemoryError("on purpose")
-        return search(loaded, contexts, *more, **named)
-
-    monkeypatch.setitem(rome, "optimise", scarce)
-    found = method_of(hyper)(loaded, EDITS, hyper, artefacts)
-    assert made == [5, 2, 2, 1]
-    for edit in range(len(EDITS)):
-        assert torch.allclose(changes(found, edit), changes(expected, edit), rtol=1e-9, atol=1e-12)
-
-
-def test_one_item_that_does_not_fit_is_an_error():
-    def work(items):
-        raise torch.OutOfMemoryError("on purpose")
-
-    with pytest.raises(torch.OutOfMemoryError, match="on purpose"):
-        in_batches([1, 2, 3], 2, work)
-
-
 @pytest.mark.parametrize(
-    "said",
+    ("error", "said"),
     [
-        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
-        "cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`",
-        "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 68719476736 bytes",
+        (torch.OutOfMemoryError, "on purpose"),
+        (RuntimeError, "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        (torch.linalg.LinAlgError, "cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `create`"),
+        (RuntimeError, "DefaultCPUAllocator: can't allocate memory: you tried to allocate 68719476736 bytes"),
     ],
 )
-def test_libraries_that_cannot_allocate_are_out_of_memory(said):
-    def work(items, error=RuntimeError):
-        if len(items) > 1:
-            raise error(said)
-        return len(items)
+def test_a_batch_that_does_not_fit_is_halved_and_one_item_is_an_error(error, said):
+    sizes = []
 
-    assert in_batches([1, 2, 3], 3, work) == [1, 1, 1]
-    assert in_batches([1, 2], 2, lambda items: work(items, torch.linalg.LinAlgError)) == [1, 1]
+    def work(items, most=2):
+        sizes.append(len(items))
+        if len(items) > most:
+            raise error(said)
+        return sum(items)
+
+    assert in_batches([1, 2, 3, 4, 5], 5, work) == [3, 7, 5]
+    assert sizes == [5, 2, 2, 1]
+    with pytest.raises(error):
+        in_batches([1, 2], 2, lambda items: work(items, 0))
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
         in_batches([1, 2], 2, lambda items: torch.ones(2, 3) @ torch.ones(2, 3))
 
@@ -147,22 +109,8 @@ def test_what_was_edited_elsewhere_needs_nothing_whatever_it_is_called():
 def test_an_edit_of_many_target_tokens_needs_more_memory(monkeypatch):
     loaded = tiny_model("llama", dtype=torch.float32)
     long = [replace(edit, target="New Orleans by the sea, not Poseidonis") for edit in EDITS]
-    monkeypatch.setattr(contexts_module, "CPU_BYTES", 1 << 22)
-    sizes = []
-    for edits in (EDITS, long):
-        found, _ = contexts_module.contexts_of(loaded, edits, tiny_hyper("rome"), tiny_artefacts(loaded))
-        wide = [replace(one, prompts=found[0].prompts) for one in found]
-        sizes.append(contexts_module._size(loaded, wide))
-    assert sizes[0] > sizes[1] >= 1
-    monkeypatch.setattr(contexts_module, "LOGIT_BYTES", 0)
-    assert contexts_module._size(loaded, wide) > sizes[1]
-
-
-def test_batches_are_cut_by_what_the_memory_is_thought_to_hold(monkeypatch):
-    loaded = tiny_model("llama")
-    hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
-    contexts, _ = contexts_module.contexts_of(loaded, EDITS, hyper, artefacts)
+    monkeypatch.setattr(contexts_module, "CPU_BYTES", 1 << 23)
+    contexts, _ = contexts_module.contexts_of(loaded, long, tiny_hyper("rome"), tiny_artefacts(loaded))
     sizes = contexts_module.in_batches_of(loaded, contexts, len)
-    monkeypatch.setattr(contexts_module, "CPU_BYTES", 1)
-    assert contexts_module.in_batches_of(loaded, contexts, len) == [1] * len(EDITS)
-    assert sizes == [len(EDITS)]
+    monkeypatch.setattr(contexts_module, "LOGIT_BYTES", 0)
+    assert max(sizes) < max(contexts_module.in_batches_of(loaded, contexts, len))

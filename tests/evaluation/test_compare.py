@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import stats
+from support.tables import written
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
+from factdrift.evaluation.tables import ANSWERS
 from factdrift.evaluation.tools.compare import METRICS, Rival, compare, lines
 
 COUNT = 30
@@ -34,22 +36,11 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
     pq.write_table(pa.Table.from_pylist(rows), scores)
     asked = [
         {"model": "m", "method": method, "benchmark": "tempripple", "way": "letter", "question": f"i{number}"}
-        | {
-            "state": number % 5,
-            "interval": None,
-            "kind": "",
-            "exact": None,
-            "correct": bool(number % 4) if method == "rome" else True,
-        }
+        | {"state": number % 5, "kind": "", "correct": method == "memit" or bool(number % 4)}
         for method in ("rome", "memit")
         for number in range(20)
     ]
-    answers = tmp_path / "0.answers.parquet"
-    pq.write_table(
-        pa.Table.from_pylist(asked).set_column(8, "exact", pa.nulls(len(asked), pa.list_(pa.bool_()))),
-        answers,
-    )
-    return scores, answers
+    return scores, written(tmp_path / "0.answers.parquet", ANSWERS, asked)
 
 
 def test_differences_are_those_of_a_paired_test(tables: tuple[Path, Path]) -> None:
@@ -75,12 +66,8 @@ def rivals(*texts: str) -> list[Rival]:
 
 def test_no_difference_in_the_sample_is_no_certainty(tables: tuple[Path, Path]) -> None:
     scores, _ = tables
-    pq.write_table(
-        pa.Table.from_pylist(
-            [row | {"efficacy_s": 1.0, "failed": None} for row in pq.read_table(scores).to_pylist()]
-        ),
-        scores,
-    )
+    rows = [row | {"efficacy_s": 1.0, "failed": None} for row in pq.read_table(scores).to_pylist()]
+    pq.write_table(pa.Table.from_pylist(rows), scores)
     each = compare(rivals("rome", "memit"), scores, [])[0]
     assert each.difference == 0
     assert -15 < each.low < -5 < 5 < each.high < 15
@@ -91,12 +78,11 @@ def test_the_command_writes_sentences_table_and_figures(
     tables: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scores, answers = tables
-    line = ["compare", "rome", "m:memit", "--scores", str(scores), "--answers", str(answers)]
-    assert main(["compare", "m:rome", "m:memit", *line[3:], "--output", str(tmp_path / "x")]) == 0
+    line = ["compare", "m:rome", "m:memit", "--scores", str(scores), "--answers", str(answers)]
+    line += ["--output", str(tmp_path / "x")]
+    assert main(line) == 0
     said = capsys.readouterr().out
-    assert (
-        "updates (replace): over the same 29 updates, MEMIT on m makes the model say the new object" in said
-    )
+    assert "updates (replace): over the same 29 updates, MEMIT on m makes the model say the new" in said
     assert "points more often than ROME on m (+" in said
     with (tmp_path / "x/compare.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -105,43 +91,37 @@ def test_the_command_writes_sentences_table_and_figures(
     before = {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()}
     assert before["compare.svg"].lstrip().startswith(b"<?xml")
     assert before["compare.pdf"].startswith(b"%PDF")
-    assert main(["compare", "m:rome", "m:memit", *line[3:], "--output", str(tmp_path / "x")]) == 0
+    assert main(line) == 0
     assert {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()} == before
 
 
 @pytest.mark.parametrize(
-    ("methods", "said"),
+    ("methods", "file", "said"),
     [
-        (("rome",), "name two methods or more"),
-        (("rome", "rome"), "name two methods or more"),
-        (("rome", "memti"), "has no edits of memti; did you mean memit?"),
-        (("rome", "zzz"), "its methods are memit, rome"),
-        (("m:rome", "n:memit"), "has no edits of MEMIT on n; its models are m"),
-        (("m:rome", "memit"), "share no edit"),
+        (("rome", "rome"), "edit_scores.parquet", "name two methods or more"),
+        (("rome", "memti"), "edit_scores.parquet", "has no edits of memti; did you mean memit?"),
+        (("rome", "zzz"), "edit_scores.parquet", "its methods are memit, rome"),
+        (("m:rome", "n:memit"), "edit_scores.parquet", "has no edits of MEMIT on n; its models are m"),
+        (("m:rome", "memit"), "edit_scores.parquet", "share no edit"),
+        (("rome", "memit"), "gone.parquet", r"gone\.parquet: no such file; build it"),
     ],
 )
-def test_what_cannot_be_compared(tables: tuple[Path, Path], methods: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_compared(
+    tables: tuple[Path, Path], methods: tuple[str, ...], file: str, said: str
+) -> None:
     with pytest.raises(InputError, match=said):
-        compare(rivals(*methods), tables[0], [])
-    with pytest.raises(InputError, match=r"gone\.parquet: no such file; build it"):
-        compare(rivals("rome", "memit"), Path("gone.parquet"), [])
+        compare(rivals(*methods), tables[0].with_name(file), [])
 
 
 def test_what_a_stream_is_asked_is_compared_interval_by_interval(tables: tuple[Path, Path]) -> None:
     scores, answers = tables
     rows = pq.read_table(answers)
     later = [
-        {
-            **row,
-            "interval": interval,
-            "state": interval,
-            "correct": row["method"] == "memit" and interval == 1,
-        }
+        row | {"interval": each, "state": each, "correct": row["method"] == "memit" and each == 1}
         for row in rows.to_pylist()
-        for interval in (0, 1)
+        for each in (0, 1)
     ]
-    schema = rows.schema.set(6, pa.field("interval", pa.int32()))
-    pq.write_table(pa.Table.from_pylist(later, schema), answers)
+    written(answers, ANSWERS, later)
     found = {each.metric: each for each in compare(rivals("memit", "rome"), scores, [answers])}
     assert (found["right"].pairs, found["right"].first_mean, found["right"].difference) == (40, 50, -50)
 

@@ -39,16 +39,9 @@ WIKI_COUNTERFACT = {
     "prompt": "The name of the position held by Frederic Piesch is",
     "target_new": "Archbishop of León, Mexico",
     "ground_truth": "mayor of Vienna",
-    "portability": {
-        "Subject_Aliasing": [{"prompt": "The position of Frederic is", "ground_truth": "Archbishop"}]
-    },
     "locality": {
-        "Relation_Specificity": [
-            {"prompt": "The gender of Frederic Piesch is", "ground_truth": [["male", "man"]]}
-        ],
-        "Forgetfulness": [
-            {"prompt": "The position of Frederic Piesch was", "ground_truth": "mayor of Vienna"}
-        ],
+        "Relation_Specificity": [{"prompt": "The gender of Frederic is", "ground_truth": [["male", "man"]]}],
+        "Forgetfulness": [{"prompt": "The position of Frederic was", "ground_truth": "mayor of Vienna"}],
     },
 }
 KNOWEDIT_ZSRE = {
@@ -57,26 +50,20 @@ KNOWEDIT_ZSRE = {
     "prompt": "Which family does Epaspidoceras belong to?",
     "ground_truth": ["Aspidoceratidae"],
     "rephrase_prompt": "What family are Epaspidoceras?",
-    "locality": {
-        "Relation_Specificity": [{"prompt": "The taxon rank of Epaspidoceras is", "ground_truth": ["genus"]}]
-    },
+    "locality": {"Relation_Specificity": [{"prompt": "Its taxon rank is", "ground_truth": ["genus"]}]},
 }
 WIKI_RECENT = {
     "subject": "Leo Arons",
     "prompt": "The place of death of Leo Arons is",
     "rephrase": "Leo Arons died in",
     "target_new": "Berlin",
-    "locality": {
-        "Relation_Specificity": [{"prompt": "The father of Leo Arons is", "ground_truth": [["Albert Arons"]]}]
-    },
+    "locality": {"Relation_Specificity": [{"prompt": "His father is", "ground_truth": [["Albert Arons"]]}]},
 }
 WIKIBIO = {
     "text": "This is a passage about john reynolds.",
     "labels": "He was a physician.",
     "concept": "john reynolds",
-    "locality": {
-        "Relation_Specificity": [{"prompt": "john reynolds field of work", "ground_truth": ["medicine"]}]
-    },
+    "locality": {"Relation_Specificity": [{"prompt": "He worked in", "ground_truth": ["medicine"]}]},
 }
 ZSRE = {
     "subject": "Watts Humphrey",
@@ -175,40 +162,29 @@ def neighbors(row: Row) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_there_and_back(layout, dataset, tmp_path):
+def test_there_and_back_but_fields_count_more_than_what_stands_beside_them(layout, dataset, tmp_path):
     assert export(dataset, layout, tmp_path / "theirs.json", PROBED)[:2] == (2, 0)
     assert load(tmp_path / "theirs.json", layout, tmp_path / "back.parquet") == (2, 0)
     assert rows(tmp_path / "back.parquet") == rows(dataset)
     assert pq.read_schema(tmp_path / "back.parquet").equals(SCHEMA)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_fields_count_more_than_what_stands_beside_them(layout, dataset, tmp_path):
-    export(dataset, layout, tmp_path / "theirs.json", PROBED)
-    records = json.loads((tmp_path / "theirs.json").read_text(encoding="utf-8"))
-    changed = json.loads(json.dumps(records[0]).replace("Olaf Scholz", "Somebody"))
-    changed["factdrift"] = records[0]["factdrift"]
-    (row,) = imported(tmp_path, layout, changed)
+    first, second = json.loads((tmp_path / "theirs.json").read_text(encoding="utf-8"))
+    if layout == "counterfact":
+        assert second["requested_rewrite"]["prompt"] == "Jr, so {} plays for"
+    changed = json.loads(json.dumps(first).replace("Olaf Scholz", "Somebody"))
+    (row,) = imported(tmp_path, layout, changed | {"factdrift": first["factdrift"]})
     assert objects(row) == {"obsolete": "Angela Merkel", "new": "Somebody"}
     assert [value["start"] for value in row["objects"]] == ["2021-12-08", None]
-
-
-def test_counterfact_blanks_one_place_of_the_subject(dataset, tmp_path):
-    export(dataset, "counterfact", tmp_path / "theirs.json")
-    second = json.loads((tmp_path / "theirs.json").read_text(encoding="utf-8"))[1]["requested_rewrite"]
-    assert second["prompt"] == "Jr, so {} plays for"
 
 
 def test_counterfact_is_read(tmp_path):
     (row,) = imported(tmp_path, "counterfact", COUNTERFACT)
     assert row["subject"] == {"id": "counterfact-4402", "label": "Singled Out", "description": None}
-    assert row["relation"]["id"] == "P449"
     assert row["update_prompt"] == "Singled Out debuted on ____"
     assert row["generalization_prompts"] == ["No one was injured. Singled Out was originally aired on ____"]
     assert objects(row) == {"obsolete": "MTV", "new": "CBS"}
     assert [value["id"] for value in row["objects"]] == ["Q43359", "Q43380"]
     assert neighbors(row) == [("Daria premieres on ____", "MTV"), ("Jersey Shore premiered on ____", "MTV")]
-    assert (row["scenario"], row["is_replace"], row["random_neighborhood"]) == ("ReplaceObject", True, [])
+    assert (row["relation"]["id"], row["scenario"], row["is_replace"]) == ("P449", "ReplaceObject", True)
 
 
 def test_all_files_of_knowedit_are_read(tmp_path):
@@ -218,12 +194,12 @@ def test_all_files_of_knowedit_are_read(tmp_path):
     assert old == ["mayor of Vienna", "Aspidoceratidae", None, None]
     assert [row["scenario"] for row in found] == [*["ReplaceObject"] * 2, *["AddRelation"] * 2]
     assert neighbors(found[0]) == [
-        ("The gender of Frederic Piesch is ____", "male"),
-        ("The position of Frederic Piesch was ____", "mayor of Vienna"),
+        ("The gender of Frederic is ____", "male"),
+        ("The position of Frederic was ____", "mayor of Vienna"),
     ]
     assert found[1]["generalization_prompts"] == ["What family are Epaspidoceras? ____"]
     assert found[2]["generalization_prompts"] == ["Leo Arons died in ____"]
-    assert neighbors(found[2]) == [("The father of Leo Arons is ____", "Albert Arons")]
+    assert neighbors(found[2]) == [("His father is ____", "Albert Arons")]
     assert (found[3]["subject"]["label"], objects(found[3])["new"]) == ("john reynolds", WIKIBIO["labels"])
 
 
@@ -240,28 +216,11 @@ def test_wikibigedit_is_read(tmp_path):
     found = imported(tmp_path, "wikibigedit", WIKIBIGEDIT, WIKIBIGEDIT | without | {"ground_truth": "X"})
     assert found[0]["subject"]["id"] == "wikibigedit-0"
     assert found[0]["update_prompt"] == "Which party does Ada Lovelace belong to? ____"
-    assert found[0]["generalization_prompts"] == [
-        f"{WIKIBIGEDIT[name]} ____" for name in ("rephrase", "personas")
-    ]
+    wordings = [f"{WIKIBIGEDIT[name]} ____" for name in ("rephrase", "personas")]
+    assert found[0]["generalization_prompts"] == wordings
     assert [objects(row) for row in found] == [{"new": "Greens"}, {"new": "Greens", "obsolete": "X"}]
     assert [row["scenario"] for row in found] == ["AddRelation", "ReplaceObject"]
     assert neighbors(found[0]) == [("Which party does Bo Li belong to? ____", "Blues")]
-
-
-@pytest.mark.parametrize(
-    ("layout", "record", "fields"),
-    [
-        ("counterfact", COUNTERFACT, ("requested_rewrite", "paraphrase_prompts", "neighborhood_prompts")),
-        ("easyedit", KNOWEDIT_ZSRE, ("subject", "prompt", "target_new", "rephrase_prompt")),
-        ("wikibigedit", WIKIBIGEDIT, ("tag", "subject", "update", "rephrase", "ans", "loc", "loc_ans")),
-        ("zsre", ZSRE, ("subject", "src", "rephrase", "alt", "answers", "loc", "loc_ans")),
-    ],
-)
-def test_theirs_there_and_back(tmp_path, layout, record, fields):
-    imported(tmp_path, layout, record)
-    export(tmp_path / "ours.parquet", layout, tmp_path / "back.json")
-    (back,) = json.loads((tmp_path / "back.json").read_text(encoding="utf-8"))
-    assert {name: back[name] for name in fields} == {name: record[name] for name in fields}
 
 
 def test_what_does_not_fit_is_left_out_and_counted(tmp_path):
@@ -291,15 +250,12 @@ def test_records_with_an_empty_field_are_left_out_where_it_is_needed(tmp_path):
         ("counterfact", ZSRE, "record 1: no field 'requested_rewrite'"),
         ("counterfact", COUNTERFACT | {"requested_rewrite": "x"}, "record 1: does not have the layout"),
         ("counterfact", COUNTERFACT | {"factdrift": {"split": 3}}, "record 1: does not have the layout"),
-        ("easyedit", ZSRE, "record 1: no field 'prompt'"),
-        ("wikibigedit", {"subject": "x"}, "record 1: no field"),
         ("zsre", ZSRE | {"answers": []}, "record 1: does not have the layout"),
     ],
 )
 def test_a_record_of_another_layout_is_named(tmp_path, layout, record, words):
-    examples = {"counterfact": COUNTERFACT, "easyedit": WIKI_RECENT, "wikibigedit": WIKIBIGEDIT, "zsre": ZSRE}
     with pytest.raises(InputError, match=words):
-        imported(tmp_path, layout, examples[layout], record)
+        imported(tmp_path, layout, COUNTERFACT if layout == "counterfact" else ZSRE, record)
     assert not (tmp_path / "ours.parquet").exists()
 
 
@@ -431,9 +387,10 @@ def test_knowedit(tables):
         for_gpt = for_gpt if isinstance(for_gpt, str) else for_gpt[0]
         assert for_t5 == for_gpt in ("Alexander De Croo", "8,858,775")
         assert isinstance(record["ground_truth"], str)
-        assert record["target_new"]
         assert record["rephrase"] != record["prompt"]
         if portable:
+            assert (record["target_new"], record["ground_truth"]) == ("Olaf Scholz", "Angela Merkel")
+            assert record["rephrase"] == record["rephrase_prompt"] == "Germany is led by"
             (one,) = reasoning
             assert one["prompt"] == "Where was the head of Germany born?"
             assert one["ground_truth"] == [["Osnabrück", "Osnabrueck"]]
@@ -446,14 +403,14 @@ def test_zsre(tables):
     towards the first of `answers`, and asks `loc` with a question mark for each token of `loc_ans`. EasyEdit
     leaves records with an empty `alt` out and edits towards `alt`.
     """
-    for record in exported(tables, "zsre"):
+    germany, number = exported(tables, "zsre")
+    assert (germany["alt"], germany["answers"]) == ("Olaf Scholz", ["Angela Merkel"])
+    for record in (germany, number):
         assert "nq question: " in record["loc"]
         blanked = record["src"].replace(record["subject"], "{}")
         assert blanked.count("{}") == 1
         assert blanked.format(record["subject"]) == record["src"]
         assert all(isinstance(record[name], str) and record[name] for name in ("rephrase", "loc_ans", "alt"))
-        assert isinstance(record["answers"][0], str)
-        assert record["answers"][0] != record["alt"]
         assert record["cond"] == f"{record['answers'][0]} >> {record['alt']} || {record['src']}"
 
 
@@ -473,6 +430,7 @@ def test_wikibigedit(tables):
         assert record["personas"] is None
         assert record["alt"] == record["ans"]
         assert record["tag"] == "update"
+    assert (germany["ans"], germany["ground_truth"]) == ("Olaf Scholz", "Angela Merkel")
     assert (germany["mhop"], germany["mhop_ans"]) == ("Where was the head of Germany born?", "Osnabrück")
     assert (number["mhop"], number["mhop_ans"]) == (None, None)
 

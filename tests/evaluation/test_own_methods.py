@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="language models are installed with 
 from support.asking import Told, ask  # noqa: E402
 from support.own_methods import install, write_examples  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
-from support.updates import edits  # noqa: E402
+from support.updates import edits, update  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
@@ -25,12 +25,23 @@ from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.snapshot import Snapshot  # noqa: E402
 
+BATCHED = """
+import torch
+from factdrift.evaluation.methods.interface import Edited
+from factdrift.models.deltas import Dense, LowRank
+seen = []
+def edit(loaded, edits, hyper, artefacts):
+    n, name = len(edits), "model.layers.1.mlp.down_proj"
+    read, write = torch.ones(n, 56, 1).double(), torch.ones(n, 24, 1).double()
+    LINE
+    return RETURNED"""
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with edits and the documents' examples."""
     folder = tmp_path_factory.mktemp("world")
-    edits(folder, fluency_sample=0.5)
+    edits(folder, [update(*one) for one in (("New Orleans", 1), ("Atlantis", 2), ("Poseidonis", 3))])
     return write_examples(folder)
 
 
@@ -46,7 +57,7 @@ def made(
     """What a method gives in double precision; `options`: see `ask`."""
     given = read_given(method, "tiny-llama", values)
     updates = read_edits(world / "edits.parquet")
-    return ask(loaded or tiny_model("llama"), updates, out, given, **{"length": 20} | options)
+    return ask(loaded or tiny_model("llama"), updates, out, given, **{"written_tokens": 4} | options)
 
 
 def assert_alike(one: Told, other: Told, within: float) -> None:
@@ -54,7 +65,7 @@ def assert_alike(one: Told, other: Told, within: float) -> None:
         return sorted(told.answers, key=lambda row: str(row["question"]))  # batches differ
 
     for mine, theirs in zip(ordered(one), ordered(other), strict=True):
-        for name in ("question", "exact", "output", "entropy", "reason"):
+        for name in ("question", "exact", "output", "reason"):
             assert mine[name] == theirs[name]
         if theirs["logprobs"] is not None:
             assert mine["logprobs"] == pytest.approx(theirs["logprobs"], abs=within)
@@ -68,27 +79,23 @@ def code(folder: Path, body: str, more: str = "", name: str = "mine") -> str:
     return f"{folder}/{name}.py:edit"
 
 
-@pytest.mark.parametrize("regime", ["independent", "sequential"])
-def test_plain_fine_tuning_is_ours(world: Path, tmp_path: Path, regime: str) -> None:
-    values = {"lr": 0.01, "steps": 6, "stop_loss": 0.01}
-    chosen = {"regime": regime, "group": 3}
+def batched(
+    folder: Path, line: str = "", returned: str = "Edited(deltas={name: LowRank(read, write)})"
+) -> str:
+    """A batched method with a line of its own."""
+    text = BATCHED.replace("LINE", line).replace("RETURNED", returned)
+    (folder / "batched.py").write_text(text, encoding="utf-8")
+    return f"{folder}/batched.py:edit"
+
+
+def test_plain_fine_tuning_in_turn_is_ours(world: Path, tmp_path: Path) -> None:
+    values, chosen = {"lr": 0.01, "steps": 6, "stop_loss": 0.01}, {"regime": "sequential", "group": 2}
     ours = made(world, tmp_path / "ours", "ft", {"layers": [1], **values}, **chosen)
     plain = made(world, tmp_path / "plain", f"{world}/mine.py:edit", {"layer": 1, **values}, **chosen)
     assert_alike(plain, ours, 1e-5)  # logits are rounded to float32
     assert {row["method"] for rows in plain[:3] for row in rows} == {"mine"}
     base, found = (one.logprobs() for one in (made(world, tmp_path / "none", "none"), plain))
     assert max(abs(found[key] - value) for key, value in base.items()) > 0.1
-
-
-def test_the_batched_example_raises_its_targets(world: Path, tmp_path: Path) -> None:
-    base = made(world, tmp_path / "none", "none")
-    given = f"{world}/batched.py:edit"
-    found = made(world, tmp_path / "batched", given, {"layer": 2, "scale": 30}, regime="sequential", group=1)
-    alone = made(world, tmp_path / "alone", given, {"layer": 2, "scale": 30})
-    assert_alike(found, alone, 1e-9)
-    after = alone.logprobs()
-    raised = [after[key] > before for key, before in base.logprobs().items() if key[0].endswith("#0")]
-    assert raised == [True] * 5
 
 
 def test_an_entry_point_is_run_as_the_same_file_is(
@@ -108,14 +115,6 @@ FAILS = "if update.target == 'Joe Biden': raise ValueError('no\\nway')"
 HOOK = """
 def louder(module, taken, given): return given * (1 + len(update.subject) / 10)
 model.model.layers[1].mlp.down_proj.register_forward_hook(louder)"""
-MODULE = """
-class Louder(torch.nn.Module):
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-    def forward(self, taken):
-        return self.inner(taken) * (1 + len(update.subject) / 10)
-model.model.layers[1].mlp.down_proj = Louder(model.model.layers[1].mlp.down_proj)"""
 WRAPPER = """
 class Wrapper:
     def __call__(self, input_ids, **others):
@@ -128,20 +127,10 @@ class Wrapper:
 return Wrapper()"""
 
 
-@pytest.mark.parametrize("body", [HOOK, MODULE, WRAPPER])
-@pytest.mark.slow
-def test_hooks_modules_and_wrappers_are_probed_like_changed_weights(
-    world: Path, tmp_path: Path, body: str
-) -> None:
-    loaded = tiny_model("llama")
-    weights = made(world, tmp_path / "weights", code(tmp_path, CHANGE), loaded=loaded)
-    start = {name: one.clone() for name, one in loaded.model.state_dict().items()}
-    modules = list(loaded.model.modules())
-    other = made(world, tmp_path / "other", code(tmp_path, body, name="other"), loaded=loaded)
-    assert_alike(other, weights, 1e-9)
-    assert all(torch.equal(start[name], one) for name, one in loaded.model.state_dict().items())
-    assert modules == list(loaded.model.modules())
-    assert not any(one._forward_hooks or one._forward_pre_hooks for one in modules)
+def test_hooks_and_wrappers_are_probed_like_changed_weights(world: Path, tmp_path: Path) -> None:
+    weights = made(world, tmp_path / "weights", code(tmp_path, CHANGE))
+    for name, body in {"hook": HOOK, "wrapper": WRAPPER}.items():
+        assert_alike(made(world, tmp_path / name, code(tmp_path, body, name=name)), weights, 1e-9)
 
 
 def test_what_looks_at_the_end_of_a_text_sees_no_padding_and_no_other_row(
@@ -151,7 +140,7 @@ def test_what_looks_at_the_end_of_a_text_sees_no_padding_and_no_other_row(
     body = """
 def last(module, taken, given): return given + given[:1, -1:]
 model.model.layers[1].mlp.down_proj.register_forward_hook(last)"""
-    found = made(world, tmp_path, code(tmp_path, body), batch=5)
+    found = made(world, tmp_path, code(tmp_path, body), batch=3)
     loaded = tiny_model("llama")
     handle = loaded.model.model.layers[1].mlp.down_proj.register_forward_hook(
         lambda module, taken, given: given + given[:1, -1:]
@@ -172,21 +161,21 @@ model.model.layers[1].mlp.down_proj.register_forward_hook(last)"""
 
 
 @pytest.mark.parametrize("regime", ["independent", "sequential"])
-@pytest.mark.slow
 def test_an_edit_that_raises_has_failed_and_leaves_nothing_behind(
     world: Path, tmp_path: Path, regime: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     loaded = tiny_model("llama")
     start = {name: one.clone() for name, one in loaded.model.state_dict().items()}
     given = code(tmp_path, f"{CHANGE}\n{HOOK.strip()}\n{FAILS}", name="raises")
-    found = made(world, tmp_path / "raises", given, loaded=loaded, regime=regime, group=5)
+    found = made(world, tmp_path / "raises", given, loaded=loaded, regime=regime, group=3)
     assert all(torch.equal(start[name], one) for name, one in loaded.model.state_dict().items())
+    assert not any(one._forward_hooks for one in loaded.model.modules())
     failed = {row["edit"] for row in found.edits if row["failed"] == "ValueError: no"}
-    assert len(failed) == 2
+    assert failed == {"Q2-P6"}
     assert {row["edit"] for row in found.answers if row["reason"] == "edit_failed"} == failed
     assert capsys.readouterr().err.count("Traceback") == 1
     skips = code(tmp_path, f"{FAILS}\n{CHANGE}\n{HOOK.strip()}", name="skips")
-    other = made(world, tmp_path / "skips", skips, regime=regime, group=5)
+    other = made(world, tmp_path / "skips", skips, regime=regime, group=3)
     assert_alike(found, other, 0)
 
 
@@ -203,48 +192,41 @@ def test_an_edit_that_raises_leaves_what_earlier_ones_changed_below_a_wrapper(tm
     norm = loaded.model.model.norm.weight
     start = norm.detach().clone()
     hyper = read_given(code(tmp_path, WRAPPED, name="wrapped"), "tiny")
-    edits = [
-        Edit("a", "A is", "A", "sea"),
-        Edit("b", "B is", "B", "Joe Biden"),
-        Edit("c", "C is", "C", "sea"),
-    ]
+    edits = [Edit(name, "A is", "A", new) for name, new in (("a", "sea"), ("b", "Joe Biden"), ("c", "sea"))]
     with InPlace(loaded, hyper).put(edits) as placed:
         assert placed.made.failed == {1: "ValueError: no way"}
         assert torch.equal(norm, 4 * start)
     assert torch.equal(norm, start)
 
 
-CLASS = """
-kind, start = type(model.model.norm), type(model.model.norm).forward
-kind.forward = lambda self, taken: start(self, taken) * (1 + len(update.subject) / 100)"""
-FUNCTION = """
-import sys
-module = sys.modules[type(model.model.norm).__module__]
-start = module.apply_rotary_pos_emb
-module.apply_rotary_pos_emb = lambda q, k, *more: start(q * (1 + len(update.subject) / 10), k, *more)"""
-EVERYWHERE = """
+BEYOND = """
+kind, of_kind = type(model.model.norm), type(model.model.norm).forward
+kind.forward = lambda self, taken: of_kind(self, taken) * (1 + len(update.subject) / 100)
+file = __import__('sys').modules[kind.__module__]
+rotate = file.apply_rotary_pos_emb
+file.apply_rotary_pos_emb = lambda q, k, *more: rotate(q * (1 + len(update.subject) / 10), k, *more)
 def louder(module, taken, given): return given * 1.01 if isinstance(given, torch.Tensor) else None
-torch.nn.modules.module.register_module_forward_hook(louder)"""
-TOKENS = """
-tokenizer.add_tokens([update.subject])
-model.model.norm.weight.data *= 1 + len(tokenizer) / 1000"""
-HYPER = "layers.append(1)\nmodel.model.norm.weight.data *= 1 + len(layers) / 100"
+torch.nn.modules.module.register_module_forward_hook(louder)
+tokenizer.add_tokens([update.id])
+layers.append(1)
+model.model.norm.weight.data *= 1 + len(tokenizer) / 1000 + len(layers) / 100
+model.model.norm.weight.data += torch.randn(24) + __import__('random').random()"""
+"""Changes a class, a function, all modules, the tokenizer and a hyper-parameter, and draws numbers."""
 
 
-@pytest.mark.parametrize("body", [CLASS, FUNCTION, EVERYWHERE, TOKENS, HYPER])
-@pytest.mark.slow
 def test_what_a_method_changes_beyond_the_model_does_not_reach_the_next_edit(
-    world: Path, tmp_path: Path, body: str
+    world: Path, tmp_path: Path
 ) -> None:
-    given = code(tmp_path, body).removesuffix(":edit")
-    text = (
-        Path(given).read_text(encoding="utf-8").replace("tokenizer, update)", "tokenizer, update, layers=[])")
-    )
-    Path(given).write_text(text, encoding="utf-8")
+    given = code(tmp_path, BEYOND).removesuffix(":edit")
+    text = Path(given).read_text(encoding="utf-8")
+    Path(given).write_text(text.replace("update)", "update, layers=[])", 1), encoding="utf-8")
     base = made(world, tmp_path / "none", "none").logprobs()
+    torch.manual_seed(5)
+    following = torch.rand(3)
+    torch.manual_seed(5)
+    last = made(world, tmp_path / "last", f"{given}:edit", batch=1, shard=(2, 3))
+    assert torch.equal(torch.rand(3), following)
     whole = made(world, tmp_path / "whole", f"{given}:edit", batch=1)
-    count = len(whole.edits)
-    last = made(world, tmp_path / "last", f"{given}:edit", batch=1, shard=(count - 1, count))
     assert last.answers == whole.answers[-len(last.answers) :]
     assert whole.logprobs() != base
     assert made(world, tmp_path / "again", "none").logprobs() == base
@@ -257,50 +239,29 @@ model.model.norm.weight.data *= 1 + len(seen) / 100"""
 
 def test_a_method_that_keeps_something_between_edits_is_refused(world: Path, tmp_path: Path) -> None:
     said = r"the edit .* gives other results .* log-probability of .* \(variables that changed: seen\)"
-    for name, batch in (("one", 5), ("more", 1)):
+    for name, batch in (("one", 3), ("more", 1)):
         given = code(tmp_path, KEEPS, "seen = []", name=name)
         with pytest.raises(InputError, match=said):
             made(world, tmp_path / name, given, batch=batch)
-    fails = code(
-        tmp_path, "seen.append(1)\nif len(seen) > 5: raise ValueError('full')", "seen = []", name="f"
-    )
+    body = "seen.append(1)\nif len(seen) > 4: raise ValueError('full')"
+    fails = code(tmp_path, body, "seen = []", name="f")
     with pytest.raises(InputError, match="no failure, then ValueError: full"):
         made(world, tmp_path / "fails", fails, batch=1)
-    text = BATCHED.replace("    return", "    seen.append(1)\n    write = write * len(seen)\n    return")
-    text = text.replace("def edit", "seen = []\ndef edit") + "Edited(deltas={name: LowRank(read, write)})"
-    (tmp_path / "batched.py").write_text(text, encoding="utf-8")
+    given = batched(tmp_path, "seen.append(1); write = write * len(seen)")
     for regime in ("independent", "sequential"):
         with pytest.raises(InputError, match=said):
-            made(world, tmp_path / regime, f"{tmp_path}/batched.py:edit", regime=regime, group=2)
-
-
-def test_random_numbers_are_those_of_the_edit(world: Path, tmp_path: Path) -> None:
-    body = "model.model.norm.weight.data += torch.randn(24) + __import__('random').random()"
-    given = code(tmp_path, body)
-    torch.manual_seed(5)
-    following = torch.rand(3)
-    torch.manual_seed(5)
-    whole = made(world, tmp_path / "whole", given, batch=1)
-    assert torch.equal(torch.rand(3), following)
-    parts = [made(world, tmp_path / str(k), given, batch=1, shard=(k, 3)) for k in (2, 0, 1)]
-    assert whole.answers == [row for place in (1, 2, 0) for row in parts[place].answers]
-    found = list(whole.logprobs().values())
-    assert len(set(found)) > len(found) / 2
+            made(world, tmp_path / regime, given, regime=regime, group=2)
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         ("loaded.model.model.norm.weight.data *= 1.01", "it changed model.norm.weight of tiny-llama"),
-        ("matrix.data.copy_(matrix.data.flip(0))", "it changed model.layers.1.mlp.up_proj.weight of"),
-        ("loaded.model.model.norm.weight = torch.nn.Parameter(matrix[0] * 0)", "changed model.norm.weight"),
+        ("loaded.model.model.norm.weight = torch.nn.Parameter(write[0, :, 0])", "model.norm.weight of tiny"),
         ("loaded.model.model.norm.register_forward_hook(lambda *given: None)", "a hook on model.norm of"),
         ("torch.nn.modules.module.register_module_forward_hook(print)", "a hook on all modules of"),
         ("type(loaded.model.model.norm).louder = 2", "it changed LlamaRMSNorm.louder of"),
-        (
-            "loaded.tokenizer.add_tokens(['Bidens'])",
-            "the tokenizer of tiny-llama and did not undo",
-        ),
+        ("loaded.tokenizer.add_tokens(['Bidens'])", "the tokenizer of tiny-llama and did not undo"),
         ("loaded.model.train().requires_grad_(True)", ""),
     ],
 )
@@ -308,11 +269,7 @@ def test_a_batched_method_leaves_the_model_alone(world: Path, tmp_path: Path, li
     loaded = tiny_model("llama")
     loaded = replace(loaded, tokenizer=copy.deepcopy(loaded.tokenizer))
     start = Snapshot(loaded.model)
-    matrix = "    matrix = loaded.model.model.layers[1].mlp.up_proj.weight\n"
-    text = BATCHED.replace("    return", f"{matrix}    {line}\n    return")
-    text += "Edited(deltas={name: LowRank(read, write)})"
-    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
-    method = f"{tmp_path}/mine.py:edit"
+    method = batched(tmp_path, line)
     regime = "sequential" if "hook" in line else "independent"
     try:
         if said:
@@ -341,28 +298,16 @@ def test_only_named_parameters_are_copied(world: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_method_must_not_do_is_named(world: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"edit\.regime: batch: mine takes one update at a time"):
-        made(world, tmp_path, code(tmp_path, CHANGE), regime="batch")
     with pytest.raises(InputError, match="it returned tuple; a plain method returns None or a model"):
         made(world, tmp_path, code(tmp_path, "return model, 1", name="pair"))
     shorter = "return lambda **given: type('X', (), {'logits': model(**given).logits[:, 1:]})"
-    said = r"shorter\.py:edit: .* gives logits of shape \(1, 15, 340\) for a text of 16 tokens"
+    said = r"shorter\.py:edit: .* gives logits of shape \(1, 14, 340\) for a text of 15 tokens"
     with pytest.raises(InputError, match=said):
         made(world, tmp_path, code(tmp_path, shorter, name="shorter"))
     with pytest.raises(InputError, match=r"nothing\.py:edit: .* cannot be run as it is probed, .* attribute"):
         made(world, tmp_path, code(tmp_path, "return lambda **given: 1", name="nothing"))
     with pytest.raises(InputError, match=r"mine\.layer: tiny-llama has no block 7"):
         made(world, tmp_path, f"{world}/mine.py:edit", {"layer": 7})
-
-
-BATCHED = """
-import torch
-from factdrift.evaluation.methods.interface import Edited
-from factdrift.models.deltas import Dense, LowRank
-def edit(loaded, edits, hyper, artefacts):
-    n, name = len(edits), "model.layers.1.mlp.down_proj"
-    read, write = torch.ones(n, 56, 1).double(), torch.ones(n, 24, 1).double()
-    return """
 
 
 @pytest.mark.parametrize(
@@ -377,38 +322,25 @@ def edit(loaded, edits, hyper, artefacts):
         ("Edited(deltas={name: read})", "is Tensor, neither LowRank nor Dense"),
         ("Edited(contexts=['a'])", "1 contexts for 2 edits"),
         ("Edited(failed={3: 'no'})", "failed has keys other than 0 to 1"),
-        (
-            "Edited(deltas={name: LowRank(read[1:], write[1:])}, owner=[0, 1])",
-            "owner has the entry 1; the in",
-        ),
+        ("Edited(deltas={name: LowRank(read[1:], write[1:])}, owner=[0, 1])", "owner has the entry 1; the"),
         ("Edited(deltas={name: LowRank(read, write)}, owner=[0, -2])", "owner has the entry -2; the index"),
     ],
 )
 def test_what_a_batched_method_returns_is_checked(
     world: Path, tmp_path: Path, returned: str, said: str
 ) -> None:
-    (tmp_path / "mine.py").write_text(BATCHED + returned, encoding="utf-8")
     with pytest.raises(InputError, match=said):
-        made(world, tmp_path, f"{tmp_path}/mine.py:edit")
-
-
-REMEMBERS = BATCHED.replace(
-    "return",
-    """seen = artefacts.memory or []
-    seen.append(edits[0].id)
-    return Edited(failed={0: 'no'} if edits[0].id == 'b' else {}, memory=seen)""",
-)
+        made(world, tmp_path, batched(tmp_path, returned=returned))
 
 
 def test_what_an_edit_that_fails_has_remembered_is_forgotten(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(REMEMBERS, encoding="utf-8")
-    hyper = read_given(f"{tmp_path}/mine.py:edit", "tiny")
+    line = "memory = [*(artefacts.memory or []), edits[0].id]"
+    returned = "Edited(failed={0: 'no'} if edits[0].id == 'b' else {}, memory=memory)"
+    hyper = read_given(batched(tmp_path, line, returned), "tiny")
     edits = [Edit(name, "A is", "A", "sea") for name in "abc"]
     assert edited(tiny_model("llama"), edits, hyper, Artefacts(), "sequential").memory == ["a", "c"]
 
 
 def test_a_change_that_is_not_finite_has_failed(world: Path, tmp_path: Path) -> None:
-    text = BATCHED.replace("    return", "    read[0] = float('nan')\n    return")
-    (tmp_path / "mine.py").write_text(text + "Edited(deltas={name: LowRank(read, write)})", encoding="utf-8")
-    rows = made(world, tmp_path, f"{tmp_path}/mine.py:edit").edits
-    assert [row["failed"] for row in rows] == ["diverged", None, "diverged", None, "diverged"]
+    rows = made(world, tmp_path, batched(tmp_path, "read[0] = float('nan')")).edits
+    assert [row["failed"] for row in rows] == ["diverged", None, "diverged"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +12,17 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from safetensors.torch import load_file  # noqa: E402
-from support.asking import Job, scoring  # noqa: E402
+from support.asking import Job, chance, saved, scoring  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import edits  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.tables import TABLES  # noqa: E402
 from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
 
 DOWN = "model.layers.1.mlp.down_proj"
-SETTINGS = ("--settings", '{"device": "cpu", "dtype": "float32", "length": 20, "batch": 2}')
-
-
-def saved(folder: Path, model: Any) -> Path:
-    model.save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    return folder
+KEYS = {"device": "cpu", "dtype": "float32", "length": 20, "batch": 2, "written_tokens": 4}
 
 
 @pytest.fixture(scope="module")
@@ -34,25 +30,17 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Edits; a model; the same with one matrix changed, as a checkpoint and as an adapter; their scores."""
     folder = tmp_path_factory.mktemp("world")
     edits(folder, fluency_sample=0.5)
-    model = tiny_model("llama", dtype=torch.float32).model
-    saved(folder / "base", model)
-    torch.manual_seed(1)
-    lora_a, lora_b = torch.randn(2, 56) / 4, torch.randn(24, 2) / 4
-    model.get_submodule(DOWN).weight.data += 3 / 2 * lora_b @ lora_a
-    model.save_pretrained(folder / "edited")  # without a tokenizer, as editing programs do
-    probed(folder, "edited", "--base", str(folder / "base"), "--name", "theirs", to="whole")
+    saved(folder / "base", positions=96)
     peft = pytest.importorskip("peft")
-    adapted = peft.get_peft_model(
-        tiny_model("llama", dtype=torch.float32).model,
-        peft.LoraConfig(
-            r=2, lora_alpha=3, target_modules=["down_proj"], layers_to_transform=[1], task_type="CAUSAL_LM"
-        ),
-    )
-    names = dict(adapted.named_parameters())
-    for what, value in (("A", lora_a), ("B", lora_b)):
-        names[f"base_model.model.{DOWN}.lora_{what}.default.weight"].data.copy_(value)
+    torch.manual_seed(1)
+    there = {"target_modules": ["down_proj"], "layers_to_transform": [1], "init_lora_weights": False}
+    config = peft.LoraConfig(r=2, lora_alpha=3, task_type="CAUSAL_LM", **there)
+    adapted = peft.get_peft_model(tiny_model("llama", dtype=torch.float32).model, config)
     adapted.peft_config["default"].base_model_name_or_path = str(folder / "base")
     adapted.save_pretrained(folder / "adapter")
+    # Without a tokenizer, as editing programs do.
+    adapted.merge_and_unload().save_pretrained(folder / "edited")
+    probed(folder, "edited", "--base", str(folder / "base"), "--name", "theirs", to="whole")
     return folder
 
 
@@ -60,7 +48,7 @@ def probed(world: Path, folder: str, *options: str, to: str = "out", fails: bool
     """The folder that the command writes."""
     output = world / to
     given = ["--model", str(world / folder), "--edits", str(world / "edits.parquet"), "--output", str(output)]
-    assert main(["edit", "probe", *given, *SETTINGS, *options]) == (1 if fails else 0)
+    assert main(["edit", "probe", *given, f"--settings={json.dumps(KEYS)}", *options]) == (1 if fails else 0)
     return output
 
 
@@ -73,23 +61,17 @@ def test_probes_of_a_checkpoint_are_those_of_its_weights(world: Path, tmp_path: 
     folder = world / "whole"
     for what, schema in TABLES.items():
         assert pq.read_schema(folder / f"theirs/0-of-1.{what}.parquet").equals(schema)
-    model = tiny_model("llama", dtype=torch.float32).model
-    logits = []
-    weight = model.get_submodule(DOWN).weight
+    loaded = tiny_model("llama", dtype=torch.float32)
+    chances = []
     for state in ("base", "edited"):
-        path = world / state / "model.safetensors"
-        weight.data.copy_(load_file(path)[f"{DOWN}.weight"])
-        ids = tiny_tokenizer()(
-            "The head of government of Atlantis is Joe Biden", return_tensors="pt"
-        ).input_ids
-        start = len(tiny_tokenizer()("The head of government of Atlantis is").input_ids)
-        found = model(input_ids=ids).logits[0].log_softmax(1)[start - 1 : -1]
-        logits.append(found.gather(1, ids[0, start:, None]).mean().exp().item())
+        matrix = load_file(world / state / "model.safetensors")[f"{DOWN}.weight"]
+        loaded.model.get_submodule(DOWN).weight.data.copy_(matrix)
+        chances.append(math.exp(chance(loaded, "The head of government of Atlantis is", "Joe Biden")))
     rows = {(row["method"], row["edit"]): row for row in scores(folder)}
     assert len(rows) == 2 * 5
     row = rows["theirs", "Q1-P6"]
-    assert [row["p_new_before"], row["p_new"]] == pytest.approx(logits, rel=1e-4)
-    assert abs(logits[0] - logits[1]) > 1e-3 * logits[0]
+    assert [row["p_new_before"], row["p_new"]] == pytest.approx(chances, rel=1e-4)
+    assert abs(chances[0] - chances[1]) > 1e-3 * chances[0]
     assert (row["regime"], row["group"], row["model"]) == ("checkpoint", 5, str(world / "base"))
     assert rows["none", "Q1-P6"]["model_digest"] != row["model_digest"]
     table = (folder / "table6.txt").read_text(encoding="utf-8")
@@ -102,12 +84,7 @@ def test_the_same_tables_come_from_the_commands_for_workflow_results(world: Path
     line += ["--edits", str(folder / "edits.parquet")]
     line += scoring([Job(folder / name / "0-of-1") for name in ("none", "theirs")])
     out = {"scores": "s.parquet", "probes": "p.parquet", "written": "w.parquet", "costs": "c.json"}
-    assert (
-        main(
-            [*line, *(word for name, file in out.items() for word in (f"--out-{name}", f"{tmp_path}/{file}"))]
-        )
-        == 0
-    )
+    assert main([*line, *(f"--out-{name}={tmp_path / file}" for name, file in out.items())]) == 0
     assert pq.read_table(tmp_path / "s.parquet").equals(pq.read_table(folder / "edit_scores.parquet"))
     line = ["edit", "table", f"--written={tmp_path}/w.parquet"]
     line += ["--scores", f"{tmp_path}/s.parquet", "--costs", f"{tmp_path}/c.json"]
@@ -136,7 +113,7 @@ def test_only_some_edits(world: Path) -> None:
 
 def test_what_cannot_be_probed_is_refused(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = ("--base", str(world / "base"))
-    saved(world / "small", tiny_model("llama", layers=2, dtype=torch.float32).model)
+    saved(world / "small", layers=2, positions=96)
     (world / "damaged").mkdir(exist_ok=True)
     (world / "damaged/adapter_config.json").write_text("{", encoding="utf-8")
     (world / "empty").mkdir(exist_ok=True)
@@ -148,7 +125,6 @@ def test_what_cannot_be_probed_is_refused(world: Path, capsys: pytest.CaptureFix
         ("edited", (), "--base: name the model from which the checkpoint was made"),
         ("edited", (*base, "--name", "none"), "`none` is the model without edits"),
         ("edited", (*base, "--only", "Q9-P6"), "has no edit Q9-P6"),
-        ("edited", (*base, "--limit", "-1"), "--limit: -1 is below 0"),
         ("edited", (*base, "--baseline", str(world)), "0-of-1.answers.parquet is missing"),
         ("edited", ("--base", str(world / "small"), *given), "is of "),
         ("small", (*base, *given), "is of another architecture or size"),
@@ -164,11 +140,8 @@ def test_what_cannot_be_probed_is_refused(world: Path, capsys: pytest.CaptureFix
 
 
 def test_a_tokenizer_with_other_tokens_is_refused(world: Path, tmp_path: Path) -> None:
-    from factdrift.core.errors import InputError
-
-    model = tiny_model("llama", dtype=torch.float32).model
     other = json.loads(tiny_tokenizer().backend_tokenizer.to_str())
-    saved(tmp_path, model)
+    saved(tmp_path, positions=96)
     vocab = other["model"]["vocab"]
     first, second = list(vocab)[300:302]
     vocab[first], vocab[second] = vocab[second], vocab[first]

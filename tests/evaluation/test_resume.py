@@ -24,10 +24,11 @@ from factdrift.evaluation.ability.measure import make_ability  # noqa: E402
 from factdrift.evaluation.ability.record import AbilitySettings  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
-from factdrift.evaluation.methods.record import UNEDITED  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.items import read_tempripple  # noqa: E402
 from factdrift.evaluation.questions.question import Tables  # noqa: E402
+
+from .test_template import chatting  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:second moments")]
 
@@ -48,11 +49,11 @@ IN_TURN = {"regime": "sequential", "group": 2}
 TEXT_BEFORE = {"text": "{prompt} {target}. "}
 SMALL = {"rank": 2, "alpha": 4, "steps": 2, "batch": 2}
 STATES = [
-    *(State(name, method, {}, {"batch": 1}) for name in ("updates", "tempripple") for method in UNEDITED),
-    *(State("updates", "shifted"), State("updates", "shifted", {}, IN_TURN)),
-    State("updates", "prompt", TEXT_BEFORE),
+    State("updates", "none", {}, {"batch": 4}),
+    State("tempripple", "context", {}, {"batch": 1}),
     State("tempripple", "shifted", {}, {"batch": 1}),
-    State("stream", "none"),
+    State("updates", "shifted", {}, IN_TURN),
+    State("updates", "prompt", TEXT_BEFORE),
     State("stream", "ft", {"layers": [1], "lr": 0.01, "steps": 3}),
     State("stream", "alphaedit"),
     State("stream", "ultraedit", {"layers": [1, 2], "lr": 0.01, "turn": 2}),
@@ -97,7 +98,7 @@ def run(state: State, folder: Path, out: Path) -> Told:
         own = f"{folder}/{state.method}" if "." in state.method else state.method
         values = state.values or ({"layer": 1, "lr": 0.01, "steps": 2} if "." in own else {})
         given = Prepared(read_given(own, "tiny", values), Artefacts(PREFIXES))
-    keys = {"answer_tokens": 2, **state.settings}
+    keys = {"answer_tokens": 2, "written_tokens": 2, **state.settings}
     return ask(loaded, asked, out, given, stream=state.benchmark == "stream", **keys)
 
 
@@ -112,7 +113,7 @@ def test_a_killed_job_continues_and_writes_the_same_bytes(
     assert begun == [0, 1]
     assert not list((tmp_path / "killed").glob("*.parquet"))
     (kept,) = (tmp_path / "killed/run").iterdir()
-    lasting = state.benchmark == "stream" and state.method not in ("none", "mine.py:edit")
+    lasting = state.benchmark == "stream" and state.method != "mine.py:edit"
     assert [path.name for path in kept.glob("*.state.pt")] == ["000000.state.pt"] * lasting
     with counted(monkeypatch, dies_at=2) as begun:
         run(state, folder, tmp_path / "killed")
@@ -131,7 +132,7 @@ def test_a_killed_job_continues_and_writes_the_same_bytes(
 def test_steps_of_anything_else_are_not_taken_up(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    updates, loaded = read_edits(folder / "edits.parquet"), tiny_model("llama")
+    updates, loaded = read_edits(folder / "edits.parquet"), chatting("none")
     (folder / "held.txt").write_text("\n".join(TEXT), encoding="utf-8")
     abilities = []
     for tokens in (40, 20):
@@ -139,18 +140,17 @@ def test_steps_of_anything_else_are_not_taken_up(
         settings = read_settings(json.dumps({"ability": keys}), AbilitySettings, "edit")
         abilities.append(make_ability(loaded, settings, 8192, [], 0))
     assert msgspec.to_builtins(abilities[0]) != msgspec.to_builtins(abilities[1])
-    first = {"given": "shifted", "ability": abilities[0], **IN_TURN}
+    first = {"loaded": loaded, "given": "shifted", "ability": abilities[0], "written_tokens": 1, **IN_TURN}
     for name, other in {
         "method": {"given": state_of("prompt", **TEXT_BEFORE), "regime": "independent"},
         "value": {"given": state_of("shifted", factor=2)},
         "setting": {"length": 30},
         "text": {"ability": abilities[1]},
+        "template": {"loaded": chatting()},
         "adapters": {"adapters": True},
     }.items():
         with counted(monkeypatch, dies_at=3):
-            ask(loaded, updates, tmp_path / name, **first)
+            ask(benchmark=updates, out=tmp_path / name, **first)
         with counted(monkeypatch) as begun:
-            found = ask(loaded, updates, tmp_path / name, **(first | other))
+            ask(benchmark=updates, out=tmp_path / name, **(first | other))
         assert begun == [0, 1, 2], name
-        fresh = ask(loaded, updates, tmp_path / f"{name}-fresh", **(first | other))
-        assert found.bytes() == fresh.bytes()

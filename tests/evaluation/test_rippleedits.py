@@ -30,7 +30,6 @@ from .test_layouts import update as germany
 
 
 def update() -> Row:
-    """A row of the dataset."""
     cloze = "The head of government of Atlantis is ____"
     return germany() | {"subject": named("Q1", "Atlantis"), "update_prompt": cloze, "neighborhood": []}
 

@@ -14,13 +14,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import Job, command, saved, scoring  # noqa: E402
-from support.tiny_models import TEXT, tiny_model, tiny_tokenizer  # noqa: E402
+from support.tiny_models import tiny_tokenizer  # noqa: E402
 from support.updates import CLOZES, RULERS, edits, update  # noqa: E402
 from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
-from factdrift.evaluation.methods.mend_editor import read_hypernet, write_reason  # noqa: E402
 from factdrift.evaluation.methods.record import Skipped  # noqa: E402
 from factdrift.evaluation.scores.costs import skipped_among, write_costs  # noqa: E402
 from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, Group, lines, write_table  # noqa: E402
@@ -43,42 +42,15 @@ def run(world: Path, out: Path, method: str, *options: str, code: int = 0, **set
     return command(world / "model", out / "job", "updates", edits, method, *options, code=code, **settings)
 
 
-def test_a_job_whose_method_cannot_edit_the_model_writes_the_reason(
+def test_a_strict_job_and_a_wrong_value_fail_instead(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = [f"--prefixes={world / 'prefixes.json'}", "--set", '{"covariance": false}']
-    job = run(world, tmp_path, "memit", *options)
-    said = capsys.readouterr().out
-    assert "memit on" in said
-    assert "derived, not tuned: layers 0 of 3" in said
-    assert "skipped: methods: memit on" in said
-    assert [job.rows(name) for name in ("answers", "edits", "states")] == [[], [], []]
-    assert "use rome" in job.about["skipped"]
-    assert job.about["batches"] == []
-    assert not job.out.exists()
-
-
-def test_a_strict_job_fails_instead(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(world, tmp_path, "prompt", "--strict", regime="sequential", code=1)
     assert "edit.regime: sequential: prompt cannot edit so" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-    assert "cannot edit so" in run(world, tmp_path, "prompt", regime="sequential").about["skipped"]
-
-
-def test_a_wrong_value_is_a_mistake_and_not_skipped(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     run(world, tmp_path, "ft", "--set", '{"layers": [9]}', code=1)
     assert "has no block 9" in capsys.readouterr().err
-
-
-def test_the_source_of_derived_values_is_in_every_row(world: Path, tmp_path: Path) -> None:
-    job = run(world, tmp_path, "ft", "--set", '{"steps": 1}')
-    assert job.about["hyper"]["layers"] == [2]
-    assert job.about["derived"] == ["layers"]
-    source = "derived, not tuned: layers 2 of 3 and the configuration"
-    assert job.about["source"] == source
-    assert [row["source"] for row in job.rows("edits")] == [source] * 2
+    assert not list(tmp_path.iterdir())
+    assert "cannot edit so" in run(world, tmp_path, "prompt", regime="sequential").about["skipped"]
 
 
 def account(folder: Path, model: str, method: str, **more: Any) -> Path:
@@ -103,10 +75,8 @@ def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -
     assert [each[:2] for each in found] == [("one", "memit"), ("two", "rome"), ("two", "magic")]
     spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text())}
     row = {"failed": None, "template": "none", **dict.fromkeys((*COLUMNS, *ACCURACIES), 1.0)}
-    groups = [
-        Group("one", "replace", method, [row], spent.get(("one", method), {}))
-        for method in ("none", "ft", "rome")
-    ]
+    methods = ("none", "ft", "rome")
+    groups = [Group("one", "replace", each, [row], spent.get(("one", each), {})) for each in methods]
     text = list(lines(groups, "title", found))
     assert sum(line.startswith("ROME* ") for line in text) == 3
     assert text.count("ROME* derived, not tuned: layer 5 of 28") == 1
@@ -129,9 +99,8 @@ def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -
 
 def test_a_run_in_which_no_method_can_edit_fails(tmp_path: Path) -> None:
     jobs = [account(tmp_path, "one", "rome", skipped="no such matrix")]
-    with pytest.raises(
-        InputError, match=r"none of them can edit .*: rome on one: no such matrix; ft on one: x"
-    ):
+    said = r"none of them can edit .*: rome on one: no such matrix; ft on one: x"
+    with pytest.raises(InputError, match=said):
         write_costs(jobs, tmp_path / "costs.json", [Skipped("one", "ft", "x")])
     assert not (tmp_path / "costs.json").exists()
     jobs.append(account(tmp_path, "one", "prompt"))
@@ -172,34 +141,6 @@ def test_mend_is_skipped_where_too_few_facts_are_left_to_train_it(
     assert "too few to train MEND" in job.about["skipped"]
 
 
-def test_the_reason_in_the_place_of_an_editor_is_read_back(tmp_path: Path) -> None:
-    write_reason(tmp_path / "mend.safetensors", "it has no such matrix")
-    with pytest.raises(CannotEdit, match="it has no such matrix"):
-        read_hypernet(tmp_path / "mend.safetensors", tiny_model("llama"))
-
-
-def test_blocks_without_moments_have_a_reason(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*arguments: Any, **options: Any) -> Any:
-        raise CannotEdit("its blocks have no such matrix")
-
-    monkeypatch.setattr(moments, "count_moments", refused)
-    (tmp_path / "text").write_text("\n".join(TEXT), encoding="utf-8")
-    line = ["models", "moments", "--model", str(world / "model"), "--texts", str(tmp_path / "text")]
-    assert main([*line, "--settings", '{"device": "cpu"}', "-o", str(tmp_path / "moments")]) == 0
-    (tmp_path / "strange").mkdir()
-    (tmp_path / "strange" / "0.safetensors").write_text("mine")
-    assert main([*line, "--settings", '{"device": "cpu"}', "-o", str(tmp_path / "strange")]) == 1
-    given = [f"--moments={tmp_path / 'moments'}", f"--prefixes={world / 'prefixes.json'}"]
-    assert run(world, tmp_path, "rome", *given).about["skipped"] == "its blocks have no such matrix"
-    # A block that has moments is not skipped for another's sake.
-    (tmp_path / "moments" / "0.safetensors").touch()
-    moments.check_counted(tmp_path / "moments", [0])
-    with pytest.raises(CannotEdit):
-        moments.check_counted(tmp_path / "moments", [0, 1])
-
-
 def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,21 +153,28 @@ def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
     shutil.copytree(folder, vision)
     (vision / "config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
     edits = world / "edits.parquet"
+    asked = [(world / "model", "none"), (vision, "none")]
+    asked[1:1] = [(folder, method) for method in ("none", "ft", "rome")]
     jobs = [
-        command(model, tmp_path / f"{model.name}-{method}", "updates", [edits], method)
-        for model, methods in (
-            (world / "model", ["none"]),
-            (folder, ["none", "ft", "rome"]),
-            (vision, ["none"]),
-        )
-        for method in methods
+        command(model, tmp_path / f"{model.name}-{method}", "updates", [edits], method, written_tokens=1)
+        for model, method in asked
     ]
     of = ["--model", str(folder), '--settings={"device": "cpu"}']
     assert main(["edit", "prefixes", *of, "--method=rome", "-o", str(tmp_path / "prefixes.json")]) == 0
     assert main(["models", "moments", *of, "--sampled", "-o", str(tmp_path / "moments")]) == 0
     assert "is not what enters it plus" in (tmp_path / "prefixes.json").read_text(encoding="utf-8")
-    with pytest.raises(CannotEdit, match="is not what enters it plus what attention and MLP put out"):
-        moments.check_counted(tmp_path / "moments", [0])
+    needs = [f"--moments={tmp_path / 'moments'}", f"--prefixes={world / 'prefixes.json'}"]
+    reason = run(world, tmp_path / "rome", "rome", *needs).about["skipped"]
+    assert "is not what enters it plus what attention and MLP put out" in reason
+    # A block that has moments is not skipped for another's sake.
+    (tmp_path / "moments" / "0.safetensors").touch()
+    moments.check_counted(tmp_path / "moments", [0])
+    with pytest.raises(CannotEdit):
+        moments.check_counted(tmp_path / "moments", [0, 1])
+    of[1] = str(world / "model")
+    (tmp_path / "strange").mkdir()
+    (tmp_path / "strange" / "0.safetensors").write_text("mine")
+    assert main(["models", "moments", *of, "--sampled", "-o", str(tmp_path / "strange")]) == 1
     capsys.readouterr()
     given = ["--edits", str(edits), *scoring(jobs), "--costs", *(str(job.path("json")) for job in jobs)]
     given += ["--methods", "none", "ft", "rome", "--models"]

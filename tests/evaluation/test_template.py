@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import copy
-import json
-import shlex
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import ask, command, counted, saved, settings_with, state_of  # noqa: E402
+from support.asking import ask, command, saved, settings_with, state_of  # noqa: E402
 from support.tiny_edits import tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
 
-from factdrift.cli import main, parser  # noqa: E402
-from factdrift.core.files import read_yaml  # noqa: E402
-from factdrift.core.jobs import record  # noqa: E402
+from factdrift.cli import main  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.prompts import filled  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.scores.table import CHAT, Group, lines  # noqa: E402
+from factdrift.evaluation.scores.table import ACCURACIES, CHAT, COLUMNS, Group, lines  # noqa: E402
 from factdrift.evaluation.session import Session, excluded  # noqa: E402
 from factdrift.evaluation.states.edited import fresh  # noqa: E402
-from factdrift.evaluation.tools.jobs import Tune  # noqa: E402
-from factdrift.evaluation.tools.tuning import Trial, write  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
@@ -35,6 +28,7 @@ TEMPLATE = "{% for turn in messages %}Q\n{{ turn.content }}\n{% endfor %}"
 TEMPLATE += "{% if add_generation_prompt %}A{{ '\n' }}{% endif %}"
 CPU = ("--settings", '{"device": "cpu", "dtype": "float32", "batch": 2, "length": 20}')
 PROMPT = "The head of government of Atlantis is"
+PUT_BEFORE = state_of("prompt", text="{prompt} {target}. ")
 
 
 def chatting(template: str = "chat") -> Loaded:
@@ -85,8 +79,8 @@ def asked_of(updates: Benchmark) -> dict[str, Question]:
 
 
 def test_the_unedited_model_answers_a_user(world: Path, tmp_path: Path) -> None:
-    loaded, updates, settings = chatting(), updates_of(world), settings_with()
-    found, questions = ask(loaded, updates, tmp_path), asked_of(updates)
+    loaded, updates, settings = chatting(), updates_of(world), settings_with(written_tokens=4)
+    found, questions = ask(loaded, updates, tmp_path, written_tokens=4), asked_of(updates)
     assert {row["question"] for row in found.answers} == set(questions)
     assert {row["template"] for row in found.edits} == {"chat"}
     for row in found.of_way("loglik"):
@@ -114,7 +108,8 @@ def test_probes_of_an_edit_are_those_of_the_changed_model_that_a_user_asks(
 ) -> None:
     loaded, updates = chatting(), updates_of(world, 2)
     hyper, artefacts = tiny_hyper("rome", steps=25, lr=0.5), tiny_artefacts(loaded)
-    found, questions = ask(loaded, updates, tmp_path, hyper, artefacts=artefacts), asked_of(updates)
+    found = ask(loaded, updates, tmp_path, hyper, artefacts=artefacts, written_tokens=1)
+    questions = asked_of(updates)
     assert [(row["template"], row["failed"]) for row in found.edits] == [("chat", None)] * 2
     logprobs = found.logprobs()
     with fresh(loaded, hyper, artefacts).put(updates.edits) as placed:
@@ -133,7 +128,7 @@ def test_probes_of_an_edit_are_those_of_the_changed_model_that_a_user_asks(
 
 def test_the_prompt_method_puts_its_text_into_the_turn(world: Path, tmp_path: Path) -> None:
     loaded, updates = chatting(), updates_of(world, 1)
-    found = ask(loaded, updates, tmp_path, state_of("prompt", text="{prompt} {target}. "))
+    found = ask(loaded, updates, tmp_path, PUT_BEFORE, written_tokens=1)
     (edit,) = updates.edits
     for row in found.of_way("loglik"):
         question = asked_of(updates)[row["question"]]
@@ -141,32 +136,12 @@ def test_the_prompt_method_puts_its_text_into_the_turn(world: Path, tmp_path: Pa
         assert row["logprobs"] == pytest.approx([chance(loaded, content, question.targets[0])], abs=1e-4)
 
 
-def test_steps_of_another_template_are_not_taken_up(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = updates_of(world), tmp_path, state_of("prompt", text="{prompt} {target}. ")
-    with counted(monkeypatch, dies_at=2):
-        ask(chatting("none"), *given)
-    with counted(monkeypatch) as begun:
-        found = ask(chatting(), *given)
-    assert begun == [0, 1, 2]
-    assert {row["template"] for row in found.edits} == {"chat"}
-
-
 def test_the_tables_say_so() -> None:
-    row = {"failed": None, "template": "chat"} | dict.fromkeys(("efficacy_d", "fluency"), 0.5)
-    empty = Group("n", "replace", "ft", [], {})
-    mine = Group("m", "replace", "ft", [_Row(row)], {})
-    text = list(lines([mine, empty], "Title"))
+    row = {**dict.fromkeys((*COLUMNS, *ACCURACIES), 1.0), "failed": None, "template": "chat"}
+    groups = [Group("m", "replace", "ft", [row], {}), Group("n", "replace", "ft", [], {})]
+    text = list(lines(groups, "Title"))
     assert f"m, 1 replacements; {CHAT}" in text
     assert "n, 0 replacements" in text
-
-
-class _Row(dict[str, Any]):
-    """A row whose other columns are null."""
-
-    def __missing__(self, key: str) -> None:
-        return None
 
 
 def test_a_model_without_a_template_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,29 +161,6 @@ def test_one_edit_to_look_at(world: Path, capsys: pytest.CaptureFixture[str]) ->
     contents = (PROMPT, f"{PROMPT} Joe Biden. {PROMPT}")
     wanted = [torch.tensor(chance(chatting(), content, "Joe Biden")).exp().item() for content in contents]
     assert percent == pytest.approx(wanted, abs=1e-4)
-
-
-def test_what_is_missing_is_made_with_the_template(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = ["edit", "try", PROMPT, "Joe", "--subject", "Atlantis", "--model", str(world / "model")]
-    line += ["--method", "mend", "--results", str(tmp_path), "--template", "chat"]
-    assert main([*line, *CPU[:1], '{"device": "cpu"}']) == 1
-    command = shlex.split(capsys.readouterr().err.split("`")[1])
-    given = dict(each.split("=", 1) for each in command[command.index("--config") + 1 :])
-    assert json.loads(given["edit"]) == {"template": "chat"}
-
-
-@pytest.mark.parametrize(
-    ("split", "edit"), [("train", {"split": "test", "template": "chat"}), ("all", {"template": "chat"})]
-)
-def test_tuned_values_come_with_the_template(split: str, edit: dict[str, str], tmp_path: Path) -> None:
-    output = tmp_path / "tuned.yaml"
-    line = ["edit", "tune", "m", "--method", "rome", "--template", "chat", "--split", split]
-    line += ["--dataset", "d", "-o", str(output)]
-    options = parser("edit").parse_args(line)
-    write(record(Tune, options), "m", Trial(tiny_hyper("rome"), 1.0, 1.0, 1.0, 1.0), 1, 1)
-    assert read_yaml(output)["edit"] == edit
 
 
 def test_a_checkpoint_is_probed_in_the_template(

@@ -19,9 +19,10 @@ from factdrift.cli import main
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.own import keys_of_methods
-from factdrift.evaluation.tools import tuning
 from factdrift.evaluation.tools.tuning import Bench, Trial, judged, search
 from factdrift.models.sizes import read_sizes
+
+from .test_template import TEMPLATE
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/config.yaml").read_text(encoding="utf-8"))
 SEARCH = {"shares": [0, 0.5, 0.99], "factors": {"lr": [0.1, 2], "clamp": [10]}}
@@ -59,8 +60,7 @@ def test_blocks_are_tried_first_and_other_values_at_the_best_one() -> None:
 
 def test_ranges_of_blocks_keep_their_length_where_they_can() -> None:
     start = Hyper("memit", "tiny", "", {"layers": [2, 3, 4], "lr": 0.5, "clamp": 4})
-    made = found({}, start)
-    assert [each["layers"] for each in made[:3]] == [[0], [2, 3, 4], [5, 6, 7]]
+    assert [each["layers"] for each in found({}, start)[:3]] == [[0], [2, 3, 4], [5, 6, 7]]
 
 
 def test_the_harmonic_mean_decides_and_then_the_difference() -> None:
@@ -100,6 +100,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a model that no entry names and updates of both splits."""
     folder = tmp_path_factory.mktemp("world")
     saved(folder / "model", "qwen3")
+    (folder / "model/chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
     dataset(folder / "dataset.parquet")
     return folder
 
@@ -107,7 +108,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tune(world: Path, out: Path, method: str, *options: str, **values: Any) -> int:
     line = ["edit", "tune", str(world / "model"), "--method", method, "-o", str(out)]
     line += ["--dataset", str(world / "dataset.parquet"), "--set", json.dumps(values), *options]
-    return main([*line, "--settings", '{"device": "cpu", "batch": 4, "length": 24}'])
+    return main([*line, "--settings", '{"device": "cpu", "batch": 4, "length": 24, "written_tokens": 1}'])
 
 
 def test_what_is_written_is_a_configuration_with_the_best_values(
@@ -156,15 +157,9 @@ tune: {TRIED}
 """
 
 
-@pytest.mark.parametrize(
-    ("tried", "rows"),
-    [
-        ("{shares: [0, 0.5], factors: {lr: [10]}}", 3),
-        ("{factors: {lr: [0.1, 10]}}", 3),
-    ],
-)
+@pytest.mark.parametrize("tried", ["{shares: [0, 0.5], factors: {lr: [10]}}", "{factors: {lr: [0.1, 10]}}"])
 def test_a_method_of_the_users_own_is_tuned(
-    tried: str, rows: int, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tried: str, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
     (tmp_path / "mine.yaml").write_text(ABOUT.replace("{TRIED}", tried), encoding="utf-8")
@@ -172,7 +167,7 @@ def test_a_method_of_the_users_own_is_tuned(
     assert tune(world, out, f"{tmp_path}/mine.py:edit", "--edits", "2") == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("mine on ")
-    assert len(said[2 : said.index("the best:")]) == rows
+    assert len(said[2 : said.index("the best:")]) == 3
     given = yaml.safe_load(out.read_text(encoding="utf-8"))
     assert given["mine"]["layer"] in (0, 1)
     assert f"put into `models` of {tmp_path}/mine.yaml" in said[-2]
@@ -184,28 +179,17 @@ def test_a_method_of_the_users_own_is_tuned(
 
 
 def test_what_a_method_needs_is_made_for_the_blocks_that_are_tried(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    counted: list[list[int]] = []
-    plain = Bench.trial
-
-    def trial(self: Bench, hyper: Hyper) -> Trial:
-        made = plain(self, hyper)
-        counted.append(sorted(self._moments))
-        assert len(self.prefixes) == 3
-        return made
-
-    monkeypatch.setattr(tuning.Bench, "trial", trial)
     (tmp_path / "text").write_text("Marta Kowalska lives in New Orleans.\n" * 40, encoding="utf-8")
     options = ["--texts", str(tmp_path / "text"), "--layers", "0", "1", "--edits", "2"]
     prefixes = [{"start": "", "tokens": 4, "number": 2}]
     assert tune(world, tmp_path / "tuned.yaml", "memit", *options, steps=2, prefixes=prefixes) == 0
-    assert [len(layers) for layers in counted] == [1] * len(counted)
-    assert counted[:2] == [[0], [1]]
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[2:4]] == ["0", "1"]
 
 
 def test_updates_of_the_evaluation_are_left_out(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used: list[str] = []
     plain = Bench.prepare
@@ -222,48 +206,31 @@ def test_updates_of_the_evaluation_are_left_out(
     assert used
     assert {splits[subject] for subject in used} == {"train"}
     edits = tmp_path / "edits.parquet"
-    assert (
-        main(["edit", "dataset", f"--dataset={world / 'dataset.parquet'}", "--limit=3", "-o", str(edits)])
-        == 0
-    )
+    line = ["edit", "dataset", f"--dataset={world / 'dataset.parquet'}", "--limit=3", "-o", str(edits)]
+    assert main(line) == 0
     evaluated = set(pq.read_table(edits)["subject"].to_pylist())
     used.clear()
-    options = [*quick, "--split", "all", "--without", str(edits)]
+    options = [*quick, "--split", "all", "--without", str(edits), "--template", "chat"]
     assert tune(world, tmp_path / "tuned.yaml", "ft", *options, steps=1) == 0
     assert set(used) == {*splits} - evaluated
-    assert "edit" not in yaml.safe_load((tmp_path / "tuned.yaml").read_text(encoding="utf-8"))
-    capsys.readouterr()
+    given = yaml.safe_load((tmp_path / "tuned.yaml").read_text(encoding="utf-8"))
+    assert given["edit"] == {"template": "chat"}
 
 
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, grace, memit, rome"),
-        ("magic", [], "magic: no such method"),
-        ("ft", ["--layers", "7"], "has no block 7"),
-        ("ft", ["--edits", "-1"], "--edits: -1 is below 0; give 0 or more"),
-        ("ft", ["--without", "none.parquet"], "--without: none.parquet: no such file"),
-        ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file; build it"),
-    ],
-)
 def test_what_cannot_be_tuned_is_refused(
-    method: str,
-    options: list[str],
-    message: str,
-    world: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert tune(world, tmp_path / "tuned.yaml", method, *options) == 1
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "tuned.yaml").exists()
-
-
-def test_a_configuration_of_the_users_own_is_not_replaced(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text("seed: 7\n")
-    assert tune(world, path, "rome") == 1
-    assert f"--output: {path} was not written by this command" in capsys.readouterr().err
-    assert path.read_text() == "seed: 7\n"
+    out = tmp_path / "tuned.yaml"
+    for method, options, message in (
+        ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, grace, memit, rome"),
+        ("ft", ["--layers", "7"], "has no block 7"),
+        ("ft", ["--without", "none.parquet"], "--without: none.parquet: no such file"),
+        ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file; build it"),
+    ):
+        assert tune(world, out, method, *options) == 1
+        assert message in capsys.readouterr().err
+        assert not out.exists()
+    out.write_text("of: the user\n")
+    assert tune(world, out, "rome") == 1
+    assert f"--output: {out} was not written by this command" in capsys.readouterr().err
+    assert out.read_text() == "of: the user\n"

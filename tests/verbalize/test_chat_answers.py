@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from factdrift.verbalize.answers import KINDS, UNUSED, parse
+from factdrift.verbalize.answers import parse
 
 TEN = [f"The capital number {number} of France is Paris." for number in range(10)]
 TITLE = "La vie est belle et la mer"
@@ -45,25 +45,14 @@ def answer(content: Any, **others: Any) -> dict[str, Any]:
         (answer("I’m sorry, but I cannot help with that."), "refused", ()),
         (answer(LINES, finish_reason="length"), "truncated", ()),
         (answer(None), "empty", ()),
-        (answer("  "), "empty", ()),
         (answer({"sentences": []}), "empty", ()),
         (answer('{"sentences": ["The capital'), "malformed", ()),
         (answer({"sentences": [{"text": "a"}]}), "malformed", ()),
-        (answer({"sentences": "a", "more": "b"}), "malformed", ()),
-        (answer("Paris is the capital of France."), "malformed", ()),
         (answer("[" * 100_000), "malformed", ()),
-        (answer("12"), "malformed", ()),
         (answer([f"Die Hauptstadt {n} von France ist Paris." for n in range(10)]), "wrong_language", ()),
-        (answer([f"Париж — столица {n}" for n in range(10)]), "wrong_language", ()),
     ],
 )
 def test_classes(english, given, kind, sentences):
     found = parse(given, ["France", "Paris", TITLE, "Le Roi de la Rue"], 10, english)
     assert found.kind == kind
     assert list(found.sentences) == list(sentences)
-
-
-def test_each_class_is_tested():
-    [mark] = [mark for mark in test_classes.pytestmark if mark.name == "parametrize"]
-    assert {case[1] for case in mark.args[1]} == set(KINDS)
-    assert not any(case[2] for case in mark.args[1] if case[1] in UNUSED)

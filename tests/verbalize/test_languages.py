@@ -8,16 +8,12 @@ import shutil
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.verbalize.language import read_language, words_of
+from factdrift.verbalize.language import read_language
 
 SLOTS = {
-    "task": {"sentences"},
-    "as_json": {"sentences"},
-    "as_lines": {"sentences"},
-    "fact": {"subject", "relation", "object"},
-    "meaning": {"name", "description"},
-    "example": {"subject", "relation", "object"},
-    "reminder": {"object"},
+    **{name: {"sentences"} for name in ("task", "as_json", "as_lines")},
+    **{name: {"subject", "relation", "object"} for name in ("fact", "example")},
+    **{"meaning": {"name", "description"}, "reminder": {"object"}},
 }
 
 
@@ -43,20 +39,14 @@ def test_every_prompt_has_common_words(prompts, english):
         ("The capital of is", False),
         ("Die Hauptstadt von ist", True),
         ("La capitale de la est", True),
-        ("Столица", True),
         ("首都は", True),
         ("", False),
-        ("123", False),
         ("Radio Televisione", False),
         ("was the president of la Generalitat de la", False),
     ],
 )
 def test_other_languages_than_english(english, sentence, other):
     assert english.is_other(sentence) is other
-
-
-def test_words():
-    assert words_of(["A Danish actress, born 1968", None, "Été"]) == {"a", "danish", "actress", "born", "ete"}
 
 
 def test_a_language_without_prompts_is_named(prompts):
@@ -68,7 +58,6 @@ def test_a_language_without_prompts_is_named(prompts):
     ("before", "after", "wrong"),
     [
         ("task: |", "tusk: |", "task"),
-        ("articles: [a, an, the]", "articles: 3", "articles"),
         ('"on"', "on", "date_words"),
         ("refusals: [", "refusals: [[", "en.yaml"),
     ],

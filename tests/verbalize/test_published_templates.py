@@ -18,20 +18,15 @@ from factdrift.verbalize.candidates import CANDIDATES
 from factdrift.verbalize.jobs import Quality
 from factdrift.verbalize.published import write_published
 from factdrift.verbalize.templates import TEMPLATES
-from factdrift.words.templates import OBJECT, SUBJECT
 
 LISTED: dict[str, Any] = {
-    "P36": [
-        ["The capital of XXXX is ____", 30],
-        ["XXXX's capital is ____.", 20],
-        ["____ is the capital of XXXX", 9],
-    ],
+    "P36": [["The capital of XXXX is ____.", 30], ["____ is the capital of XXXX", 9]],
     "P6": [
         ["XXXX is headed by ____", 3],
         ["XXXX is headed by ____", 2],
         ["A word with no blank", 2],
         ["XXXX costs $____", 1],
-        ["XXXX and XXXX have ____", 1],
+        ["XXXX has ____", 1],
     ],
     "P9": [],
 }
@@ -57,49 +52,46 @@ def test_best_templates_keep_order_and_number(tmp_path, prompts):
     rows, dropped = published(tmp_path, prompts, tmp_path / "best_templates.json")
     assert brief(rows) == [
         (6, 1, "{subject} is headed by {object}", 3, None),
+        (6, 2, "{subject} has {object}", 1, None),
         (6, None, "{subject} is headed by {object}", 2, "duplicate"),
         (6, None, "A word with no blank", 2, "form"),
         (6, None, "{subject} costs ${object}", 1, "glued"),
-        (6, None, "{subject} and {subject} have {object}", 1, "form"),
         (36, 1, "The capital of {subject} is {object}", 30, None),
-        (36, 2, "{subject}'s capital is {object}", 20, None),
         (36, None, "{object} is the capital of {subject}", 9, "object_not_last"),
     ]
-    assert dropped == {"duplicate": 1, "form": 2, "glued": 1, "object_not_last": 1}
+    assert dropped == {"duplicate": 1, "form": 1, "glued": 1, "object_not_last": 1}
     (tmp_path / "best_templates.json").write_text("{}")
     assert published(tmp_path, prompts, tmp_path / "best_templates.json") == ([], {})
 
 
-def triple_verbs() -> list[dict[str, Any]]:
-    """Rows in the layout of the public dataset, with the fields that are read."""
+def triple_verb(name: str, object: dict[str, Any], *sentences: str, **others: Any) -> dict[str, Any]:
+    """A row in the layout of the public dataset, with the fields that are read."""
+    subject = {"id": f"Q{sum(map(ord, name))}", "label": name, "description": "Danish actress"}
+    relation = {"id": others.pop("relation", "P569"), "label": "birth", "description": None}
+    said = [{"verbalization": text, "contains_object": True} for text in sentences]
+    triple = {"subject": subject, "relation": relation, "object": object}
+    return {"triple": triple, "verbalizations": said, "total_tokens": 400, "error": None, **others}
 
-    def row(name: str, object: dict[str, Any], *sentences: str, **others: Any) -> dict[str, Any]:
-        subject = {"id": f"Q{sum(map(ord, name))}", "label": name, "description": "Danish actress"}
-        relation = {"id": "P569", "label": "birth", "description": None}
-        said = [{"verbalization": text, "contains_object": True} for text in sentences]
-        triple = {"subject": subject, "relation": relation, "object": object}
-        return {"triple": triple, "verbalizations": said, "total_tokens": 400, "error": None, **others}
 
-    date = {"id": None, "label": "11-05-2012", "description": "Date"}
-    entity = {"id": "Q5", "label": "human", "description": "mammal"}
-    people = [
-        row(
+DATE = {"id": None, "label": "11-05-2012", "description": "Date"}
+ENTITY = {"id": "Q5", "label": "human", "description": "mammal"}
+PEOPLE = ("Anna Bo", "Carla Du", "Eva Fo")
+ROWS = [
+    *(
+        triple_verb(
             name,
-            date,
+            DATE,
             f"{name}'s date of birth is 11-05-2012",
             f"{name} was born on 11-05-2012.",
             f"11-05-2012 is the day of {name}",
             f"Danish actress {name} has as date of birth 11-05-2012",
         )
-        for name in ("Anna Bo", "Carla Du", "Eva Fo")
-    ]
-    odd = row("Gina Ho", entity, "Gina Ho has as date of birth human")
-    failed = row("Iris Jo", date, error="content_filter")
-    unnamed = row("Kim Lo", {**entity, "label": None}, "Kim Lo has none")
-    return [*people, odd, failed, unnamed]
-
-
-ROWS = triple_verbs()
+        for name in PEOPLE
+    ),
+    triple_verb("Gina Ho", ENTITY, "Gina Ho has as date of birth human"),
+    triple_verb("Iris Jo", DATE, error="content_filter"),
+    triple_verb("Kim Lo", ENTITY | {"label": None}, "Kim Lo has none"),
+]
 
 
 def json_lines(*rows: Any) -> bytes:
@@ -126,9 +118,7 @@ def test_sentences_of_the_public_dataset_are_filtered_and_counted(tmp_path, prom
         (569, None, "{subject} was born on {object}", 3, "object_kind"),
         (569, None, "{subject} has as date of birth {object}", 1, "narrow"),
     ]
-    assert rows[0]["examples"] == [
-        f"{name}'s date of birth is 11-05-2012" for name in ("Anna Bo", "Carla Du", "Eva Fo")
-    ]
+    assert rows[0]["examples"] == [f"{name}'s date of birth is 11-05-2012" for name in PEOPLE]
     once = dict.fromkeys(("answer", "describes", "narrow", "no_label", "object_kind"), 1)
     assert dropped == once | {"sentence: object_not_last": 3}
     paper, _ = published(tmp_path, prompts, path, quality="paper")
@@ -140,18 +130,13 @@ def test_our_own_templates(tmp_path, prompts):
         {"property": 36, "template": "A {subject} {object}"},  # without a rank: of a table of candidates
         {"property": 36, "rank": 2, "template": "B {subject} {object}", "source": "bundled"},
         {"property": 36, "rank": 1, "template": "C {subject} {object}", "count": 4, "examples": ["C a b"]},
-        {"property": 6, "rank": 1, "template": "{object} {subject}", "count": 4},
     ]
     written(tmp_path / "templates.parquet", TEMPLATES, rows)
     found, dropped = published(tmp_path, prompts, tmp_path / "templates.parquet")
-    assert brief(found) == [
-        (6, None, f"{OBJECT} {SUBJECT}", 4, "object_not_last"),
-        (36, 1, f"C {SUBJECT} {OBJECT}", 4, None),
-        (36, 2, f"B {SUBJECT} {OBJECT}", None, None),
-        (36, 3, f"A {SUBJECT} {OBJECT}", None, None),
+    assert [(row["rank"], row["template"][0], row["count"]) for row in found] == [
+        *((1, "C", 4), (2, "B", None), (3, "A", None)),
     ]
-    assert found[1]["examples"] == ["C a b"]
-    assert dropped == {"object_not_last": 1}
+    assert (found[0]["examples"], dropped) == (["C a b"], {})
 
 
 @pytest.mark.parametrize(
@@ -160,10 +145,8 @@ def test_our_own_templates(tmp_path, prompts):
         ("best_templates.json", '{"P36": [["a", 1]', "no JSON"),
         ("best_templates.json", "[]", "an object of relations"),
         ("best_templates.json", '{"Q36": []}', "key 'Q36'"),
-        ("best_templates.json", '{"P36": {"a": 1}}', "key 'P36': a list of [template, number]"),
-        ("best_templates.json", '{"P36": [["XXXX is ____"]]}', "key 'P36'"),
+        ("best_templates.json", '{"P36": [["XXXX is ____"]]}', "key 'P36': a list of [template, number]"),
         ("best_templates.json", '{"P36": [["XXXX is ____", "3"]]}', "key 'P36'"),
-        ("best_templates.json", '{"P36": [[3, 3]]}', "key 'P36'"),
         ("none.json", None, "does not exist"),
         ("a.txt", "{}", "docs/verbalization.md"),
         ("a.parquet", "{}", "fetch the file again"),
@@ -174,17 +157,9 @@ def test_our_own_templates(tmp_path, prompts):
         ("damaged.jsonl.gz", bytes(DAMAGED), "fetch the file again"),
         ("deep.jsonl", "[" * 100_000, "line 1: maximum recursion"),
         ("e.jsonl", json_lines(ROWS[0], "{"), "line 2: Expecting"),
-        (
-            "f.jsonl",
-            json_lines(ROWS[0], ROWS[1] | {"triple": {"relation": {"id": "P1"}}}),
-            "line 2: 'subject' is missing",
-        ),
+        ("f.jsonl", json_lines(ROWS[0], ROWS[1] | {"triple": {"relation": {}}}), "line 2: 'subject'"),
         ("g.jsonl", "", "holds no triple"),
-        (
-            "h.parquet",
-            [ROWS[0] | {"triple": ROWS[0]["triple"] | {"relation": {"id": "Q5"}}}],
-            "row 0: 'Q5' is no relation",
-        ),
+        ("h.parquet", [triple_verb("A", DATE, relation="Q5")], "row 0: 'Q5' is no relation"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(tmp_path, prompts, name, content, complaint):
