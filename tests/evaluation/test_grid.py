@@ -17,7 +17,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_given  # noqa: E402
-from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, records  # noqa: E402
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, record_of, records  # noqa: E402
 from factdrift.evaluation.questions.question import WAYS, Benchmark  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
@@ -32,8 +32,6 @@ REFUSED = {
     "merge": {"independent"},
 }
 """Method -> regimes in which it says that it cannot edit."""
-OF_EACH_KIND = (*UNEDITED, "prompt", "rag", "ft", "grace", "wise", "mine.py:edit")
-"""Nothing told, texts, changes of weights, codebooks, memories, a model changed in place."""
 
 
 class World(NamedTuple):
@@ -81,10 +79,9 @@ def cells(world: World, method: str) -> Iterator[tuple[str, str, Benchmark | Non
     for regime in ("independent", "sequential", "batch"):
         yield "updates", regime, None
     yield "stream", "stream", None
-    if method in OF_EACH_KIND:
-        yield "tempripple", "stream", world.benchmarks["stream"]
-        for name in ("tempripple", "asof", "klob", "ripples"):
-            yield name, "independent", None
+    yield "tempripple", "stream", world.benchmarks["stream"]
+    for name in ("tempripple", "asof", "klob", "ripples"):
+        yield name, "sequential" if record_of(method).not_alone else "independent", None
 
 
 @pytest.mark.parametrize("method", METHODS)
