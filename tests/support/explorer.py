@@ -72,7 +72,7 @@ class World(Synthetic):
 NAMED = (
     *(("Germany", "Q11 Q2"), ("GERMANY ", "Q11 Q2"), ("germ", "Q11"), ("state of germany", "Q1")),
     *(("türkiye", "Q12"), ("turkiye", "Q12"), ("uk", "Q13"), ("Deutschland", "Q11"), ("q14", "Q14")),
-    *(("germny", "Q11 Q2"), ("Joe Bidan", "Q15"), ("ukarine", "Q14"), ("P2", "P2")),
+    *(("germny", "Q11 Q2"), ("Jeo Bidan", "Q15"), ("ukarine", "Q14"), ("P2", "P2")),
     *(("head of goverment", "P1"), ("head of", "P1 P2"), ("head of government germany", "P1 Q11")),
     *(("ukraine head of state", "P2 Q14"), ("head of goverment germny", "P1 Q11")),
 )

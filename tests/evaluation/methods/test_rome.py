@@ -165,6 +165,10 @@ def test_what_has_reached_its_goal_stands_still(world):
         assert float(short.losses[0]) == pytest.approx(float(long.losses[place]), rel=1e-8)
 
 
+def test_all_that_stop_end_the_run_early(world):
+    assert (run(world, steps=1000, stop_loss=1e9).steps == 0).all()
+
+
 @pytest.mark.parametrize(("essence", "same"), [("{subject} is a", False), ("About {subject}", True)])
 def test_the_drift_is_looked_at_where_it_is_told(world, essence, same):
     """At the subject or at the last token, which are one where the essence ends with its subject."""
