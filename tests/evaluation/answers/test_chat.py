@@ -60,7 +60,9 @@ class Bench:
         return list(pq.read_table(output).to_pylist())
 
 
-def test_letters_are_read_from_the_answers(tmp_path: Path, server: ChatServer) -> None:
+def test_letters_are_read_from_the_answers(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     bench = Bench(tmp_path, server.url)
     first = bench.ask()
     rows = {(row["method"], row["question"]): row for row in first}
@@ -81,6 +83,12 @@ def test_letters_are_read_from_the_answers(tmp_path: Path, server: ChatServer) -
     asked = sum(server.asked.values())
     assert bench.ask(mode="replay") == first
     assert sum(server.asked.values()) == asked
+    # Answers to other questions are refused.
+    answers = tmp_path / "answers.parquet"
+    pq.write_table(pq.read_table(answers).slice(1), answers)
+    named = [*OF_ITEMS, str(bench.items), "--prompt", PROMPT, "--answers", str(answers)]
+    assert bench.run("answer", "read", *named, f"--out-run={tmp_path / 'r.json'}", f"-o={answers}") == 1
+    assert "no answers to the questions about these items" in capsys.readouterr().err
 
 
 def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, server: ChatServer) -> None:
@@ -120,21 +128,7 @@ def test_refusals_are_wrong_and_failures_do_not_count(
         assert of != "Q1" or (row["parsed"], row["correct"]) == (None, False)
 
 
-def test_answers_to_other_questions_are_refused(
-    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bench = Bench(tmp_path, server.url)
-    bench.ask()
-    answers = tmp_path / "answers.parquet"
-    pq.write_table(pq.read_table(answers).slice(1), answers)
-    named = [*OF_ITEMS, str(bench.items), "--prompt", PROMPT, "--answers", str(answers)]
-    out = ["--out-run", str(tmp_path / "r.json"), "-o", str(tmp_path / "o.parquet")]
-    assert bench.run("answer", "read", *named, *out) == 1
-    assert "no answers to the questions about these items" in capsys.readouterr().err
-
-
 def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
-    """Each question once without and once with the new fact: for a letter, or in writing without options."""
     bench = Bench(tmp_path, server.url)
     for name, given in write_benchmarks(tmp_path).items():
         # Updates have no options, and are written whatever the ways are.

