@@ -7,11 +7,17 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.worlds import time_of
 
 from factdrift.streams.changes import Seen, Span, dated, day_number, lag
 from factdrift.streams.links import Fate, Link, fates, superseded
 
-from .conftest import DAYS, span
+DAYS = [20150101, 20170101, 20190101, 20210104]
+
+
+def span(text: str) -> Span:
+    time = time_of(text)
+    return Span(text, time["precision"], time["first"], time["last"])
 
 
 def seen(label: str, interval: int = 2, change: str = "F+", **given_: Any) -> Seen:

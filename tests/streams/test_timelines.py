@@ -43,7 +43,7 @@ from factdrift.streams.timelines import (
 )
 from factdrift.tempripple.distractors import Instance, Pool
 
-from .conftest import DAYS, span, updates_of
+from .test_changes import DAYS, span
 
 
 def stated(start: str = "", end: str = "", **given_: Any) -> Stated:
@@ -258,8 +258,21 @@ def test_timelines_are_those_of_all_statements_one_by_one(seed):
                 flags = fact.start == UNKNOWN, fact.end == UNKNOWN, bool(fact.pit and not fact.start)
                 standing = "current" if told.is_current(place, fact) else standing
                 rows.append(Stated(place, fact.id, fact.o, standing, *spans_, *flags))
-        days = [packed(date) for date in DATES[:4]]
-        check([held(each, days) for each in follow(rows, days, obsolete)], told)
+        check([held(each, DAYS) for each in follow(rows, DAYS, obsolete)], told)
+
+
+def updates_of(pairs: list[Path]) -> dict[tuple[int, int, int], list[dict[str, Any]]]:
+    """(interval, subject, property) -> the triples of the update, in the order of the dumps."""
+    found: dict[tuple[int, int, int], list[dict[str, Any]]] = {}
+    for interval, pair in enumerate(pairs, start=1):
+        for row in pq.read_table(pair / "updates.parquet").to_pylist():
+            if row["dropped_by"] is None:
+                found.setdefault((interval, row["subject"], row["property"]), []).append(row)
+    for update in found.values():
+        update.sort(
+            key=lambda row: (row["old_position"] is None, row["old_position"] or 0, row["new_position"] or 0)
+        )
+    return found
 
 
 def appeared(statement: str, triples: list[list[dict[str, Any]]], interval: int) -> int | None:

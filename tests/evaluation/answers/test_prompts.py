@@ -36,34 +36,22 @@ def test_questions_become_clozes_and_nothing_else_does() -> None:
         cloze_of("Name the mayor.")
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (
-            ["Ann", "Bo", "Cid", "Dan"],
-            [
-                *(("A", "**A**"), ("B", " B"), ("B", "B. Bo"), ("B", "Both B and C"), ("B", "B.Paris")),
-                *(("B", "Option B. C is too old"), ("C", "(C)"), ("D", "The answer is D.")),
-                *(("", each) for each in ("BA", "b", "E", "Äpfel, DNA", "", "Manchester City F.C.")),
-                *(("", each) for each in ("C. S. Lewis", "J. C. Penney", "Texas A&M")),
-            ],
-        ),
-        # Letters of the options' own texts are no answer.
-        (
-            ["Washington, D.C.", "Serie A", "Chelsea F.C.", "C. S. Bo"],
-            [
-                *(("B", "Serie A, so B"), ("C", "Chelsea F.C. (C)"), ("C", "C."), ("", "Washington, D")),
-                *(("", "The answer is Chelsea F.C."), ("", "serie A is the answer")),
-            ],
-        ),
-    ],
-)
-def test_the_first_letter_that_stands_alone_is_the_answer(
-    options: list[str], said: list[tuple[str, str]]
-) -> None:
-    named = [(letter, f"{letter}. {text}") for letter, text in zip("ABCD", options, strict=True)]
-    for letter, output in [*said, *named, *(("", text) for text in options)]:
-        assert parsed(output, options) == ("ABCD".index(letter) if letter else None), output
+def test_the_first_letter_that_stands_alone_is_the_answer() -> None:
+    plain = {"A": ["**A**"], "C": ["(C)"], "D": ["The answer is D."]}
+    plain["B"] = [" B", "B. Bo", "Both B and C", "B.Paris", "Option B. C is too old"]
+    plain[""] = ["BA", "b", "E", "Äpfel, DNA", "", "Manchester City F.C."]
+    plain[""] += ["C. S. Lewis", "J. C. Penney", "Texas A&M"]
+    # Letters of the options' own texts are no answer.
+    cities = {"B": ["Serie A, so B"], "C": ["Chelsea F.C. (C)", "C."]}
+    cities[""] = ["Washington, D", "The answer is Chelsea F.C.", "serie A is the answer"]
+    for options, said in (
+        (["Ann", "Bo", "Cid", "Dan"], plain),
+        (["Washington, D.C.", "Serie A", "Chelsea F.C.", "C. S. Bo"], cities),
+    ):
+        named = [(letter, f"{letter}. {text}") for letter, text in zip("ABCD", options, strict=True)]
+        named += [(letter, text) for letter, texts in said.items() for text in texts]
+        for letter, output in [*named, *(("", text) for text in options)]:
+            assert parsed(output, options) == ("ABCD".index(letter) if letter else None), output
     assert parsed("C", ["B", "C", "D", "A"]) == 2
 
 
