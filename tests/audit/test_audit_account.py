@@ -125,17 +125,14 @@ def test_judgements(tmp_path: Path) -> None:
     assert judged(sheet(tmp_path / "sheet.csv", "", "", ""), FINDINGS)["rate"] is None
 
 
-@pytest.mark.parametrize(
-    ("judgements", "message"),
-    [
+def test_wrong_sheets(tmp_path: Path) -> None:
+    for judgements, message in (
         (("valid", "wrong"), rf"line 3: judgement 'wrong'; write {', '.join(VERDICTS)}"),
         (("",) * 4, "line 5: Q4 P6 is not a row of this audit"),
         (("valid\nwikifactdiff,Q1 P6,invalid",), "line 3: Q1 P6 has another judgement above"),
-    ],
-)
-def test_wrong_sheets(judgements: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=message):
-        judged(sheet(tmp_path / "sheet.csv", *judgements), FINDINGS)
+    ):
+        with pytest.raises(InputError, match=message):
+            judged(sheet(tmp_path / "sheet.csv", *judgements), FINDINGS)
 
 
 def test_products_of_another_pair_are_not_audited_with_this_one(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +19,7 @@ from factdrift.ripples.jobs import Choose
 from factdrift.ripples.tables import DROPPED, PROBES, read_relations
 from factdrift.ripples.tenure import Window, month_of
 from factdrift.ripples.words import Words, usable_alias
-from factdrift.ripples.world import Fact, Name, Stated, Update, World, worlds
+from factdrift.ripples.world import Fact, Name, Stated, Update, World
 from factdrift.wikidata.tables import PROPERTIES
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import PLAIN, Usage, read_names, written
@@ -196,12 +195,6 @@ def test_names_have_their_articles_and_plurals_in_the_past():
     assert made is not None
     assert made.prompt == "In May 2019, the Lakers played their home games at the ____"
     assert words.past(9999, lakers, arena, "May 2019") is None
-
-
-@pytest.mark.parametrize("bucket", ["2-of-2", "a-of-b"])
-def test_a_bucket_that_is_none_is_named(bucket):
-    with pytest.raises(InputError, match=f"--bucket: '{bucket}' is not a bucket such as 0-of-2"):
-        next(worlds(SimpleNamespace(bucket=bucket), read_names()))
 
 
 def test_caps_and_counts(tmp_path):

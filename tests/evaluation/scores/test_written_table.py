@@ -15,7 +15,7 @@ from support.updates import edits
 
 from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.clozes import read_edits
-from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, asked_of, clustered_wilson, written_scores
+from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, clustered_wilson, written_scores
 from factdrift.evaluation.scores.written import WRITTEN, written_table
 from factdrift.evaluation.scores.written_figure import draw as draw_figure
 from factdrift.evaluation.scores.written_lines import NO_ANSWER, NOT_COMPARED, written_lines
@@ -129,6 +129,11 @@ def test_each_answer_stands_beside_its_likelihood(stream: bool, tmp_path: Path) 
     found = [tuple(row[name] for name in (*columns, "exact", "s")) for row in table.to_pylist()]
     assert sorted(found, key=str) == by_hand(rows, given, plan.to_pylist() if plan is not None else [])
     assert {row["role"] for row in table.to_pylist()} >= {"update", "generalization", "nearest", "random"}
+    kinds, wordings = {"nearest", "random"}, ("own wording", "other wordings")
+    for when in ("new, ", "earlier, ") if stream else ("",):
+        kinds |= {f"{when}{wording}" for wording in wordings}
+    asked = {score["asked"] for score in written_scores(table.to_pylist())}
+    assert asked == kinds | ({"superseded"} if stream else set())
     # Neighbours with the new object are left out where the variant wants it.
     left = written_table([answers], [path], plan, without_new=True).to_pylist()
     probes = {f"{edit['edit']}#{n}": (edit, one) for edit in given for n, one in enumerate(edit["probes"])}
@@ -229,18 +234,6 @@ def test_cells_say_what_is_not_there() -> None:
     assert not [line for line in written_lines(rows) if "unclear" in line]
     rows.append(said("unclear"))
     assert "FT, own wording: 3 of 101 answers are unclear" in list(written_lines(rows))
-
-
-def test_kinds_of_questions() -> None:
-    for row, asked in (
-        ({"role": "update", "kind": "retention"}, "earlier, own wording"),
-        ({"role": "later", "kind": "staleness"}, "superseded"),
-        ({"role": "random", "kind": "neighbors"}, "random"),
-        ({"role": "4 2", "benchmark": "tempripple"}, "old related, hop 2"),
-        ({"role": "1 0", "benchmark": "asof"}, "1 0"),
-        ({"role": None}, "all"),
-    ):
-        assert asked_of(said("correct") | row) == asked
 
 
 def test_other_benchmarks_have_the_option_beside_what_is_written(tmp_path: Path) -> None:
