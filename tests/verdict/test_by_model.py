@@ -15,7 +15,7 @@ from support.chat_server import ChatServer, chat_serving
 
 from factdrift.cli import main
 from factdrift.core.paths import JUDGE
-from factdrift.verdict.agreement import agreement, cohen, lines
+from factdrift.verdict.agreement import agreement, cohen
 from factdrift.verdict.by_model import WORDS, prompt_of, word_of
 from factdrift.verdict.judge import VERDICTS, Case
 
@@ -113,7 +113,6 @@ def test_agreement_without_a_word_or_without_variety():
     found = agreement([("correct", None, 1), ("correct", "correct", 2), ("correct", "correct", 3)])
     assert found == (2, 1, 2, None, None, None)
     assert agreement([("correct", None, 1)])[:3] == (0, 1, 0)
-    assert list(lines([("mine", [])])) == ["no answer was judged by a model"]
 
 
 def test_a_file_of_answers_is_judged_twice(tmp_path, server, capsys):

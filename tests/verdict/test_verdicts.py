@@ -10,7 +10,7 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.core.paths import CUES, RESOURCES
 from factdrift.verdict.cues import COLUMNS, read_cues
-from factdrift.verdict.judge import VERDICTS, Case, judged
+from factdrift.verdict.judge import Case, judged
 from factdrift.verdict.matching import contains, exact_match
 
 HERE = Path(__file__).parent
@@ -38,8 +38,6 @@ def test_each_row_of_cue_words_has_ten_answers():
     cases = Counter((row[0], row[1]) for row in ROWS)
     rows = [tuple(line.split("\t")[:2]) for line in CUES.read_text().splitlines()[1:]]
     assert not [row for row in rows if cases[row] < 10]
-    assert len(ROWS) >= 400
-    assert {row[4] for row in ROWS} <= set(VERDICTS)
 
 
 @pytest.mark.slow

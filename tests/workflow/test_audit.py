@@ -463,11 +463,7 @@ LAYOUT_PLANTS: list[tuple[str, Callable[[list[Row]], object], str]] = [
     ("easyedit", lambda found: found[0].pop("rephrase"), "rephrase is"),
     ("rippleedits", lambda found: found[0]["edit"].update(prompt="Utopia is an island."), "edit is"),
     ("rippleedits", lambda found: found[0]["edit"].update(subject_id="Q2"), "subject_id is"),
-    (
-        "rippleedits",
-        lambda found: found[0]["edit"]["original_fact"].update(target_id="Q2"),
-        "original_fact is",
-    ),
+    ("rippleedits", lambda found: found[0]["edit"]["original_fact"].update(prompt=""), "original_fact is"),
     ("wikibigedit", lambda found: found[0].update(loc_ans="Utopia"), "loc is"),
     ("wikibigedit", lambda found: found[0].pop("tag"), "lacks 'tag'"),
     ("zsre", lambda found: found[0].update(answers=["Utopia"]), "answers is"),

@@ -84,10 +84,6 @@ def simulated(date: str, tau: float, eps: float, seed: int) -> Choices:
     return choices_of(drawn(tenures(), neutral, rng, ordinal(date), tau, eps, 0.3), neutral)
 
 
-def p_of(choices: Choices) -> float:
-    return chance_of_no_date(choices, SPAN, among_holders(choices), np.random.default_rng(1), 200)
-
-
 def answers(choices: Choices) -> list[Row]:
     """Rows of ANSWERS with scores by which the choices are the best."""
     rows = []
@@ -122,7 +118,8 @@ def test_a_model_that_guesses_has_neither_date_nor_subsets_nor_latest_knowledge(
     (row,), _ = tables(answers(choices_of(guessed(0), tenures().start)), method(400))
     assert (row["verdict"], row["latest"]) == ("none", None)
     # Nor one that prefers some names.
-    assert p_of(choices_of(guessed(0), guessed(0))) == 1
+    choices = choices_of(guessed(0), guessed(0))
+    assert chance_of_no_date(choices, SPAN, among_holders(choices), np.random.default_rng(1), 200) == 1
 
 
 @pytest.mark.slow
