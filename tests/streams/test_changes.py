@@ -1,17 +1,23 @@
-"""When an object changed, and how long after that Wikidata said so."""
+"""When an object changed, how long after that Wikidata said so, and what supersedes what in a chain."""
 
 from __future__ import annotations
 
 import datetime
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.worlds import time_of
 
 from factdrift.streams.changes import Seen, Span, dated, day_number, lag
+from factdrift.streams.links import Fate, Link, fates, superseded
 
-from .conftest import DAYS, span
+DAYS = [20150101, 20170101, 20190101, 20210104]
+
+
+def span(text: str) -> Span:
+    time = time_of(text)
+    return Span(text, time["precision"], time["first"], time["last"])
 
 
 def seen(label: str, interval: int = 2, change: str = "F+", **given_: Any) -> Seen:
@@ -34,14 +40,11 @@ def test_what_began_is_dated_by_its_own_dates_first():
     assert date(seen("new", created="2018-06-05", start="2018")) == [("2018", "start")]
 
 
-@pytest.mark.parametrize("start", ["2016", "2017-01-01", "2019-01-02", "2010s", "2018-01-01/8"])
-def test_a_date_outside_or_coarser_than_a_year_dates_nothing(start):
-    assert dated([seen("new", start=start)], DAYS) == [(None, 20170102, 20190101, "interval")]
-
-
-@pytest.mark.parametrize("start", ["2017", "2017-01-02", "2019-01-01", "2019", "2019-01"])
-def test_a_date_that_may_lie_in_the_interval_counts(start):
-    assert date(seen("new", start=start)) == [(start, "start")]
+def test_a_date_counts_that_may_lie_in_the_interval_and_is_as_fine_as_a_year():
+    for start in ("2016", "2017-01-01", "2019-01-02", "2010s", "2018-01-01/8"):
+        assert dated([seen("new", start=start)], DAYS) == [(None, 20170102, 20190101, "interval")]
+    for start in ("2017", "2017-01-02", "2019-01-01", "2019", "2019-01"):
+        assert date(seen("new", start=start)) == [(start, "start")]
 
 
 def test_what_ended_is_dated_by_its_end_else_by_what_replaced_it():
@@ -81,26 +84,9 @@ def days(first: str, last: str) -> int:
     return (end - begin).days
 
 
-def late(triple: Seen, *before: Seen, beside: tuple[Seen, ...] = ()) -> tuple[int, int] | None:
-    (change, *_) = dated([triple, *beside], DAYS)
+def late(triple: Seen, *before: Seen) -> tuple[int, int] | None:
+    (change,) = dated([triple], DAYS)
     return lag(triple, change, before, DAYS)
-
-
-def test_an_added_fact_appeared_between_the_two_dumps():
-    assert late(seen("new", start="2018-03-05")) == (
-        days("2018-03-05", "2017-01-02"),
-        days("2018-03-05", "2019-01-01"),
-    )
-    # The change may have been on any day of the year.
-    assert late(seen("new", start="2018")) == (
-        days("2018-12-31", "2017-01-02"),
-        days("2018-01-01", "2019-01-01"),
-    )
-
-
-def test_without_a_date_of_change_there_is_no_lag():
-    assert late(seen("new")) is None
-    assert late(seen("static", start="2018")) is None
 
 
 def test_an_announced_fact_appeared_where_its_statement_was_added():
@@ -117,35 +103,13 @@ def test_an_announced_fact_appeared_where_its_statement_was_added():
     assert late(announced, kept) == late(announced, added, rewritten)
 
 
-def test_an_end_that_the_old_dump_gave_has_no_lag():
-    ended = seen("obsolete", change="F0", end="2018-03-05")
-    assert late(ended) == (days("2018-03-05", "2017-01-02"), days("2018-03-05", "2019-01-01"))
-    assert late(ended._replace(old_end=span("2018-03-05"))) is None
-    assert late(ended._replace(old_end=span("2018-12"))) == late(ended)
-
-
-def test_a_replaced_fact_was_taken_away_in_the_interval_or_says_nothing():
-    new = seen("new", start="2018-03-05")
-    assert late(seen("obsolete", change="F-"), beside=(new,)) == late(new)
-    assert late(seen("obsolete", change="F0"), beside=(new,)) is None
-
-
 @given(st.dates())
 def test_packed_days_count_like_dates(day):
     packed = day.year * 10_000 + day.month * 100 + day.day
     assert day_number(packed) == day.toordinal()
-
-
-@pytest.mark.parametrize(
-    ("packed", "same"),
-    [
-        (20210231, 20210228),  # a day that no month has
-        (19000229, 19000228),
-        (20210000, 20210101),
-    ],
-)
-def test_a_day_that_does_not_exist_counts_as_one_of_its_month(packed, same):
-    assert day_number(packed) == day_number(same)
+    # A day that no month has counts as one of its month.
+    for none, same in ((20210231, 20210228), (19000229, 19000228), (20210000, 20210101)):
+        assert day_number(none) == day_number(same)
 
 
 def test_days_before_the_year_1_count_on_backwards():
@@ -157,3 +121,51 @@ def test_days_before_the_year_1_count_on_backwards():
     shortest, longest = late(ended)
     assert longest - shortest == days("2017-01-02", "2019-01-01")
     assert shortest == days("0001-01-01", "2017-01-02") + 44 * 365 + 11 - 74 + 1
+
+
+VALUES = [("wikibase-item", f"Q{number}") for number in range(1, 5)]
+
+
+def test_an_update_is_superseded_when_nothing_that_it_says_is_left():
+    assert superseded(["new", "new"], [3, 2]) == 3
+    assert superseded(["new", "new"], [3, None]) is None
+    assert superseded(["new", "obsolete"], [2, None]) == 2
+    assert superseded(["obsolete", "static"], [4, None]) == 4
+    assert superseded(["static"], [None]) is None
+
+
+labels = st.dictionaries(
+    st.sampled_from(VALUES), st.sampled_from(["new", "obsolete", "static"]), min_size=1, max_size=4
+)
+chains = st.lists(st.builds(Link, labels, st.booleans()), min_size=1, max_size=7)
+
+
+def word_by_word(chain: list[Link], place: int, value: tuple[str, str]) -> Fate:
+    """The definitions of docs/streams.md: every link is looked at for every object."""
+
+    def verdict(each: Link) -> str | None:
+        if value in each.labels:
+            return "ended" if each.labels[value] == "obsolete" else "holds"
+        others = [other for other, label in each.labels.items() if label == "new" and other != value]
+        return "ended" if each.functional and others else None
+
+    label = chain[place].labels[value]
+    earlier = [verdict(each) for each in chain[:place] if verdict(each)]
+    reverts = label == "new" and bool(earlier) and earlier[-1] == "ended"
+    opposite = {"new": "ended", "obsolete": "holds", "static": "none"}[label]
+    later = [
+        number for number, each in enumerate(chain[place + 1 :], start=place + 2) if verdict(each) == opposite
+    ]
+    return Fate(reverts, later[0] if later else None)
+
+
+@given(chains)
+def test_fates_are_those_of_the_definitions(chain):
+    # A value that no earlier link mentions cannot have ended, which the definitions leave open.
+    found = fates(chain)
+    for place, each in enumerate(chain):
+        assert found[place].keys() == each.labels.keys()
+        for value in each.labels:
+            wanted = word_by_word(chain, place, value)
+            mentioned = any(value in earlier.labels for earlier in chain[:place])
+            assert found[place][value] == wanted._replace(reverts=wanted.reverts and mentioned)

@@ -15,8 +15,8 @@ from support.chat_server import ChatServer, chat_serving
 
 from factdrift.cli import main
 from factdrift.core.paths import JUDGE
-from factdrift.verdict.agreement import agreement, cohen, lines
-from factdrift.verdict.by_model import WORDS, is_asked, prompt_of, word_of
+from factdrift.verdict.agreement import agreement, cohen
+from factdrift.verdict.by_model import WORDS, prompt_of, word_of
 from factdrift.verdict.judge import VERDICTS, Case
 
 ROWS = [
@@ -73,25 +73,11 @@ def test_what_the_judge_reads():
     assert "x" * 8193 not in several
 
 
-@pytest.mark.parametrize(
-    ("text", "word"),
-    [
-        ("correct", "correct"),
-        (" **Wrong**.\n", "wrong"),
-        ("<think>It is stale, or wrong.</think>\nboth", "both"),
-        ("unclear", None),
-        ("correct, since he is", None),
-        ("right", None),
-        ("", None),
-    ],
-)
-def test_the_word_of_the_judge(text, word):
-    assert word_of(text) == word
-
-
-def test_which_answers_are_judged():
-    assert [is_asked(verdict, "all") for verdict in ("correct", "unclear", None)] == [True, True, False]
-    assert [is_asked(verdict, "unclear") for verdict in ("correct", "unclear", None)] == [False, True, False]
+def test_the_word_of_the_judge():
+    thought = "<think>It is stale, or wrong.</think>\nboth"
+    words = {"correct": "correct", " **Wrong**.\n": "wrong", thought: "both"}
+    words |= dict.fromkeys(("unclear", "correct, since he is", "right", ""))
+    assert {text: word_of(text) for text in words} == words
 
 
 def test_kappa_is_that_of_scikit_learn():
@@ -127,7 +113,6 @@ def test_agreement_without_a_word_or_without_variety():
     found = agreement([("correct", None, 1), ("correct", "correct", 2), ("correct", "correct", 3)])
     assert found == (2, 1, 2, None, None, None)
     assert agreement([("correct", None, 1)])[:3] == (0, 1, 0)
-    assert list(lines([("mine", [])])) == ["no answer was judged by a model"]
 
 
 def test_a_file_of_answers_is_judged_twice(tmp_path, server, capsys):
@@ -149,23 +134,18 @@ def test_a_file_of_answers_is_judged_twice(tmp_path, server, capsys):
     assert [row["judge"] for row in rows_in(tmp_path)] == [None] * 4
     assert sum(server.asked.values()) == asked
     assert "no answer was judged by a model" in capsys.readouterr().out
-
-
-def test_a_judge_without_an_answer(tmp_path, server, capsys):
+    # One whose request fails has no verdict.
     server.fault = lambda path, body, attempt: "500" if "Joe Biden." in text_in(body) else None
-    assert judge(tmp_path, server.url) == 0
-    assert [row["judge"] for row in rows_in(tmp_path)] == [None, "stale", "refused", None]
+    (tmp_path / "other").mkdir()
+    assert judge(tmp_path / "other", server.url) == 0
+    assert [row["judge"] for row in rows_in(tmp_path / "other")] == [None, "stale", "refused", None]
     assert "1 of 4 requests to tiny failed" in capsys.readouterr().out
 
 
 def test_what_the_judge_may_cost(tmp_path, server, capsys):
-    """A model with a price needs a limit, and stops before it is passed."""
-    (tmp_path / "answers.jsonl").write_text(json.dumps(ROWS[0]) + "\n", "utf-8")
-    given = [str(tmp_path / "answers.jsonl"), "--judge=gpt-4o-mini", f"--address={server.url}"]
-    given += [f"--store={tmp_path / 'store'}", f"--output={tmp_path / 'out.jsonl'}"]
-    assert main(["judge", *given, '--chat={"max_usd": 1e-9}']) == 1
+    assert judge(tmp_path, server.url, "--judge=gpt-4o-mini", chat={"max_usd": 1e-9}) == 1
     assert "max_usd" in capsys.readouterr().err
     assert not (tmp_path / "out.jsonl").exists()
     assert not server.asked
-    assert main(["judge", given[0], "--judge=tiny"]) == 1
+    assert main(["judge", str(tmp_path / "answers.jsonl"), "--judge=tiny"]) == 1
     assert "name a file for the rows with --output" in capsys.readouterr().err

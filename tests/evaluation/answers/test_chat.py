@@ -1,4 +1,4 @@
-"""A chat model is asked through the loopback server and the store."""
+"""Prompts for items, letters read from what a model writes, and a chat model behind a server."""
 
 import json
 from collections import Counter
@@ -13,8 +13,12 @@ from support.chat_server import ChatServer, chat_serving
 from support.questions import items, write_tables
 
 from factdrift.cli import main
-from factdrift.core.keys import default_of
+from factdrift.core.errors import InputError
+from factdrift.core.keys import default_of, read_settings
 from factdrift.evaluation.questions.items import read_items
+from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed
+from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.settings import Settings
 
 PROMPT = default_of("answer.prompts.letter")
 OF_ITEMS = ("--benchmark", "tempripple", "--questions")
@@ -60,7 +64,9 @@ class Bench:
         return list(pq.read_table(output).to_pylist())
 
 
-def test_letters_are_read_from_the_answers(tmp_path: Path, server: ChatServer) -> None:
+def test_letters_are_read_from_the_answers(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     bench = Bench(tmp_path, server.url)
     first = bench.ask()
     rows = {(row["method"], row["question"]): row for row in first}
@@ -81,6 +87,12 @@ def test_letters_are_read_from_the_answers(tmp_path: Path, server: ChatServer) -
     asked = sum(server.asked.values())
     assert bench.ask(mode="replay") == first
     assert sum(server.asked.values()) == asked
+    # Answers to other questions are refused.
+    answers = tmp_path / "answers.parquet"
+    pq.write_table(pq.read_table(answers).slice(1), answers)
+    named = [*OF_ITEMS, str(bench.items), "--prompt", PROMPT, "--answers", str(answers)]
+    assert bench.run("answer", "read", *named, f"--out-run={tmp_path / 'r.json'}", f"-o={answers}") == 1
+    assert "no answers to the questions about these items" in capsys.readouterr().err
 
 
 def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, server: ChatServer) -> None:
@@ -120,21 +132,7 @@ def test_refusals_are_wrong_and_failures_do_not_count(
         assert of != "Q1" or (row["parsed"], row["correct"]) == (None, False)
 
 
-def test_answers_to_other_questions_are_refused(
-    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bench = Bench(tmp_path, server.url)
-    bench.ask()
-    answers = tmp_path / "answers.parquet"
-    pq.write_table(pq.read_table(answers).slice(1), answers)
-    named = [*OF_ITEMS, str(bench.items), "--prompt", PROMPT, "--answers", str(answers)]
-    out = ["--out-run", str(tmp_path / "r.json"), "-o", str(tmp_path / "o.parquet")]
-    assert bench.run("answer", "read", *named, *out) == 1
-    assert "no answers to the questions about these items" in capsys.readouterr().err
-
-
 def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
-    """Each question once without and once with the new fact: for a letter, or in writing without options."""
     bench = Bench(tmp_path, server.url)
     for name, given in write_benchmarks(tmp_path).items():
         # Updates have no options, and are written whatever the ways are.
@@ -155,3 +153,59 @@ def test_every_benchmark_is_asked(tmp_path: Path, server: ChatServer) -> None:
                 text = json.loads(sent[f"context {question.id}"])["messages"][0]["content"]
                 assert text.startswith(f"{question.context.strip()}\nComplete the statement"), name
                 assert text.endswith(question.prompt)
+
+
+WORDS = "Who was the previous mayor of {options}?"
+ITEM = Question("i", words=WORDS, targets=("Ann", "Bo {cloze}", "C", "D. E"))
+LISTED = "A. Ann\nB. Bo {cloze}\nC. C\nD. D. E"
+
+
+def test_the_default_prompts() -> None:
+    settings = read_settings("{}", Settings, "edit")
+    told = filled(settings.answer_prompts_letter, ITEM, "It is so.")
+    end = f"{WORDS}\n{LISTED}\nAnswer with the letter A, B, C or D only.\nAnswer:"
+    assert told == f"It is so.\n{end}"
+    assert filled(settings.answer_prompts_letter, ITEM) == end
+    assert filled(settings.answer_prompts_loglik, ITEM, "It is so.") == (
+        "It is so. The previous mayor of {options} was"
+    )
+    assert filled(settings.answer_prompts_loglik, ITEM) == "The previous mayor of {options} was"
+
+
+def test_questions_become_clozes_and_nothing_else_does() -> None:
+    assert cloze_of("Who is the most recent mayor of Is It?") == "The most recent mayor of Is It is"
+    day, asked = "As of 31 December 2022", "the third most recent sports team of Who, Me"
+    assert cloze_of(f"{day}, what was {asked}?") == f"{day}, {asked} was"
+    assert cloze_of("As of 2018, the mayor of Town is ____") == "As of 2018, the mayor of Town is"
+    with pytest.raises(InputError, match="no question such as"):
+        cloze_of("Name the mayor.")
+
+
+def test_the_first_letter_that_stands_alone_is_the_answer() -> None:
+    plain = {"A": ["**A**"], "C": ["(C)"], "D": ["The answer is D."]}
+    plain["B"] = [" B", "B. Bo", "Both B and C", "B.Paris", "Option B. C is too old"]
+    plain[""] = ["BA", "b", "E", "Äpfel, DNA", "", "Manchester City F.C."]
+    plain[""] += ["C. S. Lewis", "J. C. Penney", "Texas A&M"]
+    # Letters of the options' own texts are no answer.
+    cities = {"B": ["Serie A, so B"], "C": ["Chelsea F.C. (C)", "C."]}
+    cities[""] = ["Washington, D", "The answer is Chelsea F.C.", "serie A is the answer"]
+    for options, said in (
+        (["Ann", "Bo", "Cid", "Dan"], plain),
+        (["Washington, D.C.", "Serie A", "Chelsea F.C.", "C. S. Bo"], cities),
+    ):
+        named = [(letter, f"{letter}. {text}") for letter, text in zip("ABCD", options, strict=True)]
+        named += [(letter, text) for letter, texts in said.items() for text in texts]
+        for letter, output in [*named, *(("", text) for text in options)]:
+            assert parsed(output, options) == ("ABCD".index(letter) if letter else None), output
+    assert parsed("C", ["B", "C", "D", "A"]) == 2
+
+
+def test_prompts_without_what_they_need_are_refused() -> None:
+    for key, prompt, said in (
+        ("letter", "{context} {question}", "must have {options}"),
+        ("letter", "{question} {options}", "must have {context}"),
+        ("loglik", "{context}", "{question} or {cloze}"),
+        ("loglik", "{context} {cloze} {answer}", "{answer} is no slot"),
+    ):
+        with pytest.raises(InputError, match=said.replace("{", r"\{")):
+            read_settings(json.dumps({f"answer_prompts_{key}": prompt}), Settings, "edit")

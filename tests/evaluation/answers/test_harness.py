@@ -1,6 +1,7 @@
 """Tasks for harnesses of others: what is in them, and that lm-evaluation-harness gets our own answers."""
 
 import ast
+import asyncio
 import copy
 import json
 import runpy
@@ -8,13 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 from unittest.mock import MagicMock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from support.lm_harness import Samples, same_answers
 from support.questions import items, write_tables
 
@@ -24,7 +25,6 @@ from factdrift.core.owned import LIST
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.evaluation.questions.cutoff import CHAINS, read_chains
 from factdrift.evaluation.questions.items import read_tempripple
-from factdrift.evaluation.questions.prompts import cloze_of
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.tools.harness import (
@@ -40,16 +40,12 @@ from factdrift.evaluation.tools.inspect_tasks import TASKS, write_inspect
 from factdrift.evaluation.tools.written_questions import Written, written_items, written_updates
 
 PROMPT, INSTRUCTION = "{context} {cloze}", "Be short."
+ASKED = read_chains(CUTOFF_CHAINS)[::80]
 CLOZES = [
     {"benchmark": "wikifactdiff", "fact": fact, "role": role, "prompt": prompt, "object": name}
     for fact, prompt in (("Q1-P6", "The head of government of Atlantis is"), ("Q2-P6", "America is led by"))
     for role, name in (("update, new", "Joe Biden"), ("update, old", "a baker"))
 ]
-
-
-def read(folder: Path, name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(folder / f"{name}.parquet").to_pylist()
-    return found
 
 
 @pytest.fixture
@@ -58,24 +54,6 @@ def tasks(tmp_path: Path) -> Path:
     found = [*question_tasks("tempripple", questions, PROMPT), *cloze_tasks(CLOZES)]
     write_tasks(found, tmp_path / "tasks")
     return tmp_path / "tasks"
-
-
-def test_every_question_with_options_is_in_one_task_of_each_condition(tasks: Path) -> None:
-    wanted = {item["item_id"]: item for item in items() if not item["open_only"]}
-    assert len(wanted) < len(items())
-    for condition in ("without", "with"):
-        group = yaml.safe_load((tasks / f"tempripple_{condition}.yaml").read_text())
-        kinds = ("new", "old", "new_related", "old_related")
-        assert set(group["task"]) == {f"tempripple_{condition}_{kind}" for kind in kinds}
-        rows = [row for name in group["task"] for row in read(tasks, name)]
-        assert sorted(row["id"] for row in rows) == sorted(wanted)
-        for row in rows:
-            item = wanted[row["id"]]
-            context = item["context"] + " " if condition == "with" else ""
-            assert row["prompt"] == context + cloze_of(item["question"])
-            assert row["choices"][row["answer"]] == item["answer_label"]
-    old = {item["item_id"] for item in wanted.values() if item["task"] == 2}
-    assert {row["id"] for row in read(tasks, "tempripple_with_old")} == old
 
 
 def asked_edits(folder: Path) -> Path:
@@ -95,28 +73,21 @@ def asked_edits(folder: Path) -> Path:
 def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
     questions, edits, out = write_tables(tmp_path)[0], asked_edits(tmp_path), tmp_path / "out"
     chains = tmp_path / "chains.parquet"
-    pq.write_table(pa.Table.from_pylist(read_chains(CUTOFF_CHAINS)[::80], CHAINS), chains)
+    pq.write_table(pa.Table.from_pylist(ASKED, CHAINS), chains)
     code = (
         "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]) or 'torch' in sys.modules)"
     )
     line = [sys.executable, "-c", code, "answer", "lm-eval", f"--questions=asked={questions}", f"-o={out}"]
-    line += [
-        f"--edits={edits}",
-        f"--chains={chains}",
-        "--prompt",
-        PROMPT,
-        "--tokens",
-        "16",
-        "--instruction",
-        INSTRUCTION,
-    ]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    line += [f"--edits={edits}", f"--chains={chains}", f"--prompt={PROMPT}", "--tokens=16"]
+    done = subprocess.run(
+        [*line, f"--instruction={INSTRUCTION}"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "asked_with_new: 3" in done.stdout
     assert "cutoff: " in done.stdout
     # The harness puts no blank before what is continued.
-    (doc,) = read(out, "wikifactdiff_update_old")
-    assert doc == {"id": "Q1-P6", "prompt": "X is led by", "target": " Z"}
+    docs = pq.read_table(out / "wikifactdiff_update_old.parquet").to_pylist()
+    assert docs == [{"id": "Q1-P6", "prompt": "X is led by", "target": " Z"}]
 
 
 def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
@@ -137,18 +108,10 @@ def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path, tmp_path: Path) -> None:
-    before = {path.name: path.read_bytes() for path in tasks.iterdir()}
-    assert not any(str(tmp_path).encode() in data for data in before.values())
-    table = pa.Table.from_pylist([], schema=QUESTIONS)
-    task = Task("other", "other", table, {"output_type": "loglikelihood"})
-    write_tasks([task], tasks)
+    assert not any(str(tmp_path).encode() in path.read_bytes() for path in tasks.iterdir())
+    write_tasks([Task("other", "other", QUESTIONS.empty_table(), {"output_type": "loglikelihood"})], tasks)
     names = sorted(path.name for path in tasks.iterdir())
     assert names == [LIST, "other.parquet", "other.yaml", "tables.py"]
-    # A folder with a task of the user's own is left as it is.
-    (tasks / "mine.yaml").write_text("task: mine")
-    with pytest.raises(InputError, match=r"mine\.yaml in it was not written there by factdrift"):
-        write_tasks([task], tasks)
-    assert sorted(path.name for path in tasks.iterdir()) == sorted([*names, "mine.yaml"])
 
 
 def test_what_cannot_be_a_task_is_named(tasks: Path, tmp_path: Path, capsys: Any) -> None:
@@ -184,16 +147,6 @@ def completed(loaded: Any) -> dict[str, Any]:
     return CLOZES[0] | {"fact": "Q3-P6", "prompt": prompt, "object": name}
 
 
-class Harnessed(NamedTuple):
-    """What lm-evaluation-harness got of an untrained model on tasks of all kinds."""
-
-    loaded: Any
-    questions: Path
-    clozes: list[dict[str, Any]]
-    chains: list[dict[str, Any]]
-    found: Samples
-
-
 def test_the_present_of_a_chain_that_nobody_holds_today_is_not_asked() -> None:
     chains = [row for row in read_chains(CUTOFF_CHAINS) if row["died"] is None]
     tenures = {row["chain"]: [each for one in row["holders"] for each in one["tenures"]] for row in chains}
@@ -205,7 +158,8 @@ def test_the_present_of_a_chain_that_nobody_holds_today_is_not_asked() -> None:
 
 
 @pytest.fixture(scope="module")
-def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harnessed]:
+def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Samples]]:
+    """An untrained model, and what lm-evaluation-harness got of it on tasks of all kinds."""
     torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
     pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
     from support.tiny_models import tiny_model
@@ -213,8 +167,7 @@ def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harnessed]:
     folder = tmp_path_factory.mktemp("harnessed")
     loaded = tiny_model("llama", dtype=torch.float32, positions=192)
     questions, clozes = write_tables(folder)[0], [*CLOZES, completed(loaded)]
-    chains = read_chains(CUTOFF_CHAINS)[::80]
-    tasks = [*question_tasks("tempripple", questions, PROMPT), *cloze_tasks(clozes), *chain_tasks(chains)]
+    tasks = [*question_tasks("tempripple", questions, PROMPT), *cloze_tasks(clozes), *chain_tasks(ASKED)]
     tasks += written_tasks(written_items("tempripple", questions, PROMPT, ""), 12)
     write_tasks(tasks, folder / "tasks")
     with pytest.MonkeyPatch.context() as patch:
@@ -231,12 +184,12 @@ def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harnessed]:
             bootstrap_iters=0,
         )
         found = {name: {row["doc"]["id"]: row for row in rows} for name, rows in done["samples"].items()}
-        yield Harnessed(loaded, questions, clozes, chains, found)
+        yield loaded, found
 
 
 @pytest.mark.parametrize(("condition", "state"), [("without", "none"), ("with", "context")])
 def test_the_harness_gets_our_answers(
-    condition: str, state: str, harnessed: Harnessed, tmp_path: Path
+    condition: str, state: str, harnessed: tuple[Any, Samples], tmp_path: Path
 ) -> None:
     """The likelihoods of options, and what is written with its verdict."""
     from support.asking import ask
@@ -244,14 +197,20 @@ def test_the_harness_gets_our_answers(
     from factdrift.evaluation.scores.answers import predictions
 
     given = {"answer_normalise": "sum", "answer_scoring": ["loglik", "written"], "written_tokens": 12}
-    ripple = read_tempripple(Tables([harnessed.questions], open_=True))
-    told = ask(harnessed.loaded, ripple, tmp_path, state, **given)
+    ripple, (loaded, found) = read_tempripple(Tables([write_tables(tmp_path)[0]], open_=True)), harnessed
+    told = ask(loaded, ripple, tmp_path, state, **given)
     asked = predictions([told.files.answers], [given]).to_pylist()
     options = [row for row in asked if row["scoring"] == "loglik"]
-    chosen = {name: rows for name, rows in harnessed.found.items() if "_written" not in name}
+    chosen = {name: rows for name, rows in found.items() if "_written" not in name}
+    kinds = {name for name in chosen if name.startswith(f"tempripple_{condition}_")}
+    assert {kind.removeprefix(f"tempripple_{condition}_") for kind in kinds} == (
+        {"new", "old", "new_related", "old_related"}
+    )
+    old = {item["item_id"] for item in items() if item["task"] == 2 and not item["open_only"]}
+    assert chosen[f"tempripple_{condition}_old"].keys() == old
     assert same_answers(options, chosen, condition) == len(options) == 10
     ours, theirs = {row["question"]: row for row in told.of_way("written")}, {}
-    for name, rows in harnessed.found.items():
+    for name, rows in found.items():
         theirs |= rows if name.startswith(f"tempripple_{condition}_written") else {}
     assert theirs.keys() == ours.keys() == {item["item_id"] for item in items()}
     for id, row in theirs.items():
@@ -260,36 +219,38 @@ def test_the_harness_gets_our_answers(
         assert bool(row["acc"]) == ours[id]["correct"]
 
 
-def test_the_harness_completes_the_same_clozes(harnessed: Harnessed, tmp_path: Path) -> None:
+def test_the_harness_completes_the_same_clozes(harnessed: tuple[Any, Samples], tmp_path: Path) -> None:
     from support.asking import ask
 
+    loaded, found = harnessed
+    tasks = {name: rows for name, rows in found.items() if name.startswith("wikifactdiff_")}
+    theirs = {f"{name} {id}": row for name, rows in tasks.items() for id, row in rows.items()}
+    assert len(theirs) == len(CLOZES) + 1
     clozes = [
-        Question(str(place), prompt=row["prompt"], targets=(row["object"],))
-        for place, row in enumerate(harnessed.clozes)
+        Question(name, prompt=row["doc"]["prompt"], targets=(row["doc"]["target"].strip(),))
+        for name, row in theirs.items()
     ]
-    answers = ask(harnessed.loaded, Benchmark("klob", clozes), tmp_path).answers
+    answers = ask(loaded, Benchmark("klob", clozes), tmp_path).answers
     assert {row["exact"][0] for row in answers} == {True, False}
     for answer in answers:
-        row = harnessed.clozes[int(answer["question"])]
-        task = "wikifactdiff_" + row["role"].replace(", ", "_")
-        ((logprob, exact),) = harnessed.found[task][row["fact"]]["filtered_resps"]
+        ((logprob, exact),) = theirs[answer["question"]]["filtered_resps"]
         whole = answer["logprobs"][0] * answer["tokens"][0]
         assert (float(logprob), exact) == (pytest.approx(whole, abs=1e-3), answer["exact"][0])
 
 
-def test_the_harness_finds_the_same_holders_likely(harnessed: Harnessed) -> None:
+def test_the_harness_finds_the_same_holders_likely(harnessed: tuple[Any, Samples]) -> None:
     from factdrift.evaluation.ways.cutoff import ask
 
-    prompts, compared = {row["chain"]: row["prompts"] for row in harnessed.chains}, 0
-    tokenizer = harnessed.loaded.tokenizer
-    for row in ask(harnessed.loaded, harnessed.chains, seed=0):
+    (loaded, found), compared = harnessed, 0
+    prompts = {row["chain"]: row["prompts"] for row in ASKED}
+    for row in ask(loaded, ASKED, seed=0):
         if row["died"] is not None or len(row["wordings"]) < len(prompts[row["chain"]]):
             continue
         for number, own in enumerate(row["wordings"], start=1):
-            theirs = harnessed.found["cutoff"][f"{row['chain']} {number}"]
+            theirs = found["cutoff"][f"{row['chain']} {number}"]
             assert row["holders"][theirs["doc"]["answer"]]["tenures"][-1]["last"] is None
             for holder, ours, (log, _) in zip(row["holders"], own, theirs["filtered_resps"], strict=True):
-                name = tokenizer(f" {holder['label']}", add_special_tokens=False).input_ids
+                name = loaded.tokenizer(f" {holder['label']}", add_special_tokens=False).input_ids
                 assert float(log) / len(name) == pytest.approx(ours, abs=1e-4)
                 compared += 1
     assert compared > 100
@@ -301,26 +262,17 @@ def written(tmp_path: Path) -> list[Written]:
     return list(written_items("tempripple", questions, PROMPT, INSTRUCTION))
 
 
-def by_id(written: list[Written], group: str, turns: bool = False) -> dict[str, dict[str, Any]]:
-    tables = [each.turns if turns else each.continued for each in written if each.group == group]
-    return {row["id"]: row for table in tables for row in table.to_pylist()}
-
-
-def test_all_items_are_asked_open_ones_too(written: list[Written]) -> None:
+def test_a_user_asks_all_items_open_ones_too(written: list[Written]) -> None:
     for group, told in (("tempripple_without", False), ("tempripple_with", True)):
-        continued, turns = by_id(written, group), by_id(written, group, turns=True)
-        assert list(map(len, (continued, turns))) == [len(items())] * 2
+        tables = [each.turns for each in written if each.group == group]
+        turns = {row["id"]: row for table in tables for row in table.to_pylist()}
+        assert len(turns) == len(items())
         for item in items():
-            row, turn = continued[item["item_id"]], turns[item["item_id"]]
-            context = item["context"] if told else ""
-            assert row["prompt"] == f"{context} {cloze_of(item['question'])}".strip()
+            turn, context = turns[item["item_id"]], item["context"] if told else ""
             assert turn["prompt"] == f"{context}\n{item['question']} {INSTRUCTION}".strip()
-            assert row["question"] == cloze_of(item["question"])
-            assert turn["question"] == item["question"]
             others = [name for name in item["options"] or () if name != item["answer_label"]]
-            for each in (row, turn):
-                assert (each["accepted"], each["others"]) == ([item["answer_label"]], others)
-                assert each["target"] == item["answer_label"]
+            named = [turn[name] for name in ("question", "accepted", "others", "target")]
+            assert named == [item["question"], [item["answer_label"]], others, item["answer_label"]]
 
 
 def test_updates_have_their_old_object(tmp_path: Path) -> None:
@@ -342,10 +294,8 @@ def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: An
     tasks = named - {"verdict"}
     assert tasks == {path.stem for path in folder.glob("*.jsonl")}
     texts = [(folder / f"{name}.jsonl").read_text() for name in tasks]
-    rows = [json.loads(line) for text in texts for line in text.splitlines()]
-    assert len(rows) == 2 * len(items())
-    told = by_id(written, "tempripple_with", turns=True).values()
-    assert {row["input"] for row in rows} >= {row["prompt"] for row in told}
+    asked = [json.loads(line)["input"] for text in texts for line in text.splitlines()]
+    assert sorted(asked) == sorted(prompt.as_py() for each in written for prompt in each.turns["prompt"])
     with pytest.raises(InputError, match="no question to write"):
         write_inspect([], 16, folder)
     for name in ("class", "task"):
@@ -353,41 +303,23 @@ def test_a_folder_for_inspect(written: list[Written], tmp_path: Path, capsys: An
             write_inspect([written[0]._replace(group=name, kind="")], 16, folder)
 
 
-def test_a_question_for_inspect_is_one_line_whatever_is_in_it(
+def test_the_tasks_for_inspect_read_their_questions_and_judge(
     written: list[Written], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Beside a stand-in for the package, which calls them so. A question is one line whatever is in it."""
     text = "Who rules\u2028 the land\x85 of X?"
     row = written[0].turns.to_pylist()[0] | {"prompt": text}
     mine = Written("mine", "", written[0].continued, pa.Table.from_pylist([row], written[0].turns.schema))
     write_inspect([mine], 16, tmp_path / "inspect")
-    package = MagicMock()
+    package = MagicMock(Sample=SimpleNamespace, Score=SimpleNamespace, Task=SimpleNamespace)
+    package.MemoryDataset = lambda samples, name: samples
+    package.task, package.scorer = (lambda make: make), (lambda metrics: lambda make: make)
     for name in ("", ".dataset", ".model", ".scorer", ".solver"):
         monkeypatch.setitem(sys.modules, f"inspect_ai{name}", package)
-    runpy.run_path(str(tmp_path / "inspect" / TASKS))["_task"]("mine")
-    assert [each.kwargs["input"] for each in package.Sample.call_args_list] == [text]
-
-
-def test_inspect_runs_the_tasks(
-    written: list[Written], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    inspect_ai = pytest.importorskip("inspect_ai", reason="it is installed with `pip install inspect_ai`")
-    from inspect_ai.model import ModelOutput, ModelUsage, get_model
-
-    monkeypatch.setenv("INSPECT_LOG_DIR", str(tmp_path / "logs"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    folder = tmp_path / "inspect"
-    write_inspect(written, 16, folder)
-    rows = [json.loads(text) for text in (folder / "tempripple_with_new.jsonl").read_text().splitlines()]
-    texts = [f"It is {rows[0]['target']}.", "I don't know.", "Nobody Else"]
-    outputs = [ModelOutput.from_content("mockllm/model", text) for text in texts]
-    for output in outputs:  # otherwise it fetches a tokenizer to count its tokens
-        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-    monkeypatch.chdir(folder)
-    model = get_model("mockllm/model", custom_outputs=outputs)
-    (log,) = inspect_ai.eval(f"{TASKS}@tempripple_with_new", model=model, max_samples=1, display="none")
-    assert log.status == "success", log.error
-    verdicts = [sample.scores["verdict"].explanation.partition(":")[0] for sample in log.samples]
-    assert verdicts == ["correct", "refused", "wrong"]
-    (right,) = (score for score in log.results.scores if score.name == "right")
-    assert right.metrics["mean"].value == pytest.approx(1 / 3)
-    assert any((tmp_path / "logs").iterdir())
+    made = runpy.run_path(str(tmp_path / "inspect" / TASKS))
+    (sample,) = made["mine"]().dataset
+    assert sample.input == text
+    for said, word, right in ((f"It is {sample.target}.", "correct", 1), ("I don't know.", "refused", 0)):
+        state = SimpleNamespace(metadata=sample.metadata, output=SimpleNamespace(completion=said))
+        score = asyncio.run(made["verdict"]()(state, None))
+        assert (score.explanation.partition(":")[0], score.value["right"]) == (word, right)

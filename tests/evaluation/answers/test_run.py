@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.asking import ask, chance, settings_with, state_of  # noqa: E402
+from support.asking import ask, chance, settings_with, state_of, write_table  # noqa: E402
 from support.questions import items, write_tables  # noqa: E402
 from support.tiny_edits import add_method, shifted  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
-from factdrift.evaluation.questions.clozes import question_about, read_edits  # noqa: E402
+from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.items import edits_of, read_items, read_tempripple  # noqa: E402
 from factdrift.evaluation.questions.klob import read as read_klob  # noqa: E402
 from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed, shots_before  # noqa: E402
@@ -68,15 +68,16 @@ def test_likelihoods_are_those_of_transformers_one_by_one(
     family: str, normalise: str, state: str, ripple: Benchmark, tmp_path: Path
 ) -> None:
     given = {"answer_scoring": ["loglik"], "answer_normalise": normalise, "batch": 4}
-    found = ask(tiny(family), ripple, tmp_path, state, **given).answers
+    loaded = tiny(family)
+    found = ask(loaded, ripple, tmp_path, state, **given).answers
     assert len(found) == 10
     for row in found:
         question = of_id(ripple)[row["question"]]
         context = question.context if state == "context" else ""
         prompt = f"{context} {cloze_of(question.words)}".strip()
-        plain = [chance(tiny(family), prompt, option) for option in question.targets]
+        plain = [chance(loaded, prompt, option) for option in question.targets]
         assert row["logprobs"] == pytest.approx(plain, abs=1e-5)
-        whole = [chance(tiny(family), prompt, option, normalise == "sum") for option in question.targets]
+        whole = [chance(loaded, prompt, option, normalise == "sum") for option in question.targets]
         assert row["parsed"] == whole.index(max(whole))
         assert row["correct"] == (row["parsed"] == question.answer)
 
@@ -120,7 +121,9 @@ def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch:
         assert seen == [read]
 
 
-def test_each_item_is_asked_under_its_own_edit(ripple: Benchmark, tmp_path: Path) -> None:
+def test_each_item_is_asked_under_its_own_edit_or_when_all_of_a_group_are_made(
+    ripple: Benchmark, tmp_path: Path
+) -> None:
     loaded = tiny()
     # Batches of four are of several edits.
     found = ask(loaded, ripple, tmp_path, SHIFTED, answer_scoring=["loglik"], batch=4).answers
@@ -136,18 +139,13 @@ def test_each_item_is_asked_under_its_own_edit(ripple: Benchmark, tmp_path: Path
         with written(loaded.model, made.deltas, place):
             plain = [chance(loaded, cloze_of(question.words), option) for option in question.targets]
         assert row["logprobs"] == pytest.approx(plain, abs=1e-6)
-
-
-def test_edits_in_sequence_are_asked_when_all_of_a_group_are_made(ripple: Benchmark, tmp_path: Path) -> None:
-    loaded, settings = tiny(), {"regime": "sequential", "group": 3, "answer_scoring": ["loglik"]}
-    rows = ask(loaded, ripple, tmp_path, SHIFTED, **settings).answers
-    lasting = [edit for edit in ripple.edits if edit.id != FAILING]
-    made = shifted(loaded, lasting, SHIFTED.hyper, Artefacts())
+    settings = {"regime": "sequential", "group": 3, "answer_scoring": ["loglik"]}
+    rows = ask(loaded, ripple, tmp_path / "sequence", SHIFTED, **settings).answers
     row = next(row for row in rows if row["edit"] == "Q1-P6")
     question = of_id(ripple)[row["question"]]
-    with written(loaded.model, made.deltas, 0), written(loaded.model, made.deltas, 1):
-        plain = chance(loaded, cloze_of(question.words), question.targets[0])
-    assert row["logprobs"][0] == pytest.approx(plain, abs=1e-6)
+    with written(loaded.model, made.deltas, 0), written(loaded.model, made.deltas, 2):
+        plain = [chance(loaded, cloze_of(question.words), option) for option in question.targets]
+    assert row["logprobs"] == pytest.approx(plain, abs=1e-6)
 
 
 def test_an_edit_states_what_the_context_states(tmp_path: Path) -> None:
@@ -165,7 +163,6 @@ def test_an_edit_states_what_the_context_states(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["letter", "loglik"])
 def test_a_prompt_that_just_fits_is_asked(way: str, ripple: Benchmark) -> None:
-    """What is longer by one token than the model has positions is too long."""
     settings, loaded = settings_with(answer_tokens=3), tiny()
     is_letter, question = way == "letter", ripple.questions[0]
     prompt = filled(settings.answer_prompts_letter if is_letter else settings.answer_prompts_loglik, question)
@@ -226,6 +223,9 @@ def test_a_model_reads_the_cloze_or_the_question(monkeypatch: pytest.MonkeyPatch
     assert read[0].strip() == "The spouse of Ada is"
     assert read[1].count("Question:") == 4
     assert read[1].endswith("Question: Who is the spouse of Ada?\nAnswer:")
+    # Examples are of other relations.
+    assert "Don Quixote" in read[1]
+    assert "Don Quixote" not in shots_before(Question("q", relation="P50"))
     # A chat model, whose turn has several lines.
     session, seen = session_that_writes(monkeypatch, " Joe\n\nMarta", written_instruction="Be brief.")
     template = "{% for turn in messages %}<{{ turn.content }}>{% endfor %}"
@@ -234,17 +234,7 @@ def test_a_model_reads_the_cloze_or_the_question(monkeypatch: pytest.MonkeyPatch
     assert (seen, row["stop"]) == (["<Who is the spouse of Ada? Be brief.>"], "length")
 
 
-def test_examples_are_of_other_relations() -> None:
-    for relation in ("P50", "P30", "P38", "P26"):
-        text = shots_before(Question("q", relation=relation))
-        assert text.count("Answer:") == 3
-    assert "Don Quixote" not in shots_before(Question("q", relation="P50"))
-    assert question_about("P26", "Ada") == QUESTION.words
-    assert question_about("P99999", "Ada") == ""
-
-
 def test_who_held_before_is_stale(tmp_path: Path) -> None:
-    """Of the items that ask for the new holder only, also where the other items are not asked."""
     rows = items()
     rows[2]["answer_aliases"] = ["Zoë", rows[0]["answer_label"]]
     path = tmp_path / "items.parquet"
@@ -259,10 +249,6 @@ def test_who_held_before_is_stale(tmp_path: Path) -> None:
     assert all(each.stale == () for each in whole.values() if each.role != "1 0")
 
 
-def probe(role: str, kind: str, prompt: str, target: str) -> dict[str, Any]:
-    return {"role": role, "object": kind, "prompt": prompt, "target": target}
-
-
 def example(folder: Path, subtask: str, said: list[tuple[str, str, str]]) -> Path:
     """A table of KLoB with one example of these (role, text, answer)."""
     sentences = [dict(zip(("role", "text", "target_label"), one, strict=True)) for one in said]
@@ -271,25 +257,18 @@ def example(folder: Path, subtask: str, said: list[tuple[str, str, str]]) -> Pat
     return folder / f"klob_{subtask}.parquet"
 
 
-def cloze_tables(folder: Path) -> tuple[Path, Path]:
-    """A KLoB-r example with a chain, and two updates, one of which has no obsolete object."""
-    texts = {"single": "Marta Kowalska lives in", "chain": "The mother of Marta Kowalska is"}
-    klob = example(folder, "r", [(role, text, "Joe Biden") for role, text in texts.items()])
-    prompt = "The capital of Atlantis is"
-    rows = []
+def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
+    loaded, prompt, rows = tiny_model("llama", dtype=torch.float32), "The capital of Atlantis is", []
     for name, old in (("one", "Poseidonis"), ("two", None)):
-        probes = [probe("update", "new", prompt, "New Orleans"), probe("nearest", "neighbor", "It is", "a")]
-        probes += [probe("update", "obsolete", prompt, old)] if old else []
+        said = [("update", "new", prompt, "New Orleans"), ("nearest", "neighbor", "It is", "a")]
+        said += [("update", "obsolete", prompt, old)] if old else []
+        probes = [dict(zip(("role", "object", "prompt", "target"), one, strict=True)) for one in said]
         row = {"edit": name, "prompt": prompt, "target": "New Orleans", "new": "New Orleans"}
         row |= {"obsolete": old, "subject_label": "Atlantis", "probes": probes, "fluency": False}
         rows.append(dict.fromkeys(EDITS.names) | row)
-    pq.write_table(pa.Table.from_pylist(rows, schema=EDITS), folder / "edits.parquet")
-    return klob, folder / "edits.parquet"
-
-
-def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
-    chains, edits = cloze_tables(tmp_path)
-    loaded = tiny_model("llama", dtype=torch.float32)
+    edits = write_table(tmp_path / "edits.parquet", rows, EDITS)
+    texts = {"single": "Marta Kowalska lives in", "chain": "The mother of Marta Kowalska is"}
+    chains = example(tmp_path, "r", [(role, text, "Joe Biden") for role, text in texts.items()])
     # What the model itself would write is completed; a text of more tokens than positions cannot be asked.
     ids = loaded.tokenizer("It is", return_tensors="pt").input_ids
     likeliest = loaded.tokenizer.decode(loaded.model(ids).logits[0, -1].argmax()).strip()

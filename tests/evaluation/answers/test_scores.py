@@ -1,6 +1,5 @@
 """Scores of models whose answers are made up, of TempRIPPLE and of questions with a date."""
 
-import datetime
 import json
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from factdrift.evaluation.scores.answer_table import by_hop, by_task, csv_rows, 
 from factdrift.evaluation.scores.answers import SCORES
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
-from factdrift.tempripple.metrics import clustered_interval, mcnemar, wilson
-from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, write_rows
+from factdrift.tempripple.metrics import wilson
+from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
 
 Row = dict[str, Any]
 METHODS = {"without": "none", "with": "context"}
@@ -79,26 +78,6 @@ class Scored:
         return [row for row in self.rows if all(row[key] == value for key, value in wanted.items())]
 
 
-def test_models_that_are_always_or_never_right_or_only_repeat_the_context(tmp_path: Path) -> None:
-    rows = predicted("always", "without", items(), right) + predicted("never", "without", items(), wrong)
-    # It knows nothing without context, and with it the new facts only.
-    rows += predicted("parrot", "without", items(), wrong)
-    rows += predicted("parrot", "with", items(), lambda item: (wrong, right)[item["task"] == 1](item))
-    found = Scored(tmp_path, rows, items(), facts())
-    for row in found.of(model="always"):
-        assert row["accuracy"] == 1
-        assert (row["wilson_low"], row["wilson_high"]) == wilson(row["n"], row["n"])
-    never = found.of(model="never")
-    assert {(row["accuracy"], row["by_asked_fact_high"]) for row in never} == {(0, 0)}
-    assert sum(row["n"] for row in never) == 10
-    by_task = {row["task"]: row["accuracy"] for row in found.of(model="parrot", condition="with")}
-    assert by_task == {"new": 1.0, "old": 0.0, "new related": 0.0, "old related": 0.0}
-    tests = json.loads(found.tests.read_text(encoding="utf-8"))["letter"]
-    (pair,) = (row for row in tests["mcnemar"] if (row["items"], row["task"]) == ("all", "new"))
-    assert (pair["only_first"], pair["only_second"], pair["p"]) == (0, 3, mcnemar(0, 3).p)
-    assert {row["condition"] for row in tests["duration"]} == {"with"}
-
-
 def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_path: Path) -> None:
     def choose(item: Row) -> Any:
         return {0: None, 1: "too_long"}.get(int(item["item_id"][1]), right(item))
@@ -109,12 +88,10 @@ def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_p
     # Items i00 and i10 are about the first place: the new fact has no letter, the old one was not asked.
     assert (rows["new", 0], rows["old", 0]) == ((3, 2, 1, 0), (2, 2, 0, 1))
     assert {row["beyond_cutoff"] for row in found.rows} == {0}
-    chosen = [item for item in items() if item["discriminates"] and not item["open_only"]]
-    for row in found.of(items="discriminating"):
-        kind = row["task"], row["hop"]
-        mine = [item["item_id"][1] for item in chosen if (TASKS[item["task"] - 1], item["hop"]) == kind]
-        lost, gone = mine.count("0"), mine.count("1")
-        assert (row["n"], row["unparsed"], row["unanswered"]) == (len(mine) - gone, lost, gone)
+    # Items with an even number of the fact discriminate: i00, i20 and i40, which are of new facts.
+    some = {(row["task"], row["hop"]): row for row in found.of(items="discriminating")}
+    assert {task for task, _ in some} == {"new", "new related"}
+    assert tuple(some["new", 0][name] for name in counts) == (3, 2, 1, 0)
 
 
 def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
@@ -126,11 +103,10 @@ def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
     cutoffs = json.dumps(dict.fromkeys(("m", "silent", "absent"), "2017-01-01"))
     path = tmp_path / "cutoffs.json"
     path.write_text(cutoffs, encoding="utf-8")
-    written = []
-    for given in (cutoffs, f"@{path}", str(path)):
-        assert found.run("--cutoffs", given) == 0
-        written.append(found.scores.read_bytes())
-    assert written[0] == written[1] == written[2]
+    assert found.run("--cutoffs", cutoffs) == 0
+    inline = found.scores.read_bytes()
+    assert found.run("--cutoffs", str(path)) == 0
+    assert found.scores.read_bytes() == inline
     assert "answer.model_cutoff: absent was not asked" in capsys.readouterr().err
     # Old facts begin in 2012, 2016 and 2020; answers without a letter are counted among those that count.
     for task, model, counts in (
@@ -142,24 +118,6 @@ def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
     assert found.run("--cutoffs", '{"m": "soon"}') == 1
     assert found.run("--runs", "{}") == 1
     assert "--runs: 2 descriptions for 1 tables of --answers" in capsys.readouterr().err
-
-
-def test_intervals_resample_asked_facts(tmp_path: Path) -> None:
-    (item, *_), day = items(), datetime.date(2022, 3, 1)
-    asked = [
-        {**item, "item_id": f"m{n}", "s": f"Q{n}", "asked_s": f"Q{n // 10}", "fact_id": f"f{n}"}
-        for n in range(40)
-    ]
-    dated = [
-        {"fact_id": each["fact_id"], "p": "P6", "role": "new", "start_lo": day, "start_hi": day}
-        for each in asked
-    ]
-    rows = predicted("m", "without", asked, lambda one: (right if one["asked_s"] < "Q2" else wrong)(one))
-    (row,) = Scored(tmp_path, rows, asked, dated).of()
-    clusters = [(each["asked_s"], each["asked_p"]) for each in asked]
-    wanted = clustered_interval([cluster[0] < "Q2" for cluster in clusters], clusters, 0, 200)
-    assert (row["by_asked_fact_low"], row["by_asked_fact_high"]) == wanted
-    assert row["by_asked_fact_high"] - row["by_asked_fact_low"] > row["wilson_high"] - row["wilson_low"]
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +149,8 @@ def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> Non
 
 
 def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
+    for row in three.of(condition="with"):
+        assert (row["wilson_low"], row["wilson_high"]) == wilson(row["n"], row["n"])
     scores = read_scores(three.scores, three.tests)
     lines = list(by_task(scores))
     assert lines[lines.index("m, letter") + 1] == "n (items/asked facts): 3/3, 2/2, 3/3, 2/2"
@@ -208,18 +168,16 @@ def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None
     header, *rows = csv_rows(three.scores, {"new": ("new", 0)})
     assert len([row for row in rows if row[0] == "all"]) == 2 * 3
     assert header[:6] == ["items", "model", "scoring", "condition", "task", "hop"]
-    for form in ("svg", "pdf"):
-        draw(three.scores, [tmp_path / f"f.{form}"])
-        draw(three.scores, [tmp_path / f"g.{form}"])
-        assert (tmp_path / f"f.{form}").read_bytes() == (tmp_path / f"g.{form}").read_bytes()
-    assert "ROME" in (tmp_path / "f.svg").read_text(encoding="utf-8")
+    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
+    for path in (one, two):
+        draw(three.scores, [path])
+    assert one.read_bytes() == two.read_bytes()
+    assert "ROME" in one.read_text(encoding="utf-8")
 
 
 def test_items_without_options_count_in_writing(tmp_path: Path) -> None:
-    """All are right with the fact and none without; McNemar's test is over the open items, too."""
     asked = items()
-    opened = [item for item in asked if item["open_only"]]
-    assert opened
+    assert any(item["open_only"] for item in asked)
     rows = []
     for method, verdict in (("none", "stale"), ("context", "correct")):
         named = {"model": "m", "way": "written", "method": method, "benchmark": "tempripple"}

@@ -25,7 +25,7 @@ from factdrift.evaluation.scores.intervals import interval
 from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
 from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, Group, lines, read_groups
 from factdrift.evaluation.scores.table import write_table as write_scores_table
-from factdrift.evaluation.scores.written import WRITTEN, written_table
+from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.tables import TABLES
 from factdrift.verdict.judge import Case, judged
 
@@ -71,32 +71,30 @@ class World:
 
     def tables(self, method: str) -> dict[str, list[dict[str, Any]]]:
         """What the job of `none` or `x` writes."""
-        named = {"model": "m", "method": method}
+        named, unedited = {"model": "m", "method": method}, method == "none"
         answers, made = [], []
-        for edit in self.edits:
-            failed = None if method == "none" else self.failed.get(edit["edit"])
-            made.append(META | named | {"edit": edit["edit"], "failed": failed, "state": len(made)})
-            about = named | {"benchmark": "updates", "edit": edit["edit"], "state": len(made) - 1}
-            said = ["", *([" nothing"] * 3 if method == "none" else self.said.get(edit["edit"], [None] * 3))]
+        for state, edit in enumerate(self.edits):
+            name, failed = edit["edit"], None if unedited else self.failed.get(edit["edit"])
+            made.append(META | named | {"edit": name, "failed": failed, "state": state})
             rows = [
-                {"question": f"{edit['edit']}#{number}", "way": "loglik"} | self.answer(method, edit, number)
+                {"question": f"{name}#{number}", "way": "loglik"} | self.answer(method, edit, number)
                 for number in range(len(edit["probes"]))
             ]
-            for place in (1, 2, 3):
-                row = {"question": f"{edit['edit']}#c{place}", "way": "written", "output": said[place]}
-                if said[place] is not None and edit["new"]:
+            said = [" nothing"] * 3 if unedited else self.said.get(name, [None] * 3)
+            for place, text in enumerate(said, start=1):
+                row = {"question": f"{name}#c{place}", "way": "written", "output": text}
+                if text is not None and edit["new"]:
                     stale = (edit["obsolete"],) if edit["obsolete"] else ()
-                    row["verdict"] = judged(Case(said[place], (edit["new"],), stale)).verdict
-                row["entropy"] = (4.0 if method == "none" else 5.0) if place > 1 else None
+                    row["verdict"] = judged(Case(text, (edit["new"],), stale)).verdict
+                row["entropy"] = (4.0 if unedited else 5.0) if place > 1 else None
                 rows.append(row)
             if failed:
                 lost = {"reason": "edit_failed"}
                 rows = [{"question": row["question"], "way": row["way"]} | lost for row in rows]
-            answers += [about | row for row in rows]
-        if method == "none":
-            left = [{"edit": name, "excluded": "subject_missing"} for name in self.excluded]
-            made += [META | named | one for one in left]
-        states = [named | {"state": row["state"]} for row in made if row.get("state") is not None]
+            answers += [named | {"benchmark": "updates", "edit": name, "state": state} | row for row in rows]
+        states = [named | {"state": row["state"]} for row in made]
+        if unedited:
+            made += [META | named | {"edit": one, "excluded": "subject_missing"} for one in self.excluded]
         return {"answers": answers, "edits": made, "states": states}
 
     def write(self, methods: list[str] | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -176,18 +174,16 @@ def test_metrics_by_hand(tmp_path: Path) -> None:
         world.before[probe["prompt"], probe["target"]] = before[number]
         world.after[edit["edit"], number] = after[number]
     world.exact = {(edit["prompt"], "Marta Kowalska")}
-    world.said = {edit["edit"]: [" Joe Biden, of", "Joe Bidens", " Marta"]}
+    world.said = {edit["edit"]: [" Joe Biden, of", " It is Biden", " Joe Bidens"]}
     (none, x), probes = world.write()
-    assert (none["method"], x["method"]) == ("none", "x")
     assert none["known_before"] is x["known_before"] is True
-    assert none["efficacy_d"] == pytest.approx(0.1 - 0.5)
-    assert none["efficacy_s"] == 0
+    assert (none["efficacy_d"], none["efficacy_s"]) == (pytest.approx(0.1 - 0.5), 0)
     assert none["generalization_d"] == pytest.approx((-0.1 - 0.25) / 2)
     assert none["bleedover_nearest"] == none["bleedover_random"] == 0
     assert (none["fluency"], none["fluency_full"]) == (2.0, 4.0)
-    chances = [x[name] for name in ("p_new_before", "p_obsolete_before", "p_new", "p_obsolete")]
-    assert chances == pytest.approx([0.1, 0.5, 0.9, 0.05])
-    assert (x["greedy"], x["generalization_greedy"], x["fluency"]) == (1, 0, 2.5)
+    chances = ("p_new_before", "p_obsolete_before", "p_new", "p_obsolete")
+    assert [x[name] for name in chances] == pytest.approx([0.1, 0.5, 0.9, 0.05])
+    assert (x["greedy"], x["generalization_greedy"], x["fluency"]) == (1, 0.5, 2.5)
     assert (x["generalizations"], x["nearests"], x["randoms"]) == (2, 2, 1)
     assert (x["exact"], none["random_exact_before"], x["model_digest"]) == (0, 0, "d")
     assert [row["number"] for row in probes] == [*range(9), *range(9)]
@@ -206,13 +202,11 @@ def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
     assert [row["efficacy_d"] is None for row in scores] == [True] * 4 + [False] * 2
     assert [row["generalization_s"] for row in scores] == [0, 0, 0, 0, 0.5, 1]
     assert scores[4]["generalization_d"] == pytest.approx(0.6)
-    assert [row["exact"] for row in scores] == [0] * 6
     assert [row["bleedover_random"] for row in scores] == pytest.approx([0.5] * 4 + [0] * 2)
-    assert scores[4]["bleedover_nearest"] == pytest.approx((0.5 + 0.2) / 2)
-    assert scores[5]["bleedover_nearest"] == pytest.approx((0 + 0.2) / 2)
-    assert [row["nearest_exact"] for row in scores] == [0] * 6
-    assert [row["generalizations"] for row in scores] == [2] * 6
-    assert [row["nearests"] for row in scores] == [2] * 6
+    assert [row["bleedover_nearest"] for row in scores[4:]] == pytest.approx([0.35, 0.1])
+    for row in scores:
+        assert row["exact"] == row["nearest_exact"] == 0
+        assert row["generalizations"] == row["nearests"] == 2
     assert [row["not_finite"] for row in scores] == [9, 9, 9, 9, 2, 0]
     (group,) = groups_in(tmp_path)
     assert group.not_finite == 5
@@ -236,30 +230,6 @@ def test_an_unedited_model_whose_output_is_not_finite_is_no_better(tmp_path: Pat
     assert (x["bleedover_nearest"], x["nearests"], x["not_finite"]) == (pytest.approx(0.1), 1, 0)
 
 
-def test_greedy_is_the_verdict_on_what_is_written(tmp_path: Path) -> None:
-    texts = {
-        " Dan McKee, governor": 1,
-        " Dan McKee's": 1,
-        " Dan McKee - the": 1,
-        " Dan McKee-Martin": 0,
-        " Dan McKee\u2011Martin": 0,
-        " Dan McKeen": 0,
-        " Not Dan McKee": 0,
-        " Dan McKee, no, Marta Kowalska": 0,
-        " It is McKee": 1,
-        " Marta Kowalska, then Dan McKee": 1,
-    }
-    labels = {"new": "Dan McKee", "obsolete": "Marta Kowalska"}
-    objects = [{"label": label, "decision": decision} for decision, label in labels.items()]
-    world = World(tmp_path, updates(len(texts), objects=objects), ["replacement"])
-    world.fill(0.5, lambda edit, number: 0.5)
-    said = dict(zip((edit["edit"] for edit in world.edits), texts, strict=True))
-    world.said = {edit: [text, text, " Marta"] for edit, text in said.items()}
-    for row in world.write(["x"])[0]:
-        right = texts[said[row["edit"]]]
-        assert (row["greedy"], row["generalization_greedy"]) == (right, right / 2)
-
-
 def test_one_sided_scenarios(tmp_path: Path) -> None:
     gone = one_update(scenario="Archive", objects=[{"label": "Joe", "decision": "obsolete"}])
     come = one_update(scenario="AddEntity", objects=[{"label": "Joe", "decision": "new"}])
@@ -273,6 +243,8 @@ def test_one_sided_scenarios(tmp_path: Path) -> None:
     assert [row["known_before"] for row in scores] == [False, None]
     assert [row["p_new"] is None for row in scores] == [True, False]
     unedited = [row for row in world.write()[0] if row["method"] == "none"]
+    groups = [(group.kind, group.method) for group in groups_in(tmp_path)]
+    assert groups == [("archive", "none"), ("archive", "x"), ("add", "none"), ("add", "x")]
     assert [row["kind"] for row in unedited] == ["archive", "add"]
     for row in unedited:
         # What is as probable as before was not learnt.
@@ -399,19 +371,6 @@ def test_a_table_without_rows_says_why() -> None:
         assert len(text) == 4
 
 
-def test_groups_are_in_the_order_of_models_and_kinds_then_of_methods(tmp_path: Path) -> None:
-    order = ["m add x", "m replace x", "b add x", "m add a", "b add a"]
-    rows = [
-        dict(zip(("model", "kind", "method"), key.split(), strict=True))
-        | {"known_before": True, "edit": "Q1-P6"}
-        for key in order
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "scores.parquet")
-    pq.write_table(WRITTEN.empty_table(), tmp_path / "written.parquet")
-    found = [" ".join((group.model, group.kind, group.method)) for group in groups_in(tmp_path)]
-    assert found == ["m add x", "m add a", "m replace x", "b add x", "b add a"]
-
-
 def test_classes_of_neighbours_by_hand() -> None:
     x = np.array([1.0, 2.0, 3.0, 4.0])
     middle, mean, half = binned(x, np.array([0.0, 1.0, 4.0, 4.0]), bins=2)
@@ -425,52 +384,40 @@ def test_classes_of_neighbours_by_hand() -> None:
     assert half == pytest.approx([0, 1.96 / np.sqrt(3)])
 
 
-def test_a_neighbour_whose_output_is_not_finite_has_lost_everything(tmp_path: Path) -> None:
-    rows = [
-        {"model": "m", "method": "ft", "role": "random", "logprob_before": np.log(0.5)}
-        | {"logprob": logprob, "reason": reason}
-        for logprob, reason in ((np.log(0.4), None), (None, "not_finite"), (None, "unaligned"))
-    ]
-    pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), tmp_path / "probes.parquet")
-    assert neighbors(tmp_path / "probes.parquet")["bleedover"].tolist() == pytest.approx([0.1, 0.5])
-
-
-def test_neighbours_whose_answer_is_the_new_object_are_left_out_where_the_tables_do(tmp_path: Path) -> None:
+def test_neighbours_in_the_figure(tmp_path: Path) -> None:
+    """One whose output is not finite has lost everything; with the new object it is left out if wanted."""
     rows = [
         {"model": "m", "method": "ft", "edit": edit, "role": role, "object": name, "target": target}
-        | {"logprob_before": -1.0, "logprob": -1.0}
-        for edit, new in (("a", "Paris"), ("b", "Rome"))
-        for role, name, target in (
-            ("update", "obsolete", "Oslo"),
-            ("update", "new", new),
-            ("nearest", "neighbor", "Oslo"),
-            ("nearest", "neighbor", "Paris"),
-            ("random", "neighbor", "Rome"),
+        | {"logprob_before": np.log(0.5), "logprob": None if reason else np.log(0.4), "reason": reason}
+        for edit, new, lost in (("a", "Paris", "not_finite"), ("b", "Rome", "unaligned"))
+        for role, name, target, reason in (
+            ("update", "obsolete", "Oslo", None),
+            ("update", "new", new, None),
+            ("nearest", "neighbor", "Oslo", lost),
+            ("nearest", "neighbor", "Paris", None),
+            ("random", "neighbor", "Rome", None),
         )
     ]
     pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), tmp_path / "probes.parquet")
-    shown = [neighbors(tmp_path / "probes.parquet", without_new) for without_new in (False, True)]
-    assert [(each["edit"] + each["target"]).tolist() for each in shown] == [
-        ["aOslo", "aParis", "aRome", "bOslo", "bParis", "bRome"],
-        ["aOslo", "aRome", "bOslo", "bParis"],
-    ]
+    whole, left = (neighbors(tmp_path / "probes.parquet", without_new) for without_new in (False, True))
+    assert (whole["edit"] + whole["target"]).tolist() == ["aOslo", "aParis", "aRome", "bParis", "bRome"]
+    assert whole["bleedover"].tolist() == pytest.approx([0.5, 0.1, 0.1, 0.1, 0.1])
+    assert (left["edit"] + left["target"]).tolist() == ["aOslo", "aRome", "bParis"]
 
 
-@pytest.mark.parametrize("missing", [("dist",), ("dist", "popularity"), ()])
-def test_a_panel_without_values_says_so(
-    missing: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = [
-        {"model": "m", "method": "ft", "edit": "e", "number": place, "role": "nearest"}
-        | {"logprob_before": -0.1, "logprob": -0.1 - place}
-        | {name: None if name in missing else place / 10 for name in ("dist", "popularity")}
-        for place in range(9)
-    ]
-    pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), tmp_path / "probes.parquet")
-    figure = tmp_path / "figure.svg"
-    assert main(["edit", "figures", f"--probes={tmp_path / 'probes.parquet'}", f"--output={figure}"]) == 0
-    said = capsys.readouterr().err
-    assert all((f"has a value of `{name}`" in said) == (name in missing) for name in ("dist", "popularity"))
-    drawn = figure.read_text()
-    assert ("no similarity in the data" in drawn) == ("dist" in missing)
-    assert (">FT<" in drawn or "<!-- FT -->" in drawn) == (len(missing) < 2)
+def test_a_panel_without_values_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    probes, figure = tmp_path / "probes.parquet", tmp_path / "figure.svg"
+    for missing in (("dist",), ("dist", "popularity")):
+        rows = [
+            {"model": "m", "method": "ft", "edit": "e", "number": place, "role": "nearest"}
+            | {"logprob_before": -0.1, "logprob": -0.1 - place}
+            | {name: None if name in missing else place / 10 for name in ("dist", "popularity")}
+            for place in range(9)
+        ]
+        pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), probes)
+        assert main(["edit", "figures", f"--probes={probes}", f"--output={figure}"]) == 0
+        said, drawn = capsys.readouterr().err, figure.read_text()
+        for name in ("dist", "popularity"):
+            assert (f"has a value of `{name}`" in said) == (name in missing)
+        assert "no similarity in the data" in drawn
+        assert (">FT<" in drawn or "<!-- FT -->" in drawn) == (len(missing) < 2)

@@ -116,7 +116,6 @@ def test_intervals_are_of_updates() -> None:
         ]
 
     assert share_of(answers((8, 8), (0, 8), (8, 8), (0, 8)), 0) == (0.5, 0.0, 1.0)
-    assert share_of(answers((8, 8), (0, 8)), 0) == share_of(answers((8, 8), (0, 8)), 0)
     share, low, high = share_of(answers(*[(8, 8)] * 4), 0)
     assert (share, high) == (1, 1)
     assert low == pytest.approx(4 / (4 + 1.96**2))

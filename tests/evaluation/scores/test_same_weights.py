@@ -16,17 +16,6 @@ from factdrift.evaluation.scores.metrics import weights_of
 from factdrift.models.names import check_same_weights
 
 
-def _scores(folder: Path, name: str, **about: Any) -> Path:
-    folder.mkdir()
-    about |= {"name": name, "model": "tiny", "revision": "main", "granularity": "layer", "units": 2}
-    (folder / "scores.json").write_text(json.dumps(about | {"sign": "as_given"}), encoding="utf-8")
-    (folder / "sentences.txt").write_text("c-1-0\n", encoding="utf-8")
-    np.save(folder / "units.npy", np.zeros((1, 1), np.int32))
-    for moment in ("mean", "sd"):
-        np.save(folder / f"{moment}.npy", np.ones(1))
-    return folder
-
-
 def test_edits_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
     paths = []
     for name, letter, regime in (
@@ -56,9 +45,16 @@ def test_answers_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
 
 
 def test_locators_on_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
-    first = _scores(tmp_path / "first", "first", model_digest="a")
-    others = _scores(tmp_path / "others", "others")
-    assert [len(group.methods) for group in groups_of([first, others])] == [2]
-    second = _scores(tmp_path / "second", "second", model_digest="b")
+    found = []
+    for name, digest in (("first", {"model_digest": "a"}), ("others", {}), ("second", {"model_digest": "b"})):
+        found.append(tmp_path / name)
+        found[-1].mkdir()
+        about = {"name": name, "model": "tiny", "revision": "main", "granularity": "layer", "units": 2}
+        (found[-1] / "scores.json").write_text(json.dumps(about | digest | {"sign": "as_given"}))
+        (found[-1] / "sentences.txt").write_text("c-1-0\n", encoding="utf-8")
+        np.save(found[-1] / "units.npy", np.zeros((1, 1), np.int32))
+        for moment in ("mean", "sd"):
+            np.save(found[-1] / f"{moment}.npy", np.ones(1))
+    assert [len(group.methods) for group in groups_of(found[:2])] == [2]
     with pytest.raises(InputError, match=r"models: tiny@main: .*first was made with other weights"):
-        groups_of([first, others, second])
+        groups_of(found)

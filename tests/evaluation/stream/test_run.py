@@ -45,8 +45,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     return read_edits(stream_edits(tmp_path_factory.mktemp("world") / "edits.parquet"))
 
 
-def hyper_of(method: str) -> Hyper:
-    return tiny_hyper(method) if method == "alphaedit" else read_hyper(method, "tiny", VALUES[method])
+def hyper_of(method: str, **changes: Any) -> Hyper:
+    if method == "alphaedit":
+        return tiny_hyper(method, **changes)
+    return read_hyper(method, "tiny", VALUES[method] | changes)
 
 
 def made(world: Benchmark, out: Path, hyper: Hyper, **options: Any) -> Told:
@@ -65,9 +67,9 @@ def in_sequence(world: Benchmark, out: Path, hyper: Hyper) -> dict[tuple[str, st
     return made(world, out / "sequence", hyper, stream=False, **group).logprobs()
 
 
-@pytest.mark.parametrize("method", sorted({*VALUES, "alphaedit"} - {"prompt"}))
+@pytest.mark.parametrize("method", sorted(VALUES.keys() - {"ft", "ultraedit", "prompt"}))
 def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
-    """The law: a stream of two dates gives what the regime `sequential` gives for the same edits."""
+    """Of those whose turns do not cross intervals the test below shows more."""
     objects = {"Atlantis": "Marta", "New Orleans": "Joe Biden", "Poseidonis": "a baker"}
     rows = [
         link(name, number, 1, 1, ("Joe", object), day=9 - number)
@@ -90,10 +92,8 @@ def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
 def test_what_is_in_place_after_all_intervals_is_one_sequence(
     method: str, world: Benchmark, tmp_path: Path
 ) -> None:
-    """Where turns do not cross intervals: of ft one edit at a time, of the others two."""
-    hyper = hyper_of(method)
-    if method != "ft":
-        hyper = Hyper(hyper.method, hyper.model, hyper.source, {**hyper, "turn": 1})
+    """Where turns do not cross intervals, which are of one edit each here."""
+    hyper = hyper_of(method, **({} if method == "ft" else {"turn": 1}))
     expected = in_sequence(world, tmp_path, hyper)
     told = made(world, tmp_path, hyper)
     last = [row for row in told.answers if (row["interval"], row["way"]) == (4, "loglik")]
@@ -154,7 +154,8 @@ def test_memory_does_not_grow() -> None:
     for method, rounds in ROUNDS.items():
         sizes = []
         artefacts = tiny_artefacts(loaded) if method == "alphaedit" else Artefacts()
-        with standing(loaded, hyper_of(method), artefacts) as held:
+        hyper = hyper_of(method, **({} if method == "ultraedit" else {"steps": 1}))
+        with standing(loaded, hyper, artefacts) as held:
             for place in range(rounds):
                 target = EDITS[place % 5].target
                 with held.put([replace(edit, id=f"{edit.id}{place}", target=target) for edit in EDITS]):
@@ -186,26 +187,17 @@ def test_factors_become_a_matrix_where_that_is_smaller() -> None:
     assert size_of(found) == 8 * 6 * 4 < size_of(large)
 
 
-def own_method(path: Path, made: str) -> Hyper:
-    """The hyper-parameters of a user's method whose edits are `Edited` with these arguments."""
-    path.write_text(
-        "from factdrift.evaluation.methods.interface import Edited\n"
-        f"def edit(loaded, edits, hyper, artefacts):\n    return Edited({made})\n",
-        encoding="utf-8",
-    )
-    return read_given(f"{path}:edit", "tiny", {})
-
-
-def test_texts_of_an_own_method_cannot_be_made_in_turn(tmp_path: Path) -> None:
-    hyper = own_method(tmp_path / "texts.py", "contexts=['' for _ in edits]")
+def test_texts_and_a_memory_that_no_file_can_hold_are_not_for_a_stream(tmp_path: Path) -> None:
+    head = "from factdrift.evaluation.methods.interface import Edited\n"
+    head += "def edit(loaded, edits, hyper, artefacts):\n"
+    (tmp_path / "texts.py").write_text(f"{head}    return Edited(contexts=['' for _ in edits])\n")
+    (tmp_path / "keeps.py").write_text(f"{head}    return Edited(memory=lambda: 1)\n")
+    loaded = tiny_model("llama")
+    texts, keeps = (read_given(f"{tmp_path}/{name}.py:edit", "tiny", {}) for name in ("texts", "keeps"))
     for regime in ("sequential", "stream"):
         with pytest.raises(CannotEdit, match=f"{regime}: texts puts texts before prompts"):
-            edited(tiny_model("llama"), EDITS, hyper, Artefacts(), regime)
-
-
-def test_a_memory_that_no_file_can_hold_is_named(tmp_path: Path) -> None:
-    hyper = own_method(tmp_path / "keeps.py", "memory=lambda: 1")
-    with standing(tiny_model("llama"), hyper, Artefacts()) as held:
+            edited(loaded, EDITS, texts, Artefacts(), regime)
+    with standing(loaded, keeps, Artefacts()) as held:
         with held.put(EDITS[:1]):
             pass
         with pytest.raises(InputError, match=r"keeps\.py:edit: the memory that it returned cannot be kept"):

@@ -13,11 +13,12 @@ import pytest
 
 pytest.importorskip("torch", reason="support.asking imports it")
 from support.asking import write_table
-from support.stream_updates import stream_edits
+from support.stream_updates import link, links, stream
 
 from factdrift.cli import main
 from factdrift.evaluation.plan import plan_table
-from factdrift.evaluation.questions.updates import draw
+from factdrift.evaluation.questions.stream import write_stream_edits
+from factdrift.evaluation.questions.updates import Choice, draw
 from factdrift.evaluation.scores.metrics import Runs
 from factdrift.evaluation.scores.stream import STREAM_SCORES, write_stream_scores
 from factdrift.evaluation.scores.stream_table import Stream, write_report
@@ -43,9 +44,13 @@ def answer(method: str, edit: str, number: int, value: float, exact: float, **mo
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """A run of one method whose probabilities are drawn; one edit has failed, one is not aligned."""
+    """A run of one method whose probabilities are drawn; an edit has failed, one is not aligned, one adds."""
     folder = tmp_path_factory.mktemp("runs")
-    edits = pq.read_table(stream_edits(folder / "edits.parquet")).to_pylist()
+    rows = [*links(), link("the sea", 5, 2, 1, (None, "a baker"), by=2, scenario="AddObject")]
+    rows.append(link("the sea", 5, 3, 2, ("a baker", "Zoë")))
+    choice = Choice(scenarios=["replacement", "add_object"])
+    write_stream_edits(stream(folder / "stream.parquet", rows), folder / "edits.parquet", choice)
+    edits = pq.read_table(folder / "edits.parquet").to_pylist()
     base = [
         answer("none", row["edit"], number, chance(*pair), chance("exact", *pair))
         for row in edits
@@ -112,13 +117,16 @@ def by_hand(runs: Runs, method: str) -> dict[tuple[int, str, str], dict[str, flo
             clozes: dict[str, dict[str, Any]] = {}
             for one in probes:
                 clozes.setdefault(one["prompt"], {})[one["object"]] = one
-            first, *others = clozes.values()
-            other = first["later" if kind == "staleness" else "obsolete"]
-            values = {"p_own": first["new"]["p"], "p_other": other["p"], "exact": first["new"]["exact"]}
-            values |= {"d": first["new"]["p"] - other["p"], "s": first["new"]["p"] > other["p"]}
-            if others:
-                values["generalization_d"] = fmean(one["new"]["p"] - one["obsolete"]["p"] for one in others)
-                values["generalization_s"] = fmean(one["new"]["p"] > one["obsolete"]["p"] for one in others)
+            # What an addition adds is compared with itself before the edit.
+            rivals = [one.get("later" if kind == "staleness" else "obsolete") for one in clozes.values()]
+            pairs = zip([one["new"] for one in clozes.values()], rivals, strict=True)
+            gap, *gaps = (own["p"] - (rival["p"] if rival else own["before"]) for own, rival in pairs)
+            own = next(iter(clozes.values()))["new"]
+            values = {"p_own": own["p"], "exact": own["exact"], "d": gap, "s": gap > 0}
+            values |= {"p_other": rivals[0]["p"]} if rivals[0] else {}
+            if gaps:
+                values["generalization_d"] = fmean(gaps)
+                values["generalization_s"] = fmean(one > 0 for one in gaps)
         found[interval, kind, edit] = values
     return found
 
@@ -224,8 +232,7 @@ def test_the_table_says_what_the_scores_say(
             assert row[f"{name}_n"] == (str(len(values)) if values else "")
     assert [row["perplexity"] for row in rows] == ["", "", "", "", "11", "12", "13", "14"]
     assert [row["seconds_per_edit"] for row in rows[4:]] == ["1.5"] * 4
-    one, other = (tmp_path / f"{name}.svg" for name in "ab")
-    for path in (one, other):
-        draw_figure(read, [path])
-    assert one.read_bytes() == other.read_bytes()
-    assert "facts since replaced" in one.read_text(encoding="utf-8")
+    draw_figure(read, [tmp_path / "figure.svg"])
+    drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert drawn == (tmp_path / "again.svg").read_text(encoding="utf-8")
+    assert "facts since replaced" in drawn
