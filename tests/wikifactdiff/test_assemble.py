@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.tables import written
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.rows import SCHEMA
@@ -21,7 +19,6 @@ from .conftest import (
     TRUMP,
     UPDATED,
     USA,
-    Build,
     Row,
     amount_json,
     entity,
@@ -129,12 +126,6 @@ def test_a_name_and_its_description_are_of_one_dump(build):
     assert (france["label"], france["description"]) == ("la France", "land")
 
 
-def test_distances_have_nine_decimals(build):
-    facts = [near(USA, P6, 1, FRANCE, BIDEN, similarity=0.123456789987)]
-    (fact,) = by_ids(build(neighbors=facts).records())["Q30", "P6"]["neighborhood"]
-    assert fact["dist"] == fact["objects"][0]["dist"] == 0.87654321
-
-
 def test_the_source_of_the_templates_is_that_of_the_first(build):
     """The others may be of another source."""
     texts = [
@@ -162,28 +153,6 @@ def test_the_classes_of_the_new_dump_decide_on_the_article(build):
         "dinar": "The population of the dinar is ____",
         "peso": "The population of peso is ____",
     }
-
-
-def test_a_prompt_has_the_date_of_the_latest_new_measurement(build):
-    dates = {"new": ("2021-05-00", "2022-03-00"), "static": ("2022-12-00",)}
-    rows = [
-        number(USA, "F+", label, text, new_pit=time(f"+{day}", 10), new_position=place)
-        for place, (label, text, day) in enumerate(
-            [
-                ("new", "67", dates["new"][1]),
-                ("new", "68", dates["new"][0]),
-                ("static", "331", *dates["static"]),
-            ]
-        )
-    ]
-    (record,) = build(updates=rows).records(measurements="dated")
-    assert record["update_prompt"] == "As of March 2022, the population of the United States is ____"
-
-
-def test_a_date_coarser_than_a_year_is_not_said(build):
-    rows = [number(USA, "F+", "new", "67", new_pit=time("+2010-00-00", 8))]
-    (record,) = build(updates=rows).records(measurements="dated")
-    assert record["update_prompt"] == "The population of the United States is ____"
 
 
 def test_literals_and_their_dates(build):
@@ -222,18 +191,19 @@ def test_each_object_is_shown_as_its_own_statement_writes_it(build):
     assert records["Q30", "P1082"]["neighborhood"][0]["objects"][0]["raw"] == "+1000.0"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (time("-0044-03-15", 11, julian=True), "-0044-03-15 julian"),
-        (time("+1990-00-00", 8), "1990/8"),
-        (time("-13798000000-00-00", 3), "-13798000000/3"),
-        (time("+2021-05-06", 9), "2021"),
-    ],
-)
-def test_dates_are_shown_as_precise_as_stated(build, value, text):
-    rows = [triple(USA, P6, "F+", "new", BIDEN, new_start=value)]
-    assert build(updates=rows).records()[0]["objects"][0]["start"] == text
+def test_dates_are_shown_as_precise_as_stated(build):
+    shown = {
+        "-0044-03-15 julian": time("-0044-03-15", 11, julian=True),
+        "1990/8": time("+1990-00-00", 8),
+        "-13798000000/3": time("-13798000000-00-00", 3),
+        "2021": time("+2021-05-06", 9),
+    }
+    rows = [
+        triple(USA, P6, "F+", "new", BIDEN, new_start=value, new_position=place)
+        for place, value in enumerate(shown.values())
+    ]
+    (record,) = build(updates=rows).records()
+    assert [each["start"] for each in record["objects"]] == list(shown)
 
 
 def test_order_of_updates_and_objects(build):
@@ -310,18 +280,6 @@ def test_labels_of_relations_from_a_file(build):
     assert record["random_neighborhood"][0]["relation"]["label"] == "capital"
 
 
-def test_nothing_to_assemble(build):
-    rows = [row | {"dropped_by": "unknown"} for row in UPDATED]
-    with pytest.raises(InputError, match=r"between 2021-01-04 and 2023-02-27 .*funnel\.parquet"):
-        build(updates=rows).assemble()
-
-
-def test_no_neighbors(build):
-    records = build(neighbors=[], random_neighbors=[]).records()
-    assert len(records) == 4
-    assert all(row["neighborhood"] == [] == row["random_neighborhood"] for row in records)
-
-
 def test_what_is_not_verbalized_is_named(build):
     with pytest.raises(InputError, match=r"templates\.parquet: no template for P6, P36"):
         build(templates=[{"property": P1082, "rank": 1, "template": "{subject} {object}"}]).assemble()
@@ -329,23 +287,7 @@ def test_what_is_not_verbalized_is_named(build):
         build(literals=[]).assemble()
 
 
-def test_buckets(build):
-    files = build()
-    whole = files.assemble("whole").read_bytes()
-    table = pq.read_table(files.job.updates[0])
-    parts = [
-        written(
-            files.folder / f"part{k}.parquet",
-            table.schema,
-            [row for row in table.to_pylist() if row["subject"] % 3 == k],
-        )
-        for k in range(3)
-    ]
-    files.job = replace(files.job, updates=parts[::-1])
-    assert files.assemble("parts").read_bytes() == whole
-
-
-def named(build: Build, **options: Any) -> dict[tuple[str, str], Row]:
+def test_subjects_of_one_name_are_marked_or_told_apart_by_their_descriptions(build):
     """Georgia twice, and of the neighbours one that has the name of a subject."""
     georgia, state, victoria, queen = 900_000_001, 142, 900_000_002, 900_000_003
     entities = [
@@ -360,29 +302,21 @@ def named(build: Build, **options: Any) -> dict[tuple[str, str], Row]:
     rows = [triple(subject, P6, "F+", "new", BIDEN) for subject in (georgia, state, USA)]
     facts = [near(USA, P6, 1, victoria, 90), near(USA, P6, 2, queen, 90), near(USA, P6, 3, georgia, 90)]
     files = build(updates=rows, new_entities=entities, old_entities=[], neighbors=facts, random_neighbors=[])
-    return by_ids(files.records(**options))
-
-
-def test_subjects_of_one_name_are_told_apart_by_their_descriptions(build):
-    records = named(build, subject_names="unique")
-    georgia, state, usa = (records[key, "P6"] for key in ("Q900000001", "Q142", "Q30"))
     prompt = "The head of government of {} is ____"
-    assert georgia["update_prompt"] == prompt.format("Georgia (sovereign state)")
-    assert georgia["generalization_prompts"][0] == "Who leads Georgia (sovereign state) is ____"
+    records = by_ids(files.records())
+    assert records["Q900000001", "P6"]["update_prompt"] == prompt.format("Georgia")
+    assert [row["subject_is_ambiguous"] for row in records.values()] == [False, True, True]
+    records = by_ids(files.records(subject_names="unique"))
+    first, second, usa = (records[key, "P6"] for key in ("Q900000001", "Q142", "Q30"))
+    assert first["update_prompt"] == prompt.format("Georgia (sovereign state)")
+    assert first["generalization_prompts"][0] == "Who leads Georgia (sovereign state) is ____"
     # The description would tell the answer.
-    assert state["update_prompt"] == prompt.format("Georgia")
+    assert second["update_prompt"] == prompt.format("Georgia")
     assert usa["update_prompt"] == prompt.format("the United States")
-    assert [each["subject_is_ambiguous"] for each in (georgia, state, usa)] == [True, True, False]
-    assert georgia["subject"]["label"] == "Georgia"
+    assert first["subject"]["label"] == "Georgia"
     prompts = [fact["objects"][0]["prompt"] for fact in usa["neighborhood"]]
     names = ("Victoria (state of Australia)", "Victoria", "Georgia (sovereign state)")
     assert all(f" {name} " in asked for asked, name in zip(prompts, names, strict=True))
-
-
-def test_subjects_of_one_name_are_marked_in_any_case(build):
-    records = named(build)
-    assert records["Q900000001", "P6"]["update_prompt"] == "The head of government of Georgia is ____"
-    assert [row["subject_is_ambiguous"] for row in records.values()] == [False, True, True]
 
 
 def test_objects_that_the_subject_names_are_marked(build):
@@ -421,7 +355,7 @@ def test_objects_have_their_article_where_all_of_a_group_do(build):
     assert plain["update_prompt"] == "The head of government of Joe Biden is ____"
 
 
-def test_measurements_are_dated_by_the_new_value(build):
+def test_measurements_are_dated_by_the_latest_new_value(build):
     """What is asked for is a quantity with a point in time; others of the same dataset stay as they are."""
     files = build()
     assert by_ids(files.records())["Q142", "P1082"]["update_prompt"].startswith("The population of France is")
@@ -429,8 +363,18 @@ def test_measurements_are_dated_by_the_new_value(build):
     assert dated["Q142", "P1082"]["update_prompt"] == "As of 2022, the population of France is ____"
     assert dated["Q30", "P1082"]["update_prompt"] == "The population of the United States is ____"
     assert dated["Q30", "P6"]["update_prompt"] == "The head of government of the United States is ____"
+    measured = [
+        number(USA, "F+", "new", "67", new_pit=time("+2022-03-00", 10)),
+        number(USA, "F+", "new", "68", new_pit=time("+2021-05-00", 10), new_position=1),
+        number(USA, "F+", "static", "331", new_pit=time("+2022-12-00", 10), new_position=2),
+        # A date coarser than a year is not said.
+        number(FRANCE, "F+", "new", "67", new_pit=time("+2010-00-00", 8)),
+    ]
     day = time("+2019-12-31")
-    facts = [near(USA, P6, 1, FRANCE, None, relation=P1082, key="5", pit=day)]
-    record = by_ids(build(neighbors=facts).records(measurements="dated"))["Q30", "P6"]
-    (prompt,) = (fact["objects"][0]["prompt"] for fact in record["neighborhood"])
+    facts = [near(USA, P1082, 1, FRANCE, None, key="5", pit=day)]
+    records = by_ids(build(updates=measured, neighbors=facts).records(measurements="dated"))
+    usa = records["Q30", "P1082"]
+    assert usa["update_prompt"] == "As of March 2022, the population of the United States is ____"
+    assert records["Q142", "P1082"]["update_prompt"] == "The population of France is ____"
+    (prompt,) = (fact["objects"][0]["prompt"] for fact in usa["neighborhood"])
     assert prompt == "As of December 31, 2019, the population of France is ____"
