@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.chat_server import chat_serving
 from support.rows import rows
-from support.workflow import ROOT, copied, rules_of, snakemake
+from support.workflow import ROOT, copied, rules_of, run_here, snakemake
 
 from factdrift.chat.exchange import export_store, import_store
 from factdrift.verbalize.answers import KINDS
@@ -107,14 +107,8 @@ def test_templates_come_from_the_models_sentences_and_the_dataset_uses_them(aske
         assert row["count"] >= 1
         assert row["examples"]
     best = {row["template"] for row in of_model if row["property"] == 6}
-    assert best
-    assert best <= {
-        "The head of government of {subject} is {object}",
-        "The head of government that belongs to {subject} is {object}",
-        'The answer to "what is the head of government of {subject}" is {object}',
-        "{subject} has as its head of government {object}",
-        "{subject}'s head of government is {object}",
-    }
+    assert {"The head of government of {subject} is {object}"} <= best
+    assert len(best) <= 5
     first = {f"P{row['property']}": row["template"] for row in templates if row["rank"] == 1}
     used = {row["relation"]["id"]: row for row in dataset if row["template_source"] == "chat"}
     assert len(used) > 50
@@ -128,7 +122,7 @@ def test_templates_come_from_the_models_sentences_and_the_dataset_uses_them(aske
 
 
 @pytest.mark.slow
-def test_every_kind_of_answer_is_recognised_and_counted(asked: tuple[Path, Any]) -> None:
+def test_every_kind_of_answer_is_recognised_and_no_file_holds_the_key(asked: tuple[Path, Any]) -> None:
     directory, _ = asked
     sentences = rows(directory / ASKED[1], "answer", "request", "dropped_by", "template")
     requests = {(row["answer"], row["request"]) for row in sentences}
@@ -141,11 +135,7 @@ def test_every_kind_of_answer_is_recognised_and_counted(asked: tuple[Path, Any])
         left[row["property"]] = min(row["left"], left.get(row["property"], row["left"]))
     assert sum(left.values()) == sum(row["template"] is not None for row in sentences)
     assert (directory / PAIR / "verbalization_report.txt").read_text(encoding="utf-8").startswith("Sentences")
-
-
-@pytest.mark.slow
-def test_no_file_holds_the_key(asked: tuple[Path, Any]) -> None:
-    folders = [asked[0] / name for name in ("logs", "results")]
+    folders = [directory / name for name in ("logs", "results")]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     assert len(files) > 50
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
@@ -203,7 +193,7 @@ def test_another_language_end_to_end(tmp_path: Path) -> None:
     target = "results/templates.de.parquet"
     with chat_serving(answer=german) as server:
         config = {"languages": ["de"], "only": {"relations": ["P38"]}, "chat": settings(server.url)}
-        snakemake(tmp_path, target, verbalizer="chat", **config)
+        run_here(tmp_path, target, verbalizer="chat", **config)
         assert 15 < len(server.asked) < 200
     templates = rows(tmp_path / target)
     assert {row["source"] for row in templates} == {"chat"}
