@@ -34,8 +34,13 @@ def by_ids(records: list[Row]) -> dict[tuple[str, str], Row]:
     return {(row["subject"]["id"], row["relation"]["id"]): row for row in records}
 
 
-def test_record(build):
-    record = by_ids(build().records())["Q30", "P6"]
+def test_every_field_of_the_records(build):
+    assembled = build().assemble()
+    # The columns are those that layouts of other projects are read into.
+    assert pq.read_schema(assembled).equals(SCHEMA)
+    records = by_ids(pq.read_table(assembled).to_pylist())
+    assert list(records) == [("Q30", "P6"), ("Q30", "P1082"), ("Q142", "P1082"), ("Q900000001", "P36")]
+    record = records["Q30", "P6"]
     assert record["subject"] == {"id": "Q30", "label": "United States", "description": "country"}
     assert record["relation"] == {"id": "P6", "label": "head of government", "description": "of a place"}
     assert record["update_prompt"] == "The head of government of the United States is ____"
@@ -74,14 +79,6 @@ def test_record(build):
     }
     assert (biden["label"], biden["decision"], biden["announced"]) == ("Joe Biden", "new", True)
     assert (biden["old_statement"], biden["old_revision"], biden["end"]) == (None, None, None)
-
-
-def test_columns_are_those_that_layouts_of_other_projects_are_read_into(build):
-    assert pq.read_schema(build().assemble()).equals(SCHEMA)
-
-
-def test_neighborhoods(build):
-    records = by_ids(build().records())
     first, second = records["Q30", "P6"]["neighborhood"]
     assert first["subject"]["id"] == "Q900000001"
     assert first["dist"] == first["objects"][0]["dist"] == 0.25
@@ -104,6 +101,10 @@ def test_neighborhoods(build):
     assert random["relation"]["id"] == "P36"
     assert random["objects"][0]["prompt"] == "The capital of France is ____"
     assert records["Q30", "P1082"]["neighborhood"] == []
+    old, new = records["Q142", "P1082"]["objects"]
+    assert (old["id"], old["label"], old["raw"], old["short"]) == (None, "67", "+67", "67!")
+    assert (old["point_in_time"], old["end"], old["start"]) == ("2020-05", "somevalue", None)
+    assert new["point_in_time"] == "2022"
 
 
 def test_a_name_and_its_description_are_of_one_dump(build):
@@ -155,13 +156,6 @@ def test_the_classes_of_the_new_dump_decide_on_the_article(build):
     }
 
 
-def test_literals_and_their_dates(build):
-    old, new = by_ids(build().records())["Q142", "P1082"]["objects"]
-    assert (old["id"], old["label"], old["raw"], old["short"]) == (None, "67", "+67", "67!")
-    assert (old["point_in_time"], old["end"], old["start"]) == ("2020-05", "somevalue", None)
-    assert new["point_in_time"] == "2022"
-
-
 def test_each_object_is_shown_as_its_own_statement_writes_it(build):
     texts = ("1000", "1000.0")
     shown = [
@@ -206,17 +200,16 @@ def test_dates_are_shown_as_precise_as_stated(build):
     assert [each["start"] for each in record["objects"]] == list(shown)
 
 
-def test_order_of_updates_and_objects(build):
-    records = build().records()
-    ids = [(row["subject"]["id"], row["relation"]["id"]) for row in records]
-    assert ids == [("Q30", "P6"), ("Q30", "P1082"), ("Q142", "P1082"), ("Q900000001", "P36")]
+def test_order_of_objects_and_the_mark_of_those_that_the_subject_names(build):
     rows = [
-        triple(USA, P6, "F+", "new", BIDEN, new_position=0),
+        triple(USA, P6, "F+", "new", BIDEN, new_position=0, leaks=True),
         triple(USA, P6, "F-", "obsolete", FRANCE, old_position=7),
         triple(USA, P6, "F0", "static", 90, old_position=3, new_position=1),
     ]
     (record,) = build(updates=rows).records()
-    assert [value["id"] for value in record["objects"]] == ["Q90", "Q142", "Q6279"]
+    assert [(value["id"], value["leaks"]) for value in record["objects"]] == [
+        *(("Q90", False), ("Q142", False), ("Q6279", True))
+    ]
 
 
 def test_same_bytes_for_any_order_of_rows_and_threads(build):
@@ -258,26 +251,26 @@ def test_neighbor_template_is_seeded(build):
 
 
 def test_labels_from_a_file(build):
-    files = build(new_entities=[entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")])
+    """Of entities and relations that the dumps lack."""
+    files = build(
+        new_entities=[entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")],
+        old_properties=[],
+        new_properties=[],
+    )
     with pytest.raises(InputError, match="Q90 is part of an update"):
         files.assemble()
     given = files.folder / "labels.tsv"
-    given.write_text('id\tlabel\nQ90\t"Paris", the city\nQ30\tnot this\n')
+    given.write_text('id\tlabel\nQ90\t"Paris", the city\nQ30\tnot this\nP6\thead of government\n')
     files.job = replace(files.job, labels=(given,))
-    record = by_ids(files.records())["Q900000001", "P36"]
-    assert record["objects"][0]["label"] == '"Paris", the city'
-    assert by_ids(files.records())["Q30", "P6"]["subject"]["label"] == "USA"
-
-
-def test_labels_of_relations_from_a_file(build):
-    files = build(old_properties=[], new_properties=[])
-    assert by_ids(files.records())["Q30", "P6"]["relation"]["label"] is None
-    given = files.folder / "labels.tsv"
-    given.write_text("id\tlabel\nP6\thead of government\nP36\tcapital\n")
-    files.job = replace(files.job, labels=(given,))
-    record = by_ids(files.records())["Q30", "P6"]
-    assert record["relation"] == {"id": "P6", "label": "head of government", "description": None}
-    assert record["random_neighborhood"][0]["relation"]["label"] == "capital"
+    records = by_ids(files.records())
+    assert records["Q900000001", "P36"]["objects"][0]["label"] == '"Paris", the city'
+    assert records["Q900000001", "P36"]["relation"]["label"] is None
+    assert records["Q30", "P6"]["subject"]["label"] == "USA"
+    assert records["Q30", "P6"]["relation"] == {
+        "id": "P6",
+        "label": "head of government",
+        "description": None,
+    }
 
 
 def test_what_is_not_verbalized_is_named(build):
@@ -317,12 +310,6 @@ def test_subjects_of_one_name_are_marked_or_told_apart_by_their_descriptions(bui
     prompts = [fact["objects"][0]["prompt"] for fact in usa["neighborhood"]]
     names = ("Victoria (state of Australia)", "Victoria", "Georgia (sovereign state)")
     assert all(f" {name} " in asked for asked, name in zip(prompts, names, strict=True))
-
-
-def test_objects_that_the_subject_names_are_marked(build):
-    rows = [triple(USA, P6, "F+", "new", BIDEN, leaks=True), triple(USA, P6, "F-", "obsolete", TRUMP)]
-    (record,) = build(updates=rows).records()
-    assert [(each["id"], each["leaks"]) for each in record["objects"]] == [("Q22686", False), ("Q6279", True)]
 
 
 def test_objects_have_their_article_where_all_of_a_group_do(build):
