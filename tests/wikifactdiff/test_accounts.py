@@ -1,4 +1,4 @@
-"""Statistics, funnel, export, manifest, the terminal view and `load`, on the small build."""
+"""Statistics, funnel, manifest, the terminal view and `load`, on the small build."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +17,6 @@ import factdrift
 from factdrift.core.errors import InputError
 from factdrift.snapshots.jobs import Checksum
 from factdrift.updates.untouched import UNTOUCHED
-from factdrift.wikifactdiff.export import export
 from factdrift.wikifactdiff.jobs import Funnel, Manifest, Sides
 from factdrift.wikifactdiff.show import find, lines
 from factdrift.wikifactdiff.stats import write_stats
@@ -34,7 +32,6 @@ from .conftest import (
     UPDATED,
     UPDATES,
     USA,
-    Build,
     Row,
     entity,
     time,
@@ -44,37 +41,6 @@ from .conftest import (
 REPORT = pa.schema(
     [("dump", pa.string()), ("property", pa.int32()), ("filter", pa.string()), ("statements", pa.int64())]
 )
-
-
-def test_stats(build, tmp_path):
-    dataset = build().assemble()
-    none = tmp_path / "groups.parquet"
-    pq.write_table(
-        pa.table({"subject": pa.array([], pa.int32()), "property": pa.array([], pa.int32())}), none
-    )
-    write_stats(dataset, none, tmp_path / "stats.json")
-    text = (tmp_path / "stats.json").read_text()
-    stats = json.loads(text)
-    assert text == json.dumps(stats, indent=2) + "\n"
-    assert stats["wikifactdiff"] == {
-        "updates": 4,
-        "triples": 6,
-        "subjects": 3,
-        "relations": 3,
-        "objects": {"all": 6, "entities": 3, "literals": 3},
-        "scenarios": {
-            "ReplaceObject": 2,
-            "Archive": 0,
-            "AddObject": 0,
-            "AddRelation": 1,
-            "AddEntity": 1,
-            "Other": 0,
-        },
-        "decisions": {"new": 4, "obsolete": 2, "static": 0},
-        "splits": stats["wikifactdiff"]["splits"],
-    }
-    assert sum(stats["wikifactdiff"]["splits"].values()) == 4
-    assert stats["wfd_repl"]["updates"] == stats["wfd_repl"]["objects"]["all"] == 0
 
 
 def test_equal_texts_of_two_datatypes_are_two_literals(build, tmp_path):
@@ -88,8 +54,9 @@ def test_equal_texts_of_two_datatypes_are_two_literals(build, tmp_path):
     ]
     dataset = build(updates=rows, literals=shown, neighbors=[], random_neighbors=[]).assemble()
     write_stats(dataset, written(tmp_path / "groups.parquet", GROUPS, []), tmp_path / "stats.json")
-    counted = json.loads((tmp_path / "stats.json").read_text())["wikifactdiff"]
-    assert (counted["triples"], counted["objects"]["literals"]) == (3, 2)
+    stats = json.loads((tmp_path / "stats.json").read_text())
+    assert stats["wikifactdiff"]["objects"] == {"all": 2, "entities": 0, "literals": 2}
+    assert (stats["wikifactdiff"]["triples"], stats["wfd_repl"]["updates"]) == (3, 0)
 
 
 def funnel(folder: Path, updates: list[Row] = UPDATED, untouched: Sequence[Row] = ()) -> Path:
@@ -109,27 +76,28 @@ def funnel(folder: Path, updates: list[Row] = UPDATED, untouched: Sequence[Row] 
 
 
 def test_funnel(tmp_path):
-    rows = [tuple(row.values()) for row in pq.read_table(funnel(tmp_path)).to_pylist()]
+    """With triples of a group that nobody touched, which are only counted."""
+    fate = {"rule": "undecided", "label": "unknown", "dropped_by": "unknown"}
+    counts = [{"property": P6, **fate, "triples": 5}, {"property": P36, **fate, "triples": 7}]
+    rows = [tuple(row.values()) for row in pq.read_table(funnel(tmp_path, untouched=counts)).to_pylist()]
     assert rows[:2] == [("preprocess_old", "P6", "kept", 8), ("preprocess_new", "P6", "rank", 3)]
     stages = {
         stage: [row[1:] for row in rows if row[0] == stage] for stage in dict.fromkeys(row[0] for row in rows)
     }
     assert stages["difference"] == [
         ("P6", "F+", 1),
-        ("P6", "F0", 1),
+        ("P6", "F0", 6),
         ("P36", "F+", 1),
-        ("P36", "F0", 1),
+        ("P36", "F0", 8),
         ("P1082", "F+", 2),
         ("P1082", "F-", 1),
     ]
-    assert ("P6", "ended_inside", 1) in stages["rules"]
-    assert ("P36", "static", 1) in stages["labels"]
-    assert stages["groups"] == [
-        ("P6", "kept", 2),
-        ("P36", "kept", 1),
-        ("P36", "static", 1),
-        ("P1082", "kept", 3),
-    ]
+    assert {("P6", "ended_inside", 1), ("P6", "undecided", 5)} <= {*stages["rules"]}
+    assert {("P36", "static", 1), ("P36", "unknown", 7)} <= {*stages["labels"]}
+    assert {row for row in stages["groups"] if row[1] == "kept"} == {
+        *(("P6", "kept", 2), ("P36", "kept", 1), ("P1082", "kept", 3))
+    }
+    assert {("P36", "static", 1), ("P36", "unknown", 7)} <= {*stages["groups"]}
     assert ("P36", "AddEntity", 1) in stages["scenarios"]
     assert stages["wfd_repl"] == [
         ("P6", "kept", 2),
@@ -139,41 +107,9 @@ def test_funnel(tmp_path):
     ]
 
 
-def test_triples_that_are_only_counted_are_in_the_funnel(tmp_path):
-    fate = {"rule": "undecided", "label": "unknown", "dropped_by": "unknown"}
-    counts = [{"property": P6, **fate, "triples": 5}, {"property": P36, **fate, "triples": 7}]
-    rows = [tuple(row.values()) for row in pq.read_table(funnel(tmp_path, untouched=counts)).to_pylist()]
-    assert ("difference", "P6", "F0", 6) in rows
-    assert ("difference", "P36", "F0", 8) in rows
-    assert ("rules", "P6", "undecided", 5) in rows
-    assert ("labels", "P36", "unknown", 7) in rows
-    assert ("groups", "P36", "unknown", 7) in rows
-    assert ("groups", "P6", "kept", 2) in rows
-
-
 def test_funnel_without_updates(tmp_path):
     rows = pq.read_table(funnel(tmp_path, [])).to_pylist()
     assert {row["stage"] for row in rows} == {"preprocess_old", "preprocess_new"}
-
-
-def test_export(build, tmp_path):
-    """The values; that no field lacks or is too many is tested in publish/test_published_nesting.py."""
-    output = tmp_path / "wikifactdiff.jsonl"
-    assert export(build().assemble(), output) == 4
-    records = [json.loads(text) for text in output.read_text().splitlines()]
-    record = records[0]
-    assert record["objects"][1] == {
-        "id": "Q6279",
-        "label": "Joe Biden",
-        "description": "46th",
-        "decision": "new",
-    }
-    # What the released evaluation code reads.
-    fact = record["neighborhood"][0]["objects"][0]
-    assert fact["object"]["label"] == "Emmanuel Macron"
-    assert fact["prompt"].endswith(" ____")
-    assert fact["dist"] == record["neighborhood"][0]["dist"] == 0.25
-    assert records[1]["objects"][0]["id"] is None
 
 
 def test_names_neither_control_the_terminal_nor_forge_a_line(build):
@@ -190,12 +126,7 @@ def test_show(build):
     dataset = build().assemble()
     text = "\n".join(lines(find(dataset, "Q30", None, None), sys.stdout))
     for part in (
-        "United States (Q30): country",
-        "head of government (P6): ReplaceObject",
-        "https://www.wikidata.org/wiki/Q30#P6",
-        "- obsolete Donald Trump (Q22686)",
         "rule ended_inside; from 2017-01-20 to 2021-01-20",
-        "+ new      Joe Biden (Q6279)",
         "announced before it began; from 2021-01-20",
         "old dump: https://www.wikidata.org/w/index.php?oldid=1000#Q30-old-22686",
         "population (P1082): AddRelation",
@@ -210,35 +141,28 @@ def test_show(build):
         find(dataset, "Q30", "P7", None)
 
 
-def manifest_of(output: Path, dump: Path, snapshot: Path, **more: Any) -> None:
-    Manifest(
-        old_date="2021-01-04",
-        new_date="2023-02-27",
-        dumps=Sides(dump, dump),
-        snapshots=Sides(snapshot, snapshot),
-        sample_dates=("2021-01-04",),
-        configuration={"snapshots": {"old": "2021-01-04"}, "seed": 7},
-        output=output,
-        **more,
-    ).run()
-
-
-def manifest(folder: Path, build: Build, name: str) -> str:
-    old, dump = folder / "old.json.gz", folder / "checksum.json"
+def test_manifest(build, tmp_path):
+    old, dump = tmp_path / "old.json.gz", tmp_path / "checksum.json"
     old.write_bytes(b"a dump")
     Checksum(dump=old, output=dump).run()
-    snapshot = folder / "snapshot.json"
+    snapshot, account = tmp_path / "snapshot.json", tmp_path / "account.json"
     snapshot.write_text('{"items": 3}')
-    account = folder / "account.json"
     account.write_text('{"made_up_ids": 2}')
-    dataset = build().assemble()
-    manifest_of(folder / name, dump, snapshot, samples=(account,), tables=(dataset,), funnel=funnel(folder))
-    return (folder / name).read_text()
-
-
-def test_manifest(build, tmp_path):
-    text = manifest(tmp_path, build, "manifest.json")
-    assert manifest(tmp_path, build, "again.json") == text
+    for name in ("manifest.json", "again.json"):
+        Manifest(
+            old_date="2021-01-04",
+            new_date="2023-02-27",
+            dumps=Sides(dump, dump),
+            snapshots=Sides(snapshot, snapshot),
+            sample_dates=("2021-01-04",),
+            samples=(account,),
+            tables=(build().assemble(),),
+            funnel=funnel(tmp_path),
+            configuration={"snapshots": {"old": "2021-01-04"}, "seed": 7},
+            output=tmp_path / name,
+        ).run()
+    text = (tmp_path / "manifest.json").read_text()
+    assert (tmp_path / "again.json").read_text() == text
     written = json.loads(text)
     digest = hashlib.sha1(b"a dump").hexdigest()
     dates = "2021-01-04", "2023-02-27"

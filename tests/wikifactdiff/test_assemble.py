@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.tables import written
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.rows import SCHEMA
@@ -21,7 +19,6 @@ from .conftest import (
     TRUMP,
     UPDATED,
     USA,
-    Build,
     Row,
     amount_json,
     entity,
@@ -37,8 +34,13 @@ def by_ids(records: list[Row]) -> dict[tuple[str, str], Row]:
     return {(row["subject"]["id"], row["relation"]["id"]): row for row in records}
 
 
-def test_record(build):
-    record = by_ids(build().records())["Q30", "P6"]
+def test_every_field_of_the_records(build):
+    assembled = build().assemble()
+    # The columns are those that layouts of other projects are read into.
+    assert pq.read_schema(assembled).equals(SCHEMA)
+    records = by_ids(pq.read_table(assembled).to_pylist())
+    assert list(records) == [("Q30", "P6"), ("Q30", "P1082"), ("Q142", "P1082"), ("Q900000001", "P36")]
+    record = records["Q30", "P6"]
     assert record["subject"] == {"id": "Q30", "label": "United States", "description": "country"}
     assert record["relation"] == {"id": "P6", "label": "head of government", "description": "of a place"}
     assert record["update_prompt"] == "The head of government of the United States is ____"
@@ -77,14 +79,6 @@ def test_record(build):
     }
     assert (biden["label"], biden["decision"], biden["announced"]) == ("Joe Biden", "new", True)
     assert (biden["old_statement"], biden["old_revision"], biden["end"]) == (None, None, None)
-
-
-def test_columns_are_those_that_layouts_of_other_projects_are_read_into(build):
-    assert pq.read_schema(build().assemble()).equals(SCHEMA)
-
-
-def test_neighborhoods(build):
-    records = by_ids(build().records())
     first, second = records["Q30", "P6"]["neighborhood"]
     assert first["subject"]["id"] == "Q900000001"
     assert first["dist"] == first["objects"][0]["dist"] == 0.25
@@ -107,6 +101,10 @@ def test_neighborhoods(build):
     assert random["relation"]["id"] == "P36"
     assert random["objects"][0]["prompt"] == "The capital of France is ____"
     assert records["Q30", "P1082"]["neighborhood"] == []
+    old, new = records["Q142", "P1082"]["objects"]
+    assert (old["id"], old["label"], old["raw"], old["short"]) == (None, "67", "+67", "67!")
+    assert (old["point_in_time"], old["end"], old["start"]) == ("2020-05", "somevalue", None)
+    assert new["point_in_time"] == "2022"
 
 
 def test_a_name_and_its_description_are_of_one_dump(build):
@@ -127,12 +125,6 @@ def test_a_name_and_its_description_are_of_one_dump(build):
     assert (record["objects"][0]["label"], record["objects"][0]["description"]) == ("Trump", "45th")
     france = next(fact["subject"] for fact in record["random_neighborhood"])
     assert (france["label"], france["description"]) == ("la France", "land")
-
-
-def test_distances_have_nine_decimals(build):
-    facts = [near(USA, P6, 1, FRANCE, BIDEN, similarity=0.123456789987)]
-    (fact,) = by_ids(build(neighbors=facts).records())["Q30", "P6"]["neighborhood"]
-    assert fact["dist"] == fact["objects"][0]["dist"] == 0.87654321
 
 
 def test_the_source_of_the_templates_is_that_of_the_first(build):
@@ -164,35 +156,6 @@ def test_the_classes_of_the_new_dump_decide_on_the_article(build):
     }
 
 
-def test_a_prompt_has_the_date_of_the_latest_new_measurement(build):
-    dates = {"new": ("2021-05-00", "2022-03-00"), "static": ("2022-12-00",)}
-    rows = [
-        number(USA, "F+", label, text, new_pit=time(f"+{day}", 10), new_position=place)
-        for place, (label, text, day) in enumerate(
-            [
-                ("new", "67", dates["new"][1]),
-                ("new", "68", dates["new"][0]),
-                ("static", "331", *dates["static"]),
-            ]
-        )
-    ]
-    (record,) = build(updates=rows).records(measurements="dated")
-    assert record["update_prompt"] == "As of March 2022, the population of the United States is ____"
-
-
-def test_a_date_coarser_than_a_year_is_not_said(build):
-    rows = [number(USA, "F+", "new", "67", new_pit=time("+2010-00-00", 8))]
-    (record,) = build(updates=rows).records(measurements="dated")
-    assert record["update_prompt"] == "The population of the United States is ____"
-
-
-def test_literals_and_their_dates(build):
-    old, new = by_ids(build().records())["Q142", "P1082"]["objects"]
-    assert (old["id"], old["label"], old["raw"], old["short"]) == (None, "67", "+67", "67!")
-    assert (old["point_in_time"], old["end"], old["start"]) == ("2020-05", "somevalue", None)
-    assert new["point_in_time"] == "2022"
-
-
 def test_each_object_is_shown_as_its_own_statement_writes_it(build):
     texts = ("1000", "1000.0")
     shown = [
@@ -222,31 +185,31 @@ def test_each_object_is_shown_as_its_own_statement_writes_it(build):
     assert records["Q30", "P1082"]["neighborhood"][0]["objects"][0]["raw"] == "+1000.0"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (time("-0044-03-15", 11, julian=True), "-0044-03-15 julian"),
-        (time("+1990-00-00", 8), "1990/8"),
-        (time("-13798000000-00-00", 3), "-13798000000/3"),
-        (time("+2021-05-06", 9), "2021"),
-    ],
-)
-def test_dates_are_shown_as_precise_as_stated(build, value, text):
-    rows = [triple(USA, P6, "F+", "new", BIDEN, new_start=value)]
-    assert build(updates=rows).records()[0]["objects"][0]["start"] == text
-
-
-def test_order_of_updates_and_objects(build):
-    records = build().records()
-    ids = [(row["subject"]["id"], row["relation"]["id"]) for row in records]
-    assert ids == [("Q30", "P6"), ("Q30", "P1082"), ("Q142", "P1082"), ("Q900000001", "P36")]
+def test_dates_are_shown_as_precise_as_stated(build):
+    shown = {
+        "-0044-03-15 julian": time("-0044-03-15", 11, julian=True),
+        "1990/8": time("+1990-00-00", 8),
+        "-13798000000/3": time("-13798000000-00-00", 3),
+        "2021": time("+2021-05-06", 9),
+    }
     rows = [
-        triple(USA, P6, "F+", "new", BIDEN, new_position=0),
+        triple(USA, P6, "F+", "new", BIDEN, new_start=value, new_position=place)
+        for place, value in enumerate(shown.values())
+    ]
+    (record,) = build(updates=rows).records()
+    assert [each["start"] for each in record["objects"]] == list(shown)
+
+
+def test_order_of_objects_and_the_mark_of_those_that_the_subject_names(build):
+    rows = [
+        triple(USA, P6, "F+", "new", BIDEN, new_position=0, leaks=True),
         triple(USA, P6, "F-", "obsolete", FRANCE, old_position=7),
         triple(USA, P6, "F0", "static", 90, old_position=3, new_position=1),
     ]
     (record,) = build(updates=rows).records()
-    assert [value["id"] for value in record["objects"]] == ["Q90", "Q142", "Q6279"]
+    assert [(value["id"], value["leaks"]) for value in record["objects"]] == [
+        *(("Q90", False), ("Q142", False), ("Q6279", True))
+    ]
 
 
 def test_same_bytes_for_any_order_of_rows_and_threads(build):
@@ -288,38 +251,26 @@ def test_neighbor_template_is_seeded(build):
 
 
 def test_labels_from_a_file(build):
-    files = build(new_entities=[entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")])
+    """Of entities and relations that the dumps lack."""
+    files = build(
+        new_entities=[entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")],
+        old_properties=[],
+        new_properties=[],
+    )
     with pytest.raises(InputError, match="Q90 is part of an update"):
         files.assemble()
     given = files.folder / "labels.tsv"
-    given.write_text('id\tlabel\nQ90\t"Paris", the city\nQ30\tnot this\n')
+    given.write_text('id\tlabel\nQ90\t"Paris", the city\nQ30\tnot this\nP6\thead of government\n')
     files.job = replace(files.job, labels=(given,))
-    record = by_ids(files.records())["Q900000001", "P36"]
-    assert record["objects"][0]["label"] == '"Paris", the city'
-    assert by_ids(files.records())["Q30", "P6"]["subject"]["label"] == "USA"
-
-
-def test_labels_of_relations_from_a_file(build):
-    files = build(old_properties=[], new_properties=[])
-    assert by_ids(files.records())["Q30", "P6"]["relation"]["label"] is None
-    given = files.folder / "labels.tsv"
-    given.write_text("id\tlabel\nP6\thead of government\nP36\tcapital\n")
-    files.job = replace(files.job, labels=(given,))
-    record = by_ids(files.records())["Q30", "P6"]
-    assert record["relation"] == {"id": "P6", "label": "head of government", "description": None}
-    assert record["random_neighborhood"][0]["relation"]["label"] == "capital"
-
-
-def test_nothing_to_assemble(build):
-    rows = [row | {"dropped_by": "unknown"} for row in UPDATED]
-    with pytest.raises(InputError, match=r"between 2021-01-04 and 2023-02-27 .*funnel\.parquet"):
-        build(updates=rows).assemble()
-
-
-def test_no_neighbors(build):
-    records = build(neighbors=[], random_neighbors=[]).records()
-    assert len(records) == 4
-    assert all(row["neighborhood"] == [] == row["random_neighborhood"] for row in records)
+    records = by_ids(files.records())
+    assert records["Q900000001", "P36"]["objects"][0]["label"] == '"Paris", the city'
+    assert records["Q900000001", "P36"]["relation"]["label"] is None
+    assert records["Q30", "P6"]["subject"]["label"] == "USA"
+    assert records["Q30", "P6"]["relation"] == {
+        "id": "P6",
+        "label": "head of government",
+        "description": None,
+    }
 
 
 def test_what_is_not_verbalized_is_named(build):
@@ -329,23 +280,7 @@ def test_what_is_not_verbalized_is_named(build):
         build(literals=[]).assemble()
 
 
-def test_buckets(build):
-    files = build()
-    whole = files.assemble("whole").read_bytes()
-    table = pq.read_table(files.job.updates[0])
-    parts = [
-        written(
-            files.folder / f"part{k}.parquet",
-            table.schema,
-            [row for row in table.to_pylist() if row["subject"] % 3 == k],
-        )
-        for k in range(3)
-    ]
-    files.job = replace(files.job, updates=parts[::-1])
-    assert files.assemble("parts").read_bytes() == whole
-
-
-def named(build: Build, **options: Any) -> dict[tuple[str, str], Row]:
+def test_subjects_of_one_name_are_marked_or_told_apart_by_their_descriptions(build):
     """Georgia twice, and of the neighbours one that has the name of a subject."""
     georgia, state, victoria, queen = 900_000_001, 142, 900_000_002, 900_000_003
     entities = [
@@ -360,35 +295,21 @@ def named(build: Build, **options: Any) -> dict[tuple[str, str], Row]:
     rows = [triple(subject, P6, "F+", "new", BIDEN) for subject in (georgia, state, USA)]
     facts = [near(USA, P6, 1, victoria, 90), near(USA, P6, 2, queen, 90), near(USA, P6, 3, georgia, 90)]
     files = build(updates=rows, new_entities=entities, old_entities=[], neighbors=facts, random_neighbors=[])
-    return by_ids(files.records(**options))
-
-
-def test_subjects_of_one_name_are_told_apart_by_their_descriptions(build):
-    records = named(build, subject_names="unique")
-    georgia, state, usa = (records[key, "P6"] for key in ("Q900000001", "Q142", "Q30"))
     prompt = "The head of government of {} is ____"
-    assert georgia["update_prompt"] == prompt.format("Georgia (sovereign state)")
-    assert georgia["generalization_prompts"][0] == "Who leads Georgia (sovereign state) is ____"
+    records = by_ids(files.records())
+    assert records["Q900000001", "P6"]["update_prompt"] == prompt.format("Georgia")
+    assert [row["subject_is_ambiguous"] for row in records.values()] == [False, True, True]
+    records = by_ids(files.records(subject_names="unique"))
+    first, second, usa = (records[key, "P6"] for key in ("Q900000001", "Q142", "Q30"))
+    assert first["update_prompt"] == prompt.format("Georgia (sovereign state)")
+    assert first["generalization_prompts"][0] == "Who leads Georgia (sovereign state) is ____"
     # The description would tell the answer.
-    assert state["update_prompt"] == prompt.format("Georgia")
+    assert second["update_prompt"] == prompt.format("Georgia")
     assert usa["update_prompt"] == prompt.format("the United States")
-    assert [each["subject_is_ambiguous"] for each in (georgia, state, usa)] == [True, True, False]
-    assert georgia["subject"]["label"] == "Georgia"
+    assert first["subject"]["label"] == "Georgia"
     prompts = [fact["objects"][0]["prompt"] for fact in usa["neighborhood"]]
     names = ("Victoria (state of Australia)", "Victoria", "Georgia (sovereign state)")
     assert all(f" {name} " in asked for asked, name in zip(prompts, names, strict=True))
-
-
-def test_subjects_of_one_name_are_marked_in_any_case(build):
-    records = named(build)
-    assert records["Q900000001", "P6"]["update_prompt"] == "The head of government of Georgia is ____"
-    assert [row["subject_is_ambiguous"] for row in records.values()] == [False, True, True]
-
-
-def test_objects_that_the_subject_names_are_marked(build):
-    rows = [triple(USA, P6, "F+", "new", BIDEN, leaks=True), triple(USA, P6, "F-", "obsolete", TRUMP)]
-    (record,) = build(updates=rows).records()
-    assert [(each["id"], each["leaks"]) for each in record["objects"]] == [("Q22686", False), ("Q6279", True)]
 
 
 def test_objects_have_their_article_where_all_of_a_group_do(build):
@@ -421,7 +342,7 @@ def test_objects_have_their_article_where_all_of_a_group_do(build):
     assert plain["update_prompt"] == "The head of government of Joe Biden is ____"
 
 
-def test_measurements_are_dated_by_the_new_value(build):
+def test_measurements_are_dated_by_the_latest_new_value(build):
     """What is asked for is a quantity with a point in time; others of the same dataset stay as they are."""
     files = build()
     assert by_ids(files.records())["Q142", "P1082"]["update_prompt"].startswith("The population of France is")
@@ -429,8 +350,18 @@ def test_measurements_are_dated_by_the_new_value(build):
     assert dated["Q142", "P1082"]["update_prompt"] == "As of 2022, the population of France is ____"
     assert dated["Q30", "P1082"]["update_prompt"] == "The population of the United States is ____"
     assert dated["Q30", "P6"]["update_prompt"] == "The head of government of the United States is ____"
+    measured = [
+        number(USA, "F+", "new", "67", new_pit=time("+2022-03-00", 10)),
+        number(USA, "F+", "new", "68", new_pit=time("+2021-05-00", 10), new_position=1),
+        number(USA, "F+", "static", "331", new_pit=time("+2022-12-00", 10), new_position=2),
+        # A date coarser than a year is not said.
+        number(FRANCE, "F+", "new", "67", new_pit=time("+2010-00-00", 8)),
+    ]
     day = time("+2019-12-31")
-    facts = [near(USA, P6, 1, FRANCE, None, relation=P1082, key="5", pit=day)]
-    record = by_ids(build(neighbors=facts).records(measurements="dated"))["Q30", "P6"]
-    (prompt,) = (fact["objects"][0]["prompt"] for fact in record["neighborhood"])
+    facts = [near(USA, P1082, 1, FRANCE, None, key="5", pit=day)]
+    records = by_ids(build(updates=measured, neighbors=facts).records(measurements="dated"))
+    usa = records["Q30", "P1082"]
+    assert usa["update_prompt"] == "As of March 2022, the population of the United States is ____"
+    assert records["Q142", "P1082"]["update_prompt"] == "The population of France is ____"
+    (prompt,) = (fact["objects"][0]["prompt"] for fact in usa["neighborhood"])
     assert prompt == "As of December 31, 2019, the population of France is ____"

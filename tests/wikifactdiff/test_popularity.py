@@ -12,7 +12,6 @@ import pytest
 from support.tables import written
 
 from factdrift.core.errors import InputError
-from factdrift.core.settings import month_files
 from factdrift.wikidata.tables import ENTITIES
 from factdrift.wikifactdiff.jobs import Popularity
 
@@ -131,12 +130,6 @@ def test_one_dump_alone(tmp_path):
     assert run(tmp_path, [item(2, sitelinks=9), item(1)], None, None).keys() == {1, 2}
     found = run(tmp_path, [item(1, "A"), item(2)], None, views(tmp_path, {"202301": [line("A", 4)]}))
     assert found == {1: (round(math.log(5), 9), "pageviews"), 2: (round(math.log(5), 9), "global_median")}
-
-
-def test_months_before_the_dump(tmp_path):
-    views(tmp_path, {})
-    assert [file.name[10:16] for file in month_files(tmp_path, DAY, 12)] == MONTHS
-    assert [file.name[10:16] for file in month_files(tmp_path, date(2023, 1, 1), 2)] == ["202211", "202212"]
 
 
 def test_missing_months_are_named(tmp_path):

@@ -52,28 +52,16 @@ def test_choice_hardly_depends_on_the_others(tmp_path):
     assert set(whole[5:]) <= set(fewer)
 
 
-def test_rows_of_the_dataset(build, tmp_path):
-    dataset = build().assemble()
-    groups = written(
-        tmp_path / "groups.parquet",
-        GROUPS,
-        [{"subject": 142, "property": P1082}, {"subject": USA, "property": P6}],
-    )
-    output = tmp_path / "wfd_repl.parquet"
-    assert write_replacements(dataset, groups, output) == 2
-    rows = pq.read_table(output).to_pylist()
-    assert rows == [row for row in pq.read_table(dataset).to_pylist() if row["is_replace"]]
-    assert pq.read_schema(output).equals(pq.read_schema(dataset))
-
-
 def test_subjects_without_a_popularity_come_last(build, tmp_path):
     known = [{"id": 142, "popularity": 0.5, "source": "sitelinks"}]
     dataset = build(popularity=known).assemble()
     pairs = [{"subject": 142, "property": P1082}, {"subject": USA, "property": P6}]
-    write_replacements(dataset, written(tmp_path / "g.parquet", GROUPS, pairs), tmp_path / "wfd_repl.parquet")
-    rows = pq.read_table(tmp_path / "wfd_repl.parquet").to_pylist()
+    output = tmp_path / "wfd_repl.parquet"
+    assert write_replacements(dataset, written(tmp_path / "g.parquet", GROUPS, pairs), output) == 2
+    rows = pq.read_table(output).to_pylist()
     assert [row["subject"]["id"] for row in rows] == ["Q142", "Q30"]
     assert rows == [row for row in pq.read_table(dataset).to_pylist() if row["is_replace"]]
+    assert pq.read_schema(output).equals(pq.read_schema(dataset))
 
 
 def test_no_replacement(build, tmp_path):
@@ -83,7 +71,7 @@ def test_no_replacement(build, tmp_path):
     assert not (tmp_path / "wfd_repl.parquet").exists()
 
 
-@pytest.mark.parametrize("text", ['"P1082"', '{"P1082": 0}', '{"Q1": 3}', '{"P1082": "x"}'])
+@pytest.mark.parametrize("text", ['"P1082"', '{"P1082": 0}', '{"Q1": 3}'])
 def test_undersampling_is_checked(text, capsys):
     assert main(["wikifactdiff", "select", "--updates", "u", "--undersample", text, "-o", "o"]) == 1
     assert "factdrift: --undersample: " in capsys.readouterr().err

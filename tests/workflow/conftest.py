@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from support.excerpt import local_build
-from support.workflow import Once, copied, snakemake
+from support.workflow import Once, copied, run_here, snakemake
 
 
 @pytest.fixture(scope="session")
@@ -31,13 +31,21 @@ def tempripple(built: Path, once: Once) -> Path:
 
 
 @pytest.fixture(scope="session")
-def probes(built: Path, once: Once) -> Path:
-    """A directory with the probes of ripples."""
-    return more("ripples", built, once, "results/ripples.parquet")
+def audited(tempripple: Path, once: Once) -> Path:
+    """The `results` folder of the default configuration, with all products that the audit covers."""
+
+    def make(directory: Path) -> None:
+        names = ("counterfact", "easyedit", "rippleedits", "wikibigedit", "zsre", "mquake")
+        products = [f"results/layouts/{name}.json" for name in names]
+        products += ["results/ripples.parquet", "results/stream.parquet", "results/asof.parquet"]
+        stream = ["2021-01-04", "2023-02-27"]
+        run_here(copied(tempripple, directory), "klob", *products, "results/publish/", stream=stream)
+
+    return once("audited", make) / "results"
 
 
 @pytest.fixture(scope="session")
-def trained(built: Path, once: Once) -> Path:
+def trained(klob: Path, once: Once) -> Path:
     """A directory with both bundled models."""
     pytest.importorskip("torch", reason="language models are installed with `make models`")
-    return more("trained", built, once, "results/models/sample-llama", "results/models/sample-gpt2")
+    return more("trained", klob.parent, once, "results/models/sample-llama", "results/models/sample-gpt2")

@@ -4,14 +4,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import forked
 from support.workflow import ROOT, joined, snakemake
 
 from factdrift.verbalize.templates import read_templates
@@ -32,19 +31,14 @@ TEMPLATE = (ROOT / "docs/adding.md").read_text("utf-8").split("```\n")[1]
 
 ADDED = [
     Place("resources/templates/templates.tsv", TEMPLATE),
-    # An input of `factdrift updates report`: keyword, field and use.
+    # An input of `factdrift updates report`: keyword and field.
     Place(
         "rules/updates.smk",
         '        relations="results/{pair}/context/new/relations.parquet",\n',
         '        new=every("results/{pair}/filtered/new/{bucket}.parquet"),\n',
     ),
     Place(UPDATES, "    relations: Path\n", "    old: Paths\n    new: Paths\n"),
-    Place(
-        UPDATES,
-        "        print(self.relations)\n",
-        "        from factdrift.updates.filters import report\n",
-    ),
-    # A setting of `factdrift neighbors search`: key, field and use.
+    # A setting of `factdrift neighbors search`: key and field.
     Place(
         "config/config.schema.yaml",
         "      reach: {description: How far., type: integer, minimum: 1, maximum: 9, default: 3}\n",
@@ -59,11 +53,6 @@ ADDED = [
         NEIGHBORS,
         '    reach: Annotated[int, Key("neighbors.reach")]\n',
         '    holding: Annotated[Paths, "what `holding` wrote"]\n',
-    ),
-    Place(
-        NEIGHBORS,
-        "        print(self.reach)\n",
-        "        from factdrift.neighbors.facts import search\n",
     ),
     # A method, a locator and a benchmark.
     Place(
@@ -185,12 +174,6 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
     assert "neighbors.reach: 10" in said
 
 
-def factdrift(*words: object) -> None:
-    """Runs a command of the checkout's package."""
-    code = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-    subprocess.run([sys.executable, "-c", code, *map(str, words)], check=True)
-
-
 @pytest.mark.slow
 def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     """The method edits, the benchmark is asked, the locator scores: of a model, with what two files say."""
@@ -200,6 +183,11 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     from support.updates import edits
 
     from factdrift.evaluation.locators.prompts import SENTENCES
+
+    def factdrift(*words: object) -> None:
+        """Runs a command of the checkout's package."""
+        status, _, errors = forked.run(["factdrift", *map(str, words)], tmp_path, forked.quiet())
+        assert status == 0, errors
 
     given = ["--model", saved(tmp_path / "model"), "--parts", tmp_path / "parts"]
     cities = {"id": ["a"], "prompt": ["The capital of Atlantis is"], "city": ["Poseidonis"]}

@@ -10,14 +10,17 @@ from support.digests import Check, Product
 from support.workflow import snakemake
 
 TARGET = "results/answer_scores.parquet"
-LIMIT = 150
-ASKED: dict[str, Any] = {"methods": ["rome"], "limit": LIMIT}
+LIMIT = 50
+ASKED: dict[str, Any] = {
+    "answer": {"methods": ["rome"], "limit": LIMIT},
+    "moments": {"tokens": 20_000},
+}
 
 
 @pytest.mark.digests
 @pytest.mark.slow
 def test_a_bundled_model_answers(trained: Path, digests: Check) -> None:
-    said = snakemake(trained, TARGET, "results/tempripple.parquet", answer=ASKED)
+    said = snakemake(trained, TARGET, "results/tempripple.parquet", **ASKED)
     assert "Table 2" in said
     results = trained / "results"
     rows = pq.read_table(results / "answer_scores.parquet").to_pylist()
@@ -43,4 +46,4 @@ def test_a_bundled_model_answers(trained: Path, digests: Check) -> None:
     assert accuracy["loglik", "edited-rome", "new", 0] > before + 0.2
     # It was trained on no letters.
     assert accuracy["letter", "without", "new", 0] < 0.5
-    assert "Nothing to be done" in snakemake(trained, TARGET, "--dry-run", answer=ASKED)
+    assert "Nothing to be done" in snakemake(trained, TARGET, "--dry-run", **ASKED)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.audit_plants import FROM_OTHERS, PLANTS, Change, Pair, Row, dated, swap
 from support.rows import rows
-from support.workflow import Once, copied, run_here, snakemake
+from support.workflow import snakemake
 
 from factdrift.audit import (
     of_dated,
@@ -33,7 +33,7 @@ from factdrift.audit import (
     of_updates,
 )
 from factdrift.audit.account import AUDIT
-from factdrift.audit.build import Samples, audit, samples_of
+from factdrift.audit.build import Samples, samples_of
 from factdrift.audit.kinds import (
     ASOF,
     DATASETS,
@@ -50,32 +50,13 @@ from factdrift.audit.kinds import (
 )
 from factdrift.audit.of_tables import Shared
 from factdrift.audit.reading import Reading, Source, read
-from factdrift.audit.surface import guess, questions_of_items, questions_of_updates
 from factdrift.cli import main
 from factdrift.wikifactdiff.export import export
 
 pytestmark = pytest.mark.slow
 
 PAIR = "2021-01-04_2023-02-27"
-LAYOUT_FILES = ("counterfact", "easyedit", "rippleedits", "wikibigedit", "zsre", "mquake")
 ROWS = 250
-
-
-@pytest.fixture(scope="module")
-def audited(tempripple: Path, once: Once) -> Path:
-    """The default build with all products that the audit covers."""
-
-    def make(directory: Path) -> None:
-        products = [f"results/layouts/{name}.json" for name in LAYOUT_FILES]
-        products += [
-            "results/ripples.parquet",
-            "results/stream.parquet",
-            "results/asof.parquet",
-            "results/publish/",
-        ]
-        run_here(copied(tempripple, directory), "klob", *products, stream=PAIR.split("_"))
-
-    return once("audited", make) / "results"
 
 
 def source(results: Path) -> Source:
@@ -145,27 +126,10 @@ def finds(kind: str, *datasets: str) -> Callable[[Any], Any]:
 
 
 def test_each_kind_has_a_plant_in_each_of_its_datasets() -> None:
-    planted = {(dataset, kind) for dataset, plants in PLANTS.items() for kind, _, _ in plants}
-    planted |= {(dataset, kind) for dataset, kind, _, _ in FROM_OTHERS}
-    assert planted | WHOLE == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
-
-
-@pytest.mark.parametrize(
-    ("dataset", "kind", "where", "change"),
-    FROM_OTHERS,
-    ids=[f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(FROM_OTHERS)],
-)
-def test_what_is_taken_from_another_row_is_found(
-    dataset: str, kind: str, where: Callable[[Row], object], change: Pair, checks: Checks
-) -> None:
-    def asked(row: Row) -> Any:
-        return row["relation"]["id"] if dataset == UPDATES else row["p1"] if dataset == KLOB else row["p"]
-
-    given = [row for row in checks.samples.rows[dataset] if where(row)]
-    row = copy.deepcopy(next(row for row in given if kind not in checks.failed(dataset, row)))
-    other = copy.deepcopy(next(each for each in given if asked(each) != asked(row)))
-    change(row, other)
-    assert kind in checks.failed(dataset, row)
+    planted = {(dataset, kind) for dataset, kind, _, _ in PLANTED}
+    kinds = {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
+    # Of the surface there are made-up questions: tests/audit/test_audit_account.py.
+    assert planted | WHOLE == kinds - {(UPDATES, "surface"), (QUESTIONS, "surface")}
 
 
 @finds("rank", UPDATES)
@@ -181,51 +145,32 @@ def test_a_deprecated_statement_is_found(checks: Checks) -> None:
     assert "rank" in {kind for kind, outcome, _ in found if outcome == "failed"}
 
 
-@finds("surface", UPDATES, QUESTIONS)
-def test_answers_that_their_form_gives_away_are_found(checks: Checks) -> None:
-    """The new object, or the answer, is longer than the others."""
-    updates, items = copy.deepcopy((checks.samples.every_update, checks.samples.every_item))
-    items = [item for item in items if item["options"]][:400]
-    for row in updates:
-        for value in row["objects"]:
-            value["label"] += " and so on and on" * (value["decision"] == "new")
-    for item in items:
-        item["options"][item["answer_index"]] += " and so on and on and on and on"
-    for questions in (questions_of_updates(updates), questions_of_items(items)):
-        found = guess(questions, 0)
-        assert found is not None
-        assert found.leaks
-
-
-_EVERY = [(dataset, *plant) for dataset, plants in PLANTS.items() for plant in plants]
+PLANTED: list[tuple[str, str, Callable[[Row], object], Pair]] = [
+    *FROM_OTHERS,
+    *(
+        (dataset, kind, where, lambda row, _, change=change: change(row))
+        for dataset, plants in PLANTS.items()
+        for kind, where, change in plants
+    ),
+]
 
 
 @pytest.mark.parametrize(
     ("dataset", "kind", "where", "change"),
-    _EVERY,
-    ids=[f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(_EVERY)],
+    PLANTED,
+    ids=[f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(PLANTED)],
 )
 def test_what_is_planted_into_a_row_is_found(
-    dataset: str, kind: str, where: Callable[[Row], object], change: Change, checks: Checks
+    dataset: str, kind: str, where: Callable[[Row], object], change: Pair, checks: Checks
 ) -> None:
-    right = (
-        row for row in checks.samples.rows[dataset] if where(row) and kind not in checks.failed(dataset, row)
-    )
-    row = copy.deepcopy(next(right))
-    change(row)
+    def asked(row: Row) -> Any:
+        return row["relation"]["id"] if dataset == UPDATES else row.get("p1" if dataset == KLOB else "p")
+
+    given = [row for row in checks.samples.rows[dataset] if where(row)]
+    row = copy.deepcopy(next(row for row in given if kind not in checks.failed(dataset, row)))
+    other = copy.deepcopy(next((each for each in given if asked(each) != asked(row)), row))
+    change(row, other)
     assert kind in checks.failed(dataset, row)
-
-
-def test_the_default_build_is_right(audited: Path) -> None:
-    findings, summary = audit(source(audited), 100, 0)
-    failed = [each for each in findings if each["outcome"] == "failed"]
-    assert [each for each in failed if not KINDS[each["kind"]].note] == []
-    assert {each["kind"] for each in failed} == {kind for kind, each in KINDS.items() if each.note}
-    checked = {(each["dataset"], each["kind"]) for each in findings}
-    assert checked == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
-    assert set(summary["sampled"]) | {"layouts", "publish"} == set(DATASETS)
-    assert summary["sampled"][UPDATES] == {"rows": 100, "of": 1368}
-    assert summary["drawn"]["updates"] > 100
 
 
 OF_AN_UPDATE = """
@@ -541,26 +486,11 @@ def test_faults_of_layouts_are_found(
 
 
 @pytest.fixture
-def published(few: Path, tmp_path: Path) -> Path:
-    """A small published folder beside its product."""
-    product = few / "wfd_repl.parquet"
-    shutil.copy(product, tmp_path)
-    (tmp_path / "manifest.json").write_text('{"dates": {"old": "2021-01-04"}}')
-    folder = tmp_path / "publish" / "wfd_repl"
-    given = rows(product)
-    lines = []
-    for split in ("test", "train"):
-        own = [row for row in given if row["split"] == split]
-        written(own, product, folder / "data" / f"{split}-00000-of-00001.parquet")
-        lines.append(f"| `data` (default) | `{split}` | {len(own)} | x |")
-    (folder / "README.md").write_text("\n".join(lines) + "\n")
-    shutil.copy(tmp_path / "manifest.json", folder)
-    pq.write_table(pa.table({"subject": [row["subject"]["id"] for row in given]}), folder / "updates.parquet")
-    digest = hashlib.sha256((folder / "updates.parquet").read_bytes()).hexdigest()
-    described = {"distribution": [{"contentUrl": "updates.parquet", "sha256": digest}]}
-    (folder / "croissant.json").write_text(json.dumps(described))
-    _sum(folder)
-    return folder
+def published(audited: Path, tmp_path: Path) -> Path:
+    """A published folder, and what it was made from in the folders above."""
+    for name in ("wfd_repl.parquet", "manifest.json"):
+        shutil.copy(audited / name, tmp_path)
+    return Path(shutil.copytree(audited / "publish/wfd_repl", tmp_path / "publish/wfd_repl"))
 
 
 def _sum(folder: Path) -> None:
@@ -596,7 +526,7 @@ def _text(name: str, old: str, new: str) -> Callable[[Path], object]:
         (_table(lambda found: found[0].update(scenario="Other")), True, "are not those of wfd_repl.parquet"),
         (
             lambda folder: shutil.copy(
-                folder / "data/test-00000-of-00001.parquet", folder / "data/more-0.parquet"
+                folder / "data/train-00000-of-00001.parquet", folder / "data/more-0.parquet"
             ),
             True,
             "belongs to no split",
@@ -647,9 +577,9 @@ def test_the_command_without_arguments_the_sheet_and_its_judgements(
     message = f"results/{PAIR}/manifest.json: no such file; build it with"
     assert message in capsys.readouterr().err
     shutil.copy(audited / PAIR / "manifest.json", pair)
-    assert main(["audit", "--settings", '{"rows": 60}']) == 0
+    assert main(["audit", "--settings", '{"rows": 20}']) == 0
     said = capsys.readouterr().out
-    assert "wikifactdiff: 60 of 1,368 rows audited" in said
+    assert "wikifactdiff: 20 of 1,368 rows audited" in said
     assert "not checked: pool_size" in said
     folder = pair / "audit"
     assert (folder / "audit.txt").read_text("utf-8").strip() == said.strip()
@@ -668,13 +598,26 @@ def test_the_command_without_arguments_the_sheet_and_its_judgements(
     assert json.loads((folder / "judged.json").read_text("utf-8"))["invalid"] == 12
 
 
-def test_the_rule_and_the_section_of_the_page(audited: Path) -> None:
-    """The rule finds what was built beside the dataset, and the page shows what it wrote."""
+def test_the_default_build_is_right_and_the_page_has_a_section(audited: Path) -> None:
+    """The rule finds what was built beside the dataset."""
     targets = ("results/audit.parquet", "results/audit.json", "results/report.html")
-    said = snakemake(audited.parent, *targets, jobs=False, audit={"rows": 60}, stream=PAIR.split("_"))
-    assert "tempripple: 60 of" in said
+    said = snakemake(audited.parent, *targets, jobs=False, audit={"rows": 100}, stream=PAIR.split("_"))
+    assert "tempripple: 100 of" in said
     assert "layouts: every record" in said
-    assert "lines/s" not in said.partition("wikifactdiff: 60 of")[2].partition("Files written")[0]
+    assert "lines/s" not in said.partition("wikifactdiff: 100 of")[2].partition("Files written")[0]
+    findings = rows(audited / "audit.parquet")
+    failed = [each for each in findings if each["outcome"] == "failed"]
+    assert [each for each in failed if not KINDS[each["kind"]].note] == []
+    assert {each["kind"] for each in failed} == {kind for kind, each in KINDS.items() if each.note}
+    checked = {(each["dataset"], each["kind"]) for each in findings} | {(FOLDERS, "folder")}
+    assert checked == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
+    folders = [path for path in (audited / "publish").iterdir() if path.is_dir()]
+    assert len(folders) == 5
+    assert [fault for folder in folders for fault in of_folders.folder(folder, audited)] == []
+    summary = json.loads((audited / "audit.json").read_text("utf-8"))
+    assert set(summary["sampled"]) | {LAYOUTS, FOLDERS} == set(DATASETS)
+    assert summary["sampled"][UPDATES] == {"rows": 100, "of": 1368}
+    assert summary["drawn"]["updates"] > 100
     page = (audited / "report.html").read_text("utf-8")
     assert '<section id="audit"' in page
     assert "Error rates of tempripple" in page

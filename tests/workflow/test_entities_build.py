@@ -33,53 +33,37 @@ def config(wiki, directory, new=NEW):
     return {"snapshots": dates, "dumps": dumps, "contact": "tests@example.org", "wikidata_api": wiki.url}
 
 
-@pytest.fixture(scope="module")
-def build(tmp_path_factory):
-    """The wiki, the directory of a build from two of its days, and the output of the run."""
-    directory = tmp_path_factory.mktemp("entities")
+def test_a_list_of_entities_as_of_two_dates(tmp_path):
     with serving(Wiki()) as wiki:
         wiki.delay = 0.002
         before, after = chaired_by_priebus(wiki), wiki.entity(PARTY)
         wiki.history[PARTY] = [("2014-01-01T00:00:00Z", before), ("2017-02-01T00:00:00Z", after)]
-        said = snakemake(directory, "results/wikifactdiff.parquet", **config(wiki, directory))
-        yield wiki, directory, said
-
-
-def test_the_change_of_the_chair_is_found(build):
-    wiki, directory, _ = build
-    found = rows(directory / "results/wikifactdiff.parquet")
-    # Only the listed entities have updates.
-    assert {each["subject"]["id"] for each in found} == {PARTY}
-    (row,) = [each for each in found if each["relation"]["id"] == "P488"]
-    name = {item: wiki.entity(item)["labels"]["en"]["value"] for item in (PRIEBUS, MCDANIEL)}
-    decisions = {each["label"]: each["decision"] for each in row["objects"]}
-    assert decisions == {name[PRIEBUS]: "obsolete", name[MCDANIEL]: "new"}
-    assert row["scenario"] == "ReplaceObject"
-    assert row["subject"]["label"] == "Republican Party"
-
-
-def test_the_two_dates_share_requests_and_never_send_two_at_once(build):
-    wiki, directory, said = build
-    assert wiki.busiest == 1
-    assert len(wiki.agents) == 1
-    assert max(wiki.asked().values()) == 2
-    log = (directory / f"logs/snapshots/{OLD}/entities.txt").read_text(encoding="utf-8")
-    assert re.search(r"fetching entities as of 2015-01-01: \d+ of \d+ requests \(100%\)", log)
-    assert "progress: fetch_entities: 2 of 2 jobs" in said
-    logs = (directory / f"logs/snapshots/{date}/entities.txt" for date in (OLD, NEW))
-    assert all('"written"' in log.read_text(encoding="utf-8") for log in logs)
-
-
-def test_another_run_requests_only_what_is_new(build):
-    wiki, directory, _ = build
-    asked = len(wiki.requests)
-    dump = f"results/snapshots/{OLD}/entities.json.gz"
-    before = (directory / dump).read_bytes()
-    said = snakemake(directory, "--force", dump, **config(wiki, directory))
-    assert "rule fetch_entities" in said
-    assert len(wiki.requests) == asked
-    assert (directory / dump).read_bytes() == before
-    # For another date of the same list, revisions are requested; labels are known.
-    later = "2017-01-01"
-    snakemake(directory, f"results/snapshots/{later}/entities.json.gz", **config(wiki, directory, later))
-    assert {each["action"] for each in wiki.requests[asked:]} == {"query"}
+        said = snakemake(tmp_path, "results/wikifactdiff.parquet", **config(wiki, tmp_path))
+        found = rows(tmp_path / "results/wikifactdiff.parquet")
+        # Only the listed entities have updates.
+        assert {each["subject"]["id"] for each in found} == {PARTY}
+        (row,) = [each for each in found if each["relation"]["id"] == "P488"]
+        name = {item: wiki.entity(item)["labels"]["en"]["value"] for item in (PRIEBUS, MCDANIEL)}
+        decisions = {each["label"]: each["decision"] for each in row["objects"]}
+        assert decisions == {name[PRIEBUS]: "obsolete", name[MCDANIEL]: "new"}
+        assert (row["scenario"], row["subject"]["label"]) == ("ReplaceObject", "Republican Party")
+        # The two dates share requests, and never send two at once.
+        assert wiki.busiest == 1
+        assert len(wiki.agents) == 1
+        assert max(wiki.asked().values()) == 2
+        assert "progress: fetch_entities: 2 of 2 jobs" in said
+        for date in (OLD, NEW):
+            log = (tmp_path / f"logs/snapshots/{date}/entities.txt").read_text(encoding="utf-8")
+            assert re.search(rf"fetching entities as of {date}: \d+ of \d+ requests \(100%\)", log)
+            assert '"written"' in log
+        asked = len(wiki.requests)
+        dump = tmp_path / f"results/snapshots/{OLD}/entities.json.gz"
+        written = dump.read_bytes()
+        target = f"results/snapshots/{OLD}/entities.json.gz"
+        assert "rule fetch_entities" in snakemake(tmp_path, "--force", target, **config(wiki, tmp_path))
+        assert len(wiki.requests) == asked
+        assert dump.read_bytes() == written
+        # For another date of the same list, revisions are requested; labels are known.
+        later = "2017-01-01"
+        snakemake(tmp_path, f"results/snapshots/{later}/entities.json.gz", **config(wiki, tmp_path, later))
+        assert {each["action"] for each in wiki.requests[asked:]} == {"query"}

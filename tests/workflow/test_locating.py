@@ -25,9 +25,9 @@ def test_own_locator_and_edits_at_every_block_of_a_bundled_model(
     run = copied(trained, tmp_path / "run")
     (run / "mine.py").write_text(MINE, encoding="utf-8")
     config: dict[str, Any] = {"models": ["sample-gpt2"], "locators": ["causal_tracing", "mine.py:locate"]}
-    config |= {"locate": {"limit": 6, "edits": 6, "edit_methods": ["ft"], "shards": 2}}
+    config |= {"locate": {"limit": 4, "edits": 4, "edit_methods": ["ft"], "shards": 2}}
     # KLoB stays as the model was taught it, so that the model is not trained again.
-    config |= {"edit": {"fluency_sample": 0, "limit": 12}}
+    config |= {"edit": {"fluency_sample": 0, "limit": 8}}
     said = snakemake(run, SCORES, AGAINST, **config)
     assert "KLoB-c, consistency" in said
     assert "Rank correlation between a block's score" in said

@@ -53,6 +53,9 @@ def test_jobs_of_own_methods(world: Path) -> None:
 @pytest.mark.slow
 def test_own_methods_have_the_same_tables(world: Path) -> None:
     (world / "site/own_package/__init__.py").write_text("", encoding="utf-8")
+    (world / "beside.py").write_text("", encoding="utf-8")
+    text = (world / "mine.py").read_text(encoding="utf-8")
+    (world / "mine.py").write_text(f"import beside\n{text}", encoding="utf-8")
     snakemake(world, SCORES, **config())
     text = next((world / "results").glob("*/edit/table6.txt")).read_text(encoding="utf-8")
     rows = [re.split("  +", line) for line in text.splitlines()]
@@ -74,23 +77,21 @@ def test_own_methods_have_the_same_tables(world: Path) -> None:
     assert scores.groupby("method")["efficacy_d"].mean()["batched"] > 0
     costs = json.loads(next((world / "results").glob("*/edit/costs.json")).read_text(encoding="utf-8"))
     assert {cost["method"]: cost["hyper"] for cost in costs}["elsewhere"] == {"layer": 0, "lr": 0.05}
-    assert "Nothing to be done" in snakemake(world, SCORES, "--dry-run", **config())
-    # A changed function or file of hyper-parameters is run again, and nothing else.
-    text = (world / "mine.py").read_text(encoding="utf-8")
-    (world / "mine.py").write_text(text.replace("loss < stop_loss", "loss <= stop_loss"), encoding="utf-8")
-    text = (world / "batched.yaml").read_text(encoding="utf-8")
-    (world / "batched.yaml").write_text(text.replace("default: 10", "default: 11"), encoding="utf-8")
-    said = snakemake(world, SCORES, "--dry-run", **config())
-    found = jobs(said)
-    assert (found["evaluate"], found["edit_scores"]) == (2, 1)
-    # So is one whose file imports another one from beside it, which changes.
-    snakemake(world, SCORES, **config())
-    (world / "beside.py").write_text("", encoding="utf-8")
-    (world / "mine.py").write_text("import beside\n" + (world / "mine.py").read_text(encoding="utf-8"))
-    snakemake(world, SCORES, **config())
+    # What imports a file from beside it is run again when that changes, and nothing else.
     (world / "beside.py").write_text("changed = 1\n", encoding="utf-8")
     found = jobs(snakemake(world, SCORES, "--dry-run", **config()))
     assert (found["evaluate"], found["edit_scores"]) == (1, 1)
+    (world / "beside.py").write_text("", encoding="utf-8")
+    assert "Nothing to be done" in snakemake(world, SCORES, "--dry-run", **config())
+    # So is what has a changed function or file of hyper-parameters.
+    for name, old, new in (
+        ("mine.py", "loss < stop_loss", "loss <= stop_loss"),
+        ("batched.yaml", "default: 10", "default: 11"),
+    ):
+        text = (world / name).read_text(encoding="utf-8")
+        (world / name).write_text(text.replace(old, new), encoding="utf-8")
+    found = jobs(snakemake(world, SCORES, "--dry-run", **config()))
+    assert (found["evaluate"], found["edit_scores"]) == (2, 1)
     # Weights that take the place of a model's are noticed, also if they are older than all results.
     weights = world / "tiny" / "model.safetensors"
     tensors = bytearray(weights.read_bytes())

@@ -1,8 +1,5 @@
-"""The rows and the session that the README shows are those of a build; its links are not broken."""
+"""The rows and the session that the README shows are those of a build."""
 
-import csv
-import os
-import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,7 +8,6 @@ from support.workflow import ROOT
 
 from factdrift.cli import main
 
-REAL_DATA = os.environ.get("FACTDRIFT_REAL_DATA", "")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SESSION = README.split("$ .venv/bin/factdrift show ")[1].split("```")[0]
 
@@ -35,16 +31,3 @@ def test_the_terminal_session_is_what_show_prints(
     monkeypatch.chdir(built)
     assert main(["show", *arguments.split()]) == 0
     assert capsys.readouterr().out.strip() == expected.strip()
-
-
-@pytest.mark.skipif(not REAL_DATA, reason="FACTDRIFT_REAL_DATA does not name the folder of the real data")
-def test_the_ids_of_the_terminal_session_are_wikidatas():
-    names = re.findall(r"^(?:  [+-] \w+ +)?(.+?) \((Q\d+)\)", SESSION, re.MULTILINE)
-    named = {item: label for label, item in names}
-    known = {}
-    for file, item, label in (("entity-ids.tsv", "wikidata_id", "label"), ("labels.tsv", "id", "label")):
-        with Path(REAL_DATA, "facts", file).open(encoding="utf-8", newline="") as lines:
-            found = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-            known |= {row[item]: row[label] for row in found}
-    assert len(named) == 3
-    assert named == {item: known.get(item) for item in named}

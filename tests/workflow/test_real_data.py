@@ -151,15 +151,11 @@ def test_hand_checked_updates(made: Build) -> None:
         }
         assert len(changed) == sum(each["decision"] != "static" for each in row["objects"])
         found[name] = (row["scenario"], len(row["objects"]) - len(changed), changed)
-    assert {name: found.get(name) for name in made.expected} == made.expected
-
-
-def test_every_entity_has_a_label(made: Build) -> None:
-    for row in made.rows():
         facts = row["neighborhood"] + row["random_neighborhood"]
         named = [row["subject"], *row["objects"]]
         named += [fact["subject"] for fact in facts] + [fact["objects"][0]["object"] for fact in facts]
-        assert all(each["label"] for each in named), (row["subject"], row["relation"])
+        assert all(each["label"] for each in named), name
+    assert {name: found.get(name) for name in made.expected} == made.expected
 
 
 def test_the_audit_finds_no_wrong_fact(made: Build) -> None:

@@ -1,14 +1,11 @@
-"""TempRIPPLE of real entities: the local SPARQL server gives what the tables give.
-
-The excerpt in tests/data is built for everybody, the larger slice where FACTDRIFT_REAL_DATA names its folder.
-"""
+"""TempRIPPLE of real entities: the local SPARQL server gives what the tables give."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.excerpt import EXCERPT, LABELS, NEW, OLD, real
+from support.excerpt import LABELS, NEW, OLD, real
 from support.workflow import snakemake
 
 PERIOD = {"window_start": "2006-01-01", "change_start": "2014-01-01", "change_end": "2017-06-01"}
@@ -32,9 +29,8 @@ def built(directory: Path, dump: Path, **ripple: Any) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["excerpt", "slice"])
-def test_both_sources_agree_on_real_entities(name: str, tmp_path: Path) -> None:
-    dump = EXCERPT if name == "excerpt" else real("entities.json.bz2")
+def test_both_sources_agree_on_real_entities(tmp_path: Path) -> None:
+    dump = real("entities.json.bz2")
     tables = built(tmp_path, dump)
     for path in tmp_path.glob(f"results/{OLD}_{NEW}/tempripple/*"):
         path.unlink()
@@ -42,5 +38,4 @@ def test_both_sources_agree_on_real_entities(name: str, tmp_path: Path) -> None:
     stats = json.loads(tables["tr_stats.json"])
     assert stats["presence"]["missing"]
     assert stats["dropped"]["mutable"]
-    if name == "slice":
-        assert stats["sizes"]["mutable_facts"] > 0
+    assert stats["sizes"]["mutable_facts"] > 0

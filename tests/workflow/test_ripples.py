@@ -13,8 +13,8 @@ PAIR = "2021-01-04_2023-02-27"
 pytestmark = pytest.mark.slow
 
 
-def test_each_criterion_has_probes(probes: Path) -> None:
-    found = rows(probes / "results" / "ripples.parquet")
+def test_each_criterion_has_probes(audited: Path) -> None:
+    found = rows(audited / "ripples.parquet")
     counts = Counter(row["criterion"] for row in found)
     assert all(counts[name] >= 40 for name in CRITERIA), counts
     assert sum(row["kind"] in ("inverse", "symmetric", "rule") for row in found) >= 20
@@ -24,5 +24,5 @@ def test_each_criterion_has_probes(probes: Path) -> None:
 
 
 @pytest.mark.digests
-def test_digests_of_ripples(probes: Path, digests: Check) -> None:
-    digests("ripples", probes, ["results/ripples.parquet", f"results/{PAIR}/ripples/dropped.parquet"])
+def test_digests_of_ripples(audited: Path, digests: Check) -> None:
+    digests("ripples", audited.parent, ["results/ripples.parquet", f"results/{PAIR}/ripples/dropped.parquet"])

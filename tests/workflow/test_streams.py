@@ -5,14 +5,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 from support.chat_server import chat_serving
 from support.digests import Check
 from support.rows import rows
 from support.sequences import check_chains, check_composition
-from support.workflow import Once, copied, jobs, joined, run_here, snakemake
+from support.workflow import Once, copied, jobs, joined, snakemake
 
 from factdrift.cli import main
 from factdrift.pages.report.blocks import Build
@@ -24,7 +23,7 @@ STREAM = ["2015-01-01", "2019-01-01", "2021-01-04", "2023-02-27"]
 FIRST, LAST = STREAM[0], STREAM[-1]
 OF_STREAM = {"stream_chains": 1, "stream": 1, "publish": 1}
 SNAPSHOT = {"render_sample": 1, "extract_shard": 1, "gather_snapshot": 1, "gather_statements": 1}
-DIFFERENCE = {"filter_context": 2, "preprocess": 2, "difference": 1}
+DIFFERENCE = {"filter_context": 2, "preprocess": 2, "difference": 1, "assemble": 1}
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +93,6 @@ def test_an_update_is_shown_with_its_place_in_the_chain(stream: Path, capsys: py
 
 
 def test_the_page_has_a_section_about_the_stream(stream: Path):
-    said = snakemake(stream, "-n", "results/report.html", stream=STREAM)
-    assert "--stream=results/stream.parquet" in said
     results = stream / "results"
     build = Build(results, results / "2021-01-04_2023-02-27", stream / "logs")
     write_page(build, results / "report.html", stream=results / "stream.parquet")
@@ -105,7 +102,8 @@ def test_the_page_has_a_section_about_the_stream(stream: Path):
         assert text in section
 
 
-def test_questions_with_a_date(stream: Path):
+@pytest.mark.digests
+def test_questions_with_a_date(stream: Path, digests: Check):
     snakemake(stream, "results/asof.parquet", "results/stream.svg", stream=STREAM)
     asked = rows(stream / "results/asof.parquet", "chain", "date", "answer_label", "holds", "option_verdicts")
     heads = [(row["date"], row["answer_label"], row["holds"]) for row in asked if row["chain"] == "Q30-P6"]
@@ -114,103 +112,51 @@ def test_questions_with_a_date(stream: Path):
     assert ("2022", "Joe Biden", "now") in heads
     assert {row["option_verdicts"].count("correct") for row in asked if row["option_verdicts"]} == {1}
     assert "<svg" in (stream / "results/stream.svg").read_text("utf-8")
-    assert contradicted(stream) == []
+    digests("stream", stream, ["results/stream.parquet", "results/asof.parquet"])
 
 
 CUTOFF = [f"results/{name}" for name in ("cutoff.parquet", "cutoff_answers.parquet", "cutoff.svg")]
 
 
-def test_dates_of_models(stream: Path, tmp_path: Path):
-    """A model of random weights has no date; the chains are those of the stream."""
+def test_dates_of_models(stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A model of random weights has no date; a chat model is asked in two ways."""
     torch = pytest.importorskip("torch")
     from support.tiny_models import tiny_model, tiny_tokenizer
 
     tiny_model("llama", dtype=torch.float32).model.save_pretrained(tmp_path / "tiny")
     tiny_tokenizer().save_pretrained(tmp_path / "tiny")
-    config: dict[str, Any] = {"stream": STREAM, "models": [str(tmp_path / "tiny")]}
-    snakemake(stream, *CUTOFF, **config)
-    found, answers = (pq.read_table(stream / target).to_pylist() for target in CUTOFF[:2])
-    assert {(row["verdict"], row["first_date"], row["last_date"]) for row in found} == {("none", FIRST, LAST)}
-    assert {row["model"] for row in found} == {row["model"] for row in answers} == {str(tmp_path / "tiny")}
-    heads = next(row for row in answers if row["chain"] == "Q30-P6")
-    assert [each["label"] for each in heads["holders"]] == ["Barack Obama", "Donald Trump", "Joe Biden"]
-    assert "<svg" in (stream / CUTOFF[2]).read_text("utf-8")
-    measured = {**config, "answer": {"model_cutoff": "measured"}}
-    said = snakemake(stream, "-n", "results/answer_scores.parquet", **measured)
-    assert f"--dates {stream_folder(stream)}/cutoff.parquet" in joined(said)
-    said = snakemake(stream, "-n", "results/report.html", **config)
-    assert "--cutoff=results/cutoff.parquet" in joined(said)
-
-
-def test_the_dates_of_a_chat_model(stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """It is asked for letters and in writing; one that always names the newest holder is after the stream."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    folder = copied(stream, tmp_path / "chat")
-    answer = {"chat": True, "scoring": ["written"]}
-    config: dict[str, Any] = {"stream": STREAM, "models": [], "answer": answer}
+    tiny = str(tmp_path / "tiny")
+    config: dict[str, Any] = {"stream": STREAM, "models": [tiny], "written": {"tokens": 2}}
 
     def newest(body: dict[str, Any]) -> str:
         (turn,) = body["messages"]
         return "Joe Biden." if "United States" in turn["content"] else "I do not know."
 
     with chat_serving(answer=newest) as server:
-        chat = {"model": "loopback", "base_url": server.url}
-        found = jobs(snakemake(folder, *CUTOFF, **config, chat=chat))
-    assert found["ask_chat_model"] == found["cutoff_requests"] == found["cutoff_read"] == 2
-    answers = pq.read_table(folder / CUTOFF[1]).to_pylist()
-    assert {row["model"] for row in answers} == {"loopback"}
-    heads = next(row for row in answers if row["chain"] == "Q30-P6" and row["way"] == "written")
+        asked = {"answer": {"chat": True, "scoring": ["written"]}}
+        asked |= {"chat": {"model": "loopback", "base_url": server.url}}
+        made = jobs(snakemake(stream, *CUTOFF, **config, **asked))
+    assert made["ask_chat_model"] == made["cutoff_requests"] == made["cutoff_read"] == 2
+    found, answers = (pq.read_table(stream / target).to_pylist() for target in CUTOFF[:2])
+    assert {row["model"] for row in found} == {row["model"] for row in answers} == {tiny, "loopback"}
+    of_tiny = [row for row in found if row["model"] == tiny]
+    assert {(row["verdict"], row["first_date"], row["last_date"]) for row in of_tiny} == {
+        ("none", FIRST, LAST)
+    }
+    of_chat = [row for row in answers if row["model"] == "loopback"]
+    heads = next(row for row in of_chat if row["chain"] == "Q30-P6" and row["way"] == "written")
+    assert [each["label"] for each in heads["holders"]] == ["Barack Obama", "Donald Trump", "Joe Biden"]
     assert heads["holders"][heads["choice"]]["label"] == "Joe Biden"
-    reasons = {(row["way"], row["reason"]) for row in answers}
+    reasons = {(row["way"], row["reason"]) for row in of_chat}
     assert reasons == {("letter", "no_letter"), ("written", None), ("written", "unnamed")}
-    # The store answers again without the server.
-    (folder / "results/cutoff.parquet").unlink()
-    snakemake(folder, *CUTOFF, **config, chat={**chat, "mode": "replay"})
-
-
-def stream_folder(directory: Path) -> str:
-    (folder,) = (directory / "results" / "streams").iterdir()
-    return folder.relative_to(directory).as_posix()
-
-
-def contradicted(directory: Path) -> list[tuple[Any, ...]]:
-    """The questions whose day, month or year a statement gives to another value, or denies to the answer."""
-    results = directory / "results"
-    stated = " UNION ALL ".join(
-        f"SELECT '{date}' AS dump, * FROM '{results}/snapshots/{date}/statements/*.parquet'"
-        for date in STREAM
-    )
-    return duckdb.sql(
-        f"""WITH last AS (
-            SELECT *, 'Q' || subject || '-P' || property AS chain, 'Q' || object AS value
-            FROM ({stated}) WHERE rank <> 'deprecated' AND object > 0
-            QUALIFY 1 = row_number() OVER (PARTITION BY statement ORDER BY dump DESC)
-        ), asked AS (
-            SELECT *, option_ids[answer_index + 1] AS answer FROM '{results}/asof.parquet' WHERE NOT open_only
-        )
-        SELECT chain, date, answer_label FROM asked JOIN last USING (chain)
-        WHERE value <> answer AND "start".last <= last_day AND "end".first >= first_day
-        UNION ALL
-        SELECT chain, date, answer_label FROM asked WHERE NOT EXISTS (
-            FROM last WHERE last.chain = asked.chain AND value = answer
-                AND coalesce("start".last <= first_day, true) AND coalesce("end".first >= last_day, true)
-        )"""
-    ).fetchall()
-
-
-@pytest.mark.digests
-def test_digests_of_the_stream(stream: Path, digests: Check):
-    """With the questions, which are made here if the test before did not run."""
-    run_here(stream, "results/asof.parquet", stream=STREAM)
-    digests("stream", stream, ["results/stream.parquet", "results/asof.parquet"])
-
-
-def test_two_dates_give_the_pair(stream: Path):
-    snakemake(stream, "results/stream.parquet", stream=[])
-    table = pq.read_table(stream / "results/stream.parquet")
-    pair = pq.read_table(stream / "results/wikifactdiff.parquet")
-    assert table.select(pair.column_names).equals(pair)
-    assert set(table["link"].to_pylist()) == set(table["links"].to_pylist()) == {1}
+    assert "<svg" in (stream / CUTOFF[2]).read_text("utf-8")
+    measured = {**config, "answer": {"model_cutoff": "measured"}}
+    said = joined(snakemake(stream, "-n", "results/answer_scores.parquet", "results/report.html", **measured))
+    (folder,) = (stream / "results" / "streams").iterdir()
+    for given in (f"--dates results/streams/{folder.name}/cutoff.parquet", "--cutoff=results/cutoff.parquet"):
+        assert given in said
+    assert "--stream=results/stream.parquet" in said
 
 
 def planned(directory: Path, dates: list[str]) -> dict[str, int]:
@@ -219,25 +165,25 @@ def planned(directory: Path, dates: list[str]) -> dict[str, int]:
     return {rule: number for rule, number in jobs(said).items() if rule not in OF_STREAM}
 
 
-def test_a_date_at_the_end_makes_its_snapshot_and_its_pair(stream: Path):
-    assert planned(stream, STREAM) == {}
-    later = snakemake(stream, "-n", "results/stream.parquet", stream=[*STREAM, "2023-12-01"])
-    pair = snakemake(stream, "-n", "results/2023-02-27_2023-12-01/wikifactdiff.parquet")
-    assert jobs(later) == jobs(pair) | OF_STREAM
-    assert jobs(pair).items() >= (SNAPSHOT | DIFFERENCE).items()
-    for earlier in STREAM[:-1]:
-        assert f"snapshots/{earlier}/sample.json.gz" not in later
-
-
 def test_a_date_in_between_makes_its_snapshot_and_its_two_pairs(stream: Path):
+    assert planned(stream, STREAM) == {}
     more = planned(stream, [FIRST, "2017-01-01", *STREAM[1:]])
     assert more.items() >= SNAPSHOT.items()
     assert more.items() >= {name: 2 * number for name, number in DIFFERENCE.items()}.items()
-    assert more["assemble"] == 2
     # Without a date only the pair of its neighbours is made.
     fewer = planned(stream, [FIRST, STREAM[2], LAST])
     assert fewer["assemble"] == 1
     assert not set(SNAPSHOT) & set(fewer)
+
+
+def test_other_dates_give_another_dataset_and_the_first_dates_again_only_copies(stream: Path):
+    names = ("wfd_repl.parquet", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet")
+    before = {name: (stream / "results" / name).read_bytes() for name in names}
+    snakemake(stream, snapshots={"old": FIRST, "new": STREAM[1]})
+    assert pq.read_metadata(stream / "results/wfd_repl.parquet").num_rows >= 30
+    assert (stream / "results/wfd_repl.parquet").read_bytes() != before["wfd_repl.parquet"]
+    assert set(jobs(snakemake(stream))) == {"all", "publish"}
+    assert {name: (stream / "results" / name).read_bytes() for name in names} == before
 
 
 REAL = os.environ.get("FACTDRIFT_REAL_DATA")

@@ -1,4 +1,4 @@
-"""What a run of the sample prints: progress by stage, warnings and errors whole, and a summary."""
+"""What a run of the sample prints: progress by stage, errors whole, and a summary."""
 
 import re
 from pathlib import Path
@@ -28,17 +28,6 @@ def test_the_complete_log_is_on_disk(built: Path) -> None:
     log = "".join(path.read_text("utf-8") for path in (built / ".snakemake" / "log").glob("*.log"))
     for part in ("Job stats:", "rule assemble:", "input: results/", "Finished jobid:"):
         assert part in log
-
-
-def test_a_warning_of_a_job_is_printed_whole(tmp_path: Path) -> None:
-    """The sample of a day beyond its horizon."""
-    dates = {"old": "2023-02-27", "new": "2025-06-02"}
-    target = "results/snapshots/2025-06-02/sample.json.gz"
-    said = snakemake(tmp_path, target, jobs=False, snapshots=dates)
-    assert re.search(
-        r"^render_sample: .*warning: the sample is not complete on 2025-06-02 \(.*missing$", said, re.M
-    )
-    assert target in said[said.index("Files written") :]
 
 
 def test_an_error_is_printed_with_the_log_of_its_job(tmp_path: Path) -> None:
