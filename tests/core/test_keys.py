@@ -15,15 +15,8 @@ class Neighbors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     random: int
 
 
-class Klob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    c_quota: int | str
-    single_valued: bool
-    seed: int = 0
-
-
 def test_defaults_are_those_of_the_schema(tmp_path: Path):
     assert read_settings("{}", Neighbors, "neighbors") == Neighbors(500, 10, 10)
-    assert read_settings('{"seed": 2}', Klob, "klob") == Klob("table2", True, 2)
     path = tmp_path / "settings.json"
     path.write_text('{"facts": 3}')
     assert read_settings(f"@{path}", Neighbors, "neighbors") == Neighbors(500, 3, 10)

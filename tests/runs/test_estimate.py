@@ -216,17 +216,6 @@ def holes(path: Path) -> Path:
     return path
 
 
-def test_what_is_known_of_a_dump(tmp_path):
-    path = tmp_path / "wikidata.json.gz"
-    known = beginning._dump(source(path, True, 1000))
-    assert known == Dump(1000, "gzip", 1000, 1e6)
-    path.with_name("wikidata.json.gz.part").write_bytes(b"x" * 300)
-    assert beginning._dump(source(path, True, 1000)).to_come == 700
-    assert beginning._dump(source(path, True)).bytes == pytest.approx(dump_bytes("2021-01-04"))
-    path.write_bytes(bytes.fromhex("1f8b08"))
-    assert beginning._dump(source(path, True, 1000)) == Dump(3, "gzip")
-
-
 def test_the_pace_is_measured_where_pieces_of_the_dump_can_be_read(tmp_path, monkeypatch, capfd):
     lines = [text for _, _, text in dump_lines(EXCERPT)]
     path = tmp_path / "dump.json.gz"
@@ -276,12 +265,17 @@ def test_a_run_without_large_dumps_is_followed_and_not_estimated(tmp_path, said_
     assert said_at_the_beginning(sources, dumps=dumps) == ""
 
 
-def test_a_dump_of_which_two_are_made_is_downloaded_once(tmp_path):
+def test_what_is_to_be_downloaded_counts_once_and_without_what_has_arrived(tmp_path):
     pair = {date: tmp_path / f"{date}.json.gz" for date in ("2021-01-04", "2023-02-27")}
     old, new = (Source(date, path, True, 1000) for date, path in pair.items())
     for sources, to_come in (([old, new], [1000, 1000]), ([new, new], [1000, 0])):
         dumps = beginning.known_dumps(sources, {"dumps": "wikidata"})
         assert [(dump.bytes, dump.to_come) for dump in dumps] == [(1000, each) for each in to_come]
+    old.path.with_name(f"{old.path.name}.part").write_bytes(b"x" * 300)
+    packed = Source("2022-01-03", tmp_path / "b.json.bz2", True, None)
+    dumps = beginning.known_dumps([old, packed], {"dumps": "wikidata"})
+    assert dumps[0].to_come == 700
+    assert 0.5 < dumps[1].bytes / dump_bytes("2022-01-03") < 0.8
 
 
 def test_a_dump_that_no_job_downloads_is_not_counted_as_a_download(tmp_path, said_at_the_beginning):
