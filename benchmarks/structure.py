@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -73,6 +74,7 @@ def imported_names(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
 def imports_between(package: Path) -> Imports:
     """The imports of a package, or of a folder in one, that lead from one room to another."""
     modules = modules_of(package)
@@ -141,6 +143,7 @@ def count(paths: Iterable[Path]) -> str:
     return f"{sum(sizes):,} lines in {len(sizes)} files"
 
 
+@cache
 def newer(path: Path) -> str:
     """The feature of NEWER of which a file is; empty if it was there before or serves others too."""
     name = path.relative_to(ROOT).as_posix()

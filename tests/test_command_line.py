@@ -25,21 +25,16 @@ def ended(*words: str) -> int | str | None:
     return caught.value.code
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
+def test_an_unknown_word_is_answered_with_the_most_similar_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, status, said in (
         (["shwo"], 2, "factdrift: there is no command shwo; did you mean show?"),
         (["updates", "classfy"], 2, "factdrift updates: there is no verb classfy; did you mean classify?"),
         (["klob", "qqqq"], 2, "factdrift klob: there is no verb qqqq; there are "),
         (["--version"], 0, f"factdrift {factdrift.__version__}\n"),
         ([], 2, "factdrift: error: the following arguments are required: COMMAND"),
-    ],
-)
-def test_an_unknown_word_is_answered_with_the_most_similar_one(
-    words: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert ended(*words) == status
-    assert said in "".join(capsys.readouterr())
+    ):
+        assert ended(*words) == status
+        assert said in "".join(capsys.readouterr())
 
 
 def test_help_has_what_people_use_first(
@@ -103,9 +98,7 @@ def test_only_an_error_about_a_missing_file_is_reported_as_one(
             main(words)
 
 
-@pytest.mark.parametrize(
-    ("run", "status"), [("return 10**6 * 'x'", 0), ("return 'x'", 0), ("print(10**6 * 'x')", 141)]
-)
+@pytest.mark.parametrize(("run", "status"), [("return 'x'", 0), ("print(10**6 * 'x')", 141)])
 def test_a_command_that_nobody_reads_ends_without_a_traceback(run: str, status: int) -> None:
     program = f"from factdrift import cli\ndef run(job):\n    {run}\ncli.job_of('unlock').run = run\n"
     reading, writing = os.pipe()

@@ -25,13 +25,9 @@ def test_examples_give_what_they_say(name: str) -> None:
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found[0]).failed == 0
 
 
-def test_all_names_are_there() -> None:
-    assert set(factdrift.__all__) == {"__version__", "load", "changes", "timeline", "scores", "show"}
+def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AttributeError, match="it has __version__, changes"):
         factdrift.annotation  # noqa: B018
-
-
-def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "b.parquet").write_bytes(b"")
@@ -46,10 +42,3 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     ):
         with pytest.raises(InputError, match=re.escape(said)):
             ask()
-
-
-@pytest.mark.usefixtures("_there")
-def test_other_updates() -> None:
-    assert len(factdrift.changes()) == 1368
-    assert factdrift.changes(search="scholz")["subject"].tolist()[0] == "Germany"
-    assert factdrift.timeline("Q183", "P570").empty

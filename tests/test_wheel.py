@@ -66,13 +66,7 @@ def test_the_package_is_that_of_the_wheel_with_all_its_data(installed: Path, tmp
 @pytest.mark.parametrize(
     ("line", "status", "said"),
     [
-        ("dumps list", 0, "2021-01-04"),
         ("estimate 92GB.gz 110GB.gz", 0, "cores"),
-        ("klob templates", 0, "template"),
-        ("klob score --help", 0, "usage"),
-        ("chat ask --help", 0, "prices.yaml"),
-        ("edit try --help", 0, "usage"),
-        ("dumps download 2021-01-04 --output dump.json.gz", 1, "FACTDRIFT_CONTACT"),
         ("chat export store answers.parquet", 1, "store"),
         ("sample render --date 2021-01-04 --output dump.json.gz", 0, ""),
     ],

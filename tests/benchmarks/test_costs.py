@@ -1,17 +1,12 @@
 """Costs fitted to two measured builds: a fixed part, and one that grows with the text of a job's share."""
 
-import costs
 import pytest
 from costs import Figures, fit
 from watch import Stage
 
-from factdrift.runs.costs import job_count
 
-
-def figures(
-    gigabytes: float, cpu: float, memory: float, jobs: int, command: str = "updates classify"
-) -> Figures:
-    found = Figures({command: (Stage(jobs, cpu, cpu, memory), int(gigabytes * 4e6), True)})
+def figures(gigabytes: float, cpu: float, memory: float, jobs: int) -> Figures:
+    found = Figures({"updates classify": (Stage(jobs, cpu, cpu, memory), int(gigabytes * 4e6), True)})
     found.gigabytes = gigabytes
     return found
 
@@ -28,20 +23,8 @@ def test_a_line_through_two_sizes():
     assert cost.output_mb_gb == pytest.approx(4)
     assert cost.cpu(10) == pytest.approx(17)
     assert cost.memory(1000) == 2000
-
-
-def test_noise_makes_nothing_negative():
+    # Noise makes nothing negative.
     cost = fit(figures(3, 6, 120, 3), figures(30, 4.8, 110, 3))["updates classify"]
     assert cost[1:5] == pytest.approx((1.6, 0, 110, 0))
     cost = fit(figures(3, 1, 10, 3), figures(30, 100, 1000, 3))["updates classify"]
     assert cost.cpu_s == cost.memory_mb == 0
-
-
-@pytest.mark.parametrize("split", ["whole", "dump", "shard", "dump_bucket", "bucket", "block"])
-def test_the_number_of_jobs_shows_how_work_is_divided(split):
-    jobs = job_count(split, *costs.PARTS.values())
-    per_dump = 2 if split in ("dump", "shard", "dump_bucket") else 1
-    found = fit(figures(5, jobs * 5 * per_dump, 1, jobs), figures(50, jobs * 50 * per_dump, 1, jobs))
-    cost = found["updates classify"]
-    assert cost.split == split
-    assert cost.cpu(50 / (jobs / per_dump)) * jobs == pytest.approx(jobs * 50 * per_dump)

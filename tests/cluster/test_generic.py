@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support import fake_lsf
-from support.cluster import FORGOTTEN, NEW, OLD, Run, stopping, submitted_by
+from support.cluster import FORGOTTEN, OLD, Run, stopping, submitted_by
 from support.nodes import why_no_nodes
 from support.waiting import comes_true, wait_until
 
@@ -15,63 +15,45 @@ pytest.importorskip(
     "snakemake_executor_plugin_cluster_generic", reason="what submits jobs is installed with `make cluster`"
 )
 
-PROFILE = "cluster-generic"
 SNAPSHOT = f"results/snapshots/{OLD}"
-pytestmark = pytest.mark.slow
+SAMPLE, SHARD, TARGET = (
+    f"{SNAPSHOT}/{name}" for name in ("sample.json.gz", "shards/0-of-1x1", "properties.parquet")
+)
+SHARED = ("input-output", "persistence", "software-deployment", "sources", "storage-local-copies")
 
 
-@pytest.mark.system
-@pytest.mark.skipif(bool(why_no_nodes()), reason=why_no_nodes())
-def test_nodes_that_share_one_folder_give_what_one_machine_gives(built: Path, tmp_path: Path) -> None:
-    """Two nodes have their own names, processes, scratch and homes, and share the working directory."""
-    directory, scheduler = tmp_path / "run", tmp_path / "lsf"
-    env = fake_lsf.install(scheduler, nodes=True)
-    target = f"{SNAPSHOT}/properties.parquet"
-    shared = ["input-output", "persistence", "software-deployment", "sources", "storage-local-copies"]
-    said = Run(directory, PROFILE, target, "--shared-fs-usage", *shared, env=env).ends()
-    for name in (target, f"{SNAPSHOT}/sample.json.gz"):
+@pytest.mark.slow
+def test_a_run_that_loses_jobs_and_is_interrupted_gives_what_one_machine_gives(
+    built: Path, tmp_path: Path
+) -> None:
+    """Where the kernel allows it, on two nodes with own names, processes, scratch and homes."""
+    directory, scheduler, hook = (tmp_path / name for name in ("run", "lsf", "hook"))
+    env = fake_lsf.install(scheduler, nodes=not why_no_nodes())
+    env = stopping(hook, env, memory=SAMPLE, cancelled=SAMPLE, interrupted=SHARD)
+    line = (directory, "cluster-generic", "--notemp", TARGET, "--shared-fs-usage", *SHARED)
+    run = Run(*line, env=env)
+    run.waits_for(hook / "cancelled")
+    subprocess.run([str(scheduler / "bin/bkill"), "2"], check=True)
+    run.waits_for(hook / "interrupted")
+    made = (directory / SAMPLE).stat().st_mtime_ns
+    said = run.interrupt()
+    assert said.count("Trying to restart job") == 2
+    assert "Terminating processes on user request" in said
+
+    def ended() -> bool:
+        return {job["state"] for job in fake_lsf.asked(scheduler)} == {"DONE", "EXIT"}
+
+    if not comes_true(ended, FORGOTTEN):
+        subprocess.run([str(scheduler / "bin/bkill"), "4"], check=True)
+    wait_until(ended)
+    assert not (directory / SHARD).exists()
+    assert submitted_by(Run(*line, env=env).ends()) == 2
+    jobs = fake_lsf.asked(scheduler)
+    assert [job["state"] for job in jobs] == ["EXIT", "EXIT", "DONE", "EXIT", "DONE", "DONE"]
+    asked = [(job["M"], job["W"]) for job in jobs[:3]]
+    assert asked == [("1500MB", "10"), ("3000MB", "20"), ("6000MB", "40")]
+    assert "TERM_MEMLIMIT" in Path(jobs[0]["o"]).read_text(encoding="utf-8")
+    assert (directory / SAMPLE).stat().st_mtime_ns == made
+    for name in (SAMPLE, TARGET):
         assert (directory / name).read_bytes() == (built / name).read_bytes()
-    jobs = fake_lsf.asked(scheduler)
-    assert [job["state"] for job in jobs] == ["DONE"] * 3
-    assert submitted_by(said) == 3
-    assert not list((scheduler / "scratch").iterdir())
-
-
-def test_killed_jobs_come_back_with_more(tmp_path: Path) -> None:
-    directory, scheduler = tmp_path / "run", tmp_path / "lsf"
-    files = [f"snapshots/{date}/sample.json.gz" for date in (OLD, NEW)]
-    env = stopping(tmp_path / "hook", fake_lsf.install(scheduler), cancelled=files[0], memory=files[1])
-    run = Run(directory, PROFILE, *(f"results/{file}" for file in files), env=env)
-    run.waits_for(tmp_path / "hook/cancelled")
-    first = next(place for place, job in enumerate(fake_lsf.asked(scheduler), 1) if OLD in job["text"])
-    subprocess.run([str(scheduler / "bin/bkill"), str(first)], check=True)
-    assert "Trying to restart job" in run.ends()
-    jobs = fake_lsf.asked(scheduler)
-    assert sorted(job["state"] for job in jobs) == ["DONE", "DONE", "EXIT", "EXIT"]
-    assert sorted(job["M"] for job in jobs) == ["1500MB", "1500MB", "3000MB", "3000MB"]
-    assert sorted(job["W"] for job in jobs) == ["10", "10", "20", "20"]
-    logs = [Path(job["o"]).read_text(encoding="utf-8") for job in jobs]
-    assert any("TERM_MEMLIMIT" in log for log in logs)
-    assert all((directory / "results" / file).is_file() for file in files)
-
-
-def test_a_run_that_was_interrupted_is_continued(tmp_path: Path) -> None:
-    directory, scheduler = tmp_path / "run", tmp_path / "lsf"
-    target = f"{SNAPSHOT}/shards/0-of-1x1"
-    env = stopping(tmp_path / "hook", fake_lsf.install(scheduler), interrupted=f"{OLD}/shards/0-of-1x1")
-    run = Run(directory, PROFILE, "--notemp", target, env=env)
-    run.waits_for(tmp_path / "hook/interrupted")
-    made = (directory / f"{SNAPSHOT}/sample.json.gz").stat().st_mtime_ns
-    assert "Terminating processes on user request" in run.interrupt()
-    if not comes_true(lambda: _ended(scheduler), FORGOTTEN):
-        subprocess.run([str(scheduler / "bin/bkill"), "2"], check=True)
-    wait_until(lambda: _ended(scheduler))
-    assert not (directory / target).exists()
-    said = Run(directory, PROFILE, "--notemp", target, env=env).ends()
-    assert (directory / target).is_dir()
-    assert (directory / f"{SNAPSHOT}/sample.json.gz").stat().st_mtime_ns == made
-    assert submitted_by(said) == 1
-
-
-def _ended(scheduler: Path) -> bool:
-    return {job["state"] for job in fake_lsf.asked(scheduler)} == {"DONE", "EXIT"}
+    assert not list((scheduler / "scratch").glob("*"))

@@ -1,11 +1,8 @@
 """Functions of users, and the code beside them that they import."""
 
-import sys
 from pathlib import Path
 
-import pytest
-
-from factdrift.core.functions import code_digest, code_files, read_function
+from factdrift.core.functions import code_digest, code_files
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
@@ -64,10 +61,3 @@ def test_of_an_installed_package_only_its_own_modules_count(tmp_path: Path) -> N
         *("own/sub/method.py", "own/__init__.py", "own/base.py", "own/sub/__init__.py", "own/sub/near.py"),
     ]
     assert code_files(tmp_path / "alone.py", "alone") == [tmp_path / "alone.py"]
-
-
-def test_a_function_may_import_what_lies_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    _write(tmp_path, {"mine.py": "from lies_beside import value\ndef edit():\n    return value\n"})
-    _write(tmp_path, {"lies_beside.py": "value = 3\n"})
-    assert read_function(tmp_path / "mine.py", "edit", "methods")() == 3

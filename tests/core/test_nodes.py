@@ -1,21 +1,17 @@
-"""Locks and names of unfinished files where several machines share a folder.
-
-Namespaces of the kernel make the machines: each has its own host name, process numbers and scratch.
-"""
+"""Locks and names of unfinished files where several machines (support/nodes.py) share a folder."""
 
 import errno
 import fcntl
 import os
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 import pytest
 from support.nodes import Node, why_no_nodes
 
 from factdrift.core.errors import InputError
-from factdrift.core.nodes import file_lock, node, private_folder, writer
+from factdrift.core.nodes import file_lock, private_folder
 from factdrift.runs.sweep import sweep
 from factdrift.snapshots import download
 
@@ -42,22 +38,6 @@ with file_lock(Path(sys.argv[1]) / "lock", lambda: print("waits", flush=True)):
 """
 
 
-def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
-    waiting, entered = threading.Event(), threading.Event()
-
-    def wait() -> None:
-        with file_lock(tmp_path / "new" / "lock", waiting.set):
-            entered.set()
-
-    thread = threading.Thread(target=wait)
-    with file_lock(tmp_path / "new" / "lock"):
-        thread.start()
-        assert waiting.wait(60)
-        assert not entered.is_set()
-    thread.join(60)
-    assert entered.is_set()
-
-
 def test_the_folder_of_locks_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever knows its name and makes it first can neither read nor lead the locks elsewhere."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -80,31 +60,21 @@ def test_the_folder_of_locks_is_the_users_own(tmp_path: Path, monkeypatch: pytes
         private_folder("connections")
 
 
-@pytest.mark.parametrize(
-    ("number", "error", "said"),
-    [
-        *(
-            (each, InputError, "does not lock files")
-            for each in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-        ),
-        (errno.EIO, OSError, os.strerror(errno.EIO)),
-    ],
-)
-def test_a_file_system_without_locks_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception], said: str
-) -> None:
+def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EIO]
+
     def flock(file: object, how: int) -> None:
-        raise OSError(number, os.strerror(number))
+        raise OSError(numbers[0], os.strerror(numbers[0]))
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    for locked in (file_lock(tmp_path / "lock"), download._part(tmp_path / "dump.json.gz")):
-        with pytest.raises(error, match=said), locked:
-            pass
-
-
-def test_the_name_of_a_writer() -> None:
-    assert writer() == f"{node()}-{os.getpid()}"
-    assert node().replace("_", "").isalnum()
+    while numbers:
+        refused = (
+            (OSError, "Input/output") if numbers[0] == errno.EIO else (InputError, "does not lock files")
+        )
+        for locked in (file_lock(tmp_path / "lock"), download._part(tmp_path / "dump.json.gz")):
+            with pytest.raises(refused[0], match=refused[1]), locked:
+                pass
+        del numbers[0]
 
 
 @pytest.mark.system

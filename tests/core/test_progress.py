@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.core.progress import Progress, Said, figure, read_line, tracked
+from factdrift.core.progress import Progress, Said, figure, read_line
 
 
 def test_a_line_says_amounts_rates_and_what_is_left(capsys, monkeypatch):
@@ -19,13 +19,6 @@ def test_a_line_says_amounts_rates_and_what_is_left(capsys, monkeypatch):
         "12 s left; 2 bad lines\n"
     )
     assert read_line(line) == Said("a.json.gz", {"MB": 1230.0, "entities": 310_000.0}, 0.5)
-
-
-def test_lines_are_printed_every_few_seconds_and_at_the_end(capsys):
-    assert list(tracked(range(1000), "counting", 1000, "rows")) == list(range(1000))
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1
-    assert lines[0].startswith("counting: 1,000 of 1,000 rows (100%); ")
 
 
 @given(

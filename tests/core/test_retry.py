@@ -17,8 +17,6 @@ NOW = datetime.datetime(2026, 11, 20, 12, 0, 0, tzinfo=datetime.UTC)
     [
         ({}, None),
         ({"retry-after": "7"}, 7),
-        ({"retry-after": "0"}, 0),
-        ({"retry-after": "600"}, 600),
         ({"retry-after": "1.5"}, 1.5),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
         ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
@@ -28,7 +26,6 @@ NOW = datetime.datetime(2026, 11, 20, 12, 0, 0, tzinfo=datetime.UTC)
         ({"retry-after": "later"}, None),
         ({"retry-after": "-5"}, None),
         ({"retry-after": "nan"}, None),
-        ({"retry-after": "inf"}, None),
         ({"retry-after": "9" * 400}, None),
         ({"retry-after": "²"}, None),
         ({"retry-after": "Fri, 20 Nov 99999999999 12:00:30 GMT"}, None),
@@ -70,24 +67,19 @@ def test_failures_are_counted_in_a_row(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().err.splitlines()[0] == "server: first; try 2 of 3 in 1.2 s"
 
 
-@pytest.mark.parametrize(
-    ("reached", "tries", "said"),
-    [
+def test_a_server_that_is_never_reached_is_given_up_sooner() -> None:
+    for reached, tries, said in (
         (False, 2, r"server: cannot be reached, after 2 tries \(no route\)"),
         (True, 5, "server: given up after 5 tries"),
-    ],
-)
-def test_a_server_that_is_never_reached_is_given_up_sooner(reached: bool, tries: int, said: str) -> None:
-    waits: list[float] = []
-    retries = Retries(RetryPolicy(tries=5, unreached=2), "server", waits.append, reached=reached)
-    for _ in range(tries - 1):
-        retries.failed(TransientError("no route", unreached=True))
-    with pytest.raises(InputError, match=said):
-        retries.failed(TransientError("no route", unreached=True))
-    assert len(waits) == tries - 1
-
-
-def test_any_answer_shows_that_a_server_can_be_reached() -> None:
+    ):
+        waits: list[float] = []
+        retries = Retries(RetryPolicy(tries=5, unreached=2), "server", waits.append, reached=reached)
+        for _ in range(tries - 1):
+            retries.failed(TransientError("no route", unreached=True))
+        with pytest.raises(InputError, match=said):
+            retries.failed(TransientError("no route", unreached=True))
+        assert len(waits) == tries - 1
+    # Any answer shows that it can be reached.
     retries = Retries(RetryPolicy(tries=3, unreached=2), "server", lambda seconds: None)
     retries.failed(TransientError("busy"))
     retries.failed(TransientError("no route", unreached=True))

@@ -20,49 +20,37 @@ from factdrift.core.settings import (
     dates_of,
     derived_from,
     dump_source,
-    months_before,
     names,
     read_ids,
     scope,
 )
 from factdrift.core.switches import switches
 from factdrift.evaluation.methods.own import keys_of_methods
-from factdrift.updates.method import PART, Method, number
+from factdrift.updates.method import PART, Method
 
 
 def settings_in(config):
     return read_settings(settings_of(config, Method, PART), Method, PART)
 
 
-@pytest.mark.parametrize("date", [datetime.date(2021, 1, 4), "2021-01-04", 20210104, "20210104"])
-def test_dates_are_read_however_yaml_gives_them(date):
-    config = configured(
-        snapshots={"old": date, "new": "2023-02-27"}, dumps={date: "a.json", "2023-02-27": "b"}
-    )
-    assert config["snapshots"]["old"] == "2021-01-04"
-    assert dump_source(config, "2021-01-04") == "a.json"
+def test_dates_are_read_however_yaml_gives_them():
+    for date in (datetime.date(2021, 1, 4), "2021-01-04", 20210104, "20210104"):
+        dumps = {date: "a.json", "2023-02-27": "b"}
+        config = configured(**of_pair(date), dumps=dumps, refresh={"released": [date]})
+        assert config["snapshots"]["old"] == config["refresh"]["released"][0] == "2021-01-04"
+        assert dump_source(config, "2021-01-04") == "a.json"
 
 
-def test_days_that_are_no_snapshots_are_read_likewise():
-    day = datetime.date(2026, 11, 23)
-    config = configured(publish={"date": day}, refresh={"released": [day, 20261123]})
-    assert (config["publish"]["date"], config["refresh"]["released"]) == ("2026-11-23", ["2026-11-23"] * 2)
-
-
-@pytest.mark.parametrize("path", sorted((CONFIG / "presets").glob("*.yaml")), ids=lambda path: path.stem)
-def test_presets_are_valid_over_the_default(path):
-    config = read_yaml(CONFIG / "config.yaml") | read_yaml(path)
-    configure(config, keys_of_methods)
-    chosen = settings_in(config)
-    assert chosen.t_old < chosen.t_new
+def test_presets_are_valid_over_the_default():
+    for path in (CONFIG / "presets").glob("*.yaml"):
+        config = read_yaml(CONFIG / "config.yaml") | read_yaml(path)
+        configure(config, keys_of_methods)
+        chosen = settings_in(config)
+        assert chosen.t_old < chosen.t_new, path
 
 
 def of_pair(old="2021-01-04", new="2023-02-27"):
     return {"snapshots": {"old": old, "new": new}}
-
-
-def of_ripple(**keys):
-    return {"tempripple": keys}
 
 
 @pytest.mark.parametrize(
@@ -76,45 +64,30 @@ def of_ripple(**keys):
         ({"methods": ["rome", "magic"]}, "methods: magic: no such method; there are alphaedit, "),
         ({"verbalizer": "chat"}, "chat.model"),
         ({"verbalizer": "file"}, "templates_file"),
-        ({"languages": ["english!"]}, "languages.0: 'english!'"),
-        ({"languages": []}, "languages"),
         ({"speed": 3}, "unknown key speed (did you mean seed?); known are snapshots, stream, dumps"),
         ({"only": {"relation": ["P6"]}}, "unknown key only.relation (did you mean relations?); known are "),
-        ({"verbalization": {"temperature": 1}}, "unknown key verbalization.temperature"),
         ({"only": {"relations": ["Q6"]}}, "'^P[1-9][0-9]*$' (a property id, such as P6)"),
         ({"variant": "best"}, "variant: 'best' is not one of ['paper', 'reference', 'revised']"),
         ({"shards": 0}, "shards: 0 is less than the minimum of 1"),
         ({"buckets": 2.5}, "buckets: 2.5 is not of type 'integer'"),
         ({"test_share": 10**400}, "test_share: 1000"),
         ({"publish": {"date": "2026-11-31"}}, "publish.date: '2026-11-31' is not valid"),
-        ({"max_bad_lines": -1}, "max_bad_lines: -1 is less than the minimum"),
         ({"dumps": {"2021-01-04": "a.json"}}, "dumps has no entry for 2023-02-27; add `2023-02-27: PATH`"),
-        ({"dumps": {"2023-02-27": "a"}}, "add `2021-01-04: PATH` (or `2021-01-04: derive`)"),
-        ({"dumps": {"2021-01-04": "a", "2023-02-27": "derive"}}, "only an earlier snapshot can be derived"),
         ({"dumps": "wikipedia"}, "A map gives for each date the path or the http(s)"),
-        ({"contact": 5}, "contact: 5 is not of type 'string'"),
-        ({"check_disk": "perhaps"}, "check_disk: 'perhaps' is not of type 'boolean'"),
-        ({"undersample": {"P1082": 0}}, "undersample.P1082: 0 is less than the minimum of 1"),
-        (of_ripple(window_start="soon"), "tempripple.window_start: 'soon' is no date"),
         (
-            of_ripple(window_start="2025-01-01"),
+            {"tempripple": {"window_start": "2025-01-01"}},
             "tempripple.window_start (2025-01-01) is not before tempripple.change_start (2025-01-01)",
         ),
-        (of_ripple(change_end="2024-01-01"), "tempripple.change_start (2025-01-01) is not before"),
-        (of_ripple(immutable_from="2026-01-01"), "is after tempripple.immutable_until (2025-12-31; by"),
-        (of_ripple(immutable_until="2014-12-31"), "tempripple.immutable_from (2015-01-01; by default"),
-        (of_ripple(endpoint="mine"), "tempripple.endpoint: 'mine' does not match"),
-        (of_ripple(immutable={"set": "all"}), "tempripple.immutable.set: 'all' is not one of"),
-        (of_ripple(restrictive_qualifiers=["Q5"]), "tempripple.restrictive_qualifiers.0: 'Q5' does"),
-        (of_ripple(related={"cap_per_fact": -1}), "tempripple.related.cap_per_fact: -1 is not valid"),
         (
-            of_ripple(distractor={}),
-            "unknown key tempripple.distractor (did you mean distractors?); known are ",
+            {"tempripple": {"immutable_from": "2026-01-01"}},
+            "is after tempripple.immutable_until (2025-12-31; by",
+        ),
+        (
+            {"tempripple": {"related": {"cap_per_fact": -1}}},
+            "tempripple.related.cap_per_fact: -1 is not valid",
         ),
         ({5: 1}, "configuration: 5: YAML reads this key as int"),
-        ({"klob": {"u": {True: 2}}}, "configuration: klob.u.True: YAML reads this key as bool"),
         ({"rome": {"steps": [{None: 1}]}}, "None: YAML reads this key as NoneType"),
-        ({"snapshots": {5: "2022-01-01"}}, "snapshots.5: YAML"),
     ],
 )
 def test_each_fault_is_named_with_its_key(keys, message):
@@ -146,9 +119,8 @@ def test_variants_bring_their_own_switches_unless_they_are_set():
     assert switches(configured(variant="revised", merges=False))["merges"] == "off"
 
 
-@pytest.mark.parametrize(
-    ("keys", "wanted"),
-    [
+def test_which_items_get_a_row():
+    for keys, wanted in (
         ({}, "held"),
         ({"scope": "anywiki"}, "held"),
         ({"scope": "all"}, "all"),
@@ -156,26 +128,19 @@ def test_variants_bring_their_own_switches_unless_they_are_set():
         ({"merges": "detect"}, "all"),
         ({"variant": "reference", "objects": "relevant"}, "all"),
         ({"variant": "revised", "merges": "off"}, "all"),
-    ],
-)
-def test_which_items_get_a_row(keys, wanted):
-    assert names(configured(**keys)) == wanted
-
-
-def test_the_reference_drops_fewer_datatypes():
-    paper, reference = (settings_in(configured(variant=v)) for v in ("paper", "reference"))
-    assert set(reference.dropped_datatypes) < set(paper.dropped_datatypes)
-    assert number(paper.start) == 580
+    ):
+        assert names(configured(**keys)) == wanted, keys
 
 
 def test_a_method_needs_no_more_than_its_dates():
     days = {"snapshots_old": "2021-01-04", "snapshots_new": "2023-02-27"}
-    assert read_settings(json.dumps(days), Method, PART) == settings_in(configured())
+    paper, reference = (settings_in(configured(variant=variant)) for variant in ("paper", "reference"))
+    assert read_settings(json.dumps(days), Method, PART) == paper
+    assert set(reference.dropped_datatypes) < set(paper.dropped_datatypes)
     for key, value, message in (
         ("page_classes", ["Q5", "5"], "method.page_classes: '5' does not match"),
         ("snapshots_old", "2021-02-30", "snapshots_old: '2021-02-30' is no date"),
         ("leaks", "no", "Invalid enum value 'no' - at `$.leaks`"),
-        ("page_classes", ["Q5\n"], "method.page_classes: 'Q5\\n' does not match"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
             assert read_settings(json.dumps(days | {key: value}), Method, PART).t_old
@@ -196,83 +161,41 @@ def test_files_that_are_downloaded_or_not_read_need_not_exist(tmp_path, monkeypa
     assert dump_source(configured(), "2021-01-04") == "sample"
 
 
-def test_months_before_a_day():
-    assert months_before(datetime.date(2023, 2, 27), 3) == ["2022-11", "2022-12", "2023-01"]
-    assert months_before(datetime.date(2021, 1, 1), 1) == ["2020-12"]
-
-
-def test_every_key_has_a_description():
-    def walk(schema, path):
-        for key, part in schema.get("properties", {}).items():
-            assert part.get("description"), f"{path}{key} lacks a description"
-            walk(part, f"{path}{key}.")
-
-    walk(read_yaml(SCHEMA), "")
-
-
 def of_dumps(source):
     return {"dumps": {"2021-01-04": source, "2023-02-27": source}}
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        (
-            {"dumps": {"2021-01-04": "derive", "2023-02-27": "b.json"}},
-            "dumps.2023-02-27: b.json does not exist",
-        ),
-        (of_dumps({"entities": "ids.txt"}), "ids.txt does not exist"),
-        ({"labels": ["names.tsv"]}, "labels: names.tsv does not exist"),
-        *((keys, "folder is a folder; name a file") for keys in ({"labels": ["folder"]}, of_dumps("folder"))),
-        ({"pageviews": "views"}, "pageviews: views does not exist"),
-        ({"verbalizer": "file", "templates_file": "best.json"}, "templates_file: best.json does not exist"),
-        ({"only": {"subjects": "ids.txt"}}, "only.subjects: ids.txt does not exist"),
-        *(
-            (
-                {**keys, "chat": {"model": "m", "api_key_file": "key.txt"}},
-                "chat.api_key_file: key.txt does not exist",
-            )
-            for keys in ({"verbalizer": "chat"}, {"answer": {"chat": True}}, {"written": {"judge": "all"}})
-        ),
-        *(
-            (keys, "-.* begins with a dash, as options of commands do; write the absolute path")
-            for keys in (
-                {"only": {"subjects": "-found.txt"}},
-                {"labels": ["-found.txt"]},
-                of_dumps("-found.txt"),
-                {"models": ["--model"]},
-                {"edit": {"dataset": "-x.parquet"}},
-            )
-        ),
-    ],
-)
-def test_files_that_cannot_be_read_are_named_with_their_key(keys, message, tmp_path, monkeypatch):
+def test_files_that_cannot_be_read_are_named_with_their_key(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("-found.txt").touch()
     Path("folder").mkdir()
-    with pytest.raises(InputError, match=message):
-        check_files(configured(**keys))
+    chat = {"chat": {"model": "m", "api_key_file": "key.txt"}}
+    for keys, message in (
+        ({"dumps": {"2021-01-04": "derive", "2023-02-27": "b"}}, "dumps.2023-02-27: b does not exist"),
+        (of_dumps({"entities": "ids.txt"}), "only.subjects: ids.txt does not exist"),
+        ({"labels": ["folder"]}, "labels: folder is a folder; name a file"),
+        ({"pageviews": "views"}, "pageviews: views does not exist"),
+        ({"verbalizer": "file", "templates_file": "best.json"}, "templates_file: best.json does not exist"),
+        ({"only": {"subjects": "ids.txt"}}, "only.subjects: ids.txt does not exist"),
+        ({"verbalizer": "chat", **chat}, "chat.api_key_file: key.txt does not exist"),
+        ({"answer": {"chat": True}, **chat}, "chat.api_key_file: key.txt does not exist"),
+        ({"written": {"judge": "all"}, **chat}, "chat.api_key_file: key.txt does not exist"),
+        (of_dumps("-found.txt"), "dumps.2021-01-04: -found.txt begins with a dash"),
+        ({"models": ["--model"]}, "models: --model begins with a dash"),
+        ({"edit": {"dataset": "-x.parquet"}}, "edit.dataset: -x.parquet begins with a dash"),
+    ):
+        with pytest.raises(InputError, match=f"configuration: {message}"):
+            check_files(configured(**keys))
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
-        of_dumps("{d}/a.json"),
-        {"labels": ["{d}/labels.tsv"]},
-        {"methods": ["rome", "{d}/own.py:method"]},
-        {"locators": ["{d}/own.py:method"]},
-        {"edit": {"dataset": "{d}/edits.parquet"}},
-    ],
-)
-def test_braces_in_a_path_are_refused(keys, tmp_path, monkeypatch):
-    """Snakemake takes them for wildcards."""
+def test_braces_in_a_path_are_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "{d}").mkdir()
-    for name in ("a.json", "labels.tsv", "edits.parquet"):
-        (tmp_path / "{d}" / name).touch()
-    (tmp_path / "{d}" / "own.py").write_text("def method(model, tokenizer, update): ...\n")
-    with pytest.raises(InputError, match=r"\{d\}/[\w.]+: Snakemake takes braces in a path"):
-        check_files(configured(**keys))
+    Path("{d}").mkdir()
+    Path("{d}/a.json").touch()
+    Path("{d}/own.py").write_text("def method(model, tokenizer, update): ...\n")
+    for keys in (of_dumps("{d}/a.json"), {"methods": ["rome", "{d}/own.py:method"]}):
+        with pytest.raises(InputError, match=r"\{d\}/[\w.]+: Snakemake takes braces in a path"):
+            check_files(configured(**keys))
 
 
 def test_the_contents_of_files_are_checked_before_any_work(tmp_path, monkeypatch):
@@ -326,20 +249,13 @@ def test_entities_that_are_fetched_are_the_subjects_unless_others_are_named():
 STREAM = ["2021-01-04", "2022-01-01", "2023-02-27"]
 
 
-@pytest.mark.parametrize(
-    ("dumps", "keys", "message"),
-    [
-        (("a.txt", "b.txt"), {}, "two dates have different files of entities"),
-        (("a.txt", "b.json.gz"), {}, "give `entities` for all dates"),
-        (("a.txt", "a.txt"), {"between": "b.json.gz", "stream": STREAM}, "give `entities` for all dates"),
-        (("a.txt", "a.txt"), {"variant": "revised"}, "cannot show a merge"),
-        (("a.txt", "a.txt"), {"merges": "detect"}, "cannot show a merge"),
-        ((3, "a.txt"), {}, "dumps"),
-    ],
-)
-def test_entities_that_cannot_be_compared(dumps, keys, message):
-    with pytest.raises(InputError, match=message):
-        entities(*dumps, **keys)
+def test_entities_that_cannot_be_compared():
+    with pytest.raises(InputError, match="two dates have different files of entities"):
+        entities("a.txt", "b.txt")
+    with pytest.raises(InputError, match="give `entities` for all dates"):
+        entities("a.txt", "a.txt", between="b.json.gz", stream=STREAM)
+    with pytest.raises(InputError, match="cannot show a merge"):
+        entities(merges="detect")
 
 
 def test_the_dates_of_a_stream_are_checked():
@@ -367,8 +283,6 @@ def test_each_date_of_a_stream_needs_a_dump():
         configured(dumps={"2023-02-27": "c", "2024-01-01": "d"}, stream=["2023-02-27", "2024-01-01"])
     with pytest.raises(InputError, match=r"dumps\.2024-01-01: only an earlier snapshot can be derived"):
         configured(dumps=dumps | {"2024-01-01": "derive"}, stream=["2023-02-27", "2024-01-01"])
-    with pytest.raises(InputError, match="dumps has no entry for 2000-01-01"):
-        dump_source(found, "2000-01-01")
 
 
 def test_fetching_needs_a_contact(monkeypatch):
@@ -387,7 +301,7 @@ def test_fetching_needs_a_contact(monkeypatch):
 
 
 def parts_of(schema, path=""):
-    """Every part of a schema, at any depth, with the key that it describes."""
+    """Each part of a schema, with the key that it describes."""
     if isinstance(schema, dict):
         yield path, schema
         for name, inner in schema.items():
@@ -402,14 +316,23 @@ PARTS = list(parts_of(read_yaml(SCHEMA)))
 MATCHING = ("P6", "Q5", "en", "2021-01-04", "local", "https://example.org/", "a" * 64, "")
 
 
-@pytest.mark.parametrize("pattern", sorted({part["pattern"] for _, part in PARTS if "pattern" in part}))
-def test_no_pattern_accepts_a_line_end_after_the_text(pattern):
-    checked = validator()({"pattern": pattern})
-    accepted = [text for text in MATCHING if checked.is_valid(text)]
-    assert accepted
-    if pattern.endswith("$"):
-        assert not any(checked.is_valid(f"{text}\n") for text in accepted)
-        assert "\\$" not in pattern  # which would be taken for the end of the text
+def test_every_key_has_a_description():
+    def walk(schema, path):
+        for key, part in schema.get("properties", {}).items():
+            assert part.get("description"), f"{path}{key} lacks a description"
+            walk(part, f"{path}{key}.")
+
+    walk(read_yaml(SCHEMA), "")
+
+
+def test_no_pattern_accepts_a_line_end_after_the_text():
+    for pattern in {part["pattern"] for _, part in PARTS if "pattern" in part}:
+        checked = validator()({"pattern": pattern})
+        accepted = [text for text in MATCHING if checked.is_valid(text)]
+        assert accepted, pattern
+        if pattern.endswith("$"):
+            assert not any(checked.is_valid(f"{text}\n") for text in accepted), pattern
+            assert "\\$" not in pattern  # which would be taken for the end of the text
 
 
 def test_every_number_has_an_upper_bound():
@@ -428,23 +351,17 @@ def test_numbers_are_finite(key, value):
         configured(**{key: value})
 
 
-INTEGER, NUMBER = ("neighbors", "facts"), ("chat", "timeout")
-
-
 @pytest.mark.parametrize(
-    ("key", "kind", "text"),
+    ("part", "name", "kind", "texts"),
     [
-        *(
-            (INTEGER, "integer", text)
-            for text in ("٣", "1_000", "3\n", " 3", "3 ", "0x3", "３", "1e2", "3.0", "", "few")
-        ),
-        *((NUMBER, "number", text) for text in ("١.٥", "1_0.5", "0.5\n", "nan", "inf", "infinity")),
+        ("neighbors", "facts", "integer", ("٣", "1_000", "3\n", " 3", "0x3", "1e2", "3.0", "", "few")),
+        ("chat", "timeout", "number", ("١.٥", "1_0.5", "0.5\n", "nan", "infinity")),
     ],
 )
-def test_only_plain_digits_are_a_number(key, kind, text):
-    part, name = key
-    with pytest.raises(InputError, match=rf"{part}\.{name}: .* is not of type '{kind}'"):
-        configured(**{part: {name: text}})
+def test_only_plain_digits_are_a_number(part, name, kind, texts):
+    for text in texts:
+        with pytest.raises(InputError, match=rf"{part}\.{name}: .* is not of type '{kind}'"):
+            configured(**{part: {name: text}})
 
 
 def test_texts_of_the_command_line_become_the_numbers_that_they_say():

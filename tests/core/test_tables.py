@@ -8,18 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import atomic_path
 from factdrift.core.tables import database, register_stream, rows_of, sql, write_parquet, write_query
-
-
-def test_a_failed_write_leaves_nothing_behind_and_keeps_what_was_there(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("before")
-    with pytest.raises(RuntimeError), atomic_path(path) as temporary:  # noqa: PT012
-        temporary.write_text("half")
-        raise RuntimeError
-    assert path.read_text() == "before"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_bytes_depend_on_the_rows_and_the_settings_that_all_tables_share(tmp_path):

@@ -36,52 +36,45 @@ follower = begin([], [], {"variant": "paper", "scope": "enwiki"}, 1, True)
 print("up", flush=True)
 time.sleep(600)
 """
+SNAKEMAKE = "import subprocess, time\n{}\nprint('up', flush=True)\ntime.sleep(600)\n"
 
 
-def test_the_lock_of_a_run_that_cannot_be_seen_from_here_stays(lock, tmp_path, capsys):
-    """On another machine, for example; here it is a process that does not look like Snakemake."""
+@pytest.mark.parametrize(
+    ("name", "program", "advice"),
+    [
+        # On another machine, for example; here it is a process that does not look like Snakemake.
+        ("run", BEGINNING, "is at work in this directory, on another machine"),
+        (
+            "snakemake",
+            SNAKEMAKE.format("child = subprocess.Popen(['sleep', '60'])"),
+            r"\(process {}.* with 1 child processes\); wait for it or stop it",
+        ),
+        (
+            "snakemake",
+            SNAKEMAKE.format(""),
+            r"\(process {}.* none of its jobs is at work on this machine. .* end it with `kill -KILL {}` and",
+        ),
+    ],
+)
+def test_the_lock_of_a_living_run_stays(lock, tmp_path, capsys, name, program, advice):
+    (tmp_path / name).write_text(program)
     run = subprocess.Popen(
-        [sys.executable, "-c", BEGINNING],
+        [sys.executable, name],
+        cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     try:
         assert run.stdout is not None
         assert run.stdout.readline() == "up\n"
         assert main(["unlock"]) == 1
-        assert "is at work in this directory, on another machine" in capsys.readouterr().err
-        assert lock.read_text() == "results/a.parquet\n"
-    finally:
-        run.kill()
-        run.communicate()
-    assert main(["unlock"]) == 0
-    assert not lock.exists()
-
-
-BUSY = "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\n"
-
-
-@pytest.mark.parametrize(
-    ("job", "advice"),
-    [
-        (BUSY, r"with 1 child processes\); wait for it or stop it"),
-        ("", "none of its jobs is at work on this machine. .* it hangs, .* end it with `kill -KILL {}` and"),
-    ],
-)
-def test_the_lock_of_a_running_snakemake_stays(lock, tmp_path, capsys, job, advice):
-    (tmp_path / "snakemake").write_text(f"import time\n{job}print('up', flush=True)\ntime.sleep(600)\n")
-    run = subprocess.Popen(
-        [sys.executable, "snakemake"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
-    try:
-        assert run.stdout is not None
-        assert run.stdout.readline() == "up\n"
-        assert main(["unlock"]) == 1
         said = capsys.readouterr().err
-        assert f"(process {run.pid}" in said
-        assert re.search(advice.format(run.pid), said), said
+        assert re.search(advice.replace("{}", str(run.pid)), said), said
         assert lock.exists()
     finally:
         os.killpg(run.pid, signal.SIGKILL)
         run.communicate()
+    assert main(["unlock"]) == 0
+    assert not lock.exists()

@@ -18,8 +18,6 @@ from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PROGRAMS = ("factdrift", "snakemake", "make")
-
 NEEDS = re.compile(r"#.*\b(network|GPU|cluster|chat model)\b")
 """What a comment beside a command, or above it, names if no test can run it."""
 
@@ -38,7 +36,7 @@ def shown(page: Path) -> Iterator[Shown]:
     rest = (line for block in blocks for line in block.replace("\\\n", " ").splitlines()[1:])
     above = ""
     for line in (each.removeprefix("$ ") for each in rest):
-        if re.match(rf"(\.venv/bin/)?({'|'.join(PROGRAMS)}) ", line):
+        if re.match(r"(\.venv/bin/)?(factdrift|snakemake|make) ", line):
             text = re.sub(r" \[[A-Z]+ \.\.\.\]", "", line).replace(" DATE ", " 2021-01-04 ")
             words = split(text, rest)
             yield Shown(page.name, words, "..." not in words and not NEEDS.search(f"{above} {line}"))
@@ -59,22 +57,20 @@ def split(line: str, rest: Iterator[str]) -> list[str]:
 SHOWN = [each for page in PAGES for each in shown(page)]
 
 
-def case(page: str, words: list[str]) -> Any:
-    return pytest.param(words, id=f"{page}: {' '.join(words)[:60]}")
+def commands(program: str) -> list[tuple[str, list[str]]]:
+    """The page and the arguments of every call of the program."""
+    return [(page, words[1:]) for page, words, _ in SHOWN if Path(words[0]).name == program]
 
 
-def commands(program: str) -> list[Any]:
-    """The arguments of every call of the program."""
-    return [case(page, words[1:]) for page, words, _ in SHOWN if Path(words[0]).name == program]
-
-
-def test_commands_are_found() -> None:
-    assert all(len(commands(program)) > least for program, least in zip(PROGRAMS, (8, 15, 1), strict=True))
-
-
-@pytest.mark.parametrize("arguments", commands("factdrift"))
-def test_factdrift_accepts_its_arguments(arguments: list[str]) -> None:
-    assert parser().parse_args(arguments).job
+def test_factdrift_and_make_accept_their_arguments() -> None:
+    assert len(commands("factdrift")) > 8
+    for page, arguments in commands("factdrift"):
+        assert parser().parse_args(arguments).job, page
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert targets is not None
+    named = {name for _, arguments in commands("make") for name in arguments if "=" not in name}
+    assert set() < named <= set(targets[1].split())
 
 
 def snakemake_options(arguments: list[str]) -> Any:
@@ -83,43 +79,28 @@ def snakemake_options(arguments: list[str]) -> Any:
     return snakemake.cli.parse_args(here)[1]
 
 
-@pytest.mark.parametrize("arguments", commands("snakemake"))
-def test_snakemake_accepts_its_arguments_and_the_workflow_its_configuration(
-    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_snakemake_accepts_its_arguments_and_the_workflow_its_configuration_and_targets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_examples(tmp_path / "path" / "to")
-    monkeypatch.chdir(tmp_path)
-    options = snakemake_options(arguments)
-    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
     # What `factdrift edit tune` writes.
     (tmp_path / "tuned.yaml").write_text("rome: {layer: 8, lr: 0.5}\nedit: {split: test}\n")
-    for file in options.configfile or []:
-        path = tmp_path / file if (tmp_path / file).is_file() else ROOT / file
-        config |= yaml.safe_load(path.read_text(encoding="utf-8"))
-    config |= snakemake.cli.parse_config(options.config)
-    if options.config or options.configfile:
-        configure(config, keys_of_methods)
-    assert options.targets
-
-
-def test_the_workflow_can_make_every_target(tmp_path: Path) -> None:
-    targets = {
-        target
-        for case in commands("snakemake")
-        for target in snakemake_options(case.values[0]).targets
-        if target != "..."
-    }
+    monkeypatch.chdir(tmp_path)
+    targets = set()
+    for page, arguments in commands("snakemake"):
+        options = snakemake_options(arguments)
+        config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+        for file in options.configfile or []:
+            path = tmp_path / file if (tmp_path / file).is_file() else ROOT / file
+            config |= yaml.safe_load(path.read_text(encoding="utf-8"))
+        config |= snakemake.cli.parse_config(options.config)
+        if options.config or options.configfile:
+            configure(config, keys_of_methods)
+        assert options.targets, page
+        targets |= {*options.targets} - {"..."}
     assert len(targets) > 5
     config = {"languages": ["en", "de"], "verbalizer": "chat", "chat": {"model": "NAME"}}
     run_snakemake(tmp_path, *sorted(targets), "--dry-run", "--quiet", "all", **config)
-
-
-@pytest.mark.parametrize("arguments", commands("make"))
-def test_make_has_the_target(arguments: list[str]) -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
-    assert targets is not None
-    assert {name for name in arguments if "=" not in name} <= set(targets[1].split())
 
 
 BY_RULE = {"answer chains": "cutoff.parquet"}
@@ -131,7 +112,9 @@ TESTS = "\n".join(
 )
 
 
-@pytest.mark.parametrize("words", [case(each.page, each.words) for each in SHOWN if each.runs])
+@pytest.mark.parametrize(
+    "words", [each.words for each in SHOWN if each.runs], ids=lambda words: " ".join(words)[:60]
+)
 def test_a_test_runs_it_or_it_says_what_it_needs(words: list[str]) -> None:
     """A test runs the command's verbs, or builds its files; settings are checked above."""
     program = Path(words[0]).name
@@ -157,7 +140,7 @@ def test_a_test_runs_it_or_it_says_what_it_needs(words: list[str]) -> None:
         assert all(f'"{name}"' in TESTS or f"make {name}" in TESTS for name in words[1:]), words
 
 
-AS_THEY_ARE = ("show", "why", "estimate", "explorer", "models describe", "edit export")
+AS_THEY_ARE = ("show", "why", "estimate", "models describe", "edit export")
 """Commands that need the sample's build only, and no more than seconds."""
 
 
@@ -165,12 +148,10 @@ AS_THEY_ARE = ("show", "why", "estimate", "explorer", "models describe", "edit e
 def test_commands_run_as_the_pages_show_them(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     monkeypatch.chdir(built)
-    number = 0
-    for words in (each.words for each in SHOWN if each.runs):
-        # Entities and dumps that other pages make: about real data, and of a full build.
-        if not words[0].endswith("factdrift") or "Q48946" in words or "dumps/" in " ".join(words):
-            continue
-        if parser().parse_args(words[1:]).job.command in AS_THEY_ARE:
-            assert main(words[1:]) == 0, words
-            number += 1
-    assert number > 10
+    lines = {tuple(each.words[1:]) for each in SHOWN if each.runs and each.words[0].endswith("factdrift")}
+    # Entities and dumps that other pages make: about real data, and of a full build.
+    here = [words for words in sorted(lines) if "Q48946" not in words and "dumps/" not in " ".join(words)]
+    found = [words for words in here if parser().parse_args(words).job.command in AS_THEY_ARE]
+    assert len(found) > 10
+    for words in found:
+        assert main(list(words)) == 0, words

@@ -1,38 +1,14 @@
-"""The pages: lines that fit a screen, links that lead somewhere, every page reachable from the entrance."""
+"""The pages: links that lead somewhere, every page reachable from the entrance."""
 
 import csv
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 from support.workflow import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OTHERS = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "results/README.md")]
-WIDEST = 100
 LINK = re.compile(r"\]\(([^)#\s]+)")
-
-
-def prose(page: Path) -> Iterator[tuple[int, str]]:
-    """The numbered lines outside tables, code blocks and headings, whose width is free."""
-    code = False
-    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
-        if line.lstrip().startswith("```"):
-            code = not code
-        elif not code and not line.lstrip().startswith(("|", "#", "<!--")):
-            yield number, line
-
-
-def test_lines_are_at_most_100_characters() -> None:
-    # A line of one word, such as a link, cannot be broken.
-    wide = [
-        f"{page.relative_to(ROOT)}, line {number}"
-        for page in PAGES
-        for number, line in prose(page)
-        if len(line) > WIDEST and len(line.split()) > 2
-    ]
-    assert not wide
 
 
 def test_links_lead_somewhere() -> None:

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 
 from factdrift.audit.kinds import DATASETS as AUDITED
 from factdrift.audit.kinds import KINDS as AUDIT_KINDS
@@ -71,13 +70,12 @@ def schema_of(page: str) -> pa.Schema:
     return pa.schema([field for field in schema if field.name not in elsewhere])
 
 
-@pytest.mark.parametrize("page", sorted({path.stem for path in TABLES.glob("*.md")} - OTHERS - {"README"}))
-def test_every_column_with_its_type(page: str) -> None:
-    wanted = {field.name: typed(field.type) for field in schema_of(page)}
-    if page == "updates":
-        assert columns(page) == wanted
-    else:
-        assert list(columns(page).items()) == list(wanted.items())
+def test_every_column_with_its_type() -> None:
+    for page in sorted({path.stem for path in TABLES.glob("*.md")} - OTHERS - {"README"}):
+        wanted = {field.name: typed(field.type) for field in schema_of(page)}
+        found = columns(page)
+        assert found == wanted, page
+        assert page == "updates" or list(found) == list(wanted), page
 
 
 def named(page: str) -> list[str]:
@@ -85,14 +83,10 @@ def named(page: str) -> list[str]:
     return [row[0].strip("`") for row in rows(page)]
 
 
-@pytest.mark.parametrize(
-    ("page", "meanings"), [("../diff-builds", CHANGES), ("ripple_dropped", RIPPLE_REASONS)]
-)
-def test_meanings_are_those_of_the_code(page: str, meanings: dict[str, str]) -> None:
-    assert [name for name, meaning in meanings.items() if [f"`{name}`", meaning] not in rows(page)] == []
-
-
-def test_kinds_of_the_audit_are_explained() -> None:
+def test_meanings_are_those_of_the_code() -> None:
+    for page, meanings in (("../diff-builds", CHANGES), ("ripple_dropped", RIPPLE_REASONS)):
+        explained = rows(page)
+        assert [name for name, meaning in meanings.items() if [f"`{name}`", meaning] not in explained] == []
     explained = rows("../audit")
     for kind, each in AUDIT_KINDS.items():
         mark = "yes" if each.role else ""
@@ -101,21 +95,15 @@ def test_kinds_of_the_audit_are_explained() -> None:
     assert set(re.findall(r"`(\w+)`", " ".join(dataset[1:]))) == set(AUDITED)
 
 
-@pytest.mark.parametrize(("page", "steps"), [("filtered", FILTERS), ("updates", DROPS)])
-def test_filters_and_steps_are_explained_in_their_order(page: str, steps: list[str]) -> None:
-    assert [name for name in named(page) if name in steps] == list(steps)
-
-
-def test_reasons_of_klob_and_tempripple_are_explained() -> None:
+def test_filters_steps_answers_and_reasons_are_explained() -> None:
+    for page, steps in (("filtered", FILTERS), ("updates", DROPS)):
+        assert [name for name in named(page) if name in steps] == list(steps)
     assert {*FACT_DROPS, *CHAIN_DROPS} <= set(named("klob_candidates"))
     (dropped,) = (row for row in rows("klob_facts") if row[0] == "`dropped_by`")
     assert set(FACT_STATEMENT_DROPS) <= set(re.findall(r"`(\w+)`", " ".join(dropped)))
     explained = {reason for row in rows("tr_dropped") for reason in re.findall(r"`(\w+)`", row[0])}
     elsewhere = {"no_type", "no_label", "wrong_type", "leak", "cycle", "cap"}
     assert {*timelines.REASONS, *immutability.REASONS, *elsewhere} <= explained
-
-
-def test_answers_and_reasons_against_sentences_are_explained() -> None:
     values = named("verbalizations")
     start = values.index("value") + 2
     assert values[start : start + len(KINDS)] == list(KINDS)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from factdrift import cli
 from factdrift.core.errors import InputError
 from factdrift.runs.environment import link_image, prepare, say_interrupted
 
@@ -65,15 +64,3 @@ def test_an_image_of_the_users_own_is_not_removed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"factdrift\.sif: is a file of its own"):
         link_image(image, link)
     assert link.read_text() == "copied there"
-
-
-@pytest.mark.parametrize("given", ["", "ACTIVE"])
-def test_threads_of_a_command_wait_asleep_unless_the_user_says_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OMP_WAIT_POLICY", given)
-    if not given:
-        monkeypatch.delenv("OMP_WAIT_POLICY")
-    assert cli.main(["unlock"]) == 0
-    assert os.environ["OMP_WAIT_POLICY"] == (given or "PASSIVE")

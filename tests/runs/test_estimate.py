@@ -17,12 +17,11 @@ from factdrift.core.errors import InputError
 from factdrift.core.paths import COSTS
 from factdrift.runs import begin as beginning
 from factdrift.runs import costs
-from factdrift.runs.begin import Planned, Source, begin, followed
-from factdrift.runs.costs import SPLITS, job_count, read_costs, read_quantities
+from factdrift.runs.begin import Planned, Source, begin
+from factdrift.runs.costs import SPLITS, read_costs, read_quantities
 from factdrift.runs.estimate import Cluster, Dump, Machine, Parts, check_disk, estimate, report, slowness
 from factdrift.runs.pace import Pace, pace_of
 from factdrift.runs.requests import most_memory
-from factdrift.runs.stages import Job
 from factdrift.snapshots.compression import dump_writer
 from factdrift.wikidata.sizes import dump_bytes
 
@@ -109,15 +108,6 @@ def test_only_the_jobs_that_are_to_run_count(small):
     assert stream.stages["updates difference"].cpu == 4 * whole.stages["updates difference"].cpu
 
 
-def test_more_cores_and_nodes_take_less_time_until_the_jobs_are_too_few():
-    seconds = [estimate(DUMPS, cores).seconds for cores in (1, 2, 8, 64, 1000, 2000)]
-    assert seconds == sorted(seconds, reverse=True)
-    assert seconds[-1] == seconds[-2]
-    submitted = [estimate(DUMPS, Cluster(nodes, 16)).seconds for nodes in (1, 2, 8, 100)]
-    assert submitted == sorted(submitted, reverse=True)
-    assert submitted[-1] > estimate(DUMPS, 1600).seconds  # what is waited for
-
-
 def test_a_cluster_counted_by_hand(small):
     found = estimate([Dump(1e9, "gzip")] * 2, Cluster(2, 10), parts=Parts(6, 8, 2))
     # Submissions: 12 shards in six of 2, two snapshots, the differences of 8 buckets in two, two searches.
@@ -139,19 +129,15 @@ def test_a_cluster_counted_by_hand(small):
     assert found.cpu == pytest.approx(sum(stage.cpu for stage in found.stages.values()) + 5 * starts)
 
 
-def test_the_searches_of_a_machine_share_their_space():
+def test_the_searches_of_a_machine_share_their_space_and_no_job_exceeds_what_a_rule_grants():
     found = estimate(DUMPS, 8)
     search, space = found.stages["neighbors search"], found.stages["neighbors space"]
     assert search.at_once == pytest.approx(8 * search.memory + space.output)
     # Nodes that have no search do not hold it.
     search = estimate(DUMPS, Cluster(sys.maxsize, 8)).stages["neighbors search"]
     assert search.at_once == pytest.approx(28 * (search.memory + space.output))
-
-
-def test_memory_is_never_above_what_a_rule_grants():
-    found = estimate([Dump(1e15, "gzip")] * 2, 8)
-    for command, cost in read_costs("enwiki").items():
-        assert found.stages[command].memory <= cost.most_mb
+    for command, stage in estimate([Dump(1e15, "gzip")] * 2, 8).stages.items():
+        assert stage.memory <= read_costs("enwiki")[command].most_mb
 
 
 def test_the_estimate_is_printed_beside_what_the_machine_has():
@@ -201,16 +187,9 @@ def test_sizes_of_dumps_lie_between_those_that_are_known():
     assert 0 < dump_bytes("2014-01-06") < 9.9e9
 
 
-def test_the_number_of_jobs():
-    assert [job_count(split, 3, 5, 4) for split in SPLITS] == [1, 2, 6, 10, 5, 5, 4]
-
-
 def test_the_command_prints_a_table(tmp_path, capsys):
     dump = tmp_path / "a.json"
     dump.write_text("[\n]\n")
-    assert main(["estimate", "2021-01-04", "57.5GB.bz2", "--cores", "8", "64"]) == 0
-    rows = [line.split("|") for line in capsys.readouterr().out.splitlines() if line[:3] in ("| 8", "| 6")]
-    assert [row[1].strip() for row in rows] == ["8", "64"]
     assert main(["estimate", "2021-01-04", "92GB.gz", "--cores", "16", "--nodes", "1", "4"]) == 0
     said = capsys.readouterr().out
     assert "| 1 x 16, " in said
@@ -235,19 +214,6 @@ def holes(path: Path) -> Path:
         file.write(bytes.fromhex("1f8b08"))
         file.truncate(8 << 40)
     return path
-
-
-def test_what_is_known_of_a_dump(tmp_path):
-    path = tmp_path / "wikidata.json.gz"
-    known = beginning._dump(source(path, True, 1000))
-    assert known == Dump(1000, "gzip", 1000, 1e6)
-    path.with_name("wikidata.json.gz.part").write_bytes(b"x" * 300)
-    assert beginning._dump(source(path, True, 1000)).to_come == 700
-    assert beginning._dump(source(path, True)).bytes == pytest.approx(dump_bytes("2021-01-04"))
-    other = beginning._dump(source(tmp_path / "a.json.bz2", True))
-    assert 0.5 < other.bytes / dump_bytes("2021-01-04") < 0.8
-    path.write_bytes(bytes.fromhex("1f8b08"))
-    assert beginning._dump(source(path, True, 1000)) == Dump(3, "gzip")
 
 
 def test_the_pace_is_measured_where_pieces_of_the_dump_can_be_read(tmp_path, monkeypatch, capfd):
@@ -276,21 +242,6 @@ def test_the_pace_is_measured_where_pieces_of_the_dump_can_be_read(tmp_path, mon
     assert pace_of(EXCERPT, "enwiki") is None
 
 
-def test_jobs_that_are_followed_have_a_command_a_log_and_a_benchmark():
-    extract = "set -eu\nfactdrift statements extract --dump a.json &> log"
-    jobs = [
-        Planned("extract", extract, ["log", "b"], "mark"),
-        Planned("show", "factdrift estimate --cores 4 &> log", ["log"], "mark"),
-        Planned("copy", "cp a b", ["log"], "mark"),
-        Planned("no_log", "factdrift klob build", [], "mark"),
-        Planned("no_benchmark", "factdrift klob build", ["log"], None),
-    ]
-    assert followed(iter(jobs)) == [
-        Job("extract", "statements extract", Path("log"), Path("mark")),
-        Job("show", "estimate", Path("log"), Path("mark")),
-    ]
-
-
 @pytest.fixture
 def said_at_the_beginning(tmp_path, monkeypatch, capsys):
     """What a run of `count` jobs says of these dumps when it begins."""
@@ -314,12 +265,17 @@ def test_a_run_without_large_dumps_is_followed_and_not_estimated(tmp_path, said_
     assert said_at_the_beginning(sources, dumps=dumps) == ""
 
 
-def test_a_dump_of_which_two_are_made_is_downloaded_once(tmp_path):
+def test_what_is_to_be_downloaded_counts_once_and_without_what_has_arrived(tmp_path):
     pair = {date: tmp_path / f"{date}.json.gz" for date in ("2021-01-04", "2023-02-27")}
     old, new = (Source(date, path, True, 1000) for date, path in pair.items())
     for sources, to_come in (([old, new], [1000, 1000]), ([new, new], [1000, 0])):
         dumps = beginning.known_dumps(sources, {"dumps": "wikidata"})
         assert [(dump.bytes, dump.to_come) for dump in dumps] == [(1000, each) for each in to_come]
+    old.path.with_name(f"{old.path.name}.part").write_bytes(b"x" * 300)
+    packed = Source("2022-01-03", tmp_path / "b.json.bz2", True, None)
+    dumps = beginning.known_dumps([old, packed], {"dumps": "wikidata"})
+    assert dumps[0].to_come == 700
+    assert 0.5 < dumps[1].bytes / dump_bytes("2022-01-03") < 0.8
 
 
 def test_a_dump_that_no_job_downloads_is_not_counted_as_a_download(tmp_path, said_at_the_beginning):
@@ -331,13 +287,10 @@ def test_a_dump_that_no_job_downloads_is_not_counted_as_a_download(tmp_path, sai
     assert "and 1.0 GB of downloads" in said
 
 
-def test_a_cluster_runs_no_more_jobs_at_once_than_there_are(tmp_path, said_at_the_beginning):
+def test_a_run_on_a_cluster_and_one_without_a_check_of_the_disk(tmp_path, said_at_the_beginning, capsys):
     said = said_at_the_beginning([source(holes(tmp_path / "d.json.gz"))], 3, slots=500, here=False)
     assert "in 1 submission, once each begins" in said
     assert "this machine has" not in said
-
-
-def test_the_check_of_the_disk_can_be_turned_off(tmp_path, said_at_the_beginning, capsys):
     sources = [source(holes(tmp_path / "d.json.gz"))] * 2
     assert "Estimate for 181,199.5 GB of text" in said_at_the_beginning(sources)
     with pytest.raises(InputError, match="the disk cannot hold this build"):
@@ -345,12 +298,9 @@ def test_the_check_of_the_disk_can_be_turned_off(tmp_path, said_at_the_beginning
     assert "Estimate for 181,199.5 GB of text" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "sources", [["d.json.gz", "d.json.gz"], ["derive", "derive", "d.json.gz"]], ids=["pair", "derived"]
-)
-def test_the_workflow_refuses_what_the_disk_cannot_hold_before_any_job(tmp_path, sources):
+def test_the_workflow_refuses_what_the_disk_cannot_hold_before_any_job(tmp_path):
     holes(tmp_path / "d.json.gz")
-    dumps = dict(zip(("2021-01-04", "2023-02-27", "2024-01-01"), sources, strict=False))
+    dumps = {"2021-01-04": "derive", "2023-02-27": "derive", "2024-01-01": "d.json.gz"}
     said = snakemake(tmp_path, fails=True, dumps=dumps, stream=list(dumps))
     assert "Estimate for 181,199.5 GB of text" in said
     assert "the disk cannot hold this build" in said

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.updates import dataset, update
 
-from factdrift.runs.summary import sentence, summary
+from factdrift.runs.summary import summary
 
 FORGED = "Rome\n\x1b[2J\u202e"
 
@@ -76,8 +76,3 @@ def test_a_run_that_made_no_dataset_says_nothing_of_it(pair: Path) -> None:
     assert not any("What changed" in line or "Files written" in line for line in found)
     assert found[:3] == ["", "Table 6", "ROME  [2J 99"]
     assert any("results/report.html" in line for line in found)
-
-
-def test_a_blank_inside_a_sentence_is_filled() -> None:
-    objects = [{"decision": "obsolete", "label": "A"}, {"decision": "new", "label": "B"}]
-    assert sentence("____ rules Rome", objects) == "B rules Rome (before: A)"

@@ -29,7 +29,8 @@ FORGOTTEN = 20.0
 but not those whose state it is asking for at that moment."""
 
 # Python imports `sitecustomize` when it starts. This one stops a job when it is about to name its output: the
-# first attempt waits there to be killed, or takes 2 GB and waits; the next one passes.
+# first attempt waits there to be killed, or takes 2 GB and waits; the next one passes, or waits if a second
+# place names the same file.
 _HOOK = """
 import os, sys, time
 
@@ -42,7 +43,7 @@ def hook(event, arguments):
             try:
                 os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
             except FileExistsError:
-                return
+                continue
             taken = b"x" * 2_000_000_000 if what.startswith("memory") else b""
             while True:
                 time.sleep(1)
@@ -100,7 +101,8 @@ class Run:
         return self.ends(fails=True)
 
     def waits_for(self, path: Path) -> None:
-        wait_until(path.exists, self.process)
+        wait_until(lambda: path.exists() or self.process.poll() is not None)
+        assert path.exists(), self.process.communicate()[0][-6000:]
 
 
 def same_files(directory: Path, expected: Path) -> int:

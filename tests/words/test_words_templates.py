@@ -9,7 +9,6 @@ from factdrift.words.templates import problem
     ("template", "complaint"),
     [
         ("{subject} is {object}", ""),
-        ("{subject}'s capital is {object}", ""),
         ("In {subject}, the capital is {object}", ""),
         ("The capital is {object}", "once each"),
         ("{subject}, {subject} is {object}", "once each"),
@@ -20,7 +19,6 @@ from factdrift.words.templates import problem
         (" The capital of {subject} is {object}", "blanks"),
         ("The non{subject} is {object}", "glued"),
         ("The capital of {subject}is {object}", "glued"),
-        ("The capital of {subject} is-{object}", "glued"),
     ],
 )
 def test_templates(template: str, complaint: str) -> None:
