@@ -71,14 +71,9 @@ def test_the_code_of_a_model_runs_only_if_it_is_allowed(
     assert Path("ran").exists()
 
 
-def test_the_code_of_an_encoder_is_not_run(here: Path) -> None:
-    folder = own_model(here / "encoder")
+def test_the_code_of_an_encoder_or_of_the_tokenizer_of_a_checkpoint_is_not_run(here: Path) -> None:
     with pytest.raises(InputError, match=r"rag\.encoder: .* comes with Python code of its own, which is not"):
-        dense(["a"], str(folder), torch.device("cpu"))
-    assert not Path("ran").exists()
-
-
-def test_the_code_of_the_tokenizer_of_a_checkpoint_is_not_run(here: Path) -> None:
+        dense(["a"], str(own_model(here / "encoder")), torch.device("cpu"))
     base, folder = saved(here / "base"), here / "edited"
     shutil.copytree(base, folder)
     (folder / "code.py").write_text(CODE, encoding="utf-8")
@@ -127,7 +122,10 @@ def test_nothing_is_read_in_a_way_that_may_run_code() -> None:
     root = Path(factdrift.__file__).parent
     wrong = []
     for path in sorted(root.rglob("*.py")):
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        if not any(word in text for word in ("from_pretrained", ".load", "allow_pickle")):
+            continue
+        for call in ast.walk(ast.parse(text)):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
                 of, name = ast.unparse(call.func.value), call.func.attr
                 given = {each.arg: ast.unparse(each.value) for each in call.keywords}
