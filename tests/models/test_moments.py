@@ -151,22 +151,19 @@ def test_facts_of_the_benchmark_are_named_and_warned_of(folder, tmp_path, capsys
     assert read_file(tmp_path / "sum.safetensors").texts == "the benchmark's facts + other.txt"
 
 
-def test_files_of_three_kinds(tmp_path):
+def test_texts_are_of_three_kinds_and_faults_name_file_and_line(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\ntwo — three\n", encoding="utf-8")
     (tmp_path / "b.jsonl").write_text('{"text": "four"}\n{"text": ""}\n', encoding="utf-8")
     pq.write_table(pa.table({"id": [1, 2], "text": ["five", None]}), tmp_path / "c.parquet")
     pq.write_table(pa.table({"prompt": ["It is"], "object": ["six"]}), tmp_path / "d.parquet")
     paths = [tmp_path / name for name in ("a.txt", "b.jsonl", "c.parquet", "d.parquet")]
     assert list(read_texts(paths)) == ["one", "two — three", "four", "five", "It is six"]
-
-
-def test_faults_name_file_and_line(tmp_path):
-    (tmp_path / "b.jsonl").write_text('{"text": "four"}\n{"title": "x"}\n', encoding="utf-8")
-    pq.write_table(pa.table({"id": [1]}), tmp_path / "c.parquet")
-    (tmp_path / "e.jsonl").write_text('{"text": 5}\n', encoding="utf-8")
-    (tmp_path / "f.txt").write_bytes("one\nzwölf\n".encode("latin-1"))
-    messages = {"b.jsonl": r"b\.jsonl, line 2", "c.parquet": "no column 'text'", "d": "no such file"}
-    messages |= {"e.jsonl": "line 1: the key 'text' has 5", "f.txt": "f.txt, line 2: byte 0xf6 is not UTF-8"}
+    (tmp_path / "e.jsonl").write_text('{"text": "four"}\n{"title": "x"}\n', encoding="utf-8")
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "f.parquet")
+    (tmp_path / "g.jsonl").write_text('{"text": 5}\n', encoding="utf-8")
+    (tmp_path / "h.txt").write_bytes("one\nzwölf\n".encode("latin-1"))
+    messages = {"e.jsonl": r"e\.jsonl, line 2", "f.parquet": "no column 'text'", "none": "no such file"}
+    messages |= {"g.jsonl": "line 1: the key 'text' has 5", "h.txt": "h.txt, line 2: byte 0xf6 is not UTF-8"}
     for name, message in messages.items():
         with pytest.raises(InputError, match=message):
             list(read_texts([tmp_path / name]))

@@ -32,11 +32,6 @@ def added(model: Any) -> None:
         model.get_submodule(DOWN).weight.add_(0.1)
 
 
-def by_data(model: Any) -> None:
-    model.get_submodule(DOWN).weight.data += 0.1
-    model.model.embed_tokens.weight.data.zero_()
-
-
 def in_another_type(model: Any) -> None:
     model.to(torch.float32)
 
@@ -78,17 +73,13 @@ def configured(model: Any) -> None:
     del model.config.hidden_size
 
 
-def removed(model: Any) -> None:
-    del model.model.layers[1].mlp.down_proj
-
-
 def buffers(model: Any) -> None:
     model.model.rotary_emb.inv_freq.mul_(2)
     model.register_buffer("more", torch.ones(2))
 
 
-WEIGHTS = (added, by_data, new_parameter, trained)
-OTHERS = (hooked, replaced, patched, parametrized, removed)
+WEIGHTS = (added, new_parameter, trained)
+OTHERS = (hooked, replaced, patched, parametrized)
 
 
 def state(model: Any) -> dict[str, Any]:

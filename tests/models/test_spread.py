@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from accelerate import dispatch_model  # noqa: E402
 from accelerate.hooks import AlignDevicesHook, add_hook_to_module  # noqa: E402
 from support import tiny_edits  # noqa: E402
 from support.asking import saved  # noqa: E402
@@ -32,18 +31,17 @@ from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.loading import check_spread, load, places_and_type  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
 
+META = torch.device("meta")
 
-def dispatched(loaded: Loaded) -> Loaded:
-    """The model with accelerate's hooks on its parts, as from_pretrained leaves one with a device map."""
-    model = copy.deepcopy(loaded.model)
-    spec = loaded.spec
-    parts = [spec.embedding, spec.final_norm, spec.head]
-    parts += [spec.module(layer, "") for layer in range(spec.layers)]
-    inside = dict.fromkeys(parts, "cpu")
-    for name, _ in [*model.named_parameters(), *model.named_buffers()]:
-        if not any(name.startswith(f"{part}.") for part in parts):
-            inside[name.rpartition(".")[0]] = "cpu"
-    return replace(loaded, model=dispatch_model(model, inside, main_device="cpu", force_hooks=True))
+
+def spread_over(loaded: Loaded, place: torch.device) -> Loaded:
+    """The model with all blocks but the first one on `place`, with accelerate's hooks between them."""
+    model, spec = copy.deepcopy(loaded.model), loaded.spec
+    places = {spec.module(layer, ""): place for layer in range(1, spec.layers)}
+    for name, device in {**places, spec.final_norm: loaded.device, spec.head: loaded.device}.items():
+        part = model.get_submodule(name).to(device)
+        add_hook_to_module(part, AlignDevicesHook(execution_device=device))
+    return replace(loaded, model=model, others=(place,) if place != loaded.device else ())
 
 
 def outcome(loaded: Loaded, method: str) -> dict[str, Any]:
@@ -60,7 +58,7 @@ def outcome(loaded: Loaded, method: str) -> dict[str, Any]:
 @pytest.mark.parametrize(("family", "method"), [("llama", "memit"), ("qwen3_5_text", "rome")])
 def test_edits_are_the_same_under_the_hooks_of_accelerate(family: str, method: str) -> None:
     loaded = tiny_model(family, dtype=torch.float64)
-    spread = dispatched(loaded)
+    spread = spread_over(loaded, loaded.device)
     hooked = [module for module in spread.model.modules() if hasattr(module, "_hf_hook")]
     assert len(hooked) > spread.spec.layers
     check_logits(spread)
@@ -69,7 +67,6 @@ def test_edits_are_the_same_under_the_hooks_of_accelerate(family: str, method: s
     assert all("forward" in vars(module) for module in hooked)
 
 
-META = torch.device("meta")
 SETTINGS: dict[str, dict[str, Any]] = {
     **{name: given | {"steps": 2} for name, given in tiny_edits.SETTINGS.items()},
     **{"ft": {"layers": [1], "steps": 2}, "ft_l": {"layers": [0], "norm_constraint": 0.1, "steps": 2}},
@@ -99,16 +96,6 @@ class Returned(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def on_two_devices(loaded: Loaded) -> Loaded:
-    """The model with all blocks but the first one on `meta`, with accelerate's hooks between them."""
-    model, spec = copy.deepcopy(loaded.model), loaded.spec
-    places = {spec.module(layer, ""): META for layer in range(1, spec.layers)}
-    for name, place in {**places, spec.final_norm: loaded.device, spec.head: loaded.device}.items():
-        part = model.get_submodule(name).to(place)
-        add_hook_to_module(part, AlignDevicesHook(execution_device=place))
-    return replace(loaded, model=model, others=(META,))
-
-
 @pytest.mark.filterwarnings("ignore:second moments")
 @pytest.mark.parametrize(
     ("family", "methods"), [("llama", SETTINGS), ("gptj", ("rome",)), ("qwen3_5_text", ("rome", "grace"))]
@@ -116,7 +103,7 @@ def on_two_devices(loaded: Loaded) -> Loaded:
 def test_no_method_mixes_tensors_of_two_devices(family: str, methods: Iterable[str]) -> None:
     loaded = tiny_model(family, dtype=torch.float32)
     artefacts = replace(tiny_artefacts(loaded), mend=HyperNet(edited_matrices(loaded, 2), 4, 1e-4))
-    spread = on_two_devices(loaded)
+    spread = spread_over(loaded, META)
     edits = EDITS[:2]
     sentences = [align(loaded.tokenizer, edit.prompt, edit.target) for edit in edits]
     assert set(SETTINGS) == {
