@@ -71,12 +71,7 @@ def test_unreadable_lines(text):
             read(text)
 
 
-@pytest.mark.parametrize(
-    ("written", "stored"),
-    [
-        *((f"{letter}42$F078E5B3-f9a8", "Q42$F078E5B3-f9a8") for letter in "qQ"),
-        *(("p31$aB", "P31$aB"), ("q42", "Q42")),
-    ],
-)
-def test_statement_ids_have_an_upper_case_prefix(written, stored):
-    assert statement_id(written) == stored
+def test_statement_ids_have_an_upper_case_prefix():
+    for written in ("q42$F078E5B3-f9a8", "Q42$F078E5B3-f9a8"):
+        assert statement_id(written) == "Q42$F078E5B3-f9a8"
+    assert [statement_id(written) for written in ("p31$aB", "q42")] == ["P31$aB", "Q42"]
