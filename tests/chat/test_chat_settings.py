@@ -40,17 +40,13 @@ def test_a_wrong_value_is_named(given: Any, why: str) -> None:
     assert "cret@" not in str(raised.value)
 
 
-def test_the_workflow_refuses_a_password_before_any_job() -> None:
+def test_the_workflow_refuses_a_password_before_any_job_and_gives_valid_settings() -> None:
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text("utf-8"))
     with pytest.raises(InputError, match=r"chat\.base_url: .*chat\.api_key_file.*OPENAI_API_KEY") as raised:
         configure(config | {"chat": {"base_url": "https://me:secret@host/v1"}}, keys_of_methods)
     assert "secret" not in str(raised.value)
-
-
-def test_the_workflow_gives_the_command_valid_settings() -> None:
     # Numbers on the command line of Snakemake arrive as texts.
-    given = {"model": "m", "max_usd": "20", "temperature": "0.5", "batch": {"poll": "5"}}
-    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text("utf-8")) | {"chat": given}
+    config["chat"] = {"model": "m", "max_usd": "20", "temperature": "0.5", "batch": {"poll": "5"}}
     configure(config, keys_of_methods)
     chat = read_settings(json.dumps(config["chat"]), Chat, "chat")
     assert (chat.max_usd, chat.temperature, chat.batch.poll) == (20, 0.5, 5)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.chat_server import CHAT, ChatServer, Fault, sound
+from support.chat_server import ChatServer, Fault, sound
 
 from factdrift.chat.replies import Malformed, judge_status, read_reply
 from factdrift.chat.store import Store
@@ -15,11 +15,6 @@ from factdrift.core.redaction import LONGEST, MASK, Redactor
 
 KEY = "sk-very/secret-0123456789"
 DEEP = b"[" * 100_000 + b"]" * 100_000
-
-
-def odd(raw: bytes) -> Any:
-    """The answer to the request r1, whenever it is sent."""
-    return lambda path, body, attempt: Fault(raw=raw) if path == CHAT and "r1" in str(body) else None
 
 
 @pytest.mark.parametrize(
@@ -33,7 +28,7 @@ def odd(raw: bytes) -> Any:
     ],
 )
 def test_an_odd_answer_does_not_stop_other_requests(bench: Any, server: Any, raw: bytes, status: str) -> None:
-    server.fault = odd(raw)
+    server.fault = lambda path, body, attempt: Fault(raw=raw) if "r1" in str(body) else None
     bench.write(4)
     assert bench.statuses(tries=2) == ["answered", status, "answered", "answered"]
     server.fault = sound

@@ -55,14 +55,7 @@ def test_a_failure_is_replaced_and_an_answer_never(tmp_path: Path) -> None:
         assert store.usage("other").answers == 0
 
 
-def test_only_one_process_asks_with_a_store(tmp_path: Path) -> None:
-    with Store(tmp_path), pytest.raises(InputError, match="another process"):
-        Store(tmp_path)
-    with Store(tmp_path):
-        pass
-
-
-def test_a_store_is_one_file_that_can_be_read_from_a_read_only_folder(tmp_path: Path) -> None:
+def test_a_store_is_one_file_with_one_writer_and_many_readers(tmp_path: Path) -> None:
     folder = filled(tmp_path / "s", "ab")
     assert [path.name for path in folder.iterdir()] == ["answers.sqlite"]
     with Store(folder, reading=True) as one, Store(folder, reading=True) as other:
@@ -70,6 +63,10 @@ def test_a_store_is_one_file_that_can_be_read_from_a_read_only_folder(tmp_path: 
         assert one.answered(keys) == other.answered(keys) == set(keys)
         with pytest.raises(InputError, match="readonly"):
             one.put(request("c"), MODEL, reply("c"), "live", 1)
+    with Store(folder), pytest.raises(InputError, match="another process"):
+        Store(folder)
+    with Store(folder):
+        pass
 
 
 def test_files_that_are_not_stores_are_refused(tmp_path: Path) -> None:

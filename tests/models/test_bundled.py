@@ -229,9 +229,7 @@ def test_documents(world: Path):
 
 @pytest.mark.slow
 def test_a_small_training(world: Path):
-    """The same bytes in another process, with another number of threads outside of the recipe; a folder that
-    transformers loads; facts that are known.
-    """
+    """The same bytes in a process with other threads; a folder that transformers loads; facts are known."""
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     from factdrift.models.bundled.train import train
     from factdrift.models.loading import load

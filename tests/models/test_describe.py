@@ -106,6 +106,8 @@ def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded
 def test_what_cannot_be_loaded_is_refused_in_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
+    assert main(["models", "describe", "sample", "--folder", str(tmp_path)]) == 1
+    assert "make it with `snakemake results/models/sample-llama`" in capsys.readouterr().err
     folder = saved("llama", tmp_path / "vision")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "qwen2_5_vl"}))
@@ -121,7 +123,14 @@ def test_what_cannot_be_loaded_is_refused_in_short(
         in (capsys.readouterr().err)
     )
     folder = saved("llama", tmp_path / "packed")
+    for weights in (b"no tensors", b"\x08" + bytes(7) + b"{}      " + bytes(9)):
+        (folder / "model.safetensors").write_bytes(weights)
+        with pytest.raises(InputError, match=r"packed at revision main cannot be loaded"):
+            load(str(folder))
     quantized = {"quant_method": "gptq", "bits": 4, "group_size": 128}
+    (folder / "config.json").write_text("{}")
+    assert main(["models", "describe", str(folder)]) == 1
+    assert "cannot be loaded" in capsys.readouterr().err
     (folder / "config.json").write_text(json.dumps(config | {"quantization_config": quantized}))
     with pytest.raises(
         InputError, match=r"packed needs a package that is not installed \(.{1,300}\); install it"
@@ -131,22 +140,6 @@ def test_what_cannot_be_loaded_is_refused_in_short(
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", long)
     with pytest.raises(InputError, match=r"loaded \(ValueError: many words .{1,300} \.\.\.\); give"):
         load(str(folder), device="cpu")
-
-
-def test_damaged_weights_are_an_error_that_names_the_model(tmp_path: Path):
-    folder = saved("llama", tmp_path / "llama")
-    for weights in (b"no tensors", b"\x08" + bytes(7) + b"{}      " + bytes(9)):
-        (folder / "model.safetensors").write_bytes(weights)
-        with pytest.raises(InputError, match=r"llama at revision main cannot be loaded"):
-            load(str(folder))
-
-
-def test_no_such_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert main(["models", "describe", "sample", "--folder", str(tmp_path)]) == 1
-    assert "make it with `snakemake results/models/sample-llama`" in capsys.readouterr().err
-    (tmp_path / "config.json").write_text("{}")
-    assert main(["models", "describe", str(tmp_path)]) == 1
-    assert "cannot be loaded" in capsys.readouterr().err
 
 
 def test_loaded_read_only(tmp_path: Path):

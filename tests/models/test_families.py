@@ -110,7 +110,7 @@ def test_blocks_differ() -> None:
         sparse.module(2, sparse.down)
 
 
-def test_a_language_model_inside_is_told_by_its_own_type() -> None:
+def test_a_language_model_inside_is_told_by_its_own_type_and_needs_a_length_of_texts() -> None:
     """Llama 4 and Qwen3.5 are published with images; AutoModelForCausalLM gives the language model."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -119,6 +119,9 @@ def test_a_language_model_inside_is_told_by_its_own_type() -> None:
         assert families.is_listed(config)
         spec = spec_of(AutoModelForCausalLM.from_config(config), "mine")
         assert spec == tiny_model(f"{family}_text").spec
+    config = AutoConfig.for_model("bloom", hidden_size=24, n_layer=2, n_head=4, vocab_size=340)
+    with pytest.raises(InputError, match=r"mine: its configuration \(model_type 'bloom'\) has none"):
+        spec_of(AutoModelForCausalLM.from_config(config), "mine")
 
 
 UNLISTED: dict[str, dict[str, Any]] = {
@@ -165,14 +168,6 @@ def test_an_unclear_shape_is_refused_with_what_was_looked_for(family: str, chang
         InputError, match=rf"is of the family '{family}', which is not in .*{found}.*name its mod"
     ):
         tiny_model(family, **changes)
-
-
-def test_a_configuration_without_a_length_of_texts_is_refused() -> None:
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    config = AutoConfig.for_model("bloom", hidden_size=24, n_layer=2, n_head=4, vocab_size=340)
-    with pytest.raises(InputError, match=r"mine: its configuration \(model_type 'bloom'\) has none"):
-        spec_of(AutoModelForCausalLM.from_config(config), "mine")
 
 
 def test_the_table_is_believed_if_its_keys_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

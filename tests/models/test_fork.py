@@ -18,16 +18,12 @@ SENTENCES = (
 )
 
 
-def rows_and_starts() -> tuple[list[list[int]], list[int]]:
-    rows = [tiny_tokenizer()(text)["input_ids"] for text, _ in SENTENCES]
-    return rows, [start for _, start in SENTENCES]
-
-
 @pytest.mark.parametrize("family", LISTED)
 def test_the_end_of_a_batch_runs_as_the_whole_of_it(family):
     """With something added at the start token of a block, at each layer the fork can begin at."""
     loaded = tiny_model(family)
-    rows, starts = rows_and_starts()
+    rows = [tiny_tokenizer()(text)["input_ids"] for text, _ in SENTENCES]
+    starts = [start for _, start in SENTENCES]
     generator = torch.Generator().manual_seed(0)
     added = torch.randn(len(rows), loaded.spec.hidden, dtype=loaded.dtype, generator=generator)
     bound = max(1e-10, 100 * rounding(family))

@@ -179,7 +179,7 @@ def test_a_model_writes_the_same_for_the_same_seed():
     assert "<|endoftext|>" not in text
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_what_was_written_is_read_and_damaged_files_are_named_with_their_command(tmp_path: Path) -> None:
     values = {"b": torch.arange(6).reshape(2, 3).T, "a": torch.ones(2, dtype=torch.float64)}
     write_tensors(tmp_path / "one", values, {"model": "m", "rank": 2})
     write_tensors(tmp_path / "two", dict(reversed(values.items())), {"rank": 2, "model": "m"})
@@ -188,9 +188,6 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert about == {"model": "m", "rank": 2}
     assert found.keys() == values.keys()
     assert all(torch.equal(found[name], value) for name, value in values.items())
-
-
-def test_damaged_files_are_named_with_the_command_that_writes_them(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "text").write_text("no tensors")
     (tmp_path / "folder").mkdir()

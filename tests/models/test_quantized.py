@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,7 +26,6 @@ from factdrift.evaluation.states.edited import check_layers, edited  # noqa: E40
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
 from factdrift.models.deltas import LowRank, applied, matrix, written  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.loading import load, placed, spreading  # noqa: E402
 from factdrift.models.quantized import check_gradient, described  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
@@ -44,15 +44,11 @@ PLACE = "cuda" if torch.cuda.is_available() else "cpu"
 SENTENCES = [(edit.prompt, edit.target) for edit in EDITS]
 
 
-@pytest.fixture(autouse=True)
-def _quietly() -> None:
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
-
-
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A model of each kind in a folder, as users have them; the rest of it is in bfloat16."""
     pytest.importorskip("bitsandbytes", reason="needs `pip install bitsandbytes`")
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     base = tmp_path_factory.mktemp("quantized")
     plain = base / "plain"
     tiny_model("llama", dtype=torch.bfloat16, **SIZES).model.save_pretrained(plain)
@@ -121,19 +117,10 @@ def test_nothing_is_written_into_quantized_weights(kind: str, folders: dict[str,
         edited(loaded, EDITS, tiny_hyper("rome"), tiny_artefacts(loaded))
 
 
-class Immovable:
-    """A quantized model as those of packages that refuse to move one."""
-
-    def __init__(self) -> None:
-        self.config = SimpleNamespace(quantization_config={"quant_method": "awq", "bits": 4})
-
-    def to(self, *given: Any) -> None:
-        raise ValueError("`.to` is not supported")
-
-
 def test_a_quantized_model_is_read_onto_its_device_and_never_moved() -> None:
     place = torch.device("cuda:0")
-    model = Immovable()
+    config = SimpleNamespace(quantization_config={"quant_method": "awq", "bits": 4})
+    model = SimpleNamespace(config=config, to=Mock(side_effect=ValueError("`.to` is not supported")))
     assert spreading([place], model.config) == {"device_map": {"": place}}
     assert placed(model, "it", [place]) == (model, [place])
     assert spreading([place], tiny_model("llama").model.config) == {}
@@ -200,17 +187,13 @@ class Wrapped(nn.Module):
         return self.inside[0](taken) * self.scales
 
 
-def wrapped() -> Loaded:
-    loaded = tiny_model("llama", quantization_config={"quant_method": "gptq", "bits": 4, "group_size": 128})
+def test_matrices_of_other_classes_are_trained_beside() -> None:
+    how = {"quant_method": "gptq", "bits": 4, "group_size": 128}
+    loaded, plain = tiny_model("llama", quantization_config=how), tiny_model("llama")
     for layer in range(loaded.spec.layers):
         attention = loaded.model.get_submodule(f"model.layers.{layer}.self_attn")
         for name, inside in list(attention.named_children()):
             setattr(attention, name, Wrapped(inside))
-    return loaded
-
-
-def test_matrices_of_other_classes_are_trained_beside() -> None:
-    loaded, plain = wrapped(), tiny_model("llama")
     check_gradient(loaded, "lora")
     hyper = read_hyper("lora", "tiny", {"steps": 3})
     ids = torch.tensor([align(plain.tokenizer, EDITS[0].prompt).ids])

@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -52,23 +53,14 @@ def test_a_configuration_on_a_hub_is_taken_from_the_cache_or_asked_for(
 ) -> None:
     hub = pytest.importorskip("huggingface_hub", reason="language models are installed with `make models`")
     path = Path(folder(tmp_path, {"num_hidden_layers": 3, "hidden_size": 5}), "config.json")
-    asked = []
-
-    def cached(name: str, file: str, revision: str) -> str | None:
-        return str(path) if name == "a/cached" else None
-
-    def fetched(name: str, file: str, revision: str) -> str:
-        asked.append((name, file, revision))
-        if name == "a/missing":
-            raise OSError("no such repository\nat all")
-        return str(path)
-
+    cached = Mock(side_effect=lambda name, file, revision: str(path) if name == "a/cached" else None)
+    fetched = Mock(side_effect=[str(path), OSError("no such repository\nat all")])
     monkeypatch.setattr(hub, "try_to_load_from_cache", cached)
     monkeypatch.setattr(hub, "hf_hub_download", fetched)
     assert read_sizes("a/cached") == Sizes(3, 5)
-    assert asked == []
+    assert not fetched.called
     assert read_sizes("a/remote", "v2") == Sizes(3, 5)
-    assert asked == [("a/remote", "config.json", "v2")]
+    fetched.assert_called_once_with("a/remote", "config.json", revision="v2")
     with pytest.raises(InputError, match=r"a/missing: .* fetched \(OSError: no such repository\); "):
         read_sizes("a/missing")
 

@@ -86,13 +86,6 @@ def test_walks_by_similarity_and_skips_itself_and_changed(tmp_path):
     assert found[0]["similarity"] > found[1]["similarity"]
 
 
-def test_stops_after_the_facts_and_the_candidates(tmp_path):
-    old = [row for subject in range(1, 9) for row in city(subject, statement(subject, P6, 100 + subject))]
-    assert [row["neighbor"] for row in run(tmp_path, old, facts=3)] == [2, 3, 4]
-    # The subject itself is among the candidates.
-    assert [row["neighbor"] for row in run(tmp_path, old, candidates=3)] == [2, 3]
-
-
 TIMES = [
     # Held at T_old in `paper`, in `reference`, and as an interval.
     ({"end": day("2021-01-03")}, False, False, False),
@@ -190,9 +183,12 @@ def test_documents_hold_what_later_filters_drop(tmp_path):
         assert dict(zip(counted.vocabulary.tolist(), counted.having.tolist(), strict=True)) == having
 
 
-def test_depends_neither_on_buckets_nor_on_the_parts_of_the_search(tmp_path):
+def test_stops_after_facts_and_candidates_and_depends_neither_on_buckets_nor_on_parts(tmp_path):
     subjects = range(1, 7)
     old = [row for subject in subjects for row in city(subject, statement(subject, P6, 100 + subject))]
+    assert [row["neighbor"] for row in run(tmp_path, old, facts=3)] == [2, 3, 4]
+    # The subject itself is among the candidates.
+    assert [row["neighbor"] for row in run(tmp_path, old, candidates=3)] == [2, 3]
     updates = [update(subject, P6, "new", 200 + subject) for subject in subjects]
     assert len(run(tmp_path, old, updates)) == 30
     whole = (tmp_path / "neighbors.parquet").read_bytes()

@@ -1,5 +1,6 @@
 """Text that is missing from a dump, uncompressed or inside an intact archive, is never skipped in silence."""
 
+import contextlib
 import gzip
 import json
 from pathlib import Path
@@ -58,14 +59,6 @@ def read(path: Path, shards: int = 1) -> tuple[int, int]:
     return entities, bad
 
 
-def is_noticed(path: Path, shards: int) -> bool:
-    try:
-        entities, bad = read(path, shards)
-    except InputError:
-        return True
-    return bad > 0 or entities in (0, len(LINES))  # a dump without any item is an error of `gather`
-
-
 HALF = len(DUMP) // 2
 
 
@@ -94,8 +87,7 @@ def test_nuls_are_located(write, compress, shards):
         assert f"line 20 (byte {start})" in str(caught.value)
 
 
-def test_a_large_hole_is_found_at_its_first_byte(tmp_path):
-    """A hole of 64 GB, as a copy that was broken off may leave, is found at its first byte."""
+def test_a_hole_of_64_gb_is_found_at_its_first_byte(tmp_path):
     path = tmp_path / "dump"
     with path.open("wb") as file:
         file.write(DUMP[:HALF])
@@ -132,4 +124,6 @@ def test_text_that_is_cut_off_or_zeroed_is_noticed(write, monkeypatch, damage, o
         bad = int(found[-1] not in LINES)
         assert read(path, shards) == (len(found) - bad, bad)
     else:
-        assert is_noticed(path, shards)
+        with contextlib.suppress(InputError):
+            entities, bad = read(path, shards)
+            assert bad > 0 or entities in (0, len(LINES))  # a dump without any item is an error of `gather`
