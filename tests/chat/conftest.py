@@ -115,14 +115,3 @@ def prices(tmp_path: Path) -> Path:
     path = tmp_path / "prices.yaml"
     path.write_text("models:\n  tiny: {input: 1000000, output: 1000000, batch: 0.5}\n")
     return path
-
-
-@pytest.fixture
-def benches(tmp_path: Path, server: ChatServer) -> Callable[[str], Bench]:
-    """Several folders with one server."""
-
-    def make(name: str) -> Bench:
-        (tmp_path / name).mkdir()
-        return Bench(tmp_path / name, server)
-
-    return make

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from support.chat_server import ChatServer
 
-from factdrift.chat.settings import OPENAI, Chat, api_key
+from factdrift.chat.settings import Chat, api_key
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
@@ -18,22 +18,12 @@ from factdrift.evaluation.methods.own import keys_of_methods
 ROOT = Path(__file__).parents[2]
 
 
-def test_defaults_come_from_the_schema() -> None:
-    with pytest.raises(InputError, match="missing required field `model`"):
-        read_settings("{}", Chat, "chat")
-    chat = read_settings('{"model": "m"}', Chat, "chat")
-    assert (chat.mode, chat.server, chat.temperature, chat.answer_tokens) == ("live", OPENAI, 0, 800)
-    assert chat.max_usd is chat.requests_per_minute is chat.tokens_per_minute is None
-    assert (chat.batch.requests, chat.batch.megabytes) == (50_000, 190)
-
-
 @pytest.mark.parametrize(
     ("given", "why"),
     [
         ({"model": ""}, r"chat\.model"),
         ({"mode": "later"}, r"Invalid enum value 'later' - at `\$\.mode`"),
-        *(({"base_url": url}, r"chat\.base_url") for url in ("localhost:8000", "http://", "http://[::1/v1")),
-        ({"base_url": "http://localhost:99999/v1"}, r"chat\.base_url"),
+        *(({"base_url": url}, r"chat\.base_url") for url in ("h:80", "http://[::1/v1", "http://h:99999")),
         ({"requests_per_minute": 1}, r"chat\.requests_per_minute"),
         *(({"temperature": 3}, r"chat\.temperature"), ({"temperature": "hot"}, r"\$\.temperature")),
         *(({"extra": {"model": "other"}}, r"chat\.extra"), ({"batch": {"megabytes": 201}}, r"\.megabytes")),
@@ -50,18 +40,13 @@ def test_a_wrong_value_is_named(given: Any, why: str) -> None:
     assert "cret@" not in str(raised.value)
 
 
-@pytest.mark.parametrize("base_url", ["https://me:secret@host/v1", "x://secret@h", "https://h?k=secret"])
-def test_the_workflow_refuses_a_password_before_any_job(base_url: str) -> None:
+def test_the_workflow_refuses_a_password_before_any_job_and_gives_valid_settings() -> None:
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text("utf-8"))
     with pytest.raises(InputError, match=r"chat\.base_url: .*chat\.api_key_file.*OPENAI_API_KEY") as raised:
-        configure(config | {"chat": {"base_url": base_url}}, keys_of_methods)
+        configure(config | {"chat": {"base_url": "https://me:secret@host/v1"}}, keys_of_methods)
     assert "secret" not in str(raised.value)
-
-
-def test_the_workflow_gives_the_command_valid_settings() -> None:
     # Numbers on the command line of Snakemake arrive as texts.
-    given = {"model": "m", "max_usd": "20", "temperature": "0.5", "batch": {"poll": "5"}}
-    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text("utf-8")) | {"chat": given}
+    config["chat"] = {"model": "m", "max_usd": "20", "temperature": "0.5", "batch": {"poll": "5"}}
     configure(config, keys_of_methods)
     chat = read_settings(json.dumps(config["chat"]), Chat, "chat")
     assert (chat.max_usd, chat.temperature, chat.batch.poll) == (20, 0.5, 5)

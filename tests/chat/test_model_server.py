@@ -1,7 +1,6 @@
 """Asks a real server: `transformers serve` with a tiny model that is made here."""
 
 import contextlib
-import copy
 import os
 import socket
 import subprocess
@@ -36,14 +35,11 @@ TEXT = ["Paris is the capital of France.", "Lyon is a city in France.", "The cap
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of some thousand random weights, with a tokenizer of its own."""
-    torch = pytest.importorskip("torch")
-    from support.tiny_models import tiny_model
+    pytest.importorskip("torch")
+    from support.asking import saved
 
-    folder, loaded = tmp_path_factory.mktemp("model"), tiny_model("llama", dtype=torch.float32)
-    tokenizer = copy.deepcopy(loaded.tokenizer)
-    tokenizer.chat_template = TEMPLATE
-    for each in (loaded.model, tokenizer):
-        each.save_pretrained(folder)
+    folder = saved(tmp_path_factory.mktemp("model"))
+    (folder / "chat_template.jinja").write_text(TEMPLATE)
     return folder
 
 

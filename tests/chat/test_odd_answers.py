@@ -6,9 +6,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.chat_server import CHAT, ChatServer, Fault, sound
+from support.chat_server import ChatServer, Fault, sound
 
-from factdrift.chat.replies import Malformed, judge, judge_status, read_reply
+from factdrift.chat.replies import Malformed, judge_status, read_reply
 from factdrift.chat.store import Store
 from factdrift.core.errors import InputError
 from factdrift.core.redaction import LONGEST, MASK, Redactor
@@ -17,25 +17,18 @@ KEY = "sk-very/secret-0123456789"
 DEEP = b"[" * 100_000 + b"]" * 100_000
 
 
-def odd(raw: bytes) -> Any:
-    """The answer to the request r1, whenever it is sent."""
-    return lambda path, body, attempt: Fault(raw=raw) if path == CHAT and "r1" in str(body) else None
-
-
 @pytest.mark.parametrize(
     ("raw", "status"),
     [
-        (b'{"choices": [{"message": {"content": "yes"}}], "extra": ' + DEEP + b"}", "failed"),
         (b'{"choices": [{"message": {"content": "yes"}}], "usage": ' + DEEP + b"}", "failed"),
         (b'{"choices": [{"message": {"content": "\\ud800"}}]}', "failed"),
-        (b'{"choices": [{"message": {"content": "\xed\xa0\x80"}}]}', "failed"),
         (b'{"choices": [{"message": {"content": "a\\u0000b"}}]}', "answered"),
         (b'{"choices": [{"message": {"content": "yes"}}], "usage": {"prompt_tokens": 1e999}}', "failed"),
         (b'{"choices": [{"message": {"content": "yes"}}], "usage": [1]}', "answered"),
     ],
 )
 def test_an_odd_answer_does_not_stop_other_requests(bench: Any, server: Any, raw: bytes, status: str) -> None:
-    server.fault = odd(raw)
+    server.fault = lambda path, body, attempt: Fault(raw=raw) if "r1" in str(body) else None
     bench.write(4)
     assert bench.statuses(tries=2) == ["answered", status, "answered", "answered"]
     server.fault = sound
@@ -109,23 +102,13 @@ def test_an_answer_that_repeats_the_key_is_stored_without_it(
     bench.write(1)
     found = bench.ask()[0]
     assert (found["content"], found["model"]) == (f"you sent {MASK}!", MASK)
-    with sqlite3.connect(bench.store / "answers.sqlite") as connection:
-        (response,) = connection.execute("SELECT response FROM answers").fetchone()
-    assert json.loads(response)["choices"][0]["message"]["content"] == f"you sent {MASK}!"
+    assert written.encode() not in (bench.store / "answers.sqlite").read_bytes()
+    if written == KEY:
+        server.fault, server.answer = sound, lambda body: f"you sent {KEY}!"
+        assert bench.ask(mode="batch", model="other")[0]["content"] == f"you sent {MASK}!"
 
 
-def test_a_batch_answer_that_repeats_the_key_is_stored_without_it(
-    bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    server.answer = lambda body: f"you sent {KEY}!"
-    bench.write(1)
-    assert bench.ask(mode="batch")[0]["content"] == f"you sent {MASK}!"
-    assert KEY.encode() not in (bench.store / "answers.sqlite").read_bytes()
-
-
-@pytest.mark.parametrize("length", [LONGEST - 40, LONGEST - 20, LONGEST - 3])
-@pytest.mark.parametrize("status", [400, 500, 401])
+@pytest.mark.parametrize(("length", "status"), [(LONGEST - 40, 400), (LONGEST - 20, 500), (LONGEST - 3, 401)])
 def test_truncated_messages_contain_no_part_of_the_key(
     bench: Any,
     server: ChatServer,
@@ -138,7 +121,6 @@ def test_truncated_messages_contain_no_part_of_the_key(
     error = {"message": "x" * length + KEY, "code": None}
     server.fault = lambda path, body, attempt: Fault(status, error=error)
     bench.write(1)
-    said = ""
     try:
         said = str(bench.ask(tries=1)[0]["error"])
     except InputError as refused:
@@ -146,14 +128,6 @@ def test_truncated_messages_contain_no_part_of_the_key(
     said += "".join(capfd.readouterr()) + (bench.store / "answers.sqlite").read_bytes().decode("latin-1")
     assert "xxx" in said
     assert KEY[:4] not in said
-
-
-@pytest.mark.parametrize("before", range(40, 81, 5))
-def test_errors_about_malformed_answers_contain_no_part_of_the_key(before: int) -> None:
-    data = Redactor(KEY).body(b"x" * before + KEY.encode())
-    with pytest.raises(Malformed) as raised:
-        read_reply(data)
-    assert KEY[:4] not in str(raised.value)
 
 
 def test_a_short_placeholder_key_is_not_replaced_in_answers(
@@ -164,40 +138,28 @@ def test_a_short_placeholder_key_is_not_replaced_in_answers(
     bench.write(1)
     assert bench.ask()[0]["content"] == "There is none."
     assert Redactor("none").text("none of these") == f"{MASK} of these"
-    assert Redactor("").text("as it is") == "as it is"
-    assert Redactor("").body(b"as it is") == b"as it is"
 
 
-def completion(**message: Any) -> bytes:
-    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}
-    return json.dumps({"id": "x", "choices": [choice], "model": "m-1", "timings": {"ms": 3}}).encode()
-
-
-def test_missing_fields_of_an_answer_are_null() -> None:
-    reply = read_reply(completion(content="Ja, «so» 🎉"))
+def test_missing_fields_of_an_answer_are_null_and_what_is_no_answer_is_malformed() -> None:
+    choice = {"message": {"content": "Ja, «so» 🎉"}, "finish_reason": "stop"}
+    reply = read_reply(json.dumps({"choices": [choice], "model": "m-1", "timings": {"ms": 3}}).encode())
     assert reply[:7] == ("Ja, «so» 🎉", None, "stop", "m-1", None, None, None)
     assert json.loads(reply.response)["timings"] == {"ms": 3}
-    assert read_reply(completion(content=None, refusal="No.")).refusal == "No."
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        *(b"", b"<html>log in</html>", b"[]", b'"text"', b'{"error": {"message": "overloaded"}}'),
-        *(b'{"choices": [{"mess', b'{"choices": []}', b'{"choices": [{"finish_reason": "stop"}]}'),
+    for data in (
+        *(b"[]", b'{"error": {"message": "overloaded"}}', b'{"choices": [{"finish_reason": "stop"}]}'),
         *(b'{"choices": [{"message": {"content": %s}}]}' % text for text in (b"3", b'"\xff"')),
-    ],
-)
-def test_bodies_that_are_not_answers_are_malformed(data: bytes) -> None:
-    with pytest.raises(Malformed):
-        read_reply(data)
+        *(Redactor(KEY).body(b"x" * before + KEY.encode()) for before in range(40, 81, 5)),
+    ):
+        with pytest.raises(Malformed) as raised:
+            read_reply(data)
+        assert KEY[:4] not in str(raised.value)
 
 
 @pytest.mark.parametrize(
     ("status", "code", "message", "kind"),
     [
-        *((status, None, "", "again") for status in (500, 503, 529, 408, 0)),
-        *((status, None, "", "stop") for status in (402, 403, 405, 302)),
+        *((status, None, "", "again") for status in (500, 529, 408, 0)),
+        *((status, None, "", "stop") for status in (402, 302)),
         *((429, "rate_limit_exceeded", "", "again"), (429, "insufficient_quota", "", "stop")),
         *((401, "invalid_api_key", "", "stop"), (404, "model_not_found", "", "stop")),
         *((400, "unsupported_parameter", "", "stop"), (500, ["a"], "", "again")),
@@ -208,12 +170,3 @@ def test_bodies_that_are_not_answers_are_malformed(data: bytes) -> None:
 )
 def test_failures_by_status_and_code(status: int, code: Any, message: str, kind: str) -> None:
     assert judge_status(status, code, message, {}).kind == kind
-
-
-def test_a_code_that_is_no_text_is_not_told() -> None:
-    assert judge_status(400, {"a": 1}, "no", {}).error == "status 400: no"
-
-
-def test_a_bug_is_not_taken_for_a_failure_of_the_server() -> None:
-    with pytest.raises(KeyError):
-        judge(KeyError("a bug"))

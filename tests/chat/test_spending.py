@@ -13,22 +13,14 @@ from support.chat_server import CHAT, ChatServer, Fault, sound
 
 from factdrift.chat.prices import believed, price_of
 from factdrift.chat.replies import Reply
-from factdrift.chat.requests import Request, canonical, key_of
+from factdrift.chat.requests import Request, canonical
 from factdrift.chat.settings import Chat
-from factdrift.chat.store import Charge, Store
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import PRICES
 
 WORST = len('{"max_completion_tokens":50,"messages":[{"content":"r0","role":"user"}]}') // 2 + 1 + 50
 """The most dollars that a request of these tests can cost: a token for two bytes, a dollar per token."""
-
-
-def answer(**usage: Any) -> Fault:
-    """An answer with this `usage`, or with none."""
-    choice = {"message": {"content": "yes"}, "finish_reason": "stop"}
-    body = {"choices": [choice], "model": "m", "usage": usage or None}
-    return Fault(raw=json.dumps(body).encode())
 
 
 def spent(bench: Any) -> int:
@@ -38,19 +30,19 @@ def spent(bench: Any) -> int:
         return int(connection.execute(query).fetchone()[0])
 
 
-@pytest.mark.parametrize("mode", ["live", "batch"])
-def test_lost_answers_count_in_the_next_run(bench: Any, server: ChatServer, prices: Path, mode: str) -> None:
-    fault = "cut" if mode == "live" else "no-choices"
-    server.fault = lambda path, body, attempt: fault if path == CHAT else None
+def test_what_batches_lose_counts_as_the_worst_case(bench: Any, server: ChatServer, prices: Path) -> None:
+    server.fault = lambda path, body, attempt: "no-choices" if path == CHAT else None
     bench.write(1)
-    for _ in range(3):
-        assert bench.ask(prices, max_usd=1000, mode=mode, tries=2)[0]["status"] == "failed"
-    assert spent(bench) == 6 * WORST
+    for _ in range(2):
+        assert bench.statuses(prices, max_usd=1000, mode="batch", tries=2) == ["failed"]
+    assert spent(bench) == 4 * WORST
     server.fault = sound
-    share = 0.5 if mode == "batch" else 1
-    with pytest.raises(InputError, match=rf"after {6 * WORST * share:.4f} USD that earlier runs have spent"):
-        bench.ask(prices, max_usd=6 * WORST * share + 1, mode=mode)
-    assert bench.ask(prices, max_usd=1000, mode=mode)[0]["status"] == "answered"
+    with pytest.raises(InputError, match=rf"after {2 * WORST:.4f} USD that earlier runs have spent"):
+        bench.ask(prices, max_usd=2 * WORST + 1, mode="batch")
+    made = server.completion
+    server.completion = lambda body, fault: made(body, fault) | {"usage": None}
+    assert bench.statuses(prices, max_usd=1000, mode="batch") == ["answered"]
+    assert spent(bench) == 5 * WORST
 
 
 def test_the_limit_holds_over_runs_that_lose_answers(bench: Any, server: ChatServer, prices: Path) -> None:
@@ -64,47 +56,31 @@ def test_the_limit_holds_over_runs_that_lose_answers(bench: Any, server: ChatSer
     assert spent(bench) <= limit
 
 
-@pytest.mark.parametrize("mode", ["live", "batch"])
-def test_an_answer_without_usage_counts_in_the_next_run(
-    bench: Any, server: ChatServer, prices: Path, mode: str
-) -> None:
-    if mode == "batch":
-        made = server.completion
-        server.completion = lambda body, fault: made(body, fault) | {"usage": None}
-    else:
-        server.fault = lambda path, body, attempt: answer()
-    bench.write(4)
-    bench.ask(prices, max_usd=1000, mode=mode)
-    assert spent(bench) == 4 * WORST
-    bench.write(5)
-    with pytest.raises(InputError, match=r"after \d+\.\d+ USD that earlier runs have spent"):
-        bench.ask(prices, max_usd=2 * WORST, mode="live")
-
-
-@pytest.mark.parametrize(
-    ("prompt", "completion"),
-    [(-1_000_000, 3), (3, -1_000_000), (0, 0), (2**70, 3), (10**9, 10**9), ("7", True), ([7], 3.5)],
-)
 def test_impossible_token_counts_are_not_believed(
-    bench: Any, server: ChatServer, prices: Path, prompt: Any, completion: Any, capsys: Any
+    bench: Any, server: ChatServer, prices: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server.fault = lambda path, body, attempt: answer(prompt_tokens=prompt, completion_tokens=completion)
-    bench.write(2)
-    answers = bench.ask(prices, max_usd=500)
-    assert [each["status"] for each in answers] == ["answered"] * 2
-    assert None in (answers[0]["prompt_tokens"], answers[0]["completion_tokens"])
-    assert f"{2 * WORST:.4f} USD" in capsys.readouterr().out
-    assert spent(bench) == 2 * WORST
+    counts = [(-1_000_000, 3), (3, -1_000_000), (0, 0), (2**70, 3), (3, 10**9), ("7", True), ([7], 3.5)]
+    choice = {"message": {"content": "yes"}, "finish_reason": "stop"}
+
+    def fault(path: str, body: Any, attempt: int) -> Fault:
+        prompt, completion = counts[int(body["messages"][0]["content"][1:])]
+        usage = {"prompt_tokens": prompt, "completion_tokens": completion}
+        return Fault(raw=json.dumps({"choices": [choice], "model": "m", "usage": usage}).encode())
+
+    server.fault = fault
+    bench.write(len(counts))
+    answers = bench.ask(prices, max_usd=5000)
+    assert [each["status"] for each in answers] == ["answered"] * len(counts)
+    assert all(None in (each["prompt_tokens"], each["completion_tokens"]) for each in answers)
+    assert f"{len(counts) * WORST:.4f} USD" in capsys.readouterr().out
+    assert spent(bench) == len(counts) * WORST
 
 
 def test_possible_token_counts_are_believed() -> None:
-    text = canonical({"messages": [{"role": "user", "content": "x" * 99}], "max_completion_tokens": 50})
-    request = Request("r", key_of("m", text), text)
-    reply = Reply("yes", None, "stop", None, None, 7, 3, "{}")
-    for prompt, completion in ((7, 3), (request.size + 5000, 60), (1, 90_000)):
-        given = reply._replace(prompt_tokens=prompt, completion_tokens=completion)
+    request = Request("r", "k", canonical({"messages": ["x" * 99], "max_completion_tokens": 50}))
+    for content, prompt, completion in (("yes", request.size + 5000, 60), ("yes", 1, 90_000), (None, 7, 0)):
+        given = Reply(content, None, "stop", None, None, prompt, completion, "{}")
         assert believed(given, request) == given
-    assert believed(reply._replace(content=None, completion_tokens=0), request).completion_tokens == 0
 
 
 def test_requests_under_way_at_a_kill_count_as_the_worst_case(bench: Any, server: ChatServer) -> None:
@@ -113,18 +89,6 @@ def test_requests_under_way_at_a_kill_count_as_the_worst_case(bench: Any, server
     status, _ = bench.signalled(signal.SIGKILL, lambda: server.asked.total() == 5)
     assert status == -signal.SIGKILL
     assert spent(bench) == 5 * WORST
-
-
-def test_a_charge_replaces_that_of_the_same_try(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-        store.charge(Charge("k", "run 1", "live", 100, 50))
-        store.charge(Charge("k", "run 1", "live", 7, 3))
-        store.charge(Charge("k", "run 2", "live", 100, 50))
-        store.charge(Charge("k", "batch", "batch", 1, 2))
-        assert store.charged(["k", "l"]) == {"live": (107, 53), "batch": (1, 2)}
-        store.refund(Charge("k", "run 2", "live", 100, 50))
-        assert store.charged(["k"]) == {"live": (7, 3), "batch": (1, 2)}
-        assert store.charged(["l"]) == store.charged([]) == {}
 
 
 def test_the_bundled_prices_are_valid() -> None:
@@ -234,5 +198,4 @@ def test_a_request_without_a_token_limit_is_refused_if_it_has_a_price(
     bench.write_bodies({"r0": {"messages": messages, "max_completion_tokens": None}})
     with pytest.raises(InputError, match=r"'r0' does not limit its answer.*Nothing was sent"):
         bench.ask(prices, max_usd=5000)
-    server.fault = sound
     assert bench.ask(prices, model="free")[0]["status"] == "answered"

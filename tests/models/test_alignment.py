@@ -26,10 +26,7 @@ def text(tokenizer: Any, ids: tuple[int, ...]) -> str:
     ("prompt", "subject", "before"),
     [
         ("Joe Biden is head of", "Joe Biden", "Joe Biden"),
-        ("The team of Kevin De Bruyne is", "Kevin De Bruyne", "The team of Kevin De Bruyne"),
         ("Björk's mother is", "Björk", "Björk"),
-        ("The mother of Björk is called", "Björk", "The mother of Björk"),
-        ("The capital of Côte d'Ivoire is", "Côte d'Ivoire", "The capital of Côte d'Ivoire"),
         ("In Gent (the city) lies", "Gent (the city)", "In Gent (the city)"),
         ("New York is in New York and", "New York", "New York is in New York"),
         ("The country of 中中 is", "中中", "The country of 中中"),
@@ -112,25 +109,19 @@ def test_without_target_and_subject(kind: str):
 @pytest.mark.parametrize(
     ("prompt", "subject", "reason"),
     [
-        ("The team of Kevin is", "Karl", "subject_missing"),
-        ("The team of Kevin is", "", "subject_missing"),
-        ("Kevin is", "it Kevin", "subject_missing"),
-        ("The governments of it are", "government", "subject_merged"),
-        ("The mayor of D.C.'s team is", "D.C.", "subject_merged"),
-        ("The exgovernment is", "government", "subject_merged"),
+        ("The team of Kevin on", "", "subject_missing"),
+        ("Kevin on", "it Kevin", "subject_missing"),
+        ("The governments of it on", "government", "subject_merged"),
+        ("The mayor of D.C.'s team on", "D.C.", "subject_merged"),
+        ("The exgovernment on", "government", "subject_merged"),
+        ("The team is", "team", "target_merged"),
     ],
 )
 def test_reasons_of_sentences_that_cannot_be_aligned(prompt: str, subject: str, reason: str):
     tokenizer = words_of("government", "governments", "exgovernment", "D.C", ".'", "s", "is it")
     with pytest.raises(AlignmentError) as caught:
-        align(tokenizer, prompt, "on", subject=subject, context="it ")
+        align(tokenizer, prompt, "it", subject=subject, context="it ")
     assert caught.value.reason == reason
-
-
-def test_a_target_that_is_merged():
-    with pytest.raises(AlignmentError) as caught:
-        align(words_of("is it"), "where is", "it")
-    assert caught.value.reason == "target_merged"
 
 
 def words_of(*words: str) -> Any:

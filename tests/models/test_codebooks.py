@@ -2,16 +2,15 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
-from support.tiny_models import FAMILIES, tiny_model
+from support.tiny_models import tiny_model
 from support.writing import continued
 
 from factdrift.models.alignment import align
 from factdrift.models.codebooks import NEVER, Codebook, Tokens, looked_up
-from factdrift.models.deltas import applied
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import next_tokens, score
 
@@ -26,7 +25,6 @@ PROMPTS = [
 ]
 TARGETS = ["Poseidonis", "Marta Kowalska", "Kowalska"]
 """The second one after the first prompt is the third one after the second prompt."""
-KINDS = get_args(Tokens)
 
 
 def name_of(loaded: Loaded) -> str:
@@ -91,7 +89,7 @@ def by_hand(loaded: Loaded, book: Codebook, edit: int, prompt: int) -> Iterator[
 
 @pytest.mark.parametrize(
     ("family", "tokens"),
-    [*((each, KINDS[place % 3]) for place, each in enumerate(FAMILIES)), *(("gptj", kind) for kind in KINDS)],
+    [("gpt2", "last"), ("qwen3_5_text", "prompt"), ("deepseek_v2", "all"), ("llama4_text", "last")],
 )
 def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens) -> None:
     loaded = tiny_model(family)
@@ -121,23 +119,17 @@ def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens
     }
     assert moved >= {(0, PROMPTS[0]), (1, PROMPTS[1]), (1, PROMPTS[2])}
     assert {owner for owner, _ in moved} == {0, 1}
-
-
-@pytest.mark.parametrize("tokens", KINDS)
-@pytest.mark.parametrize("family", ["gptj", "qwen3_5_text", "llama4_text"])
-def test_continuations_are_those_without_cache_and_padding(family: str, tokens: Tokens) -> None:
-    loaded = tiny_model(family)
-    book = book_of(loaded, tokens)
-    prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
+    # Continuations are those without cache and padding.
     owners = [0, 1, 1, 0, -1]
-    expected = []
+    prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
+    written = []
     for owner, ids in zip(owners, prompts, strict=True):
         with by_hand(loaded, book, owner, len(ids)):
-            expected.append(greedily(loaded, ids, 5))
+            written.append(greedily(loaded, ids, 5))
     for budget in (1, 100_000):
-        assert continued(loaded, prompts, [5] * 5, {name_of(loaded): book}, owners, budget) == expected
+        assert continued(loaded, prompts, [5] * 5, {name_of(loaded): book}, owners, budget) == written
     first = next_tokens(loaded, prompts[0], 1, {name_of(loaded): book}, 0)
-    assert first[0][0] == expected[0][0]
+    assert first[0][0] == written[0][0]
 
 
 def test_of_equally_near_keys_the_first_counts_and_the_border_belongs_to_the_ball() -> None:
@@ -146,15 +138,3 @@ def test_of_equally_near_keys_the_first_counts_and_the_border_belongs_to_the_bal
     values, near = looked_up(book, 0, torch.tensor([[0.0, 0], [-0.5, 0], [2, 0], [2.001, 0]]))
     assert values[:, 0].tolist() == [1, 2, 1, 1]
     assert near.tolist() == [True, True, True, False]
-
-
-def test_what_a_codebook_needs() -> None:
-    loaded = tiny_model("llama")
-    book = {name_of(loaded): book_of(loaded, "last")}
-    with pytest.raises(ValueError, match="without the ends of the prompts"), applied(loaded.model, book, 0):
-        pass
-    with (
-        applied(loaded.model, book, 0, torch.tensor([1, 1])),
-        pytest.raises(ValueError, match="3 rows, of which 2"),
-    ):
-        loaded.model(torch.tensor([[1, 2], [3, 4], [5, 6]]))

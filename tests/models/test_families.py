@@ -23,17 +23,12 @@ IDS = torch.tensor([[5, 6, 7, 8, 9], [9, 3, 2, 4, 1]])
 
 
 @pytest.mark.parametrize("family", LISTED)
-def test_the_shape_says_the_same_as_the_table(family: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shape_says_the_same_as_the_table(family: str) -> None:
     """Of bfloat16 as of float64, in which a model of any size is loaded."""
     loaded = tiny_model(family)
     assert loaded.spec.listed
     found = discovered(loaded.model, family)
     assert dataclasses.replace(found, listed=True) == loaded.spec
-    said = capsys.readouterr().err
-    assert (
-        f"models: {family}: the family '{family}' is not in families.yaml; detected by its shape: 3 blocks"
-        in said
-    )
     rough = tiny_model(family, dtype=torch.bfloat16)
     again = discovered(rough.model, family)
     assert again == dataclasses.replace(
@@ -91,17 +86,6 @@ def test_a_block_adds_up_as_the_code_assumes(family: str) -> None:
         assert torch.allclose(moved, expected, rtol=0, atol=bound) == (spec.no_target(layer) is None)
 
 
-@pytest.mark.parametrize("family", ["gptj", "gpt_neox", "stablelm", "falcon", "llama", "granite"])
-def test_what_is_parallel(family: str) -> None:
-    """In parallel blocks, what attention puts out does not change what the MLP does."""
-    loaded = tiny_model(family)
-    before = runs(loaded, 1)["mlp"][1]
-    silent = loaded.spec.module(1, loaded.spec.attention_out)
-    with hooked(loaded.model, {silent: lambda taken, given: torch.zeros_like(given)}):
-        after = runs(loaded, 1)["mlp"][1]
-    assert torch.equal(before, after) == loaded.spec.parallel
-
-
 @pytest.mark.parametrize(("family", "key"), [("gpt_neox", "use_parallel_residual"), ("stablelm", None)])
 def test_the_configuration_says_what_is_parallel(family: str, key: str | None) -> None:
     loaded = tiny_model(family, **{"use_parallel_residual": key is None})
@@ -112,26 +96,21 @@ def test_the_configuration_says_what_is_parallel(family: str, key: str | None) -
 def test_blocks_differ() -> None:
     spec = tiny_model("deepseek_v3").spec
     assert spec.experts == {1, 2}
-    assert [spec.module(layer, spec.down) for layer in range(3)] == [
-        "model.layers.0.mlp.down_proj",
-        "model.layers.1.mlp.shared_experts.down_proj",
-        "model.layers.2.mlp.shared_experts.down_proj",
-    ]
+    assert spec.module(0, spec.down) == "model.layers.0.mlp.down_proj"
+    assert spec.module(1, spec.down) == "model.layers.1.mlp.shared_experts.down_proj"
     assert [spec.inner_at(layer) for layer in range(3)] == [56, 40, 40]
     assert not spec.uniform()
     sparse = tiny_model("qwen3_moe", mlp_only_layers=[1]).spec
     assert [sparse.has_down(layer) for layer in range(3)] == [False, True, False]
-    assert [sparse.trained(layer) for layer in range(2)] == [
-        "model.layers.0.self_attn.o_proj",
-        "model.layers.1.mlp.down_proj",
-    ]
+    assert sparse.trained(0) == "model.layers.0.self_attn.o_proj"
+    assert sparse.trained(1) == "model.layers.1.mlp.down_proj"
     with pytest.raises(
         InputError, match=r"mixture of experts: block 2 .* name one of the blocks 1, or use ft"
     ):
         sparse.module(2, sparse.down)
 
 
-def test_a_language_model_inside_is_told_by_its_own_type() -> None:
+def test_a_language_model_inside_is_told_by_its_own_type_and_needs_a_length_of_texts() -> None:
     """Llama 4 and Qwen3.5 are published with images; AutoModelForCausalLM gives the language model."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -140,6 +119,9 @@ def test_a_language_model_inside_is_told_by_its_own_type() -> None:
         assert families.is_listed(config)
         spec = spec_of(AutoModelForCausalLM.from_config(config), "mine")
         assert spec == tiny_model(f"{family}_text").spec
+    config = AutoConfig.for_model("bloom", hidden_size=24, n_layer=2, n_head=4, vocab_size=340)
+    with pytest.raises(InputError, match=r"mine: its configuration \(model_type 'bloom'\) has none"):
+        spec_of(AutoModelForCausalLM.from_config(config), "mine")
 
 
 UNLISTED: dict[str, dict[str, Any]] = {
@@ -167,16 +149,10 @@ def test_an_unlisted_family_works_if_its_shape_is_clear(
     check_logits(loaded)
     spec = loaded.spec
     assert not spec.listed
-    assert (
-        f"the family '{family}' is not in families.yaml; detected by its shape: 3 blocks"
-        in capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert f"the family '{family}' is not in families.yaml; detected by its shape: 3 blocks" in said
     assert (spec.parallel, spec.post_norm) == (family in ("cohere2", "phi"), family == "glm4")
     assert spec.logit_factor == {"cohere2": 0.0625}.get(family, 1)
-    left = runs(loaded, 1)["block"][1]
-    vector = torch.linspace(-1, 1, 24, dtype=torch.float64)
-    moved = runs(loaded, 1, vector)["block"][1][1, 2] - left[1, 2]
-    assert torch.allclose(moved, vector, atol=1e-9) == (not spec.post_norm)
 
 
 @pytest.mark.parametrize(
@@ -194,31 +170,20 @@ def test_an_unclear_shape_is_refused_with_what_was_looked_for(family: str, chang
         tiny_model(family, **changes)
 
 
-def test_a_configuration_without_a_length_of_texts_is_refused() -> None:
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    config = AutoConfig.for_model("bloom", hidden_size=24, n_layer=2, n_head=4, vocab_size=340)
-    with pytest.raises(InputError, match=r"mine: its configuration \(model_type 'bloom'\) has none"):
-        spec_of(AutoModelForCausalLM.from_config(config), "mine")
-
-
-def test_an_entry_with_wrong_keys_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_believed_if_its_keys_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = {key: value for key, value in read_families()["llama"].items() if key != "head"}
     path = tmp_path / "families.yaml"
     path.write_text(yaml.safe_dump({"mine": entry | {"logit_times": "logit_scale"}}), encoding="utf-8")
     monkeypatch.setattr(families, "FAMILIES", path)
     with pytest.raises(InputError, match=r"families\.yaml: mine: head is missing, logit_times is no key"):
         read_families.__wrapped__()
+    # The table comes before the shape.
+    other = read_families()["llama"] | {"down": "mlp.up_proj", "mlp_matrices": ["mlp.up_proj"]}
+    monkeypatch.setattr("factdrift.models.shape.read_families", lambda: {"llama": other})
+    assert spec_of(tiny_model("llama").model, "mine").down == "mlp.up_proj"
     scaled = read_families()["llama"] | {"logits_times": "logit_scale"}
     monkeypatch.setattr("factdrift.models.shape.read_families", lambda: {"llama": scaled})
     with pytest.raises(
         InputError, match=r"the type 'llama' has no logit_scale, which .*families\.yaml names"
     ):
         spec_of(tiny_model("llama").model, "mine")
-
-
-def test_the_table_comes_before_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An entry that names another matrix than the shape would."""
-    other = read_families()["llama"] | {"down": "mlp.up_proj", "mlp_matrices": ["mlp.up_proj"]}
-    monkeypatch.setattr("factdrift.models.shape.read_families", lambda: {"llama": other})
-    assert spec_of(tiny_model("llama").model, "mine").down == "mlp.up_proj"

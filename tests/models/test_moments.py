@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from support.asking import saved
-from support.tiny_models import TEXT, rounding, tiny_model
+from support.tiny_models import TEXT, tiny_model
 
 from factdrift.cli import parser
 from factdrift.core.errors import InputError
@@ -35,60 +35,42 @@ def keys_of(loaded, texts, layer):
     return np.concatenate(seen)
 
 
-@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama"])
-def test_sums_are_those_of_the_whole_matrix_however_cut(family):
-    loaded = tiny_model(family)
+def test_sums_are_those_of_the_whole_matrix_however_cut():
+    loaded = tiny_model("gpt2")
+    corpora = set()
     for batch_tokens in (1, 60, 10_000):
         found = count_moments(loaded, [0, 2], TEXT, batch_tokens=batch_tokens)
         for layer in (0, 2):
             keys = keys_of(loaded, TEXT, layer)
             assert found[layer].tokens == len(keys)
-            bound = max(1e-12, 100 * rounding(family))
             error = np.abs(found[layer].total.numpy() - keys.T @ keys).max()
-            assert error < bound * np.abs(keys.T @ keys).max()
-
-
-def test_symmetric_positive_and_solved():
-    loaded = tiny_model("gpt2")
-    moments = count_moments(loaded, [1], TEXT)[1]
+            assert error < 1e-12 * np.abs(keys.T @ keys).max()
+            corpora.add(found[layer].corpus)
+    # The hash of the corpus depends on texts, not on batches.
+    assert len(corpora) == 1
+    assert count_moments(loaded, [0], TEXT[:3])[0].corpus not in corpora
+    moments = found[2]
     assert torch.equal(moments.matrix, moments.matrix.T)
     assert moments.eigen[0].min() > 0
-    keys = torch.from_numpy(keys_of(loaded, TEXT[:1], 1))
-    found = moments.solve(keys)
-    assert (found @ moments.matrix - keys).norm() < 1e-6 * keys.norm()
+    keys = torch.from_numpy(keys)
+    assert (moments.solve(keys) @ moments.matrix - keys).norm() < 1e-6 * keys.norm()
 
 
-def test_as_many_tokens_as_asked_for_and_the_last_text_is_cut():
+def test_as_many_tokens_as_asked_for_the_last_text_is_cut_and_no_higher_block_runs():
     loaded = tiny_model("llama")
     length = len(loaded.tokenizer(TEXT[0])["input_ids"])
-    found = count_moments(loaded, [0], TEXT, tokens=length + 3)[0]
+    ran = []
+    watched = {loaded.spec.module(layer, ""): lambda taken, given: ran.append(1) for layer in (1, 2)}
+    with hooked(loaded.model, watched):
+        found = count_moments(loaded, [0], TEXT, tokens=length + 3)[0]
+    assert not ran
     keys = np.concatenate([keys_of(loaded, TEXT[:1], 0), keys_of(loaded, TEXT[1:2], 0)[:3]])
     assert found.tokens == length + 3
-    assert np.abs(found.total.numpy() - keys.T @ keys).max() < 1e-12 * np.abs(keys.T @ keys).max()
-
-
-def test_the_hash_of_the_corpus_depends_on_texts_not_on_batches():
-    loaded = tiny_model("llama")
-    one, other = (count_moments(loaded, [0], texts)[0].corpus for texts in (TEXT, TEXT[:3]))
-    assert one != other
-    assert one == count_moments(loaded, [0], TEXT, batch_tokens=3)[0].corpus
-
-
-def test_few_tokens_give_a_warning_and_no_text_is_refused():
-    loaded = tiny_model("llama")
     with pytest.warns(UserWarning, match="56 inputs from only 3 tokens"):
         count_moments(loaded, [0], TEXT, tokens=3)
     with pytest.raises(InputError, match=r"moments\.corpus"):
         count_moments(loaded, [0], [])
-
-
-def test_nothing_above_the_highest_layer_runs():
-    loaded = tiny_model("llama")
-    ran = []
-    watched = {loaded.spec.module(layer, ""): lambda taken, given: ran.append(1) for layer in (1, 2)}
-    with hooked(loaded.model, watched):
-        count_moments(loaded, [0, 1], TEXT)
-    assert not ran
+    assert np.abs(found.total.numpy() - keys.T @ keys).max() < 1e-12 * np.abs(keys.T @ keys).max()
 
 
 def test_a_file_keeps_all_and_fits_one_model(tmp_path):
@@ -148,17 +130,6 @@ def test_parts_of_a_corpus_add_up_to_the_whole(folder, tmp_path, capsys):
             command("add-moments", files[0], path, "-o", tmp_path / "x")
 
 
-def test_from_what_the_model_writes(folder, tmp_path, capsys):
-    for name in ("one", "two"):
-        given = ["--sampled", "--tokens", 500, "-o", tmp_path / name]
-        command("moments", "--model", folder, "--layers", 1, *given)
-    said = capsys.readouterr().out
-    assert "500 tokens" in said
-    assert "fewer" not in said
-    one, two = ((tmp_path / name / "1.safetensors").read_bytes() for name in ("one", "two"))
-    assert one == two
-
-
 def test_facts_of_the_benchmark_are_named_and_warned_of(folder, tmp_path, capsys):
     rows = [{"prompt": text, "object": "Biden"} for text in TEXT]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "sentences.parquet")
@@ -180,22 +151,19 @@ def test_facts_of_the_benchmark_are_named_and_warned_of(folder, tmp_path, capsys
     assert read_file(tmp_path / "sum.safetensors").texts == "the benchmark's facts + other.txt"
 
 
-def test_files_of_three_kinds(tmp_path):
+def test_texts_are_of_three_kinds_and_faults_name_file_and_line(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\ntwo — three\n", encoding="utf-8")
     (tmp_path / "b.jsonl").write_text('{"text": "four"}\n{"text": ""}\n', encoding="utf-8")
     pq.write_table(pa.table({"id": [1, 2], "text": ["five", None]}), tmp_path / "c.parquet")
     pq.write_table(pa.table({"prompt": ["It is"], "object": ["six"]}), tmp_path / "d.parquet")
     paths = [tmp_path / name for name in ("a.txt", "b.jsonl", "c.parquet", "d.parquet")]
     assert list(read_texts(paths)) == ["one", "two — three", "four", "five", "It is six"]
-
-
-def test_faults_name_file_and_line(tmp_path):
-    (tmp_path / "b.jsonl").write_text('{"text": "four"}\n{"title": "x"}\n', encoding="utf-8")
-    pq.write_table(pa.table({"id": [1]}), tmp_path / "c.parquet")
-    (tmp_path / "e.jsonl").write_text('{"text": 5}\n', encoding="utf-8")
-    (tmp_path / "f.txt").write_bytes("one\nzwölf\n".encode("latin-1"))
-    messages = {"b.jsonl": r"b\.jsonl, line 2", "c.parquet": "no column 'text'", "d": "no such file"}
-    messages |= {"e.jsonl": "line 1: the key 'text' has 5", "f.txt": "f.txt, line 2: byte 0xf6 is not UTF-8"}
+    (tmp_path / "e.jsonl").write_text('{"text": "four"}\n{"title": "x"}\n', encoding="utf-8")
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "f.parquet")
+    (tmp_path / "g.jsonl").write_text('{"text": 5}\n', encoding="utf-8")
+    (tmp_path / "h.txt").write_bytes("one\nzwölf\n".encode("latin-1"))
+    messages = {"e.jsonl": r"e\.jsonl, line 2", "f.parquet": "no column 'text'", "none": "no such file"}
+    messages |= {"g.jsonl": "line 1: the key 'text' has 5", "h.txt": "h.txt, line 2: byte 0xf6 is not UTF-8"}
     for name, message in messages.items():
         with pytest.raises(InputError, match=message):
             list(read_texts([tmp_path / name]))
@@ -207,15 +175,11 @@ def test_a_model_writes_the_same_for_the_same_seed():
     assert one == other != third
     assert len(set(one)) > 1
     assert all(text.startswith("The") for text in one)
-
-
-def test_a_text_without_a_start_begins_as_texts_do():
-    loaded = tiny_model("llama")
     (text,) = sampled(loaded, "", 6, 1, 0)
     assert "<|endoftext|>" not in text
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_what_was_written_is_read_and_damaged_files_are_named_with_their_command(tmp_path: Path) -> None:
     values = {"b": torch.arange(6).reshape(2, 3).T, "a": torch.ones(2, dtype=torch.float64)}
     write_tensors(tmp_path / "one", values, {"model": "m", "rank": 2})
     write_tensors(tmp_path / "two", dict(reversed(values.items())), {"rank": 2, "model": "m"})
@@ -224,9 +188,6 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert about == {"model": "m", "rank": 2}
     assert found.keys() == values.keys()
     assert all(torch.equal(found[name], value) for name, value in values.items())
-
-
-def test_damaged_files_are_named_with_the_command_that_writes_them(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "text").write_text("no tensors")
     (tmp_path / "folder").mkdir()

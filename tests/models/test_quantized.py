@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -22,11 +23,9 @@ from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
 from factdrift.evaluation.methods.mend_editor import edited_matrices  # noqa: E402
 from factdrift.evaluation.states.edited import check_layers, edited  # noqa: E402
-from factdrift.models import quantized  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
 from factdrift.models.deltas import LowRank, applied, matrix, written  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.loading import load, placed, spreading  # noqa: E402
 from factdrift.models.quantized import check_gradient, described  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
@@ -45,15 +44,11 @@ PLACE = "cuda" if torch.cuda.is_available() else "cpu"
 SENTENCES = [(edit.prompt, edit.target) for edit in EDITS]
 
 
-@pytest.fixture(autouse=True)
-def _quietly() -> None:
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
-
-
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A model of each kind in a folder, as users have them; the rest of it is in bfloat16."""
     pytest.importorskip("bitsandbytes", reason="needs `pip install bitsandbytes`")
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     base = tmp_path_factory.mktemp("quantized")
     plain = base / "plain"
     tiny_model("llama", dtype=torch.bfloat16, **SIZES).model.save_pretrained(plain)
@@ -108,26 +103,6 @@ def test_what_is_trained_beside_quantized_weights_makes_the_target_likely(
 
 
 @pytest.mark.parametrize("kind", BITS)
-def test_gradients_are_those_of_the_dequantized_matrices(kind: str, folders: dict[str, Path]) -> None:
-    """LoRA's gradient by finite differences of the loss, in the direction of the gradient."""
-    from factdrift.evaluation.methods.lora import Batch, Training
-
-    loaded = load(str(folders[kind]), device=PLACE)
-    hyper = read_hyper("lora", "tiny", {"dropout": 0, "targets": ["mlp.down_proj"], "lr": 1e-9})
-    sentences = [align(loaded.tokenizer, *sentence) for sentence in SENTENCES[:1]]
-    training, batch = Training(loaded, hyper, ["one"]), Batch(loaded, sentences, [0])
-    (before,) = training.step(batch).tolist()
-    slopes = [value.grad.clone() for value in training.b.values()]
-    size = sum(float(slope.norm()) ** 2 for slope in slopes)
-    step = 0.5 / size
-    with torch.no_grad():
-        for value, slope in zip(training.b.values(), slopes, strict=True):
-            value -= step * slope
-    (after,) = training.step(batch).tolist()
-    assert (before - after) / (step * size) == pytest.approx(1, abs=0.5)
-
-
-@pytest.mark.parametrize("kind", BITS)
 def test_nothing_is_written_into_quantized_weights(kind: str, folders: dict[str, Path]) -> None:
     loaded = load(str(folders[kind]), device=PLACE)
     name = loaded.spec.module(0, loaded.spec.down)
@@ -142,19 +117,10 @@ def test_nothing_is_written_into_quantized_weights(kind: str, folders: dict[str,
         edited(loaded, EDITS, tiny_hyper("rome"), tiny_artefacts(loaded))
 
 
-class Immovable:
-    """A quantized model as those of packages that refuse to move one."""
-
-    def __init__(self) -> None:
-        self.config = SimpleNamespace(quantization_config={"quant_method": "awq", "bits": 4})
-
-    def to(self, *given: Any) -> None:
-        raise ValueError("`.to` is not supported")
-
-
 def test_a_quantized_model_is_read_onto_its_device_and_never_moved() -> None:
     place = torch.device("cuda:0")
-    model = Immovable()
+    config = SimpleNamespace(quantization_config={"quant_method": "awq", "bits": 4})
+    model = SimpleNamespace(config=config, to=Mock(side_effect=ValueError("`.to` is not supported")))
     assert spreading([place], model.config) == {"device_map": {"": place}}
     assert placed(model, "it", [place]) == (model, [place])
     assert spreading([place], tiny_model("llama").model.config) == {}
@@ -195,13 +161,13 @@ class Straight(nn.Linear):
         return super().forward(taken.detach()) + zero
 
 
-@pytest.mark.parametrize("kind", [Rounded, Straight])
-@pytest.mark.parametrize("method", ["lora", "grace"])
+@pytest.mark.parametrize(("kind", "method"), [(Rounded, "lora"), (Straight, "grace")])
 def test_matrices_without_a_gradient_are_not_trained_through(kind: type[nn.Linear], method: str) -> None:
     how = {"quant_method": "fp8", "weight_block_size": [128, 128]}
     loaded = tiny_model("llama", dtype=torch.float32, quantization_config=how)
     hyper = read_hyper(method, "tiny", {"layer": 1} if method == "grace" else {})
     check_layers(loaded, hyper)
+    check_gradient(tiny_model("gptj", dtype=torch.bfloat16, quantization_config=how), method)
     loaded.model.get_submodule("model.layers.2.mlp.up_proj").__class__ = kind
     with pytest.raises(CannotEdit, match=rf"{method} on tiny-llama: no right gradient.*{kind.__name__}, 8 b"):
         check_layers(loaded, hyper)
@@ -221,17 +187,13 @@ class Wrapped(nn.Module):
         return self.inside[0](taken) * self.scales
 
 
-def wrapped() -> Loaded:
-    loaded = tiny_model("llama", quantization_config={"quant_method": "gptq", "bits": 4, "group_size": 128})
+def test_matrices_of_other_classes_are_trained_beside() -> None:
+    how = {"quant_method": "gptq", "bits": 4, "group_size": 128}
+    loaded, plain = tiny_model("llama", quantization_config=how), tiny_model("llama")
     for layer in range(loaded.spec.layers):
         attention = loaded.model.get_submodule(f"model.layers.{layer}.self_attn")
         for name, inside in list(attention.named_children()):
             setattr(attention, name, Wrapped(inside))
-    return loaded
-
-
-def test_matrices_of_other_classes_are_trained_beside() -> None:
-    loaded, plain = wrapped(), tiny_model("llama")
     check_gradient(loaded, "lora")
     hyper = read_hyper("lora", "tiny", {"steps": 3})
     ids = torch.tensor([align(plain.tokenizer, EDITS[0].prompt).ids])
@@ -244,40 +206,15 @@ def test_matrices_of_other_classes_are_trained_beside() -> None:
     assert torch.equal(*given)
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
+def test_how_weights_are_quantized_is_described() -> None:
+    for how, said in (
         (None, ""),
         ({"quant_method": "gptq", "bits": 4}, "4 bits (gptq)"),
-        ({"quant_method": "fp8"}, "8 bits (fp8)"),
         ({"quant_method": "compressed-tensors"}, "(compressed-tensors)"),
         ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "8 bits (bitsandbytes)"),
-        (
-            {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"},
-            "4 bits (bitsandbytes, nf4, computed in float32)",
-        ),
         (
             BitsAndBytesConfig(**BITS["double"]),
             "4 bits (bitsandbytes, nf4, scales in 8 bits, computed in bfloat16)",
         ),
-    ],
-)
-def test_how_weights_are_quantized_is_described(how: Any, said: str) -> None:
-    assert described(SimpleNamespace(quantization_config=how)) == said
-
-
-def test_a_matrix_is_tried_in_the_type_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[nn.Module] = []
-    real = quantized._apart
-
-    def counted(module: nn.Module, loaded: Loaded) -> float:
-        tried.append(module)
-        return real(module, loaded)
-
-    monkeypatch.setattr(quantized, "_apart", counted)
-    for kind in (torch.float64, torch.bfloat16):
-        check_gradient(tiny_model("gptj", dtype=kind), "lora")
-        assert not tried  # nothing is quantized
-        check_gradient(tiny_model("gptj", dtype=kind, quantization_config={"quant_method": "fp8"}), "lora")
-        assert len(tried) == 1
-        tried.clear()
+    ):
+        assert described(SimpleNamespace(quantization_config=how)) == said

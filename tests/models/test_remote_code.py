@@ -17,7 +17,6 @@ from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edited
-from factdrift.evaluation.methods.own import Entry
 from factdrift.evaluation.methods.rag import dense
 from factdrift.evaluation.states.standing import Carried
 from factdrift.models.checkpoint import load_checkpoint
@@ -71,14 +70,9 @@ def test_the_code_of_a_model_runs_only_if_it_is_allowed(
     assert Path("ran").exists()
 
 
-def test_the_code_of_an_encoder_is_not_run(here: Path) -> None:
-    folder = own_model(here / "encoder")
+def test_the_code_of_an_encoder_or_of_the_tokenizer_of_a_checkpoint_is_not_run(here: Path) -> None:
     with pytest.raises(InputError, match=r"rag\.encoder: .* comes with Python code of its own, which is not"):
-        dense(["a"], str(folder), torch.device("cpu"))
-    assert not Path("ran").exists()
-
-
-def test_the_code_of_the_tokenizer_of_a_checkpoint_is_not_run(here: Path) -> None:
+        dense(["a"], str(own_model(here / "encoder")), torch.device("cpu"))
     base, folder = saved(here / "base"), here / "edited"
     shutil.copytree(base, folder)
     (folder / "code.py").write_text(CODE, encoding="utf-8")
@@ -101,25 +95,17 @@ class Payload:
         return os.mkdir, ("ran",)
 
 
-def carried(own: Entry | None = None) -> Carried:
-    return Carried(tiny_model("llama"), Hyper("mine", "tiny", "", {}, own=own), Artefacts())
-
-
 def test_what_a_stream_has_kept_runs_nothing(here: Path) -> None:
+    carried = Carried(tiny_model("llama"), Hyper("mine", "tiny", "", {}), Artefacts())
     planted = here / "0.state.pt"
     torch.save({"deltas": {}, "codebooks": {}, "memory": Payload()}, planted)
     with pytest.raises(InputError, match=r"0\.state\.pt: it holds more than a job keeps, and is not read"):
-        carried().resume(planted, [])
+        carried.resume(planted, [])
     assert not Path("ran").exists()
-    own = carried(Entry("mine", "mine.py:edit"))
-    own._made = Edited(memory=[{"a": torch.ones(2)}, ("b", 1.5)])
-    own.save(here / "1.state.pt")
-    own.resume(here / "1.state.pt", [])
-    assert own._made.memory[1] == ("b", 1.5)
-    own._made = Edited(memory=Payload())
-    with pytest.raises(InputError, match=r"methods: mine\.py:edit: the memory .* cannot be kept"):
-        own.save(here / "2.state.pt")
-    assert not (here / "2.state.pt").exists()
+    carried._made = Edited(memory=[{"a": torch.ones(2)}, ("b", 1.5)])
+    carried.save(here / "1.state.pt")
+    carried.resume(here / "1.state.pt", [])
+    assert carried._made.memory[1] == ("b", 1.5)
 
 
 def test_nothing_is_read_in_a_way_that_may_run_code() -> None:
@@ -127,7 +113,10 @@ def test_nothing_is_read_in_a_way_that_may_run_code() -> None:
     root = Path(factdrift.__file__).parent
     wrong = []
     for path in sorted(root.rglob("*.py")):
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        if not any(word in text for word in ("from_pretrained", ".load", "allow_pickle")):
+            continue
+        for call in ast.walk(ast.parse(text)):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
                 of, name = ast.unparse(call.func.value), call.func.attr
                 given = {each.arg: ast.unparse(each.value) for each in call.keywords}

@@ -1,21 +1,26 @@
-"""Scores and continuations of batches, against transformers row by row."""
+"""Scores, continuations and perplexity of batches, against transformers row by row."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_models import FAMILIES, tiny_model  # noqa: E402
+from support.tiny_models import LISTED, TEXT, tiny_model  # noqa: E402
 from support.writing import continued  # noqa: E402
 
-from factdrift.models import scoring  # noqa: E402
+from factdrift.models import options  # noqa: E402
 from factdrift.models.alignment import Sentence, align  # noqa: E402
 from factdrift.models.deltas import Deltas, Dense, LowRank, written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.scoring import BUDGET, batches, budget_of, next_tokens, score  # noqa: E402
+from factdrift.models.options import score_options  # noqa: E402
+from factdrift.models.perplexity import perplexity, pieces  # noqa: E402
+from factdrift.models.scoring import next_tokens, score  # noqa: E402
 
 from .test_families import UNLISTED  # noqa: E402
 
@@ -25,11 +30,12 @@ PROMPTS = [
     "It is",
     "Because of the sea, Zoë said to Marta",
 ]
-TARGETS = ["Poseidonis", "New Orleans", "a", "ab", "Joe Biden"]
+OF_EQUAL_LENGTH = ["In 1960 the capital is", "In 1970 the capital is"]
+TARGETS = ["Poseidonis", "New Orleans", "New York", "a", "ab"]
 
 
-def sentences(loaded: Loaded) -> list[Sentence]:
-    return [align(loaded.tokenizer, prompt, target) for prompt in PROMPTS for target in TARGETS]
+def sentences(loaded: Loaded, prompts: Sequence[str] = PROMPTS) -> list[Sentence]:
+    return [align(loaded.tokenizer, prompt, target) for prompt in prompts for target in TARGETS]
 
 
 def plainly(loaded: Loaded, one: Sentence) -> tuple[float, bool]:
@@ -49,21 +55,34 @@ def changes(loaded: Loaded, edits: int = 3) -> Deltas:
     return {spec.module(0, spec.down): LowRank(read, write), spec.module(2, spec.down): Dense(dense)}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_scores_are_those_of_transformers_one_by_one(family: str) -> None:
+@pytest.mark.parametrize("family", LISTED)
+def test_scores_and_options_are_those_of_transformers_one_by_one(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Options also where what texts have in common runs apart."""
     loaded = tiny_model(family)
-    asked = sentences(loaded)
+    asked = sentences(loaded, OF_EQUAL_LENGTH + PROMPTS[2:3])
+    expected, exact = zip(*(plainly(loaded, one) for one in asked), strict=True)
     found = score(loaded, asked)
-    plain = [plainly(loaded, one) for one in asked]
-    assert found.logprob == pytest.approx([logprob for logprob, _ in plain], abs=1e-5)
-    assert found.exact.tolist() == [exact for _, exact in plain]
+    assert found.logprob == pytest.approx(expected, abs=1e-5)
+    assert found.exact.tolist() == list(exact)
     assert found.tokens.tolist() == [len(one.ids) - one.target for one in asked]
+    monkeypatch.setattr(options, "PASS", 1000)
+    assert score_options(loaded, asked[::-1], budget=40) == pytest.approx(expected[::-1], abs=2e-5)
+    monkeypatch.setattr(options, "PASS", 0)
+    assert score_options(loaded, asked) == pytest.approx(expected, abs=2e-5)
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama"])
-@pytest.mark.parametrize("budget", [1, 64, 100_000])
-def test_each_row_has_its_edit_as_if_it_were_written_into_the_weights(family: str, budget: int) -> None:
-    loaded = tiny_model(family)
+def test_a_model_with_modules_of_others_runs_each_text_alone() -> None:
+    loaded = replace(tiny_model("llama"), alone=True)
+    asked = sentences(loaded)
+    expected = [plainly(loaded, one)[0] for one in asked]
+    assert score_options(loaded, asked) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("budget", [1, 64])
+def test_each_row_has_its_edit_as_if_it_were_written_into_the_weights(budget: int) -> None:
+    loaded = tiny_model("gpt2")
     deltas, asked = changes(loaded), sentences(loaded)
     owners = [place % 4 - 1 for place in range(len(asked))]
     found = score(loaded, asked, deltas, owners, budget)
@@ -76,33 +95,15 @@ def test_each_row_has_its_edit_as_if_it_were_written_into_the_weights(family: st
     assert found.logprob[own] == pytest.approx([plainly(loaded, asked[place])[0] for place in own], abs=1e-5)
 
 
-def test_neither_order_nor_company_matters_and_repetition_is_exact() -> None:
+def test_the_most_probable_next_tokens_and_the_same_scores_twice() -> None:
     loaded = tiny_model("llama", dtype=torch.float32)
-    asked = sentences(loaded)
-    found = score(loaded, asked)
-    turned = score(loaded, asked[::-1], budget=40)
-    assert turned.logprob[::-1] == pytest.approx(found.logprob, abs=1e-5)
-    assert (score(loaded, asked).logprob == found.logprob).all()
-    assert (score(loaded, [*asked, *asked]).logprob[: len(asked)] == found.logprob).all()
-
-
-def test_the_chances_of_all_tokens_are_one() -> None:
-    loaded = tiny_model("qwen2")
     start = align(loaded.tokenizer, PROMPTS[0]).ids
-    every = [Sentence((*start, token), None, len(start)) for token in range(loaded.spec.vocabulary)]
-    assert np.exp(score(loaded, every).logprob).sum() == pytest.approx(1, abs=1e-5)
-    best = next_tokens(loaded, start, 3)
-    chances = np.exp(score(loaded, every).logprob)
-    assert [token for token, _ in best] == np.argsort(-chances)[:3].tolist()
-    assert [chance for _, chance in best] == pytest.approx(np.sort(chances)[::-1][:3], abs=1e-5)
-
-
-def test_a_sentence_without_target_is_no_question() -> None:
-    loaded = tiny_model("llama")
-    for one in (Sentence((1, 2), None, 2), Sentence((1, 2), None, 0)):
-        with pytest.raises(ValueError, match="without target"):
-            score(loaded, [one])
-    assert score(loaded, []).logprob.shape == (0,)
+    chances, tokens = loaded.model(torch.tensor([start])).logits[0, -1].softmax(0).sort(descending=True)
+    found = next_tokens(loaded, start, 3)
+    assert [token for token, _ in found] == tokens[:3].tolist()
+    assert [chance for _, chance in found] == pytest.approx(chances[:3].tolist(), abs=1e-5)
+    asked = sentences(loaded)
+    assert (score(loaded, [*asked, *asked]).logprob[: len(asked)] == score(loaded, asked).logprob).all()
 
 
 def greedily(loaded: Loaded, ids: Sequence[int], steps: int) -> list[int]:
@@ -113,7 +114,9 @@ def greedily(loaded: Loaded, ids: Sequence[int], steps: int) -> list[int]:
     return text[len(ids) :]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", ["gpt2", "gptj", "falcon", "mistral", "qwen3_5_text", "llama4_text", "deepseek_v2"]
+)
 def test_continuations_are_those_without_cache_and_padding(family: str) -> None:
     loaded = tiny_model(family)
     deltas = changes(loaded)
@@ -134,47 +137,38 @@ def test_padding_does_not_reach_recurrent_states(family: str) -> None:
     loaded = tiny_model(family, **UNLISTED[family])
     prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
     found = continued(loaded, prompts, [4] * len(prompts))
-    assert len({len(ids) for ids in prompts}) > 1
-    for ids, tokens in zip(prompts, found, strict=True):
-        assert tokens == greedily(loaded, ids, 4)
+    assert found == [greedily(loaded, ids, 4) for ids in prompts]
 
 
-def test_a_continuation_ends_where_the_model_has_no_more_positions() -> None:
-    loaded = tiny_model("gpt2")
-    prompt = align(loaded.tokenizer, PROMPTS[0]).ids
-    (found,) = continued(loaded, [prompt], [1000])
-    assert len(found) == loaded.spec.positions - len(prompt)
+class Letters:
+    """A tokenizer with a token for each letter."""
+
+    def __call__(self, text: str, verbose: bool = True) -> dict[str, list[int]]:
+        return {"input_ids": [ord(letter) for letter in text]}
 
 
-def test_batches_hold_their_budget() -> None:
-    assert list(batches([3, 3, 3, 4, 9], 9)) == [[0, 1, 2], [3], [4]]
-    assert list(batches([], 9)) == []
-    assert list(batches([20, 1, 1], 9)) == [[0], [1, 2]]
+@given(st.lists(st.text("abc", max_size=9), max_size=6), st.integers(1, 20), st.integers(2, 5))
+def test_pieces_are_the_texts_until_enough_tokens_are_predicted(
+    texts: list[str], tokens: int, length: int
+) -> None:
+    found = pieces(Letters(), texts, tokens, length)
+    whole = [text[start : start + length] for text in texts for start in range(0, len(text), length)]
+    whole = [piece for piece in whole if len(piece) > 1]
+    predicted = sum(len(piece) - 1 for piece in found)
+    assert predicted == min(tokens, sum(len(piece) - 1 for piece in whole))
+    assert all(1 < len(piece) <= length for piece in found)
+    said = ["".join(map(chr, piece)) for piece in found]
+    assert said[:-1] == whole[: max(len(found) - 1, 0)]
+    assert all(piece.startswith(mine) for mine, piece in zip(said, whole, strict=False))
 
 
-def test_what_does_not_fit_into_memory_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = tiny_model("llama")
-    asked = sentences(loaded)
-    whole = score(loaded, asked, budget=100_000)
-    plain, sizes = scoring._targets, []
-
-    def small(model: Loaded, rows: Sequence[object], *others: object) -> object:
-        sizes.append(len(rows))
-        if len(rows) > 5:
-            raise torch.OutOfMemoryError("out of memory")
-        return plain(model, rows, *others)
-
-    monkeypatch.setattr(scoring, "_targets", small)
-    found = score(loaded, asked, budget=100_000)
-    assert max(sizes) > 5
-    assert found.logprob == pytest.approx(whole.logprob, abs=1e-6)
-
-
-def test_batches_grow_with_the_memory_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = tiny_model("llama")
-    assert budget_of(loaded) == BUDGET
-    monkeypatch.setattr(scoring, "free_bytes", lambda device, otherwise: 10**12)
-    tokens = budget_of(loaded)
-    assert tokens > 100 * BUDGET
-    monkeypatch.setattr(scoring, "free_bytes", lambda device, otherwise: 2 * 10**12)
-    assert abs(budget_of(loaded) - 2 * tokens) <= 1
+def test_in_perplexity_every_token_has_the_same_weight_and_output_that_is_not_finite_is_infinity() -> None:
+    loaded = tiny_model("llama", dtype=torch.float64)
+    rows = pieces(loaded.tokenizer, TEXT, 40, 13)
+    assert len({len(row) for row in rows}) > 2
+    surprise = [-plainly(loaded, Sentence(row, None, 1))[0] * (len(row) - 1) for row in rows]
+    wanted = pytest.approx(math.exp(sum(surprise) / 40), rel=1e-5)
+    assert [perplexity(loaded, rows, budget=budget) for budget in (1, 8192)] == [wanted] * 2
+    loaded.model.get_submodule(loaded.spec.final_norm).weight.data[:] = math.nan
+    assert perplexity(loaded, rows) == math.inf
+    assert all(map(math.isnan, score_options(loaded, sentences(loaded))))

@@ -32,13 +32,8 @@ def added(model: Any) -> None:
         model.get_submodule(DOWN).weight.add_(0.1)
 
 
-def by_data(model: Any) -> None:
-    model.get_submodule(DOWN).weight.data += 0.1
-    model.model.embed_tokens.weight.data.zero_()
-
-
 def in_another_type(model: Any) -> None:
-    model.to(torch.bfloat16)
+    model.to(torch.float32)
 
 
 def new_parameter(model: Any) -> None:
@@ -78,24 +73,20 @@ def configured(model: Any) -> None:
     del model.config.hidden_size
 
 
-def removed(model: Any) -> None:
-    del model.model.layers[1].mlp.down_proj
-
-
 def buffers(model: Any) -> None:
     model.model.rotary_emb.inv_freq.mul_(2)
     model.register_buffer("more", torch.ones(2))
 
 
-WEIGHTS = (added, by_data, new_parameter, trained)
-OTHERS = (hooked, replaced, patched, parametrized, removed)
+WEIGHTS = (added, new_parameter, trained)
+OTHERS = (hooked, replaced, patched, parametrized)
 
 
 def state(model: Any) -> dict[str, Any]:
     """All that can be seen of a model from outside."""
     return {
-        "tensors": {name: (id(one), one.clone()) for name, one in model.state_dict(keep_vars=True).items()},
-        "buffers": {name: one.clone() for name, one in model.named_buffers()},
+        "tensors": {name: (id(one), one.tolist()) for name, one in model.state_dict(keep_vars=True).items()},
+        "buffers": {name: (one.dtype, one.tolist()) for name, one in model.named_buffers()},
         "flags": [(one.requires_grad, one.grad, one.dtype) for one in model.parameters()],
         "modules": [(name, id(one), type(one), one.training) for name, one in model.named_modules()],
         "attributes": [sorted(vars(one)) for one in model.modules()],
@@ -106,40 +97,21 @@ def state(model: Any) -> dict[str, Any]:
             if "hooks" in key and value
         ],
         "config": model.config.to_dict(),
-        "logits": model(input_ids=IDS).logits,
+        "logits": model(input_ids=IDS).logits.tolist(),
     }
 
 
-def assert_same(one: Any, other: Any) -> None:
-    assert type(one) is type(other)
-    if isinstance(one, torch.Tensor):
-        assert torch.equal(one, other)
-    elif isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            assert_same(one[key], other[key])
-    elif isinstance(one, list | tuple):
-        assert len(one) == len(other)
-        for each, its in zip(one, other, strict=True):
-            assert_same(each, its)
-    else:
-        assert one == other
-
-
 @pytest.mark.parametrize("change", [*WEIGHTS, *OTHERS, in_another_type, configured, buffers])
-@pytest.mark.parametrize(
-    ("kind", "home"),
-    [(torch.float32, "cpu"), (torch.bfloat16, "cpu"), (torch.float32, "elsewhere")],
-)
+@pytest.mark.parametrize("home", ["cpu", "elsewhere"])
 def test_everything_is_restored(
-    change: Callable[[Any], None], kind: torch.dtype, home: str, monkeypatch: pytest.MonkeyPatch
+    change: Callable[[Any], None], home: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before that it is told whether more than values of weights has changed.
 
     Elsewhere all tensors have checksums, as those of a GPU have, and only what has changed is copied back.
     """
     monkeypatch.setattr(snapshot, "HOME", home)
-    model = tiny_model("llama", dtype=kind).model
+    model = tiny_model("llama", dtype=torch.bfloat16).model
     before = state(model)
     kept = Snapshot(model)
     assert kept.only_weights()
@@ -151,18 +123,15 @@ def test_everything_is_restored(
         change(model)
         assert kept.only_weights() == (change not in (*OTHERS, buffers))
         assert kept.restore() == []
-        assert_same(state(model), before)
+        assert state(model) == before
     assert kept.only_weights()
 
 
-@pytest.mark.parametrize("change", [added, by_data, new_parameter])
-def test_what_has_not_changed_since_is_not_copied_again(
-    change: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_has_not_changed_since_is_not_copied_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "HOME", "elsewhere")
     model = tiny_model("llama", dtype=torch.float32).model
     start = Snapshot(model)
-    change(model)
+    new_parameter(model)
     later = Snapshot(model, since=start)
     pairs = list(zip(later.tensors, start.tensors, strict=True))
     shared = [one.name for one, other in pairs if one.content is other.content]
@@ -171,12 +140,11 @@ def test_what_has_not_changed_since_is_not_copied_again(
     after = state(model)
     added(model)
     assert later.restore() == []
-    assert_same(state(model), after)
+    assert state(model) == after
 
 
-@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64])
-def test_parameters_that_were_not_copied_are_reported_if_they_changed(kind: torch.dtype) -> None:
-    model = tiny_model("llama", dtype=kind).model
+def test_parameters_that_were_not_copied_are_reported_if_they_changed() -> None:
+    model = tiny_model("llama").model
     kept = Snapshot(model, ["*.mlp.down_proj.weight"])
     added(model)
     assert kept.restore() == []

@@ -7,9 +7,9 @@ import pytest
 
 from factdrift.core.errors import InputError
 from factdrift.models.alignment import AlignmentError, align
-from factdrift.models.templated import Templated, template_of, templated, untemplated
+from factdrift.models.templated import Templated
 
-from .tokenizers_of import END, KINDS, tokenizer_of
+from .tokenizers_of import END, tokenizer_of
 
 TURNS = (
     "{% for turn in messages %}<|{{ turn.role }}|>\n{{ turn.content }}" + END + "\n{% endfor %}"
@@ -53,7 +53,7 @@ def conversation(tokenizer: Any, content: str) -> list[int]:
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize(
     ("kind", "context"),
-    [*((kind, "") for kind in KINDS[:4]), ("gpt2", "It rains. "), ("gpt2", "\n It rains.\n")],
+    [("llama3", ""), ("closing", "It rains. "), ("trimmed", ""), ("gpt2", "\n It rains.\n")],
 )
 def test_the_tokens_are_those_of_the_conversation(kind: str, context: str, template: str) -> None:
     tokenizer, wrapped = with_template(kind, TEMPLATES[template])
@@ -67,16 +67,6 @@ def test_the_tokens_are_those_of_the_conversation(kind: str, context: str, templ
     assert found.subject_last == asked.subject_last is not None
     before = tokenizer.decode(list(found.ids[: found.subject_last + 1]))
     assert before.endswith(context.lstrip() + "The mother of Joe Biden")
-
-
-@pytest.mark.parametrize("template", ["turns", "blank"])
-def test_an_answer_stands_where_the_template_puts_one(template: str) -> None:
-    tokenizer, wrapped = with_template("gpt2", TEMPLATES[template])
-    turns = [{"role": "user", "content": PROMPT}, {"role": "assistant", "content": TARGET}]
-    whole = tokenizer.apply_chat_template(turns, tokenize=False)
-    found = tokenizer.decode(list(align(wrapped, PROMPT, TARGET).ids))
-    assert whole.startswith(found)
-    assert found.endswith(TARGET)
 
 
 def test_a_subject_that_the_template_says_too_is_that_of_the_prompt() -> None:
@@ -102,23 +92,19 @@ def test_borders_are_checked_as_in_plain_prompts() -> None:
     [
         (None, "the tokenizer of m has no chat template"),
         ("{% for turn in messages %}{{ turn.content | upper }}{% endfor %}", "not repeat a user's turn once"),
-        ("{{ messages[0].content }} {{ messages[0].content }}", "does not repeat a user's turn once"),
+        (
+            "{% for turn in messages %}{{ turn.content | replace('Biden', 'B.') }}{% endfor %}",
+            "the chat template of m changes the prompt 'The",
+        ),
         ("{{ raise_exception('a system first') }}", "fails (TemplateError: a system first)"),
         ("{{ 1 + 'one' }}", "fails (TypeError"),
     ],
 )
 def test_what_cannot_render_a_prompt_is_refused(template: str | None, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        with_template("gpt2", template)  # type: ignore[arg-type]
+        align(with_template("gpt2", template)[1], PROMPT, TARGET)  # type: ignore[arg-type]
     assert str(caught.value).startswith("edit.template: ")
     assert message in str(caught.value)
-
-
-def test_a_template_that_changes_a_prompt_is_refused() -> None:
-    changing = "{% for turn in messages %}{{ turn.content | replace('Biden', 'B.') }}{% endfor %}"
-    _, wrapped = with_template("gpt2", changing)
-    with pytest.raises(InputError, match=r"edit\.template: the chat template of m changes the prompt 'The"):
-        align(wrapped, PROMPT, TARGET)
 
 
 def test_templates_that_tell_the_date_are_told_always_the_same_one() -> None:
@@ -133,10 +119,5 @@ def test_templates_that_tell_the_date_are_told_always_the_same_one() -> None:
 def test_all_else_is_the_tokenizers() -> None:
     tokenizer, wrapped = with_template("llama3", TURNS)
     assert wrapped("Joe")["input_ids"] == tokenizer("Joe")["input_ids"]
-    assert (wrapped.eos_token_id, len(wrapped)) == (tokenizer.eos_token_id, len(tokenizer))
     assert align(copy.deepcopy(wrapped), PROMPT, TARGET) == align(wrapped, PROMPT, TARGET)
     assert wrapped.tokens == len(conversation(tokenizer, PROMPT)) - len(tokenizer(PROMPT)["input_ids"])
-    assert untemplated(wrapped) is untemplated(tokenizer) is tokenizer
-    assert templated(tokenizer, "none", "m") is tokenizer
-    assert (template_of(wrapped), template_of(tokenizer)) == ("chat", "none")
-    assert template_of(templated(tokenizer, "chat", "m")) == "chat"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from pathlib import Path
@@ -30,8 +31,6 @@ def city(subject: int, *mayors: Row, country: int = COUNTRY) -> list[Row]:
 
 OF_FACTS = {"variant": "paper", "dates": "first_day", "old_date": date(2021, 1, 4)}
 WALK = {"candidates": 500, "facts": 10}
-
-
 UPDATED = [update(1, P6, "obsolete", 101), update(1, P6, "new", 102)]
 
 
@@ -85,13 +84,6 @@ def test_walks_by_similarity_and_skips_itself_and_changed(tmp_path):
     assert [(row["rank_no"], row["neighbor"], row["object"]) for row in found] == [(1, 3, 301), (2, 2, 201)]
     assert {(row["subject"], row["property"], row["relation"]) for row in found} == {(1, P6, P6)}
     assert found[0]["similarity"] > found[1]["similarity"]
-
-
-def test_stops_after_the_facts_and_the_candidates(tmp_path):
-    old = [row for subject in range(1, 9) for row in city(subject, statement(subject, P6, 100 + subject))]
-    assert [row["neighbor"] for row in run(tmp_path, old, facts=3)] == [2, 3, 4]
-    # The subject itself is among the candidates.
-    assert [row["neighbor"] for row in run(tmp_path, old, candidates=3)] == [2, 3]
 
 
 TIMES = [
@@ -187,32 +179,24 @@ def test_documents_hold_what_later_filters_drop(tmp_path):
     assert documents.codes[documents.rows == 1].tolist() == [2**31 + 4]
     assert len(bare.codes) == len(documents.codes) + 2
     for found, counted in ((documents, counts), (bare, with_bare)):
-        codes = [set(found.codes[found.rows == row].tolist()) for row in range(2)]
-        having = {code: sum(code in document for document in codes) for code in set().union(*codes)}
-        assert counted.vocabulary.tolist() == sorted(having)
-        assert counted.having.tolist() == [having[code] for code in sorted(having)]
+        having = Counter(code for _, code in {*zip(found.rows.tolist(), found.codes.tolist(), strict=True)})
+        assert dict(zip(counted.vocabulary.tolist(), counted.having.tolist(), strict=True)) == having
 
 
-SIX = [row for subject in range(1, 7) for row in city(subject, statement(subject, P6, 100 + subject))]
-
-
-def test_does_not_depend_on_buckets(tmp_path):
-    assert len(run(tmp_path, SIX)) == 5
-    whole = (tmp_path / "neighbors.parquet").read_bytes()
-    run(tmp_path, SIX, buckets=3)
-    assert (tmp_path / "neighbors.parquet").read_bytes() == whole
-
-
-def test_does_not_depend_on_the_parts_of_the_search(tmp_path):
-    assert (
-        len(run(tmp_path, SIX, [update(subject, P6, "new", 200 + subject) for subject in range(1, 7)])) == 30
-    )
+def test_stops_after_facts_and_candidates_and_depends_neither_on_buckets_nor_on_parts(tmp_path):
+    subjects = range(1, 7)
+    old = [row for subject in subjects for row in city(subject, statement(subject, P6, 100 + subject))]
+    assert [row["neighbor"] for row in run(tmp_path, old, facts=3)] == [2, 3, 4]
+    # The subject itself is among the candidates.
+    assert [row["neighbor"] for row in run(tmp_path, old, candidates=3)] == [2, 3]
+    updates = [update(subject, P6, "new", 200 + subject) for subject in subjects]
+    assert len(run(tmp_path, old, updates)) == 30
     whole = (tmp_path / "neighbors.parquet").read_bytes()
     given = {"updates": [tmp_path / "updates.parquet"], "space": tmp_path / "space"} | WALK
-    for number in (1, 2, 9):
-        paths = [tmp_path / f"{part}.parquet" for part in range(number)]
-        for part, path in enumerate(paths):
-            holding = [tmp_path / "holding0.parquet"]
-            Search(holding=holding, part=f"{part}-of-{number}", output=path, **given).run()
-        assert gather(paths, tmp_path / "gathered.parquet") == 30
-        assert (tmp_path / "gathered.parquet").read_bytes() == whole
+    paths = [tmp_path / f"{part}.parquet" for part in range(9)]
+    for part, path in enumerate(paths):
+        Search(holding=[tmp_path / "holding0.parquet"], part=f"{part}-of-9", output=path, **given).run()
+    assert gather(paths, tmp_path / "gathered.parquet") == 30
+    assert (tmp_path / "gathered.parquet").read_bytes() == whole
+    run(tmp_path, old, updates, buckets=3)
+    assert (tmp_path / "neighbors.parquet").read_bytes() == whole

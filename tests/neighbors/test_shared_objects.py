@@ -65,40 +65,24 @@ def test_who_shares_the_old_and_the_new_object(tmp_path):
         statement(102, 6, 101),  # is the new object
         statement(8, 6, 101),  # has no label
     ]
-    obsolete, new = run(tmp_path, replaced(1, 101, 102), old, old, unlabelled={8})
+    # Literals and other updates have none.
+    others = [*replaced(11, None, 102), *replaced(12, 101, 102, is_replace=False)]
+    others += replaced(13, 101, 102, dropped_by="leak")
+    obsolete, new = run(tmp_path, replaced(1, 101, 102) + others, old, old, unlabelled={8})
     assert facts(obsolete) == [(1, 2, 101)]
     assert facts(new) == [(1, 3, 102)]
     assert (obsolete[0]["relation"], obsolete[0]["statement"]) == (6, "Q2-6-101")
-    # Literals and other updates have none.
-    for others in (
-        replaced(1, None, 102),
-        replaced(1, 101, 102, is_replace=False),
-        replaced(1, 101, 102, dropped_by="leak"),
-    ):
-        assert run(tmp_path, others, old[:2], old[:2]) == ([], [])
-
-
-def test_what_still_holds_comes_first_then_the_nearest(tmp_path):
-    near = [statement(1, 31, 500), statement(2, 31, 500), statement(3, 31, 501), statement(4, 31, 500)]
-    old = [*near, *(statement(subject, 6, 101) for subject in (1, 2, 3, 4))]
-    new = [*near, statement(3, 6, 101), statement(2, 6, 101), statement(4, 6, 101, end=ENDING)]
-    obsolete, _ = run(tmp_path, replaced(1, 101, 102), old, new)
-    assert [row["neighbor"] for row in obsolete] == [2, 3, 4]
-    assert [row["rank_no"] for row in obsolete] == [1, 2, 3]
-    assert obsolete[2]["similarity"] > obsolete[1]["similarity"]
-    assert [row["neighbor"] for row in run(tmp_path, replaced(1, 101, 102), old, new, facts=1)[0]] == [2]
 
 
 def test_of_many_some_are_drawn(tmp_path):
     old = [statement(subject, 6, 101) for subject in range(1, 40)]
     few, _ = run(tmp_path, replaced(1, 101, 102), old, old, candidates=8)
     assert 7 <= len(few) <= 8
-    assert few == run(tmp_path, replaced(1, 101, 102), old[::-1], old, candidates=8)[0]
+    assert few[:3] == run(tmp_path, replaced(1, 101, 102), old[::-1], old, candidates=8, facts=3)[0]
     assert few != run(tmp_path, replaced(1, 101, 102), old, old, candidates=8, seed=1)[0]
-    # What still holds is among them, whatever the seed.
-    for seed in range(3):
-        (row,), _ = run(tmp_path, replaced(1, 101, 102), old, [statement(9, 6, 101)], candidates=1, seed=seed)
-        assert row["neighbor"] == 9
+    # What still holds is among them.
+    (row,), _ = run(tmp_path, replaced(1, 101, 102), old, [statement(9, 6, 101)], candidates=1)
+    assert row["neighbor"] == 9
 
 
 subjects, objects = st.integers(1, 7), st.integers(101, 103)
@@ -111,7 +95,7 @@ lines = st.lists(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8)
 @given(lines, st.lists(st.tuples(subjects, objects, objects), max_size=3, unique_by=lambda each: each[0]))
 def test_as_a_plain_search_finds_them(lines, updates):
     changes = [each for each in updates if each[1] != each[2]]
@@ -133,8 +117,12 @@ def test_as_a_plain_search_finds_them(lines, updates):
         lasting = {(s, o) for s, p, o, end, kept in lines if p == 6 and kept and end is None}
         for subject in {row["subject"] for row in found}:
             mine = [row for row in found if row["subject"] == subject]
-            key = [((row["neighbor"], row["object"]) not in lasting, -row["similarity"]) for row in mine]
+            key = [
+                ((row["neighbor"], row["object"]) not in lasting, -row["similarity"], row["neighbor"])
+                for row in mine
+            ]
             assert key == sorted(key)
+            assert [row["rank_no"] for row in mine] == [*range(1, len(mine) + 1)]
 
 
 def test_of_several_statements_the_preferred_one_then_the_smallest_counts(tmp_path):

@@ -5,15 +5,11 @@ from typing import Any
 
 import pytest
 
-from factdrift.wikidata.entity import UNREADABLE, read_entity, read_outline, snaks, statement_id
+from factdrift.wikidata.entity import UNREADABLE, read_entity, read_outline, statement_id
 
 
 def line(**fields: Any) -> bytes:
     return json.dumps({"id": "Q1", "type": "item", **fields}).encode()
-
-
-def statement(property_id: str, **fields: Any) -> dict[str, Any]:
-    return {"mainsnak": {"snaktype": "novalue", "property": property_id}, **fields}
 
 
 @pytest.mark.parametrize("read", [read_entity, read_outline])
@@ -24,12 +20,9 @@ def test_empty_maps_may_be_lists_or_absent(read):
         assert (entity.label, entity.description, entity.alias_texts, entity.sites) == (None, None, [], {})
         assert entity.stated("P31") == []
         assert entity.lastrevid is None
-
-
-@pytest.mark.parametrize("name", ["labels", "descriptions", "aliases", "claims", "sitelinks"])
-def test_a_list_that_is_not_empty_is_no_map(name):
-    with pytest.raises(UNREADABLE):
-        read_entity(line(**{name: [{"language": "en", "value": "x"}]}))
+    for name in maps:
+        with pytest.raises(UNREADABLE):
+            read(line(**{name: [{"language": "en", "value": "x"}]}))
 
 
 @pytest.mark.parametrize(
@@ -61,27 +54,10 @@ def test_aliases_of_both_kinds_once_each_and_no_blank_ones():
     assert read_entity(line(aliases=aliases)).alias_texts == ["b", "a", "c"]
 
 
-@pytest.mark.parametrize("value", [None, True, 1, 1.5, "x", [1], {"a": {"b": []}}])
-def test_a_value_may_be_of_any_json_type(value):
-    snak = {"snaktype": "value", "property": "P9", "datavalue": {"type": "new", "value": value}}
-    entity = read_entity(line(claims={"P9": [{"mainsnak": snak, "qualifiers": {"P9": [snak]}}]}))
-    (found,) = entity.stated("P9")
-    assert found.mainsnak.datavalue is not None
-    assert found.mainsnak.datavalue.value == value
-    assert found.mainsnak.datatype is None
-    assert isinstance(found.qualifiers, dict)
-    assert snaks(found.qualifiers["P9"])[0].datavalue == found.mainsnak.datavalue
-
-
-def test_escapes():
-    entity = read_entity(b'{"id":"Q1","labels":{"en":{"value":"a\\/b \\u00fc \\ud83d\\ude00"}}}')
-    assert entity.label == "a/b ü 😀"
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        *(b"", b"{", b"5", b"[]", b"{}", b'{"id":null}', b'{"id":5}'),
+        *(b"", b"[]", b"{}", b'{"id":5}'),
         b'{"id":"Q1","labels":{"en":{"value":"\xff"}}}',
         b'{"id":"Q1","lastrevid":-1}',
         b'{"id":"Q1","lastrevid":9223372036854775808}',
@@ -95,12 +71,7 @@ def test_unreadable_lines(text):
             read(text)
 
 
-@pytest.mark.parametrize(
-    ("written", "stored"),
-    [
-        *((f"{letter}42$F078E5B3-f9a8", "Q42$F078E5B3-f9a8") for letter in "qQ"),
-        *(("p31$aB", "P31$aB"), ("q42", "Q42")),
-    ],
-)
-def test_statement_ids_have_an_upper_case_prefix(written, stored):
-    assert statement_id(written) == stored
+def test_statement_ids_have_an_upper_case_prefix():
+    for written in ("q42$F078E5B3-f9a8", "Q42$F078E5B3-f9a8"):
+        assert statement_id(written) == "Q42$F078E5B3-f9a8"
+    assert [statement_id(written) for written in ("p31$aB", "q42")] == ["P31$aB", "Q42"]

@@ -1,5 +1,6 @@
 """Text that is missing from a dump, uncompressed or inside an intact archive, is never skipped in silence."""
 
+import contextlib
 import gzip
 import json
 from pathlib import Path
@@ -7,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import dumps
 from support.examples import examples
 
 from factdrift.core.errors import InputError
@@ -16,22 +16,20 @@ from factdrift.wikidata import streams
 from factdrift.wikidata.entity import UNREADABLE, read_outline
 from factdrift.wikidata.shares import Share, check_shares
 
-COMPRESS = {
-    **dumps.COMPRESS,
-    "gzip": lambda text: gzip.compress(text[: len(text) // 2]) + gzip.compress(text[len(text) // 2 :]),
-}
+
+def halves(text: bytes) -> bytes:
+    """Two members of gzip."""
+    return gzip.compress(text[: len(text) // 2]) + gzip.compress(text[len(text) // 2 :])
+
+
+COMPRESSED = pytest.mark.parametrize("compress", [bytes, halves])
 
 
 def line(number: int) -> bytes:
     """An item; every third has an article, so that the others are recognised and skipped by their bytes."""
     link = {"mainsnak": {"snaktype": "novalue", "property": "P9"}, "type": "statement", "rank": "normal"}
-    entity = {
-        "type": "item",
-        "id": f"Q{number}",
-        "labels": {"en": {"language": "en", "value": f"number {number}"}},
-        "claims": {"P9": [link] * 2, "P8": [link]},
-        "sitelinks": {"enwiki": {"title": str(number), "badges": []}} if number % 3 == 0 else {},
-    }
+    entity = {"type": "item", "id": f"Q{number}", "labels": {}, "claims": {"P9": [link] * 2, "P8": [link]}}
+    entity["sitelinks"] = {"enwiki": {"title": str(number), "badges": []}} if number % 3 == 0 else {}
     # What is last in an item's line differs between the dumps of different years.
     if number % 2:
         entity["claims"] = entity.pop("claims")
@@ -61,41 +59,27 @@ def read(path: Path, shards: int = 1) -> tuple[int, int]:
     return entities, bad
 
 
-def is_noticed(path: Path, shards: int) -> bool:
-    try:
-        entities, bad = read(path, shards)
-    except InputError:
-        return True
-    return bad > 0 or entities in (0, len(LINES))  # a dump without any item is an error of `gather`
-
-
 HALF = len(DUMP) // 2
 
 
-@pytest.mark.parametrize("shards", [1, 7])
-@pytest.mark.parametrize("kind", COMPRESS)
-@pytest.mark.parametrize("end", [b"}]", b"}],", b"},\n"])
-def test_a_text_that_ends_after_an_inner_list_or_a_line(write, kind, end, shards):
-    text = DUMP[: DUMP.index(end, HALF) + len(end)]
-    path = write(COMPRESS[kind](text))
-    problem = rf"dump, line {text.count(10)}: the dump is truncated, its closing \] is missing"
-    with pytest.raises(InputError, match=problem):
-        read(path, shards)
+@COMPRESSED
+def test_a_text_that_lacks_its_end_or_its_beginning(write, compress):
+    for end, shards in ((b"}]", 1), (b"}],", 7), (b"},\n", 1)):
+        text = DUMP[: DUMP.index(end, HALF) + len(end)]
+        problem = rf"dump, line {text.count(10)}: the dump is truncated, its closing \] is missing"
+        with pytest.raises(InputError, match=problem):
+            read(write(compress(text)), shards)
+    for beginning in (b"{", b'"mainsnak', b"[{"):
+        path = write(compress(DUMP[DUMP.index(beginning, HALF) :]))
+        with pytest.raises(InputError, match="dump, line 1: the beginning of the dump is missing"):
+            read(path)
 
 
-@pytest.mark.parametrize("kind", COMPRESS)
-@pytest.mark.parametrize("beginning", [b"{", b'"mainsnak', b"[{"])
-def test_a_text_that_lacks_its_beginning(write, kind, beginning):
-    path = write(COMPRESS[kind](DUMP[DUMP.index(beginning, HALF) :]))
-    with pytest.raises(InputError, match="dump, line 1: the beginning of the dump is missing"):
-        read(path)
-
-
-@pytest.mark.parametrize("kind", COMPRESS)
+@COMPRESSED
 @pytest.mark.parametrize("shards", [1, 3])
-def test_nuls_are_located(write, kind, shards):
+def test_nuls_are_located(write, compress, shards):
     start = DUMP.index(LINES[18]) + 10
-    path = write(COMPRESS[kind](DUMP[:start] + bytes(3000) + DUMP[start + 3000 :]))
+    path = write(compress(DUMP[:start] + bytes(3000) + DUMP[start + 3000 :]))
     message = r"dump, line (\d+) \(byte (\d+)(?:, after byte (\d+) of the file)?\): the text holds NUL bytes"
     with pytest.raises(InputError, match=message) as caught:
         read(path, shards)
@@ -103,13 +87,7 @@ def test_nuls_are_located(write, kind, shards):
         assert f"line 20 (byte {start})" in str(caught.value)
 
 
-def test_a_bracket_on_the_line_of_an_entity_is_understood(write):
-    for text in (b"[" + DUMP[2:], DUMP.replace(b"\n]\n", b"]"), b"[" + LINES[0] + b"]"):
-        assert read(write(text)) == (text.count(b'"id"'), 0)
-
-
-def test_a_large_hole_is_found_at_its_first_byte(tmp_path):
-    """A hole of 64 GB, as a copy that was broken off may leave, is found at its first byte."""
+def test_a_hole_of_64_gb_is_found_at_its_first_byte(tmp_path):
     path = tmp_path / "dump"
     with path.open("wb") as file:
         file.write(DUMP[:HALF])
@@ -121,7 +99,7 @@ def test_a_large_hole_is_found_at_its_first_byte(tmp_path):
 place = st.integers(0, len(DUMP))
 
 
-@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(["end", "beginning", "zeros", "json lines"]),
     place,
@@ -146,4 +124,6 @@ def test_text_that_is_cut_off_or_zeroed_is_noticed(write, monkeypatch, damage, o
         bad = int(found[-1] not in LINES)
         assert read(path, shards) == (len(found) - bad, bad)
     else:
-        assert is_noticed(path, shards)
+        with contextlib.suppress(InputError):
+            entities, bad = read(path, shards)
+            assert bad > 0 or entities in (0, len(LINES))  # a dump without any item is an error of `gather`

@@ -16,7 +16,7 @@ from support.dumps import COMPRESS
 from support.examples import examples
 
 from factdrift.core.errors import InputError
-from factdrift.wikidata import gzip_members, shares, streams, zstd_frames
+from factdrift.wikidata import gzip_members, shares, streams
 from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
 from factdrift.wikidata.gzip_members import GzipMembers
 from factdrift.wikidata.shares import Account, Share, check_shares
@@ -85,26 +85,22 @@ def read(path: Path, number: int) -> list[tuple[int, int, bytes]]:
     return sorted(found)
 
 
+UNDIVIDED = ("gzip, one member", "zstd, one frame")
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("number", [1, 3, 40])
-def test_each_line_belongs_to_one_shard(write, layout, number):
-    found = read(write(laid_out(layout)), number)
-    assert [text for _, _, text in found] == LINES
-    assert [line for line, _, _ in found] == list(range(2, len(LINES) + 2))
-    assert all(DUMP.startswith(text, offset) for _, offset, text in found)
-
-
-@pytest.mark.parametrize(
-    "layout", ["plain", "gzip, members on lines", "bzip2, one stream", "zstd, frames announced"]
-)
-def test_shards_read_about_equal_parts(write, layout):
+def test_each_line_belongs_to_one_shard(write, layout):
     path = write(laid_out(layout))
-    sizes = []
-    for shard in range(3):
-        share = Share(path, shard, 3)
-        sizes.append(sum(len(text) for _, _, text in share.lines()))
-        assert share.account.divided
-    assert max(sizes) < 4 * min(sizes)  # a block of bzip2 is a quarter of the dump
+    for number in (1, 3, 40):
+        found = read(path, number)
+        assert [text for _, _, text in found] == LINES
+        assert [line for line, _, _ in found] == list(range(2, len(LINES) + 2))
+        assert all(DUMP.startswith(text, offset) for _, offset, text in found)
+    three = [Share(path, shard, 3) for shard in range(3)]
+    sizes = [sum(len(text) for _, _, text in share.lines()) for share in three]
+    assert {share.account.divided for share in three} == {layout not in UNDIVIDED}
+    # The parts are about equal; a block of bzip2 is a quarter of the dump.
+    assert layout in UNDIVIDED or max(sizes) < 4 * min(sizes)
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
@@ -114,8 +110,9 @@ def test_shards_read_about_equal_parts(write, layout):
     cuts=st.lists(st.integers(1, 900), max_size=6),
     number=st.integers(1, 9),
     ends=st.booleans(),
+    size=st.sampled_from([3, 41, 1 << 20]),
 )
-def test_any_lines_cut_anywhere(tmp_path_factory, kind, lengths, cuts, number, ends):
+def test_any_lines_cut_anywhere(tmp_path_factory, kind, lengths, cuts, number, ends, size):
     lines = [b"%d:" % place + b"x" * length for place, length in enumerate(lengths)]
     data = b"\n".join(lines) + b"\n" * ends
     pieces, start = [], 0
@@ -125,10 +122,13 @@ def test_any_lines_cut_anywhere(tmp_path_factory, kind, lengths, cuts, number, e
     pieces.append(data[start:])
     path = tmp_path_factory.mktemp("cut") / "dump"
     path.write_bytes(b"".join(map(COMPRESS[kind], pieces)) if kind != "none" else data or b"\n")
-    assert [text for _, _, text in read(path, number)] == lines
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((streams, "READ_SIZE"), (gzip_members, "_COMPRESSED_READ"), (shares, "BLOCK")):
+            patch.setattr(module, name, size)
+        assert [text for _, _, text in read(path, number)] == lines
 
 
-@pytest.mark.parametrize("lost", range(3, 43, 8))
+@pytest.mark.parametrize("lost", [3, 27])
 def test_a_lost_member_counts_once_however_many_shards(write, lost):
     members = [gzip.compress(b",\n".join(LINES[start : start + 20])) for start in range(0, 1000, 20)]
     members[lost] = b""
@@ -139,15 +139,6 @@ def test_a_lost_member_counts_once_however_many_shards(write, lost):
         assert sum(share.account.faulty for share in found) == 1
 
 
-def test_a_line_longer_than_many_pieces(write):
-    long = b'{"id":"Q1","x":"' + b"0123456789abcdef" * 300_000 + b'"}'
-    data = b"[\n" + b",\n".join([LINES[0], long, LINES[1]]) + b"\n]\n"
-    for layout in ("plain", "gzip, members anywhere", "bzip2, one stream", "zstd, frames anywhere"):
-        path = write(LAYOUTS[layout](data))
-        for number in (1, 5):
-            assert [text for _, _, text in read(path, number)] == [LINES[0], long, LINES[1]]
-
-
 def test_bytes_that_look_like_a_member(write):
     header = gzip.compress(b"")[:10]
     stored = gzip.compress(header * 400 + bytes(range(256)) * 40, 0)  # stored as it is
@@ -155,7 +146,6 @@ def test_bytes_that_look_like_a_member(write):
     path = write(gzip.compress(text) + stored + gzip.compress(text))
     members = GzipMembers(path)
     second, third = len(gzip.compress(text)), len(gzip.compress(text)) + len(stored)
-    assert members.first(0) == 0
     assert members.first(second + 1) == third
     assert members.first(third + 1) == path.stat().st_size
 
@@ -168,11 +158,6 @@ def test_a_file_that_shrinks_while_it_is_read(write, monkeypatch):
     next(chunks)
     os.truncate(path, len(member) * 2)
     assert [text for _, text in chunks] == [b"a line", b""]
-
-
-def test_a_member_that_begins_with_a_control_character_that_json_allows(write):
-    first, second = map(gzip.compress, (b'[\n{"id":"Q1","x":"', b'\x7f"}\n]\n'))
-    assert GzipMembers(write(first + second)).first(1) == len(first)
 
 
 def test_bytes_that_look_like_a_block(write):
@@ -190,45 +175,29 @@ def test_bytes_that_look_like_a_frame(write):
     assert ZSTANDARD in frames[1][4:]  # what cannot be compressed is stored as it is
     path = write(b"".join(frames))
     found = ZstandardFrames(path)
-    assert found.are_several()
     second, third = len(frames[0]), len(frames[0]) + len(frames[1])
-    assert [found.first(at) for at in (0, 1, second, second + 1, third, third + 1)] == [
-        *(0, second, second, third, third, path.stat().st_size)
-    ]
+    assert [found.first(at) for at in (1, second + 1, third + 1)] == [second, third, path.stat().st_size]
 
 
-def test_files_of_one_and_of_several_frames(write, monkeypatch):
-    several = {"zstd, one frame": False, "zstd, frames announced": True, "zstd, frames anywhere": True}
-    for layout, expected in several.items():
-        assert ZstandardFrames(write(laid_out(layout))).are_several() == expected
-    path = write(skippable(30) + COMPRESS["zstd"](DUMP) + skippable(9))
-    assert not ZstandardFrames(path).are_several()
-    monkeypatch.setattr(zstd_frames, "ONE_FRAME_UP_TO", 100)
-    assert not ZstandardFrames(write(laid_out("zstd, frames anywhere"))).are_several()
-
-
-@pytest.mark.parametrize("number", [1, 3])
-@pytest.mark.parametrize("place", [0, 4, 7, 8, 40])
+@pytest.mark.parametrize(("number", "place"), [(1, 0), (3, 4), (3, 7), (1, 40)])
 def test_a_damaged_frame_is_located(write, number, place):
     frames = list(map(COMPRESS["zstd"], parts(DUMP, 10_007)))
     start = sum(map(len, frames[:20]))
     frames[20] = frames[20][:place] + bytes(0xFF ^ byte for byte in frames[20][place:])
     path = write(b"".join(frames))
-    message = damaged(path, number)
-    low, high = places(message)
+    low, high = places(damaged(path, number))
     assert low <= start + len(frames[20])
     assert high > start
     assert high - low < path.stat().st_size / 2
 
 
-@pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize("kind", [kind for kind in COMPRESS if kind != "none"])
-def test_zeros_from_the_end_of_a_piece_into_another_are_located(write, kind, number):
+def test_zeros_from_the_end_of_a_piece_into_another_are_located(write, kind):
     pieces = list(map(COMPRESS[kind], parts(DUMP, 10_007)))
     kept = sum(map(len, pieces[:5]))
     lost = len(pieces[5]) + len(pieces[6]) // 2
     data = b"".join(pieces)
-    low, high = places(damaged(write(data[:kept] + bytes(lost) + data[kept + lost :]), number))
+    low, high = places(damaged(write(data[:kept] + bytes(lost) + data[kept + lost :]), 3))
     assert low <= kept + lost
     assert kept < high < low + 5000
 
@@ -249,7 +218,7 @@ def damaged(path: Path, number: int) -> str:
 
 
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "plain"])
-@pytest.mark.parametrize(("number", "share"), [(3, 0.1), (1, 0.5), (3, 0.9), (1, 1), (3, 1)])
+@pytest.mark.parametrize(("number", "share"), [(3, 0.1), (1, 0.5), (3, 1)])
 def test_truncated_anywhere(write, layout, number, share):
     data = laid_out(layout)
     if layout == "gzip, padded":
@@ -258,15 +227,14 @@ def test_truncated_anywhere(write, layout, number, share):
 
 
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if not name.startswith(("plain", "zstd"))])
-@pytest.mark.parametrize(("number", "share"), [(3, 0.2), (1, 0.55), (3, 0.8)])
+@pytest.mark.parametrize(("number", "share"), [(3, 0.2), (1, 0.55)])
 def test_a_flipped_bit_is_located(write, layout, number, share):
     data = bytearray(laid_out(layout))
     place = int(len(data) * share)
     while not data[place]:
         place += 1
     data[place] ^= 0x10
-    message = damaged(write(data), number)
-    low, high = places(message)
+    low, high = places(damaged(write(data), number))
     assert low <= place <= high
     if layout != "gzip, one member":
         assert high - low < len(data) / 2
@@ -279,19 +247,3 @@ def test_members_that_are_no_longer_adjacent(write):
     for first, stop in ((9, len(DUMP)), (11, len(DUMP)), (10, len(DUMP) - 1)):
         with pytest.raises(InputError, match="no shard has read this range"):
             check_shares(path, [whole[0], Account(True, first, stop, closed=True)])
-
-
-def test_files_of_one_and_of_several_members(write, monkeypatch):
-    assert not GzipMembers(write(gzip.compress(DUMP))).are_several()
-    path = write(wikidata_members(DUMP))
-    assert GzipMembers(path).are_several()
-    monkeypatch.setattr(gzip_members, "ONE_MEMBER_UP_TO", 100)
-    assert not GzipMembers(path).are_several()
-
-
-def test_small_reads_change_nothing(write, monkeypatch):
-    monkeypatch.setattr(streams, "READ_SIZE", 37)
-    monkeypatch.setattr(gzip_members, "_COMPRESSED_READ", 41)
-    monkeypatch.setattr(shares, "BLOCK", 3)
-    for layout in ("plain", "gzip, members on lines", "gzip, one member", "zstd, frames announced"):
-        assert [text for _, _, text in read(write(laid_out(layout)), 3)] == LINES

@@ -8,7 +8,8 @@ from factdrift.wikidata.tables import supplied_labels
 
 def test_supplied_labels(tmp_path):
     first, second = tmp_path / "a.tsv", tmp_path / "b.tsv"
-    first.write_text("id\tlabel\r\nQ30\tUnited States\r\nP6\thead of government\r\n", newline="")
+    rows = ("id\tlabel", "Q30\tUnited States", "", "Q2", "P6\thead of government", "Q30\tother", "")
+    first.write_text("\r\n".join(rows), newline="")
     second.write_text('description\tid\tlabel\nx\tQ30\tanother\ny\tQ5\tthe "human"\nz\tQ6\t\n')
     found = {row["id"]: row["label"] for row in supplied_labels([first, second]).to_pylist()}
     assert found == {30: "United States", -6: "head of government", 5: 'the "human"'}
@@ -30,9 +31,3 @@ def test_a_wrong_label_table_is_named_with_its_line(tmp_path, data, message):
     (tmp_path / "a.tsv").write_bytes(data)
     with pytest.raises(InputError, match=message):
         supplied_labels([tmp_path / "a.tsv"])
-
-
-def test_short_and_blank_rows_of_labels(tmp_path):
-    path = tmp_path / "labels.tsv"
-    path.write_bytes(b"kind\tid\tlabel\r\nx\tQ1\tone\r\n\r\nx\tQ2\nx\tQ1\tother\n")
-    assert supplied_labels([path]).to_pylist() == [{"id": 1, "label": "one"}]

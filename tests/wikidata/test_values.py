@@ -64,21 +64,15 @@ def test_the_key_of_an_entity_without_usable_id_is_its_json(value):
         ("+10.0", "10"),
         ("10.500", "10.5"),
         ("-0", "0"),
-        ("+0.00", "0"),
         ("-0.10", "-0.1"),
         ("+007", "7"),
-        ("+100", "100"),
         ("+123456789012345678901234567890.10", "123456789012345678901234567890.1"),
+        *((amount, None) for amount in ("", "+", "1e5", "NaN", "1,5", "٣", "--1", "+.5")),
     ],
 )
 def test_amounts_are_decimals(amount, key):
     assert decimal_key(amount) == key
-
-
-@pytest.mark.parametrize("amount", ["", "+", "1e5", "NaN", "1,5", "٣", "--1", "+.5"])
-def test_amounts_that_are_no_decimals(amount):
-    assert decimal_key(amount) is None
-    assert read_value("quantity", {"amount": amount}).key == canonical_json({"amount": amount})
+    assert read_value("quantity", {"amount": amount}).key == (key or canonical_json({"amount": amount}))
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False), st.decimals(allow_nan=False, allow_infinity=False))
@@ -89,18 +83,6 @@ def test_amounts_are_the_same_if_their_numbers_are(one, two):
     assert keys[0] is not None
     with localcontext(prec=400):
         assert Decimal(keys[0]) == one
-
-
-@given(
-    st.integers(-(10**30), 10**30), st.integers(0, 10), st.integers(0, 6), st.integers(0, 6), st.booleans()
-)
-@settings(max_examples=examples(80))
-def test_leading_and_trailing_zeros_do_not_count(number, places, before, after, plus):
-    digits = f"{abs(number):0{places + 1}d}"
-    whole, fraction = digits[: len(digits) - places], digits[len(digits) - places :]
-    sign = "-" if number < 0 else "+" if plus else ""
-    written = f"{sign}{'0' * before}{whole}.{fraction}{'0' * after}"
-    assert decimal_key(written) == decimal_key(f"{sign}{whole}.{fraction}")
 
 
 def test_units_belong_to_a_quantity_and_bounds_do_not():
@@ -121,12 +103,8 @@ def test_units_belong_to_a_quantity_and_bounds_do_not():
         ("+2021-01-04T00:00:00Z", 11, "+2021-01-04/11/Q1985727"),
         ("+00000002021-01-04T00:00:00Z", 11, "+2021-01-04/11/Q1985727"),
         ("+2021-01-04T00:00:00Z", 10, "+2021-01/10/Q1985727"),
-        ("+2021-01-00T00:00:00Z", 10, "+2021-01/10/Q1985727"),
-        ("+2021-01-01T00:00:00Z", 9, "+2021/9/Q1985727"),
         ("+2021-00-00T00:00:00Z", 9, "+2021/9/Q1985727"),
-        ("+1990-00-00T00:00:00Z", 8, "+1990/8/Q1985727"),
         ("+1999-07-01T00:00:00Z", 8, "+1990/8/Q1985727"),
-        ("+1901-00-00T00:00:00Z", 7, "+1901/7/Q1985727"),
         ("+2000-00-00T00:00:00Z", 7, "+1901/7/Q1985727"),
         ("-0044-03-15T00:00:00Z", 11, "-0044-03-15/11/Q1985727"),
         ("-13798000000-00-00T00:00:00Z", 3, "-13798000000/3/Q1985727"),
@@ -177,23 +155,18 @@ def test_texts_are_compared_in_normal_form_c():
     assert monolingual("de", composed) != monolingual("en", composed)
 
 
-@given(st.text(), JSON)
-@settings(max_examples=examples(100))
-def test_any_kind_and_any_value_pass_through(kind, value):
-    assert read_value(kind, value).json == canonical_json(value)
-
-
 @given(
-    st.sampled_from(["wikibase-entityid", "time", "quantity", "monolingualtext", "string"]),
-    st.dictionaries(
+    st.sampled_from(["wikibase-entityid", "time", "quantity", "monolingualtext", "string", "new"]),
+    JSON
+    | st.dictionaries(
         st.sampled_from(["id", "numeric-id", "entity-type", "time", "precision", "calendarmodel", "amount"]),
         JSON | st.just("item") | st.just(9) | st.just("+2000-01-01T00:00:00Z"),
     ),
 )
 @settings(max_examples=examples(100))
-def test_malformed_values_of_known_kinds_do_not_fail(kind, value):
+def test_any_value_of_any_kind_passes_through(kind, value):
     read = read_value(kind, value)
-    assert read.key
+    assert read.key or value == ""
     assert read.object is not None or read.json == canonical_json(value)
 
 
