@@ -117,6 +117,7 @@ ENDED = statement("Q2", start="2001-01-01", end="2005-01-01")
     ("statements", "preferred"),
     [
         ([statement("Q3", start="2005-01-01", end="2015-01-01"), ENDED, LATE], "Q3"),
+        ([statement("Q2", **OLD), statement("Q3", start="2011-01-01", end="novalue"), LATE], "Q3"),
         ([statement("Q3", **OLD), statement("Q5", start="2011-01-01", end="somevalue"), LATE], "Q3"),
         ([statement("Q3", **OLD), statement("Q6", "deprecated", start="2011-01-01"), LATE], "Q3"),
         # Figures follow their points in time.
