@@ -51,12 +51,6 @@ def test_what_is_no_date(text):
         ("wikibase-form", "L7-F1", {"entity-type": "form", "id": "L7-F1"}),
         ("quantity", "-0.50 Q712226", {"amount": "-0.50", "unit": f"{WIKIDATA}Q712226"}),
         ("monolingualtext", "de-at:Jänner: kalt", {"text": "Jänner: kalt", "language": "de-at"}),
-        (
-            "globe-coordinate",
-            "51.5,-0.12",
-            {"latitude": 51.5, "longitude": -0.12}
-            | {"altitude": None, "precision": None, "globe": f"{WIKIDATA}Q2"},
-        ),
         ("string", "a=b;c", "a=b;c"),
     ],
 )
