@@ -116,11 +116,6 @@ def test_the_newest_date_is_one_of_the_calendar(write_dump, take_snapshot, dates
     assert take_snapshot(dump, buckets=2).summary["newest"]["modified"] == newest
 
 
-def test_a_dump_without_items_is_refused(write_dump, take_snapshot):
-    with pytest.raises(InputError, match=r"dump\.json: no item in"):
-        take_snapshot(write_dump({"id": "P1", "type": "property"}, {"id": "L1", "type": "lexeme"}))
-
-
 def test_shards_that_do_not_belong_together_or_to_the_dump(write_dump, tmp_path):
     def gather(dump: Path, *folders: Path) -> None:
         outputs = [tmp_path / name for name in ("p.parquet", "c.parquet", "s.json")]

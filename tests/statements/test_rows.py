@@ -77,7 +77,6 @@ IMPOSSIBLE = snak("", "time", "yesterday")
         ([NONE, SOME], None, True, None, True, None),
         ([SOME, Y2001], 20010101, False, 20010101, False, 20010101),
         ([IMPOSSIBLE], None, True, None, True, None),
-        ([IMPOSSIBLE, Y2001], 20010101, False, 20010101, False, 20010101),
     ],
 )
 def test_several_dates_of_one_statement(values, start, start_unknown, end, end_unknown, pit):
@@ -166,7 +165,6 @@ def constraint(kind: int, *separators: int, rank: str = "normal") -> dict[str, A
         ([constraint(19474404, 585, rank="deprecated")], False, [], False),
         ([constraint(21502410, 585), constraint(19474404)], True, [], False),
         ([constraint(19474404), constraint(21510862)], True, [], True),
-        ([constraint(21510862, rank="deprecated")], False, [], False),
     ],
 )
 def test_constraints(constraints, single_value, separators, symmetric):
