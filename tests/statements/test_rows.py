@@ -128,7 +128,6 @@ def test_datatype_is_inferred_where_the_snak_has_none(kind, value, datatype):
 @pytest.mark.parametrize(
     ("symbols", "symbol"),
     [
-        ([], None),
         ([("ru", "км", "normal"), ("mul", "km", "normal")], "km"),
         ([("mul", "km", "preferred"), ("en", "kilom", "normal")], "kilom"),
         ([("ru", "a", "normal"), ("de", "b", "normal")], "a"),

@@ -44,6 +44,7 @@ FACTS = [
 ]
 ENTITIES = [
     ({"id": "Q1x"}, "id", "'Q1x' is no item id"),
+    ({"id": ""}, "id", "is empty"),
     ({"classes": "Q5 Q99"}, "classes", "Q99 has no row"),
     ({"classes": "Q5 Q5"}, "classes", "Q5 occurs twice"),
     ({"created": "2020"}, "created", "'2020' is no day"),

@@ -65,6 +65,7 @@ def test_values(datatype, text, value):
         ("quantity", ["+1,000", "+1 km", "+1.5Q712226"]),
         ("monolingualtext", ["Text", "en:"]),
         ("globe-coordinate", ["north", "95.0,10"]),
+        ("string", ["", " blank"]),
     ],
 )
 def test_what_is_no_value(datatype, texts):
