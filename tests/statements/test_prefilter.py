@@ -137,9 +137,7 @@ PAGE = b'"title":"Q1","lastrevid":7,"modified":"2023-02-27T00:00:00Z"}'
         (ITEM[:-1], False),
         (ITEM.replace(b"x", b"\xff"), False),
         (ITEM.replace(b"x", "é".encode()), True),
-        (ITEM.replace(b'"Q1"', b'"L1"'), False),
         (ITEM.replace(b'"type":"item","id":"Q1"', b'"id":"Q1","type":"item"'), True),
-        (ITEM.replace(b"Q1$a", b"q1$A"), True),
         (ITEM.replace(b"[]}", b'{"dewiki":{"title":"A$AP"}}}'), True),
         (ITEM.replace(b"[]}", b"[]," + PAGE), True),
         # What ends as another item is made of two lines; what does not tell its id may be.
@@ -148,7 +146,6 @@ PAGE = b'"title":"Q1","lastrevid":7,"modified":"2023-02-27T00:00:00Z"}'
         (ITEM.replace(b"[]}", b"[]," + PAGE.replace(b"Q1", b"Q11")), False),
         (ITEM + ITEM.replace(b"Q1", b"Q2"), False),
         (ITEM.replace(b"[]}", b'[],"modified":"2023-02-27T00:00:00Z"}'), False),
-        (b"]", False),
     ],
 )
 @pytest.mark.parametrize("around", [0, 3])

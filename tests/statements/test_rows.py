@@ -77,7 +77,6 @@ IMPOSSIBLE = snak("", "time", "yesterday")
         ([NONE, SOME], None, True, None, True, None),
         ([SOME, Y2001], 20010101, False, 20010101, False, 20010101),
         ([IMPOSSIBLE], None, True, None, True, None),
-        ([IMPOSSIBLE, Y2001], 20010101, False, 20010101, False, 20010101),
     ],
 )
 def test_several_dates_of_one_statement(values, start, start_unknown, end, end_unknown, pit):
@@ -126,38 +125,9 @@ def test_datatype_is_inferred_where_the_snak_has_none(kind, value, datatype):
     assert (row["datatype"], row["inferred"]) == (None, datatype)
 
 
-def test_fields_of_an_item():
-    def instance(number: int, **fields: Any) -> dict[str, Any]:
-        return claim(snak("P31", "wikibase-entityid", linked(number)), **fields)
-
-    text = line(
-        "Q1",
-        instance(9),
-        instance(5, rank="preferred"),
-        instance(9),
-        instance(7, rank="deprecated"),
-        claim(snak("P31", None, "somevalue")),
-        claim(snak("P279", "wikibase-entityid", linked(8))),
-        claim(snak("P279", "wikibase-entityid", {"entity-type": "property", "id": "P8"})),
-        labels={"en": {"value": "label"}},
-        descriptions={"en": {"value": "description"}},
-        aliases={"en": [{"value": "alias"}]},
-        sitelinks={"enwiki": {"site": "enwiki", "title": "Title"}, "dewiki": {"title": "Titel"}},
-        lastrevid=5,
-        modified="2022-06-01T00:00:00Z",
-    )
-    expected = (
-        *(1, "label", "description", ["alias"], "Title", 2, 5, "2022-06-01T00:00:00Z"),
-        *([9, 5], [8], None, True, 3),
-    )
-    assert entity_row(read_entity(text), 1, True, 3) == expected
-    assert entity_row(read_outline(text), 1, True, 3) == expected
-
-
 @pytest.mark.parametrize(
     ("symbols", "symbol"),
     [
-        ([], None),
         ([("ru", "км", "normal"), ("mul", "km", "normal")], "km"),
         ([("mul", "km", "preferred"), ("en", "kilom", "normal")], "kilom"),
         ([("ru", "a", "normal"), ("de", "b", "normal")], "a"),
@@ -194,7 +164,6 @@ def constraint(kind: int, *separators: int, rank: str = "normal") -> dict[str, A
         ([constraint(19474404, 585, rank="deprecated")], False, [], False),
         ([constraint(21502410, 585), constraint(19474404)], True, [], False),
         ([constraint(19474404), constraint(21510862)], True, [], True),
-        ([constraint(21510862, rank="deprecated")], False, [], False),
     ],
 )
 def test_constraints(constraints, single_value, separators, symmetric):

@@ -204,16 +204,3 @@ def test_files_of_subjects_and_of_rules_that_cannot_be_read(tmp_path, read, text
         path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read(path)
-
-
-def test_a_table_of_rules_of_ones_own(tmp_path):
-    path = tmp_path / "rules.tsv"
-    path.write_text(
-        HEADER + "1\tadded\tnew\tadded\t-\t=\t\n2\trest\tstatic\ttrue\t=\t=\t\n", encoding="utf-8"
-    )
-    assert [rule.name for rule in read_rules(path, "reference")] == ["rest"]
-    world = World([Fact(1, PLAIN, 7)], [Fact(1, PLAIN, 7), Fact(1, PLAIN, 8)], [Property(PLAIN)])
-    found = [
-        (row["rule"], row["label"], row["scenario"]) for row in world.updates(tmp_path / "1", rules=path)
-    ]
-    assert found == [("rest", "static", "AddObject"), ("added", "new", "AddObject")]

@@ -148,7 +148,6 @@ def a_side(statements, revisions):
 def test_values_that_stand_once_on_each_side_are_one_triple(before, after):
     old, here = a_side(before, [1] * 5)
     new, there = a_side(after, [2] * 5)
-    assert here.repeated.tolist() == [old.count(row) > 1 and row[2] > 0 for row in old]
     matched = match(here, there)
     once = {row for row in old if old.count(row) == new.count(row) == 1 and row[2]}
     found = [(old[a], new[b]) for a, b in zip(matched.old, matched.new, strict=True)]

@@ -60,7 +60,6 @@ def test_one_file_for_both_dates(counted, dated):
         ((900, None), (500, None), True),
         ((900, "2023-02-26"), (None, None), True),
         ((500, "2021-01-02"), (900, "2023-03-05"), False),
-        ((500, None), (900, "2023-02-26"), False),
         # Made up, by the bundled sample.
         ((10**13 + 9, None), (10**13 + 2, "2023-02-26"), False),
     ],

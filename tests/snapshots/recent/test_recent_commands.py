@@ -50,6 +50,7 @@ def recent(service: QueryService, *more: str) -> int:
         (("--since", "2010-01-01"), "--since 2010-01-01: Wikidata's revisions begin"),
         (("--limit", "0"), "--limit 0: must be 1 or more"),
         (("--relations", "P6,Q30"), "--relations: 'Q30'"),
+        (("--cores", "some"), "--cores some: must be a number"),
         (("--endpoint", "query.wikidata.org"), "--endpoint query.wikidata.org: no http(s) address"),
         (("--api", "https://me:word@wiki.example/a"), "--api: the address must not contain a user name"),
     ],

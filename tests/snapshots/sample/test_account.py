@@ -1,11 +1,9 @@
 """How far to trust the sample: the account of its parts, the warning beyond their end, made-up ids."""
 
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.dumps import lines
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
@@ -19,7 +17,6 @@ from factdrift.snapshots.sample.account import (
     first_end,
     last_end,
     read_parts,
-    report,
     warning,
 )
 
@@ -51,9 +48,6 @@ def test_parts_count_items_ids_and_checks(write_tables):
     # It is complete on its last day.
     assert warning([part], "2023-02-27") == ""
     assert "not complete on 2023-02-28 (a until 2023-02-27)" in warning([part], "2023-02-28")
-    assert list(report([part]))[1].split() == (
-        ["a", "2023-02-27", "6", "1", "1", "compared,", "1", "copied,", "1", "general", "knowledge"]
-    )
 
 
 def test_what_goes_on_longer_is_named():
@@ -85,7 +79,9 @@ def test_wrong_parts_are_refused(write_tables, text, what):
 def test_the_commands_say_it(write_tables, tmp_path, capsys):
     folder, dump, saved = write_tables(FACTS, MADE_UP), tmp_path / "dump.json", tmp_path / "account.json"
     call("sample", "render", "--tables", folder, "--date", "2024-01-01", "--account", saved, "-o", dump)
-    assert "the sample is not complete on 2024-01-01" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert said.out == f"{dump}: 15 entities\n"
+    assert "the sample is not complete on 2024-01-01" in said.err
     assert json.loads(saved.read_text())["incomplete"] == ["a"]
     (tmp_path / "results").mkdir()
     # Ids are found at any depth, but not in texts or numbers.
@@ -97,6 +93,9 @@ def test_the_commands_say_it(write_tables, tmp_path, capsys):
     write_parquet(pa.table(rows), tmp_path / "results" / "found.parquet")
     call("sample", "check", "--tables", folder, "--results", tmp_path / "results")
     assert "found.parquet: 3 items, 2 with an id made up" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        call("sample", "render", "--date", "2021-02-30", "-o", dump)
+    assert "'2021-02-30' is no date; write it as 2021-01-04" in capsys.readouterr().err
 
 
 def test_the_sample_s_readme_shows_what_the_command_prints(tmp_path, capsys):
@@ -113,21 +112,3 @@ def test_a_pair_of_dates_without_a_change_between_is_refused():
         said = rf"{old} and {new}.* between 2012-10-29.*choose two dates between"
         with pytest.raises(InputError, match=said):
             check_pair(SAMPLE, old, new)
-
-
-def test_render_then_derive(tmp_path, write_tables, capsys):
-    def claims(path: Path) -> dict[str, object]:
-        entities = [json.loads(text) for _, _, text in lines(path)]
-        return dict(next(entity for entity in entities if entity["id"] == "Q1")["claims"])
-
-    new, old = tmp_path / "new.json.zst", tmp_path / "old.json.gz"
-    tables = write_tables([{"subject": "Q1", "property": "P6", "value": "Q2", "start": "2015-01-01"}])
-    call("sample", "render", "--tables", tables, "--date", "2020-01-01", "-o", new)
-    assert "P6" in claims(new)
-    assert capsys.readouterr().out == f"{new}: 14 entities\n"
-    call("snapshots", "derive", "--dump", new, "--date", "2013-01-01", "-o", old)
-    assert "P6" not in claims(old)
-    assert '"statements_dropped": 1' in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        call("sample", "render", "--date", "2021-02-30", "-o", "x.json")
-    assert "'2021-02-30' is no date; write it as 2021-01-04" in capsys.readouterr().err

@@ -29,14 +29,12 @@ FACTS = [
     ({"value": " Q2"}, "value", "begins or ends with a blank"),
     ({"property": "P1082", "value": "1000"}, "value", "'1000' is no quantity"),
     ({"property": "P1082", "value": "+1 Q99"}, "value", "Q99 has no row"),
-    ({"start": "around 1990"}, "start", "'around 1990' is no date"),
     ({"end": "2020|soon"}, "end", "'soon' is no date"),
     ({"qualifiers": "P39"}, "qualifiers", "'P39' is no qualifier"),
     ({"qualifiers": "P39=Q99"}, "qualifiers", "Q99 has no row in entities/*.tsv"),
     ({"qualifiers": "P580=2020"}, "qualifiers", "P580 has a column of its own"),
     ({"rank": "high"}, "rank", "'high' is none of normal, preferred"),
     ({"rank": "latest"}, "rank", "latest needs a date"),
-    ({"stated": "2020"}, "stated", "'2020' is no day"),
     ({"end_stated": "2020-01-01"}, "end_stated", "there is no end"),
     ({"stated": "2020-01-01", "removed": "2020-01-01"}, "removed", "is not after 2020-01-01, the first day"),
     ({"start": "2020-05", "removed": "2019-01-01"}, "removed", "is not after 2020-05-01, the first day"),
@@ -46,6 +44,7 @@ FACTS = [
 ]
 ENTITIES = [
     ({"id": "Q1x"}, "id", "'Q1x' is no item id"),
+    ({"id": ""}, "id", "is empty"),
     ({"classes": "Q5 Q99"}, "classes", "Q99 has no row"),
     ({"classes": "Q5 Q5"}, "classes", "Q5 occurs twice"),
     ({"created": "2020"}, "created", "'2020' is no day"),
