@@ -20,7 +20,7 @@ from .conftest import DAY, PAGE, Snapshot, rows, settings_with
 RELATIONS = (17, 26, 36)
 SECOND = (17, 26, 36, 1376)
 INVERSES = {(26, 26), (36, 1376), (1376, 36)}
-ITEMS = range(1, 9)
+ITEMS = range(1, 13)
 LABELS = ["Oz", "Oz City", "city of oz", "Kansas", "the  Land of Far Oz Kansas", None]
 ALIASES = ["Oz", "far Oz", "Land", "CITY OF", "ity"]
 
@@ -34,7 +34,8 @@ facts = st.lists(
         end=st.sampled_from([None, None, None, "2020", "2023", "2024", "unknown"]),
         snak=st.sampled_from(["value"] * 7 + ["somevalue"]),
     ),
-    max_size=14,
+    min_size=10,
+    max_size=40,
 )
 worlds = st.builds(
     Snapshot,

@@ -66,15 +66,16 @@ def test_names_are_compared_as_sequences_of_words(built: Build) -> None:
 def test_single_words_and_labels_that_the_dump_lacks(built: Build, tmp_path: Path) -> None:
     extra = tmp_path / "labels.tsv"
     extra.write_text("id\tlabel\nQ1\tKyoto\nQ2\tJapan\n", encoding="utf-8")
-    facts = [Fact(1, P17, 2), Fact(3, P17, 4)]
+    # One subject with two objects is no two subjects with one name.
+    facts = [Fact(1, P17, 2), Fact(3, P17, 4), Fact(3, P17, 5)]
     snapshot = Snapshot(facts, labels={1: None, 4: "tax collector"}, absent=frozenset({2}))
-    found = built(snapshot, min_sitelinks=0, labels=[extra], object_words="single")
+    found = built(snapshot, min_sitelinks=0, labels=[extra], object_words="single", single_valued=False)
     assert [row["o1_label"] for row in found.subtask("c")] == ["Japan"]
-    assert found.reasons("facts")["3", "17", "4"] == "words"
+    assert [found.reasons("facts")["3", "17", object_] for object_ in "45"] == ["words"] * 2
 
 
 def test_inverse_relations_make_no_chain(built: Build) -> None:
-    """Those of the project, also where only the noun phrases have the second hop, and the snapshot's own."""
+    """The project's, also where only the noun phrases have the second hop, and the snapshot's."""
     facts = [Fact(50, P36, 60), Fact(60, P1376, 50), Fact(60, P17, 51), Fact(70, P1376, 50)]
     snapshot = Snapshot([*facts, Fact(1, P108, 2), Fact(2, P488, 3)], inverses={P108: [P488]})
     assert built(snapshot, second_hop="all_np").reasons("chains") == {
@@ -84,3 +85,15 @@ def test_inverse_relations_make_no_chain(built: Build) -> None:
         ("70", "1376", "50", "36", "60"): "inverse_pair",
         ("1", "108", "2", "488", "3"): "inverse_pair",
     }
+
+
+def test_names_in_chains_and_names_of_several_subjects(built: Build) -> None:
+    """A name is that of the best known subject, and among equals of the first."""
+    facts = [Fact(1, P17, 2), Fact(2, P36, 3), Fact(4, P17, 5), Fact(5, P36, 6)]
+    facts += [Fact(11, P17, 50), Fact(12, P36, 51), Fact(13, P36, 51), Fact(14, P17, 50)]
+    labels = {2: "Mexico City", 3: "Mexico", 5: "Kingdom of Oz"}
+    labels |= {11: "Georgia", 12: "Georgia", 13: "Paris", 14: "Paris"}
+    found = built(Snapshot(facts, labels=labels, aliases={6: ["Oz"]}, sitelinks={11: 30, 12: 40}))
+    assert [*found.reasons("chains").values()] == ["leak", "alias_leak"]
+    reasons = {key[0]: reason for key, reason in found.reasons("facts").items()}
+    assert [reasons[name] for name in ("11", "12", "13", "14")] == ["homonym", None, None, "homonym"]

@@ -119,9 +119,11 @@ def test_relations_with_too_few_answers_and_pairs_with_too_large_shares_are_name
         assert choose_facts(db, candidates_of(db, rows), {17: None}, 0.25) == {"P17": {"answer_share": 9}}
     assert "klob.max_answer_share: no answer may have more than 0.25" in capsys.readouterr().out
     with database() as db:
-        chain = candidates_of(db, [(1, 17, 2, 36, 3, 0)])
-        assert choose_chains(db, chain, 9, 0.1) == {"P17>P36": {"pair_share": 1}}
-    assert "klob.r.max_pair_share: only 1 pairs" in capsys.readouterr().out
+        chains = candidates_of(db, [(1, 17, 2, 36, 3, 0), (1, 19, 2, 36, 3, 1)])
+        assert choose_chains(db, chains, 9, 1) == {}
+        reasons = {"pair_share": 1}
+        assert choose_chains(db, chains, 9, 0.1) == {"P17>P36": reasons, "P19>P36": reasons}
+    assert "klob.r.max_pair_share: only 2 pairs" in capsys.readouterr().out
 
 
 def test_random_sentences_follow_the_generator() -> None:

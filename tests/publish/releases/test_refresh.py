@@ -16,10 +16,8 @@ from factdrift.core.nodes import file_lock
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases import build
-from factdrift.publish.releases.candidates import candidates
 from factdrift.publish.releases.refresh import SKIPPED
 from factdrift.publish.releases.series import configuration
-from factdrift.snapshots.fetch import Client
 
 SNAPSHOTS = Path("results/snapshots")
 
@@ -118,13 +116,6 @@ def test_a_second_refresh_leaves(run: Run) -> None:
         assert refresh() == 0
     assert "another refresh is at work" in run.said()
     assert not run.server.asked
-
-
-def test_the_first_release_asks_for_folders_until_two_dumps_are_far_enough_apart(server: Server) -> None:
-    found = list(candidates([server.url + HOME], 28, [], {}, Client("me@example.org")))
-    assert [each.date for each in found] == ["2026-11-21", "2026-11-14", "2026-11-07", "2026-10-21"]
-    # The address says what the server does of the file: checksum and size.
-    assert found[0].address.endswith(f"/20261121/wikidata-20261121-all.json.gz#sha1={1:040x}&bytes=8")
 
 
 def test_without_two_dumps_far_enough_apart_nothing_is_begun(run: Run) -> None:
