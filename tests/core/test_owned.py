@@ -107,6 +107,22 @@ def test_a_folder_of_known_names_is_removed_without_a_list(tmp_path: Path) -> No
     assert not folder.exists()
 
 
+def test_a_file_that_comes_while_a_folder_is_removed_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(tmp_path / "out", "a")
+    real = Path.unlink
+
+    def with_another(path: Path, missing_ok: bool = False) -> None:
+        (folder / "new").touch()
+        real(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", with_another)
+    with pytest.raises(InputError, match="has been added meanwhile"):
+        remove_folder(folder)
+    assert (folder / "new").exists()
+
+
 def test_files_of_fixed_names_are_replaced_only_where_they_were_written_before(tmp_path: Path) -> None:
     for _ in range(2):
         claim(tmp_path / "out", ["a.csv", "b.csv"])

@@ -121,6 +121,7 @@ def test_code_that_is_no_method_is_refused(tmp_path: Path, code: str, said: str)
         ("keys: {}", "the parameter lr of edit is no key"),
         ("keys: {lr: {}}\nmodels: [{names: [a], mu: 1}]", "models.0: mu is not among its keys"),
         ("keys: {lr: {type: number}}\nmodels: [{names: [a], lr: x}]", "models.0.lr: 'x' is not of type"),
+        ("keys: {lr: {type: number}}\nmodels: [{names: [a], lr: .nan}]", "models.0.lr: nan is not of type"),
         ("keys: {", "mine.yaml is no YAML"),
         ("keys: {lr: {}}\nderived: {rules: {mu: {value: 1}}}", "derived.rules: mu is not among its"),
         ("keys: {lr: {}}\nderived: {rules: {lr: {part: 1}}}", "derived.rules.lr: .* is not valid"),
