@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -111,9 +112,10 @@ class Synthetic:
         self.buckets, self.edits = buckets, edits
         self.pair = results / "_".join(DATES)
         dice = np.random.default_rng(0)
-        letters = np.array(list("etaoinshrdlucmfwypvbgk"))
-        sizes = dice.integers(2, 11, WORDS)
-        self.words = pa.array(["".join(letters[dice.integers(0, len(letters), size)]) for size in sizes])
+        letters = np.frombuffer(b"etaoinshrdlucmfwypvbgk", np.uint8)
+        ends = dice.integers(2, 11, WORDS).cumsum().tolist()
+        text = letters[dice.integers(0, len(letters), ends[-1])].tobytes().decode()
+        self.words = pa.array([text[start:end] for start, end in pairwise([0, *ends])])
         self.subjects = np.sort(dice.choice(entities, updates, replace=False)) + 1
         self.relation = np.minimum(dice.zipf(1.3, updates), RELATIONS)
 
