@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from browser import Browser
 from browsing import Synthetic
 
 from factdrift.core.tables import write_parquet
@@ -71,7 +72,7 @@ class World(Synthetic):
 NAMED = (
     *(("Germany", "Q11 Q2"), ("GERMANY ", "Q11 Q2"), ("germ", "Q11"), ("state of germany", "Q1")),
     *(("türkiye", "Q12"), ("turkiye", "Q12"), ("uk", "Q13"), ("Deutschland", "Q11"), ("q14", "Q14")),
-    *(("germny", "Q11 Q2"), ("Joe Bidan", "Q15"), ("ukarine", "Q14")),
+    *(("germny", "Q11 Q2"), ("Jeo Bidan", "Q15"), ("ukarine", "Q14"), ("P2", "P2")),
     *(("head of goverment", "P1"), ("head of", "P1 P2"), ("head of government germany", "P1 Q11")),
     *(("ukraine head of state", "P2 Q14"), ("head of goverment germny", "P1 Q11")),
 )
@@ -99,3 +100,15 @@ def serving(pair: Path, index: Path) -> Iterator[str]:
             yield line.split()[0]
         finally:
             process.terminate()
+
+
+@contextlib.contextmanager
+def visiting(browser: Browser, address: str, within: str, width: int = 390) -> Iterator[None]:
+    """A page; afterwards nothing was said, and no address was asked for that does not begin with `within`."""
+    browser.size(width, 844)
+    browser.said.clear()
+    browser.requests.clear()
+    browser.visit(address)
+    yield
+    assert browser.said == []
+    assert [each for each in browser.requests if not each.startswith(within)] == []

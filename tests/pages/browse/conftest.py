@@ -1,12 +1,15 @@
 """Small builds as the benchmark makes them, one of them with hostile labels, and a server."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from browsing import Synthetic
 from support.explorer import Hostile, serving
+from support.workflow import Once
 
+from factdrift.cli import main
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
 
@@ -33,6 +36,21 @@ def index(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(made: Synthetic, index: Path) -> Iterator[str]:
     with serving(made.pair, index) as address:
         yield address
+
+
+def explored(pair: Path, folder: Path) -> None:
+    assert main(["explorer", str(pair), "-o", str(folder / "explorer")]) == 0
+
+
+@pytest.fixture(scope="session")
+def files(made: Synthetic, once: Once) -> Path:
+    """The explorer as files."""
+    return once("explorer", partial(explored, made.pair)) / "explorer"
+
+
+@pytest.fixture(scope="session")
+def hostile_files(hostile: Synthetic, once: Once) -> Path:
+    return once("hostile-explorer", partial(explored, hostile.pair)) / "explorer"
 
 
 @pytest.fixture(scope="session")

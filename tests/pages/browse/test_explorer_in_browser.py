@@ -1,13 +1,14 @@
 """The explorer in a headless Chromium, served and from files: search, keys, phones, hostile labels."""
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser import Browser, program
 from browsing import Synthetic
-from support.explorer import NAMED, serving, world
+from support.explorer import NAMED, serving, visiting, world
 
 from factdrift.cli import main
 from factdrift.pages.browse.build import Build
@@ -20,41 +21,26 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def files(made: Synthetic, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("files") / "explorer"
-    assert main(["explorer", str(made.pair), "-o", str(folder)]) == 0
-    return f"{folder.resolve().as_uri()}/"
-
-
 @pytest.fixture(scope="module", params=["served", "files"])
 def where(request: pytest.FixtureRequest) -> tuple[str, str]:
     """The address of the explorer's pages, and what ends the name of one."""
-    address: str = request.getfixturevalue(request.param)
-    return address, "" if request.param == "served" else ".html"
+    found = request.getfixturevalue(request.param)
+    return (found, "") if request.param == "served" else (f"{found.as_uri()}/", ".html")
 
 
 @pytest.fixture
 def page(browser: Browser, where: tuple[str, str]) -> Iterator[Browser]:
-    """The first page; afterwards nothing was said, and nothing but the explorer was asked for."""
+    """The first page."""
     address, ending = where
-    browser.size(1280, 900)
-    browser.said.clear()
-    browser.requests.clear()
-    browser.visit(address + ("index.html" if ending else ""))
-    yield browser
-    assert browser.said == []
-    assert [each for each in browser.requests if not each.startswith(address)] == []
+    with visiting(browser, address + ("index.html" if ending else ""), address, 1280):
+        yield browser
 
 
 def typed(page: Browser, text: str, least: int = 1) -> list[str]:
     """The names that are shown once a text has been typed, when there are enough."""
     page.run("document.querySelector('#q').select()")
     page.type(text)
-    for _ in range(200):
-        page.run("new Promise(done => setTimeout(done, 25))")
-        if page.run("document.querySelector('#found').dataset.of") == text:
-            break
+    waited(page, f"document.querySelector('#found').dataset.of === {json.dumps(text)}")
     found: list[str] = page.run(
         "[...document.querySelectorAll('#found a bdi:first-child')].map(e => e.textContent)"
     )
@@ -74,9 +60,14 @@ def waited(page: Browser, script: str) -> None:
 def test_search_by_keyboard_alone(page: Browser, where: tuple[str, str], made: Synthetic) -> None:
     number = int(made.subjects[7])
     label = made.labels(made.subjects[7:8]).to_pylist()[0]
+    page.key("Tab", 9)
+    page.key("Enter", 13, "\r")
+    assert page.run("location.hash") == "#content"
     page.key("/", 191, "/")
     assert page.run("document.activeElement.id") == "q"
     assert page.run("document.activeElement.value") == ""
+    assert typed(page, "zzzzqqqq", 0) == []
+    assert "No label begins with these words" in page.run("document.querySelector('#found').textContent")
     assert label in typed(page, label[:-1])
     page.key("ArrowDown", 40)
     assert page.run("document.activeElement.tagName") == "A"
@@ -91,63 +82,42 @@ def test_search_by_keyboard_alone(page: Browser, where: tuple[str, str], made: S
     assert page.run("document.querySelector('h1').textContent") == label
 
 
-@pytest.mark.parametrize("kind", ["served", "files"])
-def test_what_a_visitor_types(browser: Browser, tmp_path: Path, kind: str) -> None:
+def test_what_a_visitor_types(browser: Browser, tmp_path: Path) -> None:
+    """In files, whose script searches by itself; the server's search is that of test_search.py."""
     build = world(tmp_path / "results")
-    index = index_of(Build.of(build.pair), tmp_path / "index.sqlite")
-    with contextlib.ExitStack() as stack:
-        ending = ""
-        if kind == "served":
-            address = stack.enter_context(serving(build.pair, index))
-        else:
-            assert main(["explorer", str(build.pair), "-o", str(tmp_path / "x")]) == 0
-            address, ending = f"{(tmp_path / 'x').resolve().as_uri()}/", ".html"
-        browser.visit(address + ("index.html" if ending else ""))
-        pages = {path.stem for path in (tmp_path / "x").glob("*.html")}
-        for text, first in NAMED:
-            # Files are written for what has updates, and for their relations and classes only.
-            expected = [each for each in first.split() if kind == "served" or each in pages]
-            if expected:
-                typed(browser, text)
-                script = "[...document.querySelectorAll('#found a')].map(e => e.getAttribute('href'))"
-                assert browser.run(script)[: len(expected)] == [each + ending for each in expected], text
-        typed(browser, "germny")
-        assert "Found for germany" in browser.run("document.querySelector('#found p').textContent")
-        typed(browser, "germany")
-        browser.key("Enter", 13, "\r")
-        waited(browser, f"document.readyState === 'complete' && location.href === '{address}Q11{ending}'")
+    assert main(["explorer", str(build.pair), "-o", str(tmp_path / "x")]) == 0
+    address = f"{(tmp_path / 'x').resolve().as_uri()}/"
+    browser.visit(f"{address}index.html")
+    # Pages are written for what has updates, and for their relations and classes only.
+    pages = {path.stem for path in (tmp_path / "x").glob("*.html")}
+    for text, first in NAMED:
+        expected = [f"{each}.html" for each in first.split() if each in pages]
+        if expected:
+            typed(browser, text)
+            script = "[...document.querySelectorAll('#found a')].map(e => e.getAttribute('href'))"
+            assert browser.run(script)[: len(expected)] == expected, text
+    typed(browser, "germny")
+    assert "Found for germany" in browser.run("document.querySelector('#found p').textContent")
+    typed(browser, "germany")
+    browser.key("Enter", 13, "\r")
+    waited(browser, f"document.readyState === 'complete' && location.href === '{address}Q11.html'")
 
 
-def test_nothing_found_is_said(page: Browser) -> None:
-    assert typed(page, "zzzzqqqq", 0) == []
-    assert "No label begins with these words" in page.run("document.querySelector('#found').textContent")
-
-
-def test_the_first_tab_skips_to_the_content(page: Browser) -> None:
-    page.key("Tab", 9)
-    page.key("Enter", 13, "\r")
-    assert page.run("location.hash") == "#content"
-
-
-@pytest.mark.parametrize("width", [320, 390, 1280])
-def test_nothing_is_wider_than_the_window(
-    page: Browser, where: tuple[str, str], made: Synthetic, width: int
-) -> None:
+def test_nothing_is_wider_than_the_window(page: Browser, where: tuple[str, str], made: Synthetic) -> None:
     address, ending = where
     for name in (f"Q{made.subjects[0]}", f"P{made.relation[0]}"):
-        page.size(width, 800)
         page.visit(f"{address}{name}{ending}")
         page.run("for (const each of document.querySelectorAll('details')) each.open = true")
-        assert page.run("document.documentElement.scrollWidth") == width
+        for width in (320, 390, 1280):
+            page.size(width, 800)
+            assert page.run("document.documentElement.scrollWidth") == width
 
 
 def test_statements_load_when_they_are_opened(browser: Browser, tmp_path: Path) -> None:
     long = Synthetic(tmp_path / "results", 12, 4, 200, 1, 2)
     long.make()
     index = index_of(Build.of(long.pair), tmp_path / "index.sqlite")
-    browser.said.clear()
-    with serving(long.pair, index) as address:
-        browser.visit(f"{address}Q{long.subjects[0]}")
+    with serving(long.pair, index) as address, visiting(browser, f"{address}Q{long.subjects[0]}", address):
         waiting = "document.querySelectorAll('details[data-part]')"
         number = browser.run(f"{waiting}.length")
         assert number > 20
@@ -157,35 +127,24 @@ def test_statements_load_when_they_are_opened(browser: Browser, tmp_path: Path) 
         waited(browser, f"document.querySelector('#{relation} table.compared') !== null")
         assert browser.run(f"document.querySelector('#{relation} > p') === null")
         assert browser.run(f"{waiting}.length") == number - 1
-    assert browser.said == []
 
 
 @pytest.mark.parametrize("kind", ["served", "files"])
 def test_hostile_labels_are_shown_as_text(
-    browser: Browser, hostile: Synthetic, tmp_path: Path, kind: str
+    browser: Browser, hostile: Synthetic, hostile_files: Path, tmp_path: Path, kind: str
 ) -> None:
-    number = int(hostile.subjects[0])
-    browser.size(390, 844)
-    browser.said.clear()
-    browser.requests.clear()
-    if kind == "files":
-        assert main(["explorer", str(hostile.pair), "-o", str(tmp_path / "x")]) == 0
-        hostile_pages(browser, f"{(tmp_path / 'x').resolve().as_uri()}/", number, ".html", "index.html")
-    else:
-        index = index_of(Build.of(hostile.pair), tmp_path / "index.sqlite")
-        with serving(hostile.pair, index) as address:
-            hostile_pages(browser, address, number, "", "")
-
-
-def hostile_pages(browser: Browser, address: str, number: int, ending: str, home: str) -> None:
-    for name in (home, f"Q{number}{ending}", f"P{1}{ending}"):
-        browser.visit(address + name)
-        assert browser.run("document.images.length") == 0
-        assert browser.run("document.querySelectorAll('h1').length") == 1
-        assert browser.run("document.documentElement.scrollWidth") == 390
-    browser.visit(address + home)
-    assert any("<script>" in name for name in typed(browser, "script"))
-    assert any(name.startswith("xxxx") and len(name) <= 301 for name in typed(browser, "xxxxx"))
-    assert browser.run("typeof window.hacked") == "undefined"
-    assert browser.said == []
-    assert [each for each in browser.requests if not each.startswith(address)] == []
+    with contextlib.ExitStack() as stack:
+        if kind == "served":
+            index = index_of(Build.of(hostile.pair), tmp_path / "index.sqlite")
+            address, home, ending = stack.enter_context(serving(hostile.pair, index)), "", ""
+        else:
+            address, home, ending = f"{hostile_files.as_uri()}/", "index.html", ".html"
+        stack.enter_context(visiting(browser, address + home, address))
+        for name in (f"Q{hostile.subjects[0]}{ending}", f"P1{ending}", home):
+            browser.visit(address + name)
+            assert browser.run("document.images.length") == 0
+            assert browser.run("document.querySelectorAll('h1').length") == 1
+            assert browser.run("document.documentElement.scrollWidth") == 390
+        assert any("<script>" in name for name in typed(browser, "script"))
+        assert any(name.startswith("xxxx") and len(name) <= 301 for name in typed(browser, "xxxxx"))
+        assert browser.run("typeof window.hacked") == "undefined"

@@ -18,15 +18,16 @@ NAMES = {
     2: {"id": 2, "label": "Bob", "symbol": None},
     11573: {"id": 11573, "label": "metre", "symbol": "m"},
 }
+METRE = "http://www.wikidata.org/entity/Q11573"
 
 
 def day(text: str) -> Row:
     return parse_time(f"+{text}T00:00:00Z", 11, "http://www.wikidata.org/entity/Q1985727")._asdict()
 
 
-def statement(id: str, object: int | None, place: int = 0, **more: Any) -> Row:
+def statement(id: str, item: int | None, place: int = 0, **more: Any) -> Row:
     row: Row = {"subject": 30, "property": 6, "statement": id, "position": place, "rank": "normal"}
-    row |= {"snak": "value", "datatype": "wikibase-item", "object": object, "key": f"Q{object}", "json": None}
+    row |= {"snak": "value", "datatype": "wikibase-item", "object": item, "key": f"Q{item}", "json": None}
     row |= {"start": None, "start_unknown": False, "end": None, "end_unknown": False, "pit": None}
     return row | {"qualifiers": [], "revision": 7, "dropped_by": None} | more
 
@@ -44,30 +45,6 @@ def one(old: list[Row], new: list[Row], triples: list[Row], untouched: list[Row]
     found = relations(Subject(30, old, new, triples), NAMES, {}, {6: untouched or []})
     assert len(found) == 1
     return found[0]
-
-
-def test_partners_and_decisions() -> None:
-    old = [
-        statement("a", 1, start=day("2017-01-20"), rank="preferred"),
-        statement("b", 2, 1, dropped_by="rank"),
-    ]
-    new = [statement("c", 2, 1), statement("a", 1, dropped_by="preferred", end=day("2021-01-20"))]
-    relation = one(old, new, [triple("a", None, "obsolete"), triple(None, "c", "new", dropped_by="anomaly")])
-    shown = [(pair.old and pair.old.id, pair.new and pair.new.id, pair.tone) for pair in relation.pairs]
-    # The statement that a filter drops from the new dump is beside the one that the rules call obsolete.
-    assert shown == [("a", "a", "obsolete"), (None, "c", "new"), ("b", None, "dropped")]
-    first = relation.pairs[0].old
-    assert first is not None
-    assert (first.value.text, first.rank, list(first.dates)) == (
-        "Ann",
-        "preferred",
-        [("from", "2017-01-20")],
-    )
-    assert first.link == "https://www.wikidata.org/w/index.php?oldid=7#P6"
-    decided = {each.name: each for pair in relation.pairs for each in pair.decisions}
-    assert set(decided) == {"replaced", "rank", "preferred"}
-    assert relation.pairs[0].decisions[0].reached
-    assert decided["rank"].kind == "filter"
 
 
 def test_untouched_groups_have_the_rule_of_their_relation() -> None:
@@ -121,35 +98,21 @@ def test_every_statement_is_in_one_row(old_ids: list[str], new_ids: list[str], d
 
 
 @pytest.mark.parametrize(
-    ("row", "text"),
+    ("fields", "text"),
     [
-        (statement("a", 1), "Ann"),
-        (statement("a", 99), "Q99"),
-        (statement("a", None, snak="somevalue"), "unknown value"),
-        (statement("a", None, snak="novalue"), "no value"),
-        (
-            statement("a", None, datatype="monolingualtext", json='{"language":"de","text":"Bonn"}'),
-            "Bonn (de)",
-        ),
-        (
-            statement(
-                "a",
-                None,
-                datatype="quantity",
-                json='{"amount":"+12.50","unit":"http://www.wikidata.org/entity/Q11573"}',
-            ),
-            "12.5 m",
-        ),
-        (statement("a", None, datatype="quantity", json="no json"), "no json"),
-        (
-            statement("a", None, datatype="globe-coordinate", json='{"latitude":56.0,"longitude":-109.5}'),
-            "56.0, -109.5",
-        ),
-        (statement("a", None, datatype="globe-coordinate", json='{"odd":1}'), '{"odd":1}'),
+        ({"object": 1}, "Ann"),
+        ({"object": 99}, "Q99"),
+        ({"snak": "somevalue"}, "unknown value"),
+        ({"snak": "novalue"}, "no value"),
+        ({"datatype": "monolingualtext", "json": '{"language":"de","text":"Bonn"}'}, "Bonn (de)"),
+        ({"datatype": "quantity", "json": f'{{"amount":"+12.50","unit":"{METRE}"}}'}, "12.5 m"),
+        ({"datatype": "quantity", "json": "no json"}, "no json"),
+        ({"datatype": "globe-coordinate", "json": '{"latitude":56.0,"longitude":-109.5}'}, "56.0, -109.5"),
+        ({"datatype": "globe-coordinate", "json": '{"odd":1}'}, '{"odd":1}'),
     ],
 )
-def test_values(row: Row, text: str) -> None:
-    assert value_of(row, NAMES).text == text
+def test_values(fields: Row, text: str) -> None:
+    assert value_of(statement("a", None, **fields), NAMES).text == text
 
 
 def test_dates() -> None:
