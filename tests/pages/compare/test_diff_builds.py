@@ -66,7 +66,6 @@ def compared(before: Path, after: Path) -> list[Row]:
 def test_the_same_build_gives_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [update("Q1"), update("Q2")]
     first, second = build(tmp_path / "a", rows), build(tmp_path / "b", rows[::-1])
-    assert compared(first, second) == []
     assert main(["diff-builds", str(first), str(second), "-o", str(tmp_path / "out")]) == 0
     assert "no difference" in capsys.readouterr().out
     assert pq.read_metadata(tmp_path / "out/differences.parquet").num_rows == 0

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +25,26 @@ def sample(built: Path) -> Build:
     return build
 
 
-@pytest.fixture
-def copy(sample: Build, tmp_path: Path) -> Build:
-    """The files of a build that the page needs, to be changed."""
-    build = Build(tmp_path / "results", tmp_path / "results" / PAIR, tmp_path / "logs")
-    build.pair.mkdir(parents=True)
-    for path in sample.pair.iterdir():
-        if path.is_file():
-            shutil.copy(path, build.pair)
-    return build
+@pytest.fixture(scope="session")
+def copied(sample: Build, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Build]:
+    """`copied()` has the files of a build that the page needs, to be changed."""
+
+    def made() -> Build:
+        folder = tmp_path_factory.mktemp("copied")
+        build = Build(folder / "results", folder / "results" / PAIR, folder / "logs")
+        build.pair.mkdir(parents=True)
+        for path in sample.pair.iterdir():
+            if path.is_file():
+                shutil.copy(path, build.pair)
+        return build
+
+    return made
 
 
-@pytest.fixture
-def hostile(copy: Build) -> Build:
+@pytest.fixture(scope="session")
+def hostile(copied: Callable[[], Build]) -> Build:
     """A build whose most popular subjects, relations and objects have hostile labels, with its page."""
+    copy = copied()
     path = copy.pair / "wikifactdiff.parquet"
     table = pq.read_table(path)
     rows: list[dict[str, Any]] = table.to_pylist()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, program
+from support.explorer import visiting
 
 from factdrift.core.figures import save, subplots
 from factdrift.pages.report.blocks import Build
@@ -21,15 +22,9 @@ ROWS = "[...document.querySelectorAll('#scenarios-3 tbody tr')].filter(row => !r
 
 @pytest.fixture
 def page(browser: Browser, sample: Build) -> Iterator[Browser]:
-    """The sample's page on a phone; afterwards nothing was said and nothing but the page was asked for."""
-    path = sample.results / "report.html"
-    browser.size(390, 844)
-    browser.said.clear()
-    browser.requests.clear()
-    browser.visit(path)
-    yield browser
-    assert browser.said == []
-    assert set(browser.requests) == {path.resolve().as_uri()}
+    address = (sample.results / "report.html").resolve().as_uri()
+    with visiting(browser, address, address):
+        yield browser
 
 
 def cells(browser: Browser, place: int) -> list[str]:
@@ -54,7 +49,10 @@ def test_a_table_sorts_by_numbers_and_by_text(page: Browser) -> None:
     assert len(texts) == whole
 
 
-def test_the_keyboard_reaches_the_filter_and_the_headings(page: Browser) -> None:
+def test_the_keyboard_reaches_the_content_the_filter_and_the_headings(page: Browser) -> None:
+    page.key("Tab", 9)
+    page.key("Enter", 13, "\r")
+    assert page.run("location.hash") == "#updates"
     page.run("document.querySelector('#scenarios-3 .filter input').focus()")
     page.type("HEAD of")
     assert {"head of government", "head of state"} <= set(cells(page, 1))
@@ -67,35 +65,26 @@ def test_the_keyboard_reaches_the_filter_and_the_headings(page: Browser) -> None
     assert page.run("document.querySelectorAll('#scenarios-3 th')[1].ariaSort") == "ascending"
 
 
-def test_the_first_tab_skips_to_the_content(page: Browser) -> None:
-    page.key("Tab", 9)
-    page.key("Enter", 13, "\r")
-    assert page.run("location.hash") == "#updates"
-
-
-@pytest.mark.parametrize("width", [320, 390, 1280])
-@pytest.mark.parametrize("dark", [False, True])
-def test_nothing_is_wider_than_the_window(page: Browser, width: int, dark: bool) -> None:
-    page.size(width, 800, dark)
-    assert page.run("document.documentElement.scrollWidth") == width
-    ink, paper = page.run("(s => [s.color, s.backgroundColor])(getComputedStyle(document.body))")
-    assert (luminance(ink) > luminance(paper)) == dark
-    assert abs(luminance(ink) - luminance(paper)) > 150
-
-
-def test_figures_have_the_colours_of_the_page(page: Browser, tmp_path: Path) -> None:
+def test_widths_and_colours(page: Browser, tmp_path: Path) -> None:
+    """Nothing is wider than the window, contents are folded on a phone only, figures have the page's ink."""
     figure, axis = subplots(figsize=(2, 1))
     axis.set_title("a title")
     save(figure, tmp_path / "drawn.svg")
     text = (tmp_path / "drawn.svg").read_text("utf-8")
     drawn = json.dumps(f'<div id="drawn">{text[text.index("<svg") :]}</div>')
     page.run(f"document.querySelector('main').insertAdjacentHTML('beforeend', {drawn})")
-    ink = {}
-    for dark in (False, True):
-        page.size(1280, 800, dark)
-        ink[dark] = page.run("getComputedStyle([...document.querySelectorAll('#drawn text')].at(-1)).fill")
-    assert luminance(ink[False]) < 60
-    assert luminance(ink[True]) > 180
+    assert page.run("document.querySelector('.contents').open") is False
+    for width, dark in ((320, False), (390, True), (1280, True), (1280, False)):
+        page.size(width, 800, dark)
+        assert page.run("document.documentElement.scrollWidth") == width
+        ink, paper = page.run("(s => [s.color, s.backgroundColor])(getComputedStyle(document.body))")
+        assert (luminance(ink) > luminance(paper)) == dark
+        assert abs(luminance(ink) - luminance(paper)) > 150
+        ink = page.run("getComputedStyle([...document.querySelectorAll('#drawn text')].at(-1)).fill")
+        assert luminance(ink) > 180 if dark else luminance(ink) < 60
+    assert page.run(
+        "new Promise(done => setTimeout(() => done(document.querySelector('.contents').open), 50))"
+    )
 
 
 def luminance(colour: str) -> float:
@@ -117,14 +106,6 @@ def test_on_paper_nothing_is_cut_off(page: Browser) -> None:
         page.send("Emulation.setEmulatedMedia", media="")
 
 
-def test_contents_are_folded_on_a_phone_only(page: Browser) -> None:
-    assert page.run("document.querySelector('.contents').open") is False
-    page.size(1280, 800)
-    assert page.run(
-        "new Promise(done => setTimeout(() => done(document.querySelector('.contents').open), 50))"
-    )
-
-
 def test_without_the_script_all_rows_are_there(page: Browser, sample: Build) -> None:
     page.send("Emulation.setScriptExecutionDisabled", value=True)
     try:
@@ -136,14 +117,9 @@ def test_without_the_script_all_rows_are_there(page: Browser, sample: Build) -> 
 
 
 def test_hostile_labels_are_shown_as_text(browser: Browser, hostile: Build) -> None:
-    path: Path = hostile.results / "report.html"
-    browser.size(390, 844)
-    browser.said.clear()
-    browser.requests.clear()
-    browser.visit(path)
-    assert browser.run("typeof window.hacked") == "undefined"
-    assert browser.run("document.images.length") == 0
-    assert browser.run("document.documentElement.scrollWidth") == 390
-    assert "<script>window.hacked" in browser.run("document.querySelector('main').innerText")
-    assert browser.said == []
-    assert set(browser.requests) == {path.resolve().as_uri()}
+    address = (hostile.results / "report.html").resolve().as_uri()
+    with visiting(browser, address, address):
+        assert browser.run("typeof window.hacked") == "undefined"
+        assert browser.run("document.images.length") == 0
+        assert browser.run("document.documentElement.scrollWidth") == 390
+        assert "<script>window.hacked" in browser.run("document.querySelector('main').innerText")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,12 @@ import pytest
 from support.updates import dataset, update
 
 from factdrift.core.errors import InputError
-from factdrift.core.manifests import warnings
 from factdrift.core.tables import database
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
-from factdrift.pages import day, shown
 from factdrift.pages.report import world
 from factdrift.pages.report.blocks import Build, Cards
-from factdrift.pages.report.page import figure, write_page
+from factdrift.pages.report.page import write_page
 from factdrift.pages.report.streams import streams
 from factdrift.streams.assemble import STREAM
 
@@ -120,23 +119,6 @@ def test_a_stream_without_updates_has_no_section(tmp_path: Path) -> None:
         assert streams(Build(tmp_path, tmp_path, tmp_path), db, tmp_path / "stream.parquet") is None
 
 
-def test_dates_of_models_have_a_section(copy: Build) -> None:
-    row: dict[str, Any] = dict.fromkeys(CUTOFF.names)
-    row |= {"model": "m", "way": "likelihood", "reading": "plain", "subset": "all", "value": "all"}
-    row |= {"first_date": "2012-01-01", "last_date": "2024-12-31", "informative": 1300, "p": 0.001}
-    found = {"date": "2021-01-05", "low": "2020-12-28", "high": "2021-01-11", "tau": 7.0, "eps": 0.1}
-    rows = [{**row, "verdict": "date", **found}, {**row, "model": "n", "verdict": "none"}]
-    rows += [{**row, "model": "o", "verdict": verdict} for verdict in ("before", "after")]
-    path = copy.results / "cutoff.parquet"
-    pq.write_table(pa.Table.from_pylist(rows, CUTOFF), path)
-    path.with_suffix(".svg").write_text("<?xml ?><svg></svg>")
-    write_page(copy, copy.results / "report.html", dates=path)
-    page = (copy.results / "report.html").read_text("utf-8")
-    section = page.partition('<section id="cutoff"')[2].partition("</section>")[0]
-    for text in ("2021-01-05", "no date can be told", "before 2012-01-01", "after 2024-12-31", "<svg"):
-        assert text in section
-
-
 def test_dates_of_the_time_line_are_all_counted(sample: Build) -> None:
     """The columns and the triples that have no column are all triples that changed."""
     text = (sample.results / "report.html").read_text("utf-8")
@@ -191,19 +173,6 @@ def test_hostile_labels_are_text(hostile: Build) -> None:
     assert path.stat().st_size < 1_000_000
 
 
-def test_days_beyond_the_sample_are_told(copy: Build) -> None:
-    path = copy.pair / "manifest.json"
-    manifest = json.loads(path.read_text("utf-8"))
-    account = manifest["sample"]["2023-02-27"]
-    account["incomplete"], account["complete_until"]["sport"] = ["sport"], "2022-12-31"
-    path.write_text(json.dumps(manifest), "utf-8")
-    write_page(copy, copy.results / "report.html")
-    text = (copy.results / "report.html").read_text("utf-8")
-    said = "The sample is not complete on 2023-02-27 (sport until 2022-12-31): what changed later"
-    assert said in text
-    assert list(warnings({"sample": {}})) == []
-
-
 MORE = {
     "edit_scores.parquet": "",
     "edit/table6.csv": "model,kind,method,edits,failed,efficacy_d,efficacy_d_ci95,source\n"
@@ -227,18 +196,57 @@ MORE = {
 }
 
 
-def test_what_was_built_besides_is_shown(copy: Build) -> None:
+@pytest.fixture(scope="module")
+def full(copied: Callable[[], Build]) -> Build:
+    """A build with all that has a section, on a sample that ends before its new date, with its page."""
+    build = copied()
+    path = build.pair / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    account = manifest["sample"]["2023-02-27"]
+    account["incomplete"], account["complete_until"]["sport"] = ["sport"], "2022-12-31"
+    path.write_text(json.dumps(manifest), "utf-8")
     for name, text in MORE.items():
-        path = copy.pair / name
+        path = build.pair / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, "utf-8")
-    write_page(copy, copy.results / "report.html")
-    page = Page(copy.results / "report.html")
-    assert {"editing", "ripples", "klob", "tempripple", "verbalizations"} <= set(page.sections)
+    said = {"role": "expr", "text_blank": "The capital of Q is _"}
+    examples = [
+        {"pop_s": number, "sentences": [said | {"target_label": f"<b>{number}"}]} for number in range(8)
+    ]
+    pq.write_table(pa.Table.from_pylist(examples), build.pair / "klob_c.parquet")
+    item = {"task": 1, "hop": 0, "options": ["a", "b", "c", "d"], "answer_label": "a", "discriminates": True}
+    items = [
+        *(item | {"s": f"Q{number}", "question": f"Who holds {number}?"} for number in (100, 20, 3)),
+        item | {"s": "Q1", "question": "Who is it?", "discriminates": None},
+        item | {"s": "Q4", "task": 4, "hop": 2, "question": "Who was it?"},
+    ]
+    (build.pair / "tempripple").mkdir()
+    pq.write_table(pa.Table.from_pylist(items), build.pair / "tempripple/tr_items.parquet")
+    row: dict[str, Any] = dict.fromkeys(CUTOFF.names)
+    row |= {"model": "m", "way": "likelihood", "reading": "plain", "subset": "all", "value": "all"}
+    row |= {"first_date": "2012-01-01", "last_date": "2024-12-31", "informative": 1300, "p": 0.001}
+    found = {"date": "2021-01-05", "low": "2020-12-28", "high": "2021-01-11", "tau": 7.0, "eps": 0.1}
+    rows = [{**row, "verdict": "date", **found}]
+    rows += [{**row, "model": "n", "verdict": verdict} for verdict in ("none", "before", "after")]
+    dates = build.results / "cutoff.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, CUTOFF), dates)
+    dates.with_suffix(".svg").write_text("<?xml ?><svg></svg>")
+    write_page(build, build.results / "report.html", dates=dates)
+    return build
+
+
+def test_what_was_built_besides_is_shown(full: Build) -> None:
+    page = Page(full.results / "report.html")
+    assert {"editing", "ripples", "klob", "tempripple", "verbalizations", "cutoff"} <= set(page.sections)
     assert page.tables["editing-1"][1][:5] == ["m", "rome", "9", "0", "91.50 ± 2.00"]
     assert page.tables["editing-1"][2][4] == "–"
     assert page.tables["editing-1"][3][:5] == ["m", "ft*", "9", "0", "50.00"]
-    text = (copy.results / "report.html").read_text("utf-8")
+    assert [row[-1] for row in page.tables["klob-1"][1:]] == ["<b>7"]
+    assert [row[:3] for row in page.tables["tempripple-1"][1:]] == [
+        ["new", "0", "Who holds 3?"],
+        ["old related", "2", "Who was it?"],
+    ]
+    text = (full.results / "report.html").read_text("utf-8")
     for said in (
         "Table 6 &lt;b&gt;",
         '<abbr title="the probability of the new object less that of the old one',
@@ -249,34 +257,18 @@ def test_what_was_built_besides_is_shown(copy: Build) -> None:
         "right of all",
         '<path d="M1 1"/>',
         "ROME makes the model say it",
+        "The sample is not complete on 2023-02-27 (sport until 2022-12-31): what changed later",
     ):
         assert said in text
-    (copy.pair / "edit/bleedover.svg").write_text("<svg><script>1</script></svg>")
+    section = text.partition('<section id="cutoff"')[2].partition("</section>")[0]
+    for said in ("2021-01-05", "no date can be told", "before 2012-01-01", "after 2024-12-31", "<svg"):
+        assert said in section
+
+
+def test_a_figure_with_a_script_is_refused(full: Build, tmp_path: Path) -> None:
+    (full.pair / "edit/bleedover.svg").write_text("<svg><script>1</script></svg>")
     with pytest.raises(InputError, match=r"edit/bleedover\.svg: has a script in it"):
-        write_page(copy, copy.results / "report.html")
-
-
-def test_sentences_and_questions_are_shown(copy: Build) -> None:
-    said = {"role": "expr", "text_blank": "The capital of Q is _", "target_label": "<b>"}
-    examples = [
-        {"pop_s": number, "sentences": [said | {"target_label": f"<b>{number}"}]} for number in range(8)
-    ]
-    pq.write_table(pa.Table.from_pylist(examples), copy.pair / "klob_c.parquet")
-    item = {"task": 1, "hop": 0, "options": ["a", "b", "c", "d"], "answer_label": "a", "discriminates": True}
-    items = [
-        *(item | {"s": f"Q{number}", "question": f"Who holds {number}?"} for number in (100, 20, 3)),
-        item | {"s": "Q1", "question": "Who is it?", "discriminates": None},
-        item | {"s": "Q4", "task": 4, "hop": 2, "question": "Who was it?"},
-    ]
-    (copy.pair / "tempripple").mkdir(exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(items), copy.pair / "tempripple/tr_items.parquet")
-    write_page(copy, copy.results / "report.html")
-    tables = Page(copy.results / "report.html").tables
-    assert [row[-1] for row in tables["klob-1"][1:]] == ["<b>7"]
-    assert [row[:3] for row in tables["tempripple-1"][1:]] == [
-        ["new", "0", "Who holds 3?"],
-        ["old related", "2", "Who was it?"],
-    ]
+        write_page(full, tmp_path / "report.html")
 
 
 def test_a_file_elsewhere_cannot_be_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,28 +283,3 @@ def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:
     build = Build(tmp_path, tmp_path / "2021-01-04_2023-02-27", tmp_path)
     with pytest.raises(InputError, match=r"manifest\.json: no such file; build it with `snakemake"):
         write_page(build, tmp_path / "report.html")
-
-
-@pytest.mark.parametrize(
-    ("value", "kind", "expected"),
-    [
-        (None, "number", "–"),
-        (1234, "number", "1,234"),
-        (0.1234, "number", "0.123"),
-        (1234.5, "number", "1,234"),
-        (4_843_070, "bytes", "4.8 MB"),
-        (98e9, "bytes", "98.0 GB"),
-        (1.26, "seconds", "1.3 s"),
-        (0.5, "share", "0.50"),
-        ((0.5, 0.25), "interval", "0.50 ± 0.25"),
-        ((0.5, None), "interval", "0.50"),
-        ("a\nb", "text", "a b"),
-    ],
-)
-def test_cells(value: object, kind: str, expected: str) -> None:
-    assert figure(value, kind) == expected
-
-
-def test_words() -> None:
-    assert day("2021-01-04") == "4 January 2021"
-    assert shown("y" * 200) == "y" * 160 + "…"
