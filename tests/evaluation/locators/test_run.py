@@ -1,6 +1,7 @@
-"""A locator's job: shards, checkpoints, folders of scores; and the user's own function."""
+"""Locators: their records; jobs in shards, checkpoints, folders of scores; and the user's own function."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import chance, command, scoring, settings_with  # noqa: E402
-from support.tiny_edits import EDITS, SETTINGS, tiny_artefacts  # noqa: E402
+from support.tiny_edits import EDITS, SETTINGS  # noqa: E402
 from support.tiny_models import TEXT, tiny_model  # noqa: E402
 from support.workflow import ROOT  # noqa: E402
 
@@ -19,18 +20,26 @@ from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
+from factdrift.core.paths import LOCATORS  # noqa: E402
+from factdrift.core.settings import configure  # noqa: E402
 from factdrift.evaluation.locators import run as running  # noqa: E402
 from factdrift.evaluation.locators.choose import write_examples  # noqa: E402
 from factdrift.evaluation.locators.gather import LOCATED, gather, skipped  # noqa: E402
 from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
 from factdrift.evaluation.locators.own import found_of  # noqa: E402
-from factdrift.evaluation.locators.plan import Entry, entry  # noqa: E402
+from factdrift.evaluation.locators.plan import Entry, Plan, entry, records  # noqa: E402
 from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # noqa: E402
 from factdrift.evaluation.locators.report import draw, lines  # noqa: E402
 from factdrift.evaluation.locators.run import make_job, write_located  # noqa: E402
 from factdrift.evaluation.locators.table import SCORES, compare, groups_of, write_table  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import at_block, hyper_at  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
+    at_block,
+    default_values,
+    hyper_at,
+    read_hyper,
+)
 from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
+from factdrift.evaluation.methods.own import keys_of_methods  # noqa: E402
 from factdrift.evaluation.methods.registry import method_of  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
@@ -62,11 +71,7 @@ def listed(model, sentences, targets):
 '''
 FILES = {"scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"}
 """What the rule says it makes."""
-CHANGES: dict[str, dict[str, Any]] = {
-    "causal_tracing": {"samples": 2},
-    "attribution_patching": {"samples": 2},
-    "rome_layer": {"layer": 1},
-}
+CHANGES: dict[str, dict[str, Any]] = {"causal_tracing": {"samples": 2}, "rome_layer": {"layer": 1}}
 
 
 def settings(**given: Any) -> Settings:
@@ -102,26 +107,16 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != LIST}
 
 
-@pytest.mark.parametrize("name", ["attribution_patching", "knowledge_neurons_refined"])
-def test_shards_and_checkpoints_change_no_byte(
-    loaded: Loaded, sentences: Path, tmp_path: Path, name: str
-) -> None:
-    whole = made(loaded, sentences, tmp_path / "whole", name, budget=300)
-    parts = made(loaded, sentences, tmp_path / "parts", name, shards=3, budget=300, batch=1)
-    assert bytes_of(whole) == bytes_of(parts)
-    assert set(bytes_of(whole)) == FILES
-
-
 def test_every_locator_gives_a_folder_that_the_scorer_takes(
     loaded: Loaded, sentences: Path, tmp_path: Path
 ) -> None:
     """And one table of all, compared in groups, with the reference locators of each."""
-    names = ["causal_tracing", "attribution_patching", "attribution_patching_heads", "knowledge_neurons"]
-    names += ["gradient_x_input", "activation", "pmet_cosine", "pmet_probability", "rome_layer"]
+    names = ["causal_tracing", "attribution_patching_heads", "gradient_x_input", "activation"]
+    names += ["pmet_cosine", "rome_layer"]
     folders = [made(loaded, sentences, tmp_path / name, name) for name in names]
     groups = groups_of(folders)
     assert [(group.granularity, group.units, len(group.methods)) for group in groups] == [
-        ("neuron", 168, 4), ("head", 12, 1), ("module", 6, 2), ("layer", 3, 2)
+        ("neuron", 168, 2), ("head", 12, 1), ("module", 6, 1), ("layer", 3, 2)
     ]  # fmt: skip
     subtasks = {name: read_examples(sentences.parent / f"klob_{name}.parquet", name) for name in "cru"}
     found = compare(folders, subtasks, [1, 20], tmp_path, 0)
@@ -151,10 +146,14 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
         assert "tiny-llama, 168 neurons" in (tmp_path / f"{subtask}.svg").read_text(encoding="utf-8")
 
 
-def test_a_killed_job_goes_on_where_it_was(
+def test_shards_checkpoints_and_a_kill_change_no_byte(
     loaded: Loaded, sentences: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = made(loaded, sentences, tmp_path / "whole", "gradient_x_input", budget=100, batch=1)
+    name = "knowledge_neurons_refined"
+    whole = made(loaded, sentences, tmp_path / "whole", name, budget=100)
+    assert set(bytes_of(whole)) == FILES
+    parts = made(loaded, sentences, tmp_path / "parts", name, shards=3, budget=100, batch=1)
+    assert bytes_of(parts) == bytes_of(whole)
     calls = []
     located = running._located
 
@@ -164,9 +163,9 @@ def test_a_killed_job_goes_on_where_it_was(
             raise KeyboardInterrupt
         return located(*given)
 
-    job = make_job(loaded, entry("gradient_x_input"), {}, settings(budget=100, batch=1))
+    job = make_job(loaded, entry(name), {}, settings(budget=100, batch=1))
     rows = read_sentences(sentences)
-    given = (rows, (0, 1), tmp_path / "parts", tmp_path / "0.parquet", tmp_path / "0.json")
+    given = (rows, (0, 1), tmp_path / "killed", tmp_path / "0.parquet", tmp_path / "0.json")
     monkeypatch.setattr(running, "_located", dying)
     with pytest.raises(KeyboardInterrupt):
         write_located(job, *given)
@@ -211,47 +210,34 @@ def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
         made(loaded, sentences, tmp_path / "none", f"{own}:none")
 
 
-def at_every_block(loaded: Loaded, artefacts: Artefacts, out: Path) -> Files:
-    """What two edits of ROME at every block give."""
-    questions = [
-        Question(each.id, each.id, "update", prompt=each.prompt, targets=(each.target,)) for each in EDITS[:2]
-    ]
-    tellings = []
-    for layer in range(3):
-        given = Prepared(hyper_at("rome", "tiny", SETTINGS["rome"], layer), artefacts)
-        tellings.append(Telling(given, "independent", at_block("rome", layer)))
-    out.mkdir()
-    files = Files.under(out, "run")
-    session = Session(loaded, settings_with(batch=1))
-    evaluate(Run.of(session, Benchmark("updates", questions, EDITS[:2]), tellings, 0), files)
-    assert not files.parts.exists()
-    return files
-
-
 @pytest.mark.filterwarnings("ignore:second moments")
 def test_edits_at_every_block_that_the_method_can_edit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    loaded = tiny_model("gpt2")
-    artefacts, edit = tiny_artefacts(loaded), EDITS[1]
-    files = at_every_block(loaded, artefacts, tmp_path / "gpt2")
+    loaded = tiny_model("qwen3_moe", mlp_only_layers=[0, 1])
+    artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [0, 1], TEXT, ridge=1e-3))
+    hypers = [hyper_at("rome", "tiny", SETTINGS["rome"], layer) for layer in range(3)]
+    tellings = [
+        Telling(Prepared(hyper, artefacts), "independent", at_block("rome", layer))
+        for layer, hyper in enumerate(hypers)
+    ]
+    questions = [
+        Question(each.id, each.id, "update", prompt=each.prompt, targets=(each.target,)) for each in EDITS[:2]
+    ]
+    files, session = Files.under(tmp_path, "run"), Session(loaded, settings_with(batch=1))
+    evaluate(Run.of(session, Benchmark("updates", questions, EDITS[:2]), tellings, 0), files)
+    assert not files.parts.exists()
+    assert len(pq.read_table(files.edits)) == 4
     rows = pq.read_table(files.answers).to_pylist()
-    assert [row["method"] for row in rows] == [at_block("rome", layer) for layer in range(3) for _ in "ab"]
-    assert len(pq.read_table(files.edits)) == 6
-    for layer in range(3):
-        hyper = hyper_at("rome", "tiny", SETTINGS["rome"], layer)
+    assert [row["method"] for row in rows] == ["rome@0", "rome@0", "rome@1", "rome@1"]
+    for row, hyper, edit in zip(rows, [hypers[0]] * 2 + [hypers[1]] * 2, EDITS[:2] * 2, strict=True):
         made = method_of(hyper)(loaded, [edit], hyper, artefacts)
         with applied(loaded.model, made.deltas, 0), torch.no_grad():
             alone = chance(loaded, edit.prompt, edit.target)
-        (row,) = [row for row in rows if (row["method"], row["edit"]) == (at_block("rome", layer), edit.id)]
-        assert row["logprobs"] == pytest.approx([alone], rel=1e-6)
-    loaded = tiny_model("qwen3_moe", mlp_only_layers=[1])
-    artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [1], TEXT, ridge=1e-3))
-    files = at_every_block(loaded, artefacts, tmp_path / "qwen3_moe")
-    assert pq.read_table(files.answers)["method"].to_pylist() == ["rome@1", "rome@1"]
+        assert row["logprobs"] == pytest.approx([alone], rel=1e-5)
     said = capsys.readouterr().out
-    assert said.count("tiny-qwen3_moe: mixture of experts") == 2
-    assert said.count("rome@0 on tiny-qwen3_moe: skipped") == 1
+    assert said.count("tiny-qwen3_moe: mixture of experts") == 1
+    assert said.count("rome@2 on tiny-qwen3_moe: skipped") == 1
 
 
 LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1.0], "sd": [0.0, 0.5]}
@@ -261,14 +247,12 @@ LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1
     ("answer", "said"),
     [
         (np.zeros((2, 3)), "must return a dict with .*; it returned ndarray"),
-        ({}, "it returned dict"),
         ({"scores": [[1.0]] * 2}, "it returned a dict with scores"),
         ({"granularity": "word", "scores": [[1.0]] * 2}, "granularity: 'word' is none of weight, neuron"),
         ({"granularity": "layer", "scores": [[1.0]]}, r"scores have shape \(1, 1\); 2 sentences x units"),
         ({"granularity": "layer", "scores": [["high"]] * 2}, "scores has the type <U4; numbers are expected"),
         ({"granularity": "layer", "scores": [[1.0], [1.0, 2.0]]}, "scores cannot be read as an array"),
         ({"granularity": "layer", "units": 3}, "top, mean, sd are missing"),
-        (LISTED | {"units": True}, "units is True; the number of units"),
         (LISTED | {"top": [[0.5], [1.0]]}, "top has the type float64; numbers of units are expected"),
         (LISTED | {"top": [[0]]}, r"top has shape \(1, 1\); 2 sentences x at least 1 units"),
         (LISTED | {"top": [[0], [3]]}, "top lists a unit twice, or one that is not from 0 to 2"),
@@ -307,10 +291,6 @@ def weights(model, sentences, targets):
     model.model.get_submodule(model.spec.head).weight.data *= 1.01
     return locate(model, sentences, targets)
 
-def hook(model, sentences, targets):
-    model.model.register_forward_hook(lambda *given: None)
-    return locate(model, sentences, targets)
-
 def counts(model, sentences, targets):
     count.append(1)
     found = locate(model, sentences, targets)["scores"] * (1 + len(count) / 100)
@@ -327,7 +307,6 @@ def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path
     (tmp_path / "mine.py").write_text(OWN + LEAKS, encoding="utf-8")
     for name, said in (
         ("weights", r"mine\.py:weights: it changed lm_head\.weight of tiny-llama"),
-        ("hook", "it changed a hook on the model of tiny-llama and did not undo it"),
         ("counts", "gets other scores when it is located again after others"),
         ("breaks", r"\(mean .*, then nan\)"),
     ):
@@ -385,3 +364,51 @@ def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
     out = [f"--out-{name}={tmp_path / name}" for name in ("table", "text", "figures")]
     assert main(["locate", "against-edits", *given, *out]) == 1
     assert reason in capsys.readouterr().err
+
+
+def row(name: str) -> str:
+    """The line of a locator in the table of docs/locating.md."""
+    record, values = records()[name], default_values(name, LOCATORS)
+    paper = re.sub(r"arXiv (\d+\.\d+)", r"[arXiv \1](https://arxiv.org/abs/\1)", record.paper)
+    token = values.get("token", "").replace("_", " ")
+    return f"| `{name}` | {values['granularity']}s | {token} | {record.title} | {paper} |"
+
+
+def test_the_page_has_all_locators_in_the_order_in_which_they_are_run_by_default() -> None:
+    config: dict[str, Any] = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}}
+    configure(config, keys_of_methods)
+    assert sorted(config["locators"]) == list(records())
+    wanted = "\n".join(map(row, config["locators"]))
+    assert wanted in (ROOT / "docs/locating.md").read_text(encoding="utf-8"), wanted
+
+
+def test_one_that_is_like_another_depends_on_both_files() -> None:
+    found = entry("causal_tracing_mlp")
+    assert [path.stem for path in found.files()] == ["causal_tracing_mlp", "causal_tracing"]
+    assert found.modules() == ["factdrift.evaluation.locators.causal_tracing"]
+    base = read_hyper("causal_tracing", "gpt2", None, LOCATORS)
+    own = {"kind": "mlp", "window": 10}
+    assert dict(read_hyper("causal_tracing_mlp", "gpt2", None, LOCATORS)) == {**base, **own}
+
+
+def test_a_locator_follows_the_layer_of_the_editing_method() -> None:
+    config = {"locators": ["rome_layer", "activation"], "models": ["sample-llama"], "locate": {"hyper": {}}}
+    keys: dict[str, Any] = {
+        "rome": {"layer": 3, "steps": 5},
+        "memit": {"layers": ["2"]},
+        "ft": {"layers": [0, 1]},
+    }
+    for given, values in (({}, {}), (keys, {"layer": 3})):
+        plan = Plan(config | given)
+        assert (plan.values("rome_layer"), plan.values("activation")) == (values, {})
+    for own, found in (
+        ({"layer": 2}, {"layer": 2}),
+        ({"method": "memit"}, {"method": "memit", "layer": "2"}),
+        ({"method": "ft", "layer": -1}, {"method": "ft", "layer": -1}),
+    ):
+        changed = config | keys | {"locate": {"hyper": {"rome_layer": own}}}
+        assert Plan(changed).values("rome_layer") == found
+    with pytest.raises(
+        InputError, match=r"rome_layer: it has one block, and ft\.layers names 2; name one with"
+    ):
+        Plan(config | keys | {"locate": {"hyper": {"rome_layer": {"method": "ft"}}}})
