@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
+import torch
 from peft import LoraConfig, get_peft_model
 
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.interface import Edited
+from factdrift.evaluation.methods.interface import Edit, Edited
 from factdrift.evaluation.methods.lora import Training, target_names
+from factdrift.models.alignment import align
 from factdrift.models.families import transposed
 from factdrift.models.loaded import Loaded
-from support.tiny_models import rounding, tiny_model
+from support.tiny_models import rounding, tiny_model, tiny_tokenizer
 
 
 def peft_model(family: str, hyper: Hyper, seed: str) -> Any:
@@ -32,6 +35,40 @@ def peft_model(family: str, hyper: Hyper, seed: str) -> Any:
     for name in names:
         model.base_model.model.get_submodule(name).lora_A["default"].weight.data = ours.a[name][0].detach()
     return model
+
+
+def trained_by_peft(
+    family: str,
+    hyper: Hyper,
+    edits: Sequence[Edit],
+    texts: Sequence[Sequence[int]] = (),
+    replayed: int = 0,
+    weight: float = 0.0,
+) -> tuple[Any, float]:
+    """The model after a plain loop, sentence by sentence without padding; and its last loss of an edit.
+
+    Each batch of edits is trained together with `replayed` of the `texts` (tokens), which weigh `weight`.
+    """
+    model = peft_model(family, hyper, "\n".join(edit.id for edit in edits))
+    adam = torch.optim.Adam(model.parameters(), lr=hyper["lr"], weight_decay=hyper["weight_decay"])
+
+    def losses(ids: Sequence[int], start: int) -> Any:
+        logs = model(input_ids=torch.tensor([list(ids)])).logits[0].log_softmax(-1)
+        return -logs[start - 1 : -1].gather(1, torch.tensor(ids[start:])[:, None])
+
+    taken = 0
+    for _ in range(hyper["steps"]):
+        for at in range(0, len(edits), hyper["batch"]):
+            rows = [
+                align(tiny_tokenizer(), one.prompt, one.target) for one in edits[at : at + hyper["batch"]]
+            ]
+            own = torch.cat([losses(row.ids, row.target) for row in rows]).mean()
+            others = [losses(texts[(taken + place) % len(texts)], 1) for place in range(replayed)]
+            taken += replayed
+            adam.zero_grad()
+            (own + weight * torch.cat(others).mean() if others else own).backward()
+            adam.step()
+    return model.eval(), own.item()
 
 
 def assert_same(loaded: Loaded, found: Edited, place: int, model: Any, bound: float) -> None:
