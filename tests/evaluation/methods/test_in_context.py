@@ -1,10 +1,12 @@
-"""RAG: the updates before a probe, against TF-IDF and pooled vectors computed by hand."""
+"""Updates in context: all of them as far as they fit, or those that RAG finds, against values by hand."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +15,110 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.asking import ask, chance  # noqa: E402
+from support.stream_updates import stream_edits  # noqa: E402
 from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import FAMILIES, tiny_model, tiny_tokenizer  # noqa: E402
+from support.tiny_models import BEGIN, tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import edits as write_edits  # noqa: E402
+from tokenizers.processors import TemplateProcessing  # noqa: E402
 from transformers import AutoConfig, AutoModel  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edited  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.evaluation.methods.plan import Plan  # noqa: E402
 from factdrift.evaluation.methods.rag import ranked  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 
 TEXTS = [f"{edit.prompt} {edit.target}. " for edit in EDITS]
+SHORT = {"length": 8, "answer_tokens": 2}
+"""Tokens of what models write."""
+
+
+def all_of(**changes: Any) -> Hyper:
+    return read_hyper("context_all", "tiny", changes)
+
+
+def rag_of(**changes: Any) -> Hyper:
+    return read_hyper("rag", "tiny", changes)
+
+
+PROMPTS = ("Marta lives in", "Joe Biden, who comes from New Orleans, lives at the sea of", "A")
+
+
+def left_out(edited: Edited) -> int:
+    """The most texts that did not fit before a prompt so far."""
+    assert edited.contexts is not None
+    return max(getattr(context, "left_out", 0) for context in edited.contexts)
+
+
+def tokens(loaded: Loaded, text: str) -> int:
+    return len(loaded.tokenizer(text)["input_ids"])
+
+
+def left_out_by_hand(loaded: Loaded, prompt: str, room: int) -> int:
+    """How many of the texts, the oldest, are left out: by the sum of their tokens, one text after another."""
+    left = loaded.spec.positions - room - tokens(loaded, prompt)
+    lengths = [len(loaded.tokenizer.tokenize(text)) for text in TEXTS]
+    return next((first for first in range(len(TEXTS)) if sum(lengths[first:]) <= left), len(TEXTS))
+
+
+@pytest.mark.parametrize("regime", ["batch", "sequential", "stream"])
+def test_all_come_before_each_prompt_in_their_order(regime: str) -> None:
+    loaded = tiny_model("llama", positions=512)
+    found = edited(loaded, EDITS, all_of(), Artefacts(), regime)
+    assert found.before(0, PROMPTS) == found.before(4, PROMPTS) == ["".join(TEXTS)] * 3
+    assert (found.deltas, found.failed, left_out(found)) == ({}, {}, 0)
+
+
+@pytest.mark.parametrize("method", ["context_all", "rag"])
+def test_alone_it_is_the_prompt(method: str) -> None:
+    loaded = tiny_model("llama", positions=512)
+    found = edited(loaded, EDITS, read_hyper(method, "tiny"), Artefacts())
+    plain = edited(loaded, EDITS, read_hyper("prompt", "tiny"), Artefacts())
+    for place in range(len(EDITS)):
+        assert found.before(place, PROMPTS) == plain.before(place, PROMPTS)
+
+
+@pytest.mark.parametrize("begins", [False, True])
+@pytest.mark.parametrize(("positions", "room"), [(40, 20), (64, 64), (96, 20), (141, 20)])
+def test_the_oldest_are_left_out_for_lack_of_positions_and_counted(
+    positions: int, room: int, begins: bool
+) -> None:
+    """Also of a model whose sequences begin with a token of their own."""
+    loaded = tiny_model("llama", positions=positions)
+    if begins:
+        loaded = replace(loaded, tokenizer=deepcopy(loaded.tokenizer))
+        ends = [(BEGIN, loaded.tokenizer.bos_token_id)]
+        begun = TemplateProcessing(single=f"{BEGIN} $A", special_tokens=ends)
+        loaded.tokenizer.backend_tokenizer.post_processor = begun
+    found = edited(loaded, EDITS, all_of(room=room), Artefacts(), "batch")
+    expected = [left_out_by_hand(loaded, prompt, room) for prompt in PROMPTS]
+    assert found.before(0, PROMPTS) == ["".join(TEXTS[first:]) for first in expected]
+    assert left_out(found) == max(expected)
+    for prompt, context in zip(PROMPTS, found.before(0, PROMPTS), strict=True):
+        assert not context or tokens(loaded, context + prompt) + room <= positions
+    assert set(expected) != {0} or positions >= 128
+
+
+def test_what_is_superseded_is_gone() -> None:
+    loaded = tiny_model("llama", positions=512)
+    first = edited(loaded, EDITS[:3], all_of(), Artefacts(), "stream")
+    later = Edit("f", "The capital of Atlantis is", "Atlantis", "Marta", replaces=("c", "a"))
+    second = edited(loaded, [later], all_of(), Artefacts(memory=first.memory), "stream")
+    assert second.before(0, ["A"]) == [TEXTS[1] + "The capital of Atlantis is Marta. "]
+
+
+def test_what_was_left_out_is_in_the_costs(tmp_path: Path) -> None:
+    group, loaded = read_edits(write_edits(tmp_path)), tiny_model("llama", positions=512)
+    none = ask(loaded, group, tmp_path / "none", all_of(), regime="batch", group=2, **SHORT)
+    assert not any("left_out" in part for part in none.costs)
+    stream, loaded = read_edits(stream_edits(tmp_path / "stream.parquet")), tiny_model("llama", positions=72)
+    some = ask(loaded, stream, tmp_path / "some", all_of(room=24), stream=True, **SHORT)
+    assert max(part.get("left_out", 0) for part in some.costs) >= 1
+
+
 QUERIES = (
     "The capital of Poseidonis is",
     "At the head of the United States of America stands",
@@ -36,12 +128,8 @@ QUERIES = (
 )
 
 
-def hyper_of(**changes: Any) -> Hyper:
-    return read_hyper("rag", "tiny", changes)
-
-
 def made(regime: str, **changes: Any) -> Edited:
-    return edited(tiny_model("llama"), EDITS, hyper_of(**changes), Artefacts(), regime)
+    return edited(tiny_model("llama"), EDITS, rag_of(**changes), Artefacts(), regime)
 
 
 def by_hand(query: str, k: int) -> str:
@@ -125,11 +213,10 @@ def test_a_missing_encoder_is_reported(tmp_path: Path) -> None:
         made("batch", index="dense", encoder=str(tmp_path / "nowhere"))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_probes_are_read_after_what_was_found(family: str, tmp_path: Path) -> None:
-    loaded, updates = tiny_model(family, positions=192), read_edits(write_edits(tmp_path))
-    found = edited(loaded, updates.edits, hyper_of(k=2), Artefacts(), "batch")
-    rows = ask(loaded, updates, tmp_path, hyper_of(k=2), regime="batch").of_way("loglik")
+def test_probes_are_read_after_what_was_found(tmp_path: Path) -> None:
+    loaded, updates = tiny_model("llama", positions=192), read_edits(write_edits(tmp_path))
+    found = edited(loaded, updates.edits, rag_of(k=2), Artefacts(), "batch")
+    rows = ask(loaded, updates, tmp_path, rag_of(k=2), regime="batch", **SHORT).of_way("loglik")
     asked = {each.id: each for each in updates.questions}
     own = 0
     for row in rows[:: len(rows) // 12]:
