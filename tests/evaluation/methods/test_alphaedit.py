@@ -39,8 +39,7 @@ def by_equation(keys: Tensor, residuals: Tensor, earlier: Tensor, null: Tensor, 
     return residuals.T @ keys @ project @ torch.linalg.inv(inner)
 
 
-@pytest.mark.parametrize("remembered", [0, 1, 9, 80])
-@pytest.mark.parametrize("facts", [1, 4])
+@pytest.mark.parametrize(("facts", "remembered"), [(4, 0), (1, 9), (4, 80)])
 def test_the_solve_is_that_of_the_paper(facts: int, remembered: int) -> None:
     moments, basis = some_moments()
     keys, earlier = (torch.randn(count, WIDTH, dtype=torch.float64) for count in (facts, remembered))
@@ -52,20 +51,6 @@ def test_the_solve_is_that_of_the_paper(facts: int, remembered: int) -> None:
     assert read.shape == (1, facts, WIDTH)
     assert (found - expected).norm() < 1e-10 * expected.norm()
     assert (found @ basis[:, NULL:]).norm() < 1e-10
-
-
-def test_what_earlier_edits_wrote_stays() -> None:
-    """With a small L2 the outputs for the earlier keys move far less than without a memory."""
-    moments, _ = some_moments()
-    keys, earlier = torch.randn(1, 2, WIDTH, dtype=torch.float64), torch.randn(5, WIDTH, dtype=torch.float64)
-    residuals = torch.randn(1, 2, OUT, dtype=torch.float64)
-    hyper = tiny_hyper("alphaedit", l2=1e-6)
-    moved = {}
-    for name, memory in (("with", earlier), ("without", None)):
-        read, write = solve(keys, residuals, hyper, moments, memory)
-        moved[name] = (earlier @ read[0].T @ write[0]).norm().item()
-        assert torch.allclose(keys[0] @ read[0].T @ write[0], residuals[0], atol=1e-4)
-    assert moved["with"] < 1e-5 * moved["without"]
 
 
 def test_without_null_space_it_says_so() -> None:
@@ -126,18 +111,12 @@ def test_a_turn_of_all_edits_is_a_batch_and_single_edits_are_no_batch() -> None:
         assert torch.equal(turn.deltas[name].dense(0)[0], whole)
         for other in (pairs, single):
             assert (other.deltas[name].dense(0)[0] - whole).norm() > 1e-3 * whole.norm()
-
-
-def test_one_edit_is_the_same_in_all_regimes() -> None:
-    loaded = tiny_model("llama")
-    hyper, artefacts = tiny_hyper("alphaedit"), tiny_artefacts(loaded)
-    alone, *others = (
-        edited(loaded, EDITS[:1], hyper, artefacts, regime)
-        for regime in ("independent", "sequential", "batch")
+    one, alone = (
+        edited(loaded, EDITS[:1], tiny_hyper("alphaedit"), artefacts, regime)
+        for regime in ("batch", "independent")
     )
     for name, delta in alone.deltas.items():
-        for other in others:
-            assert torch.allclose(other.deltas[name].dense(0)[0], delta.dense(0)[0], rtol=1e-9, atol=1e-12)
+        assert torch.allclose(one.deltas[name].dense(0)[0], delta.dense(0)[0], rtol=1e-9, atol=1e-12)
 
 
 def test_the_eigenvectors_of_a_layer_are_computed_once_for_all_edits(monkeypatch: pytest.MonkeyPatch) -> None:
