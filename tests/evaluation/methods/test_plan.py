@@ -1,18 +1,21 @@
-"""What the workflow makes before the first edit of a method."""
+"""What the workflow makes before the first edit of a method, and that methods are named in records only."""
 
 from __future__ import annotations
 
+import ast
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.own_methods import write_examples
 
 from factdrift.core.errors import CannotEdit, InputError
-from factdrift.core.paths import METHODS
+from factdrift.core.paths import PACKAGE
+from factdrift.evaluation.locators import plan as locators
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.methods.plan import Plan, needs
+from factdrift.evaluation.methods.record import OWN, record_of, records, title_of
 
 CONFIG: dict[str, Any] = {"models": ["sample", "gpt2-xl@main"], "methods": ["none", "rome", "memit", "mend"]}
 
@@ -37,18 +40,11 @@ def test_one_job_counts_the_moments_of_all_layers_of_a_model() -> None:
     assert Plan(CONFIG | {"methods": ["ft"]}).layers("gpt2-xl") == []
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"rome": {"layer": 1, "wieght_decay": 3}}, r"rome\.wieght_decay: no such key; there are layer"),
-        ({"ft": {"steps": 0}}, r"ft\.steps: 0 is less than the minimum of 1"),
-        ({"methods": ["romy"]}, "methods: romy: no such method; there are alphaedit, context_all, ft"),
-    ],
-)
-def test_a_configuration_is_checked_as_a_whole(change: dict[str, Any], message: str) -> None:
-    """`ft` is not among its methods, but a misspelt key of it is no less a mistake."""
-    with pytest.raises(InputError, match=message):
-        Plan(CONFIG | change)
+def test_keys_of_methods_that_are_not_configured_are_checked() -> None:
+    with pytest.raises(InputError, match=r"ft\.steps: 0 is less than the minimum of 1"):
+        Plan(CONFIG | {"ft": {"steps": 0}})
+    with pytest.raises(InputError, match="methods: romy: no such method; there are alphaedit"):
+        Plan(CONFIG | {"methods": ["romy"]})
 
 
 def model(folder: Path, layers: int = 28) -> str:
@@ -81,27 +77,39 @@ def test_a_model_whose_sizes_cannot_be_read_is_refused(tmp_path: Path) -> None:
     assert plan.methods("gpt2-xl")
 
 
-@pytest.fixture
-def methods(tmp_path: Path) -> Path:
-    """Files of methods, of which `magic` has values for one model and no rule for others."""
-    folder = tmp_path / "methods"
-    shutil.copytree(METHODS, folder)
-    key = "{description: A layer., type: integer}"
-    text = f"keys: {{layer: {key}}}\nmodels:\n  - {{names: [gpt2-xl], source: invented, layer: 4}}\n"
-    (folder / "magic.yaml").write_text(text, encoding="utf-8")
-    return folder
-
-
-def test_a_method_without_values_is_skipped_with_the_reason(methods: Path, tmp_path: Path) -> None:
-    name = model(tmp_path / "new")
-    config = {"models": [name, "gpt2-xl"], "methods": ["none", "magic", "ft"]}
-    plan = Plan(config, methods)
+def test_a_method_without_values_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    """An example of the documents, which has values for one model and no rule for others."""
+    name, known = model(tmp_path / "new"), "meta-llama/Llama-2-7b-hf"
+    batched = f"{write_examples(tmp_path / 'examples')}/batched.py:edit"
+    config = {"models": [name, known], "methods": ["none", batched, "ft"]}
+    plan = Plan(config)
     ((skipped, method, reason),) = plan.skipped
-    assert (skipped, method) == (name, "magic")
+    assert (skipped, method) == (name, "batched")
     assert "layer must be given" in reason
-    assert (plan.methods(name), plan.methods("gpt2-xl")) == (["none", "ft"], ["none", "magic", "ft"])
+    assert (plan.methods(name), plan.methods(known)) == (["none", "ft"], ["none", "batched", "ft"])
     with pytest.raises(CannotEdit, match="layer must be given"):
-        plan.needs("magic", name)
+        plan.needs("batched", name)
     with pytest.raises(CannotEdit, match="layer must be given"):
-        Plan(config | {"strict": True}, methods)
-    assert Plan(config | {"strict": True, "magic": {"layer": 2}}, methods).skipped == []
+        Plan(config | {"strict": True})
+
+
+OTHER_MEANINGS = {"none", "prompt", "mend", "replay"}
+"""Also a value of switches, a column, what a method needs, and a way to ask a chat model."""
+
+
+def test_places_and_titles_are_different():
+    assert len({record.place for record in records().values()}) == len(records())
+    assert len({title_of(name) for name in records()}) == len(records())
+    assert (title_of("mine"), record_of("mine")) == ("mine", OWN)
+
+
+def test_no_other_module_names_a_method_or_a_locator():
+    names = (set(records()) | set(locators.records())) - OTHER_MEANINGS
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        nodes = ast.walk(ast.parse(text)) if any(f'"{name}"' in text for name in names) else ()
+        for node in nodes:
+            if isinstance(node, ast.Constant) and node.value in names:
+                found.append(f"{path.relative_to(PACKAGE)}, line {node.lineno}: {node.value}")
+    assert not found, "\n".join(found)
