@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
+from support.tiny_edits import EDITS as ALL
 from support.tiny_models import rounding, tiny_model
 from torch import Tensor, nn
 
@@ -17,11 +19,7 @@ from factdrift.models.alignment import align
 from factdrift.models.deltas import Dense, matrix
 from factdrift.models.loaded import Loaded
 
-EDITS = [
-    Edit("1", "The head of government of the United States of America is", "America", "Marta Kowalska"),
-    Edit("2", "The capital of Atlantis is", "Atlantis", "New Orleans"),
-    Edit("3", "Zoë Müller lives in", "Zoë Müller", "sea"),
-]
+EDITS = ALL[:3]
 VALUES = {
     **{"layers": [1], "lr": 0.005, "steps": 8, "weight_decay": 0.0, "stop_loss": 0.01, "bias": True},
     **{"loss": "prompt_last", "precision": "float32"},
@@ -34,7 +32,7 @@ def hyper(**changes: Any) -> Hyper:
     return Hyper("ft", "tiny", "test", {**VALUES, **changes})
 
 
-def edited(loaded: Loaded, edits: list[Edit] = EDITS, **changes: Any) -> Edited:
+def edited(loaded: Loaded, edits: Sequence[Edit] = EDITS, **changes: Any) -> Edited:
     return ft(loaded, edits, hyper(**changes), Artefacts())
 
 
@@ -80,13 +78,10 @@ def reference(loaded: Loaded, edit: Edit, values: Hyper) -> tuple[list[Tensor], 
 @pytest.mark.parametrize(
     ("family", "changes"),
     [
-        ("gpt2", {}),
         ("gpt2", {"loss": "target_new", "weight_decay": 0.3, "layers": [0, 2]}),
-        ("gptj", {"loss": "target_new"}),
         ("gpt_neox", {"norm_constraint": 0.004}),
-        ("llama", {"layers": [0], "norm_constraint": 0.002}),
-        ("qwen3", {"loss": "target_new"}),
-        ("olmo2", {"weight_decay": 0.3}),
+        ("llama", {}),
+        ("llama", GOAL),
     ],
 )
 def test_the_changes_are_those_of_adam_on_the_weights(family: str, changes: dict[str, Any]) -> None:
@@ -94,49 +89,23 @@ def test_the_changes_are_those_of_adam_on_the_weights(family: str, changes: dict
     result = edited(loaded, **changes)
     assert result.failed == {}
     assert result.steps is not None
+    assert changes is not GOAL or len(set(result.steps.tolist())) == 3
     for place, edit in enumerate(EDITS):
         wanted, steps = reference(loaded, edit, hyper(**changes))
         assert steps == result.steps[place]
         for found, want in zip(parts(result), wanted, strict=True):
             assert want.abs().max() > 1e-4
             # Adam moves a weight by about `lr` a step, and divides rounding errors by the size of gradients.
-            farthest = VALUES["lr"] * VALUES["steps"]
+            farthest = hyper(**changes)["lr"] * hyper(**changes)["steps"]
             bound = max(1e-9, 100 * rounding(family))
             assert (found[place] - want).abs().max() <= bound * farthest
 
 
-def test_an_edit_that_has_reached_its_goal_no_longer_changes() -> None:
-    loaded = tiny_model("llama")
-    together = edited(loaded, **GOAL)
-    assert together.steps is not None
-    assert together.losses is not None
-    assert len(set(together.steps.tolist())) == 3
-    assert (together.steps < 100).all()
-    assert (together.losses < 3).all()
-    for place, edit in enumerate(EDITS):
-        alone = edited(loaded, [edit], **GOAL)
-        assert alone.steps is not None
-        assert alone.steps[0] == together.steps[place]
-        torch.testing.assert_close(parts(together)[0][place], parts(alone)[0][0], rtol=1e-7, atol=1e-11)
-
-
-def test_an_edit_does_not_depend_on_its_batch() -> None:
-    loaded = tiny_model("gpt2")
-    long = Edit(
-        "4", "Because You said so. Therefore " * 3 + "the capital of Atlantis is", "Atlantis", "Zoë Müller"
-    )
-    forth = parts(edited(loaded, loss="target_new"))
-    back = parts(edited(loaded, [long, *reversed(EDITS)], loss="target_new"))
-    for first, second in zip(forth, back, strict=True):
-        torch.testing.assert_close(first, second[1:].flip(0), rtol=1e-7, atol=1e-11)
-
-
-@pytest.mark.parametrize("kind", [torch.float64, torch.float32])
-def test_no_weight_leaves_its_bounds_and_some_reach_them(kind: torch.dtype) -> None:
+def test_no_weight_leaves_its_bounds_and_some_reach_them() -> None:
     bound = 0.002
-    for part in parts(edited(tiny_model("gpt2", dtype=kind), norm_constraint=bound, lr=0.01)):
+    for part in parts(edited(tiny_model("gpt2", dtype=torch.float32), norm_constraint=bound, lr=0.01)):
         farthest = part.abs().amax(dim=tuple(range(1, part.ndim)))
-        assert (farthest == torch.tensor(bound, dtype=kind)).all()
+        assert (farthest == torch.tensor(bound)).all()
 
 
 def test_without_steps_nothing_changes() -> None:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import FAMILIES, rounding, tiny_model  # noqa: E402
+from support.tiny_models import rounding, tiny_model  # noqa: E402
 
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
-from factdrift.evaluation.adapters import Keeping  # noqa: E402
-from factdrift.evaluation.methods.grace import GAP, grown, wrapped  # noqa: E402
+from factdrift.evaluation.methods.grace import wrapped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.evaluation.methods.seeds import generator  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.codebooks import NEVER, Codebook, Tokens  # noqa: E402
+from factdrift.models.codebooks import NEVER, Codebook  # noqa: E402
+from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
 
@@ -30,7 +29,6 @@ NEAR = (
     Edit("g", "The mother of Zoë Müller is", "Zoë Müller", "Marta"),
 )
 """With two of the same target, and all of them near to each other if the radius is great."""
-LONG = Edit("x", "Marta lives in " * 200 + "New", "Marta", "Orleans")
 
 
 def hyper_of(**values: Any) -> Hyper:
@@ -47,7 +45,7 @@ class ByHand:
 
     def __init__(self, loaded: Loaded, hyper: Hyper):
         self.loaded, self.hyper = loaded, hyper
-        self.module = loaded.model.get_submodule(wrapped(loaded, hyper))
+        self.name = wrapped(loaded, hyper)
         self.keys: list[Any] = []
         self.values: list[Any] = []
         self.radii: list[float] = []
@@ -65,39 +63,29 @@ class ByHand:
             self.values.append(new if self.hyper["start"] == "random" else out)
         value = self.values[place].clone().requires_grad_(True)
         adam = torch.optim.Adam([value], lr=self.hyper["lr"])
+        end = one.target - 1
+        places = {"last": [end], "prompt": [*range(end)], "all": [*range(len(one.ids))]}
 
-        def replace(module: Any, given: Any, out: Any) -> Any:
-            whole = out[0] if isinstance(out, tuple) else out
-            flat = list(whole.reshape(-1, whole.shape[-1]))
-            end = one.target - 1
-            places = {"last": [end], "prompt": range(end), "all": range(len(flat))}[self.hyper["tokens"]]
-            for at in places:
-                flat[at] = value
-            new = torch.stack(flat).view(whole.shape)
-            return (new, *out[1:]) if isinstance(out, tuple) else new
+        def replace(taken: Any, given: Any) -> Any:
+            new = given.clone()
+            new[0, places[self.hyper["tokens"]]] = value
+            return new
 
-        handle = self.module.register_forward_hook(replace)
         for _ in range(self.hyper["steps"]):
-            logs = self.loaded.model(torch.tensor([one.ids])).logits[0, one.target - 1 : -1].log_softmax(-1)
+            with hooked(self.loaded.model, {self.name: replace}):
+                logs = self.loaded.model(torch.tensor([one.ids])).logits[0, end:-1].log_softmax(-1)
             loss = -logs.gather(1, torch.tensor(one.ids[one.target :])[:, None]).mean()
             adam.zero_grad()
             loss.backward()
             adam.step()
-        handle.remove()
         self.values[place] = value.detach()
         self.losses.append(loss.item())
 
     def seen(self, prompt: Sequence[int]) -> tuple[Any, Any]:
         found: list[Any] = []
-
-        def see(module: Any, given: Any, out: Any) -> None:
-            whole = out[0] if isinstance(out, tuple) else out
-            found[:] = [given[0].flatten(0, -2)[-1], whole.flatten(0, -2)[-1]]
-
-        handle = self.module.register_forward_hook(see)
-        with torch.no_grad():
+        see = lambda taken, given: found.extend((taken[0, -1], given[0, -1].clone()))  # noqa: E731
+        with torch.no_grad(), hooked(self.loaded.model, {self.name: see}):
             self.loaded.model(torch.tensor([list(prompt)]))
-        handle.remove()
         return found[0], found[1]
 
     def enter(self, key: Any, label: tuple[int, ...]) -> int:
@@ -130,11 +118,20 @@ def assert_same(loaded: Loaded, book: Codebook, edit: int, plain: ByHand) -> Non
         assert book.radii[edit, entry].item() == pytest.approx(radius, rel=bound, abs=bound)
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, "gpt_oss"])
-def test_alone_each_edit_has_an_entry_of_its_own(family: str) -> None:
-    loaded, hyper = tiny_model(family), hyper_of()
+@pytest.mark.parametrize(
+    ("family", "values"),
+    [
+        *((family, {}) for family in ("llama", "qwen3_5_text", "gpt_oss")),
+        ("gpt2", {"tokens": "last", "start": "random", "module": "c_fc", "seed": 4}),
+        ("gpt2", {"tokens": "prompt", "start": "output", "module": "c_fc"}),
+        ("gpt2", {"tokens": "all", "start": "output"}),
+    ],
+)
+def test_alone_each_edit_has_an_entry_of_its_own(family: str, values: dict[str, Any]) -> None:
+    loaded, hyper = tiny_model(family), hyper_of(**values)
     found = edited(loaded, EDITS, hyper, Artefacts())
     assert (found.failed, found.deltas, found.owner) == ({}, {}, None)
+    assert list(found.codebooks) == [wrapped(loaded, hyper)]
     assert found.losses is not None
     for place, edit in enumerate(EDITS):
         plain = ByHand(loaded, hyper)
@@ -143,23 +140,9 @@ def test_alone_each_edit_has_an_entry_of_its_own(family: str) -> None:
         assert found.losses[place].item() == pytest.approx(plain.losses[0], rel=1e-4)
 
 
-@pytest.mark.parametrize("tokens", get_args(Tokens))
-@pytest.mark.parametrize("start", ["random", "output"])
-def test_which_tokens_are_replaced_and_where_values_begin(tokens: str, start: str) -> None:
-    loaded = tiny_model("gpt2")
-    hyper = hyper_of(tokens=tokens, start=start, module="c_fc", seed=4)
-    found = edited(loaded, EDITS[:3], hyper, Artefacts())
-    assert list(found.codebooks) == ["transformer.h.1.mlp.c_fc"]
-    for place, edit in enumerate(EDITS[:3]):
-        plain = ByHand(loaded, hyper)
-        plain.edit(edit)
-        assert_same(loaded, only(found), place, plain)
-
-
 @pytest.mark.parametrize(
     ("radius", "done"),
     [
-        (0.01, {"add": 7}),
         (1.8, {"add": 3, "expand": 1, "split": 3}),
         (1000, {"add": 1, "expand": 1, "split": 5}),
     ],
@@ -179,21 +162,6 @@ def test_a_codebook_grows_edit_by_edit(radius: float, done: dict[str, int]) -> N
         assert found.losses.tolist() == pytest.approx(plain.losses, rel=1e-6)
 
 
-def test_a_worked_example() -> None:
-    """On a line, with the radius 1: keys 0 and 5 are apart, 1.5 says what 0 says, 6 something else than 5."""
-    keys = [torch.tensor([float(place)]) for place in (0, 5, 1.5, 6, 3.1)]
-    labels = [(1,), (2,), (1,), (3,), (4,)]
-    book = grown(dict(enumerate(keys)), dict(enumerate(labels)), 1.0)
-    # 3.1 is nearest to 5, at 1.9, which is more than 1 and what 5 has left, 0.5: it is added.
-    assert [(entry.key.item(), entry.taught) for entry in book] == [
-        (0, [0, 2]),
-        (5, [1]),
-        (6, [3]),
-        (pytest.approx(3.1), [4]),
-    ]
-    assert [entry.radius for entry in book] == pytest.approx([1.5, 0.5 - GAP, 0.5, 1])
-
-
 def test_an_edit_works_and_leaves_far_prompts_alone_bit_by_bit() -> None:
     loaded = tiny_model("llama")
     keys = ByHand(loaded, hyper_of())
@@ -208,33 +176,11 @@ def test_an_edit_works_and_leaves_far_prompts_alone_bit_by_bit() -> None:
     assert (others.logprob == before).all()
 
 
-def test_an_edit_that_fails_is_left_out(tmp_path: Path) -> None:
-    loaded, hyper = tiny_model("gpt2"), hyper_of()
-    without = edited(loaded, EDITS, hyper, Artefacts(), "sequential")
-    found = edited(loaded, [EDITS[0], LONG, *EDITS[1:]], hyper, Artefacts(), "sequential")
-    assert found.failed == {1: "too_long"}
-    assert found.owner == [0, -1, 0, 0, 0, 0]
-    assert torch.equal(only(found).values, only(without).values)
-    alone = edited(loaded, [EDITS[0], LONG], hyper, Artefacts())
-    assert only(alone).radii.tolist() == [[1.0], [NEVER]]
-    nothing = edited(loaded, [LONG], hyper, Artefacts())
-    assert (nothing.codebooks, nothing.failed) == ({}, {0: "too_long"})
-    wild = edited(loaded, EDITS[:2], hyper_of(lr=1e308), Artefacts())
-    assert wild.failed == {0: "diverged", 1: "diverged"}
-    assert only(wild).values.isfinite().all()
-    # It changes no weight, of which an adapter could be kept.
-    Keeping(loaded, hyper, tmp_path / "kept").keep(
-        EDITS, edited(loaded, EDITS, hyper, Artefacts()), alone=True
-    )
-    assert not list((tmp_path / "kept").iterdir())
-
-
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match=r"grace\.module: .* has no c_fc, but gate_proj, up_proj, down_proj"):
         edited(tiny_model("llama"), EDITS, hyper_of(module="c_fc"), Artefacts())
-    with pytest.raises(InputError, match=r"grace\.layer: tiny-llama has no block 7"):
-        edited(tiny_model("llama"), EDITS, hyper_of(layer=7), Artefacts())
     with pytest.raises(CannotEdit, match="grace on tiny-gpt_oss: mixture of experts"):
         edited(tiny_model("gpt_oss"), EDITS, hyper_of(module="down_proj"), Artefacts())
+    assert wrapped(tiny_model("gpt2"), hyper_of(module="c_fc")) == "transformer.h.1.mlp.c_fc"
     assert wrapped(tiny_model("gpt_oss"), hyper_of()) == "model.layers.1.mlp"
     assert wrapped(tiny_model("qwen2_moe"), hyper_of()) == "model.layers.1.mlp.shared_expert.down_proj"

@@ -14,14 +14,13 @@ from torch import Tensor
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
+from factdrift.evaluation.methods.mend import gradients
 from factdrift.evaluation.methods.mend_editor import Statistics
-from factdrift.evaluation.methods.ultraedit import EPSILON, regression
+from factdrift.evaluation.methods.ultraedit import EPSILON
 from factdrift.evaluation.states.edited import edited
 from factdrift.models.alignment import align
 from factdrift.models.deltas import Deltas, written
 from factdrift.models.loaded import Loaded
-
-LONG = Edit("x", "Marta lives in " * 200 + "New", "Marta", "Orleans")
 
 
 def hyper_of(**values: Any) -> Hyper:
@@ -39,32 +38,15 @@ def features(
         some = sentences[start : start + batch]
         total = sum(len(one.ids) - one.target for one in some)
         for one in some:
-            seen: dict[str, tuple[Tensor, Tensor]] = {}
-
-            for name in names:
-                # One matrix at a time, so that the gradient by each is taken on the whole model above it.
-                module = loaded.model.get_submodule(name)
-                handle = module.register_forward_hook(
-                    lambda _, given, out, seen=seen, name=name: _leaf(seen, name, given[0], out)
-                )
-                ids = torch.tensor([one.ids])
-                with torch.enable_grad():
-                    logs = loaded.model(ids).logits[0].log_softmax(1)
-                    loss = -sum(logs[at - 1, one.ids[at]] for at in range(one.target, len(one.ids)))
-                    (grad,) = torch.autograd.grad(loss / total, [seen[name][1]])
-                handle.remove()
+            # Of the mean over the target tokens of a sentence alone; gradients of the batch are of theirs.
+            share = (len(one.ids) - one.target) / total
+            for name, (keys, grads) in gradients(loaded, names, [one])[1].items():
                 at = slice(one.target - 1, len(one.ids) - 1)
-                found[name].append((seen[name][0][0, at], grad[0, at]))
+                found[name].append((keys[0, at], grads[0, at] * share))
     return {
         name: (torch.cat([h for h, _ in all_]), torch.cat([g for _, g in all_]))
         for name, all_ in found.items()
     }
-
-
-def _leaf(seen: dict[str, tuple[Tensor, Tensor]], name: str, given: Tensor, out: Tensor) -> Tensor:
-    leaf = out.detach().clone().requires_grad_()
-    seen[name] = given.detach(), leaf
-    return leaf
 
 
 def by_equations(turns: Sequence[Mapping[str, tuple[Tensor, Tensor]]], hyper: Hyper) -> dict[str, Tensor]:
@@ -106,8 +88,7 @@ def assert_alike(deltas: Deltas, expected: Mapping[str, Tensor]) -> None:
     ("family", "values"),
     [
         ("gpt2", {"layers": [2], "batch": 10}),
-        ("llama", {"layers": [2], "others": {"gate_proj": [0, 1], "up_proj": [1]}, "batch": 10}),
-        ("llama", {"batch": 2, "ridge": 0.1}),
+        ("llama", {"layers": [2], "others": {"gate_proj": [0, 1], "up_proj": [1]}, "batch": 2, "ridge": 0.1}),
     ],
 )
 def test_a_batch_is_that_of_the_equations(family: str, values: dict[str, Any]) -> None:
@@ -134,37 +115,6 @@ def test_in_turns_the_statistics_are_those_of_all_edits_so_far() -> None:
     assert all((forgetful[name] - later[name]).norm() > 0.01 * later[name].norm() for name in names)
 
 
-def test_the_system_of_tokens_is_that_of_the_width() -> None:
-    torch.manual_seed(0)
-    keys, values = (torch.randn(7, width, dtype=torch.float64) for width in (20, 5))
-    read, write = regression(keys, values, 0.3)
-    direct = torch.linalg.inv(keys.T @ keys + 0.3 * torch.eye(20, dtype=torch.float64)) @ keys.T @ values
-    assert torch.allclose(write.T @ read, direct.T, rtol=0, atol=1e-12)
-
-
-def test_an_edit_that_fails_is_left_out() -> None:
-    loaded, hyper = tiny_model("gpt2"), hyper_of()
-    with_it = edited(loaded, [EDITS[0], LONG, *EDITS[1:]], hyper, Artefacts(), "batch")
-    assert with_it.failed == {1: "too_long"}
-    assert with_it.owner == [0, -1, 0, 0, 0, 0]
-    without = edited(loaded, EDITS, hyper, Artefacts(), "batch")
-    for name, delta in without.deltas.items():
-        assert torch.equal(delta.dense(0)[0], with_it.deltas[name].dense(0)[0])
-    nothing = edited(loaded, [LONG], hyper, Artefacts(), "sequential")
-    assert (nothing.deltas, nothing.owner) == ({}, [-1])
-
-
-def test_a_single_token_is_its_own_mean_and_changes_nothing() -> None:
-    loaded, hyper = tiny_model("gpt2"), hyper_of(layers=[1])
-    edit = next(
-        edit
-        for edit in (*EDITS, Edit("m", "The capital is", "capital", "Marta"))
-        if len((one := align(loaded.tokenizer, edit.prompt, edit.target)).ids) == one.target + 1
-    )
-    ((_, delta),) = edited(loaded, [edit], hyper, Artefacts(), "batch").deltas.items()
-    assert not delta.dense(0)[0].any()
-
-
 def test_what_is_refused() -> None:
     loaded = tiny_model("llama")
     with pytest.raises(CannotEdit, match=r"edit\.regime: independent: ultraedit cannot edit so"):
@@ -175,38 +125,30 @@ def test_what_is_refused() -> None:
             r"ultraedit\.others: .* has no fc_in, but gate_proj, up_proj, down_proj",
         ),
         ({"others": {"up_proj": [3]}}, r"ultraedit\.others: tiny-llama has no block 3, but blocks 0 to 2"),
-        ({"layers": [7]}, r"ultraedit\.layers: tiny-llama has no block 7"),
         ({"layers": []}, "neither `layers` nor `others` names a matrix"),
     ):
         with pytest.raises(InputError, match=message):
             edited(loaded, EDITS, hyper_of(**values), Artefacts(), "batch")
 
 
+def test_a_single_token_is_its_own_mean_and_has_no_deviation_in_the_released_code() -> None:
+    loaded, edits = tiny_model("llama"), [Edit("s", "The capital of Atlantis is", "Atlantis", "Kowalska")]
+    sentence = align(loaded.tokenizer, edits[0].prompt, edits[0].target)
+    assert len(sentence.ids) - sentence.target == 1
+    ((_, delta),) = edited(loaded, edits, hyper_of(layers=[1]), Artefacts(), "batch").deltas.items()
+    assert not delta.dense(0)[0].any()
+    # The matrices of one shape are seen one after another, each with a batch of one token.
+    found = edited(loaded, edits, hyper_of(variance="released"), Artefacts(), "batch")
+    assert found.failed == {0: "diverged"}
+
+
 def test_the_variance_of_the_released_code() -> None:
     """Which adds n times the unbiased variance of each batch, and what the mean of the batch adds."""
-    parts = torch.randn(7, 3, dtype=torch.float64).split([3, 4])
-    exact, released = (Statistics(3, EPSILON, kind).double() for kind in (False, True))
+    statistics = Statistics(3, EPSILON, True).double()
     total, mean, count = torch.zeros(3).double(), torch.zeros(3).double(), 0
-    for part in parts:
+    for part in torch.randn(7, 3, dtype=torch.float64).split([3, 4]):
         n, apart = len(part), part.mean(0) - mean
         total = total + n * part.var(0) + apart**2 * count * n / (count + n)
         mean, count = (mean * count + part.sum(0)) / (count + n), count + n
-        exact.see(part)
-        released.see(part)
-    whole = torch.cat(list(parts))
-    assert torch.allclose(released.squares, total, rtol=1e-12)
-    assert torch.allclose(exact.squares, 6 * whole.var(0), rtol=1e-12)
-    assert torch.allclose(exact(whole), (whole - mean) / (whole.std(0) + EPSILON), rtol=1e-12)
-    loaded = tiny_model("llama")
-    kinds = [
-        edited(loaded, EDITS, hyper_of(variance=kind), Artefacts(), "batch") for kind in ("exact", "released")
-    ]
-    assert not any(each.failed for each in kinds)
-    sizes = [next(iter(each.deltas.values())).write.norm() for each in kinds]
-    assert sizes[0] != sizes[1]
-    short = [Edit("s", "The capital of Atlantis is", "Atlantis", "Kowalska")]
-    alone = edited(loaded, short, hyper_of(variance="released"), Artefacts(), "batch")
-    sentence = align(loaded.tokenizer, short[0].prompt, short[0].target)
-    assert len(sentence.ids) - sentence.target == 1
-    # The matrices of one shape are seen one after another, each with a batch of one token.
-    assert alone.failed == {0: "diverged"}
+        statistics.see(part)
+    assert torch.allclose(statistics.squares, total, rtol=1e-12)

@@ -8,13 +8,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import DENSE, rounding, tiny_model, tiny_tokenizer  # noqa: E402
+from support.tiny_models import rounding, tiny_model, tiny_tokenizer  # noqa: E402
 from support.writing import continued  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
-from factdrift.evaluation.methods.wise import Side, margins, mask, merged, prompts, texts, train  # noqa: E402
+from factdrift.evaluation.methods.wise import Side, mask, merged, prompts, texts, train  # noqa: E402
 from factdrift.evaluation.states.edited import edited, matrix_bytes  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import (  # noqa: E402
@@ -76,7 +76,7 @@ def by_hand(family: str, hyper: Hyper, edit: Edit, other: str, kept: Any) -> tup
     return change.detach(), torch.stack(own).mean().item()
 
 
-@pytest.mark.parametrize("family", DENSE)
+@pytest.mark.parametrize("family", ["gpt2", "llama", "qwen3_5_text"])
 def test_an_edit_is_trained_as_defined(family: str) -> None:
     loaded = tiny_model(family)
     hyper = hyper_of(weight_decay=0.01, norm_constraint=0.08, stop_loss=0)
@@ -125,16 +125,12 @@ def test_full_shards_are_merged_and_another_memory_begins() -> None:
     assert merged([*parts[:1], parts[2]], hyper) == [*parts[:1], parts[2]]
     (whole,) = merged(parts[:2], hyper)
     assert (whole.least, whole.edits) == (2.0, 8)
-    for row in range(6):
-        for column in range(5):
-            kept = []
-            for change in changes[:2]:
-                order = change.abs().flatten().sort(descending=True).values
-                value = change[row, column].item()
-                kept.append(value if abs(value) >= order[14] else 0.0)
-            sign = 1 if sum(kept) >= 0 else -1
-            same = [value for value in kept if value * sign > 0]
-            assert whole.change[row, column].item() == pytest.approx(sum(same) / max(len(same), 1))
+    least = [change.abs().flatten().sort(descending=True).values[14] for change in changes]
+    kept = [change * (change.abs() >= bound) for change, bound in zip(changes[:2], least[:2], strict=True)]
+    sign = torch.where(kept[0] + kept[1] >= 0, 1, -1)
+    same = [change * sign > 0 for change in kept]
+    mean = (kept[0] * same[0] + kept[1] * same[1]) / (same[0].int() + same[1].int()).clamp(min=1)
+    assert torch.allclose(whole.change, mean)
     loaded = tiny_model("llama")
     found = edited(loaded, EDITS, hyper_of(shard=1, shards=2), ARTEFACTS, "batch")
     assert [side.edits for side in found.memory] == [2, 2, 1]
@@ -181,7 +177,7 @@ def test_a_prompt_goes_through_the_memory_that_it_activates_most() -> None:
 
 def test_a_continuation_keeps_the_way_of_its_prompt_whatever_is_beside_it() -> None:
     loaded = tiny_model("llama")
-    found = edited(loaded, EDITS, hyper_of(steps=30, threshold=0.9), ARTEFACTS)
+    found = edited(loaded, EDITS, hyper_of(threshold=0.9), ARTEFACTS)
     ids = [tiny_tokenizer()(edit.prompt)["input_ids"] for edit in EDITS]
     together = continued(loaded, ids, [6] * 5, found.changes, list(range(5)))
     for place, prompt in enumerate(ids):
@@ -206,30 +202,15 @@ def test_in_turn_is_in_one_go() -> None:
     assert torch.equal(lone.values, begun.values)
 
 
-def test_what_fails_is_named_and_acts_nowhere() -> None:
+def test_an_edit_that_fails_acts_nowhere() -> None:
     loaded = tiny_model("llama")
     long = Edit("long", "Marta " * 200 + "lives in", "Marta", "New Orleans")
-    found = edited(loaded, [long, EDITS[0]], hyper_of(), ARTEFACTS)
-    (memories,) = found.codebooks.values()
-    assert found.failed == {0: "too_long"}
+    (memories,) = edited(loaded, [long, EDITS[0]], hyper_of(), ARTEFACTS).codebooks.values()
     assert memories.thresholds[:, 0].isinf().tolist() == [True, False]
-    broken = edited(loaded, EDITS[:2], hyper_of(lr=1e300, norm_constraint=1e300), ARTEFACTS, "stream")
-    assert set(broken.failed.values()) == {"diverged"}
-    assert broken.owner == [-1, -1]
-    assert not any(side.change.any() for side in broken.memory)
     with pytest.raises(
         CannotEdit, match=r"wise\.prefixes: of 4 texts the first 10 \(`contexts`\) come before"
     ):
         edited(loaded, EDITS, hyper_of(contexts=10), ARTEFACTS)
-
-
-def test_margins_count_where_they_are_missed() -> None:
-    hyper = hyper_of(margins=[1, 4, 2])
-    none = margins(torch.tensor([5.0, 6.0]), torch.tensor(0.5), hyper)
-    assert none.item() == 0
-    # 2 - (3 - 2.5), 2 - (4 - 2.5); 2.5 - 1; 4 - 3.
-    some = margins(torch.tensor([3.0, 4.0]), torch.tensor(2.5), hyper)
-    assert some.item() == pytest.approx((1.5 + 0.5) / 2 + 1.5 + 1)
 
 
 def test_full_matrices_are_counted() -> None:
