@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
+from support.asking import chance
+from support.tiny_edits import EDITS as ALL
 from support.tiny_models import rounding, tiny_model
 
 from factdrift.core.errors import InputError
@@ -17,22 +20,16 @@ from factdrift.evaluation.methods.mend import gradients, mend
 from factdrift.evaluation.methods.mend_editor import (
     EPSILON,
     HyperNet,
-    Statistics,
     edited_matrices,
     read_hypernet,
 )
-from factdrift.evaluation.states import edited as regimes
 from factdrift.models.alignment import Sentence, align
-from factdrift.models.deltas import LowRank, matrix, written
+from factdrift.models.deltas import LowRank, written
 from factdrift.models.loaded import Loaded
 
-EDITS = [
-    Edit("1", "The head of government of the United States of America is", "America", "Marta Kowalska"),
-    Edit("2", "The capital of Atlantis is", "Atlantis", "New Orleans"),
-    Edit("3", "Zoë Müller lives in", "Zoë Müller", "sea"),
-]
+EDITS = ALL[:3]
 HYPER = Hyper("mend", "tiny", "test", {"precision": "float32"})
-FAMILIES = ("gpt2", "gptj", "llama", "olmo2")
+FAMILIES = ("gpt2", "llama")
 
 
 def sentences(loaded: Loaded) -> list[Sentence]:
@@ -56,7 +53,7 @@ def trained(loaded: Loaded) -> HyperNet:
     return net
 
 
-def edited(loaded: Loaded, net: HyperNet, edits: list[Edit] = EDITS) -> dict[str, LowRank]:
+def edited(loaded: Loaded, net: HyperNet, edits: Sequence[Edit] = EDITS) -> dict[str, LowRank]:
     result = mend(loaded, edits, HYPER, Artefacts(mend=net))
     assert all(isinstance(delta, LowRank) for delta in result.deltas.values())
     return {name: delta for name, delta in result.deltas.items() if isinstance(delta, LowRank)}
@@ -80,6 +77,10 @@ def test_factors_are_those_of_the_gradient_by_the_weights(family: str) -> None:
         bound = max(1e-9, 100 * rounding(family))
         torch.testing.assert_close(losses_[place], loss.detach(), rtol=bound, atol=0)
         for name, (u, delta) in factors.items():
+            # In the last block the tokens before the target's bear a gradient, below it all up to them.
+            last = f".{loaded.spec.layers - 1}." in name
+            bearing = len(sentence.ids) - (sentence.target if last else 1)
+            assert (delta[place] != 0).any(1).sum() == bearing
             module = model.get_submodule(name)
             want = module.weight.grad
             want = want.T if type(module).__name__ == "Conv1D" else want
@@ -111,64 +112,19 @@ def test_an_untrained_editor_gives_the_normalised_gradient(family: str) -> None:
                 torch.testing.assert_close(dense(changes[name], place), want, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_rank_is_bounded_by_the_tokens_that_bear_a_gradient(family: str) -> None:
-    """In the last block these are the tokens before the target's, below it all up to them."""
-    loaded = tiny_model(family)
-    changes = edited(loaded, trained(loaded))
-    for place, sentence in enumerate(sentences(loaded)):
-        for name, change in changes.items():
-            last = f".{loaded.spec.layers - 1}." in name
-            bound = len(sentence.ids) - sentence.target if last else len(sentence.ids) - 1
-            found = int(torch.linalg.matrix_rank(dense(change, place)))
-            assert 0 < found <= min(bound, *matrix(loaded.model, name).shape)
-            assert last is False or found == bound
-
-
 def test_edits_together_are_the_edits_one_by_one() -> None:
     loaded = tiny_model("llama")
     net = trained(loaded)
     together = edited(loaded, net, [EDITS[1], EDITS[2], EDITS[0]])
-    for place, edit in enumerate([EDITS[1], EDITS[2], EDITS[0]]):
-        alone = edited(loaded, net, [edit])
+    for place in (0, 2):
+        alone = edited(loaded, net, [EDITS[(place + 1) % 3]])
         for name, change in alone.items():
             torch.testing.assert_close(dense(together[name], place), dense(change, 0), rtol=1e-9, atol=1e-13)
 
 
-def test_an_edit_that_diverges_has_failed() -> None:
-    loaded = tiny_model("gpt2")
-    net = trained(loaded)
-    with torch.no_grad():
-        net.rates[0] = torch.inf
-    result = mend(loaded, EDITS, HYPER, Artefacts(mend=net))
-    assert result.failed == dict.fromkeys(range(3), "diverged")
-    assert all((delta.dense(0)[0] == 0).all() for delta in result.deltas.values())
-
-
-def test_rounding_of_the_reference() -> None:
-    loaded = tiny_model("llama", dtype=torch.bfloat16)
-    net = trained(tiny_model("llama", dtype=torch.float32))
-    hyper = Hyper("mend", "tiny", "test", {"precision": "weights"})
-    for name, delta in regimes.edited(loaded, EDITS, hyper, Artefacts(mend=net)).deltas.items():
-        after = matrix(loaded.model, name).float() + delta.dense(0)[0]
-        assert torch.equal(after.bfloat16().float(), after)
-
-
-def test_statistics_do_not_depend_on_the_batches() -> None:
-    torch.manual_seed(0)
-    values = torch.randn(40, 3, dtype=torch.float64) * 5 + 2
-    statistics = Statistics(3).double()
-    for part in values.split([1, 0, 7, 30, 2]):
-        statistics.see(part)
-    want = (values - values.mean(0)) / (values.std(0) + EPSILON)
-    torch.testing.assert_close(statistics(values), want)
-    assert statistics.count == 40
-
-
-@pytest.mark.parametrize("family", ["gpt2", "gpt_neox"])
-def test_gradients_of_training_are_those_through_edited_weights(family: str) -> None:
+def test_gradients_of_training_are_those_through_edited_weights() -> None:
     """Against central differences of the loss with each edit written into the weights."""
-    loaded = tiny_model(family)
+    loaded = tiny_model("gpt2")
     net = trained(loaded)
     tokens = sentences(loaded)
     practice = [Practice(tokens[0], tokens[1], tokens[2]), Practice(tokens[1], tokens[2], tokens[0])]
@@ -185,11 +141,7 @@ def test_gradients_of_training_are_those_through_edited_weights(family: str) -> 
                 before = loaded.model(kept).logits.log_softmax(2)
                 with written(loaded.model, deltas, edit):
                     after = loaded.model(kept).logits.log_softmax(2)
-                    logits = loaded.model(torch.tensor([one.paraphrase.ids])).logits[
-                        0, one.paraphrase.target - 1 : -1
-                    ]
-                told = torch.tensor(one.paraphrase.ids[one.paraphrase.target :])
-                total += 0.1 * torch.nn.functional.cross_entropy(logits, told).item()
+                    total -= 0.1 * chance(loaded, EDITS[edit + 1].prompt, EDITS[edit + 1].target)
                 total += (before.exp() * (before - after)).sum(2).mean().item()
             return total / len(practice)
 
@@ -209,30 +161,21 @@ def test_gradients_of_training_are_those_through_edited_weights(family: str) -> 
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(want, rel=1e-3, abs=1e-8), name
 
 
-def test_an_editor_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_an_editor_is_read_as_it_was_written_for_its_model_only(tmp_path: Path) -> None:
     loaded = tiny_model("gpt2", dtype=torch.float32)
-    net = trained(loaded)
-    net.write(tmp_path / "mend.safetensors", {"model": loaded.digest})
-    back = read_hypernet(tmp_path / "mend.safetensors", loaded)
+    net, path = trained(loaded), tmp_path / "mend.safetensors"
+    net.write(path, {"model": loaded.digest})
+    back = read_hypernet(path, loaded)
     assert back.matrices == net.matrices
     state = back.state_dict()
     assert all(torch.equal(state[name], value) for name, value in net.state_dict().items())
     assert state.keys() == net.state_dict().keys()
-
-
-@pytest.mark.parametrize(
-    ("about", "said"),
-    [
+    for about, said in (
         ({"model": "another"}, "another model than tiny-gpt2"),
-        ({"template": "chat"}, "trained with --template chat; delete it"),
-        (None, "make it with `factdrift edit mend-train`"),
-    ],
-)
-def test_an_editor_of_something_else_is_refused(
-    tmp_path: Path, about: dict[str, str] | None, said: str
-) -> None:
-    loaded = tiny_model("gpt2", dtype=torch.float32)
-    if about is not None:
-        trained(loaded).write(tmp_path / "mend.safetensors", {"model": loaded.digest, **about})
-    with pytest.raises(InputError, match=said):
-        read_hypernet(tmp_path / "mend.safetensors", loaded)
+        ({"model": loaded.digest, "template": "chat"}, "trained with --template chat; delete it"),
+    ):
+        net.write(path, about)
+        with pytest.raises(InputError, match=said):
+            read_hypernet(path, loaded)
+    with pytest.raises(InputError, match="make it with `factdrift edit mend-train`"):
+        read_hypernet(tmp_path / "none.safetensors", loaded)

@@ -17,10 +17,8 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.methods.artefacts import mend_training
 from factdrift.evaluation.methods.artefacts.mend_facts import (
-    Example,
     Fact,
     Split,
-    check_disjoint,
     draw_examples,
     read_split,
 )
@@ -30,18 +28,12 @@ from factdrift.models.tensor_files import ABOUT
 
 Row = dict[str, Any]
 
-VALUES = {
-    **{
-        "blocks": 2,
-        "rank": 4,
-        "edit_lr": 0.01,
-        "lr": 0.01,
-        "lr_lr": 0.01,
-        "edit_weight": 0.1,
-        "locality_weight": 1.0,
-    },
-    **{"batch": 3, "clip": 100, "steps": 6, "patience": 100, "validate_every": 2, "validation": 4},
-}
+VALUES = {"blocks": 2, "rank": 4, "edit_lr": 0.01, "lr": 0.01, "lr_lr": 0.01, "edit_weight": 0.1}
+VALUES |= {"locality_weight": 1.0, "batch": 3, "clip": 100, "steps": 6, "patience": 100}
+VALUES |= {"validate_every": 2, "validation": 4}
+
+
+ADVANCE = mend_training._State.advance
 
 
 def hyper(**changes: Any) -> Hyper:
@@ -49,14 +41,10 @@ def hyper(**changes: Any) -> Hyper:
 
 
 def facts(*subjects: str) -> tuple[Fact, ...]:
+    prompts = [(f"The capital of {subject} is", f"{subject} is run from") for subject in subjects]
     return tuple(
-        Fact(
-            f"Q{subject}",
-            "P36",
-            (f"The capital of {subject} is", f"{subject} is run from"),
-            f"city of {subject}",
-        )
-        for subject in subjects
+        Fact(f"Q{subject}", "P36", prompt, f"city of {subject}")
+        for subject, prompt in zip(subjects, prompts, strict=True)
     )
 
 
@@ -69,10 +57,10 @@ def named(id: str | None, label: str) -> Row:
     return {"id": id, "label": label, "description": None}
 
 
-def dataset(folder: Path, subjects: int = 30) -> tuple[Path, Path, Path]:
+def dataset(folder: Path) -> tuple[Path, Path, Path]:
     """Updates of even-numbered subjects, each with two neighbours; the first five are edited."""
     rows = []
-    for number in range(0, 2 * subjects, 2):
+    for number in range(0, 60, 2):
         decided = [(f"old {number}", "obsolete"), (f"new {number}", "new")]
         near = [
             {
@@ -135,24 +123,6 @@ def test_the_split_is_by_subject_and_seed(tmp_path: Path) -> None:
     assert recorded == {"digest": first.digest(), "train": sorted(train_), "validation": sorted(validation)}
 
 
-def test_a_subject_on_both_sides_is_an_error() -> None:
-    good = split()
-    check_disjoint(good, {"Q1"})
-    with pytest.raises(AssertionError, match="trained on and edited: \\['QAtlantis'\\]"):
-        check_disjoint(good, {"QAtlantis"})
-    with pytest.raises(AssertionError, match="validated on and edited"):
-        check_disjoint(good, {"QZoë"})
-    with pytest.raises(AssertionError, match="trained and validated on"):
-        check_disjoint(Split(good.train, good.train[:1], good.pools), set())
-
-
-def test_too_few_facts_are_told(tmp_path: Path) -> None:
-    files = dataset(tmp_path, subjects=5)
-    pq.write_table(pa.table({"subject": [f"Q{number}" for number in range(9)]}), files[2])
-    with pytest.raises(InputError, match="1 facts have subjects that are not edited"):
-        read_split(*files, validation=0.2, seed=0)
-
-
 def test_practice_edits() -> None:
     known = split()
     examples = draw_examples(known, known.train, 50, "seed")
@@ -168,20 +138,19 @@ def test_practice_edits() -> None:
         other = by_prompt[example.locality[0]]
         assert other.subject != fact.subject
         assert example.locality[1] == other.object
-    assert isinstance(examples[0], Example)
 
 
 def test_training_lowers_what_practice_edits_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     loaded = tiny_model("llama", dtype=torch.float32)
     rates = {"edit_lr": -0.01, "lr": 0.001, "edit_weight": 1.0}
-    train(loaded, split(), hyper(**rates, steps=60, validate_every=60), tmp_path / "late.safetensors")
+    train(loaded, split(), hyper(**rates, steps=30, validate_every=30), tmp_path / "late.safetensors")
     train(loaded, split(), hyper(**rates, steps=1, validate_every=1), tmp_path / "early.safetensors")
     late, early = (_about(tmp_path / f"{name}.safetensors") for name in ("late", "early"))
     assert late["validation"] < 0.95 * early["validation"]
     assert late["model"] == loaded.digest
     assert late["split"] == split().digest()
-    assert json.loads(late["hyper"])["steps"] == 60
-    assert "MEND on tiny-llama: 60 of 60 steps (100%)" in capsys.readouterr().err
+    assert json.loads(late["hyper"])["steps"] == 30
+    assert "MEND on tiny-llama: 30 of 30 steps (100%)" in capsys.readouterr().err
     assert not list(tmp_path.glob(".*"))
 
 
@@ -191,32 +160,30 @@ def _about(path: Path) -> dict[str, Any]:
     return about
 
 
-@pytest.mark.parametrize("killed_at", [3, 4])
-def test_a_killed_run_goes_on_to_the_same_editor(
-    killed_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded = tiny_model("gpt2", dtype=torch.float32)
-    train(loaded, split(), hyper(), tmp_path / "whole.safetensors")
-    advance = mend_training._State.advance
+def steps_of(monkeypatch: pytest.MonkeyPatch, killed_at: int | None = None) -> list[int]:
+    """The steps that are taken from now on; at `killed_at` the training is interrupted instead."""
+    taken: list[int] = []
 
-    def dying(state: Any, found: Any) -> None:
+    def counted(state: Any, found: Any) -> None:
         if state.step == killed_at:
             raise KeyboardInterrupt
-        advance(state, found)
+        taken.append(state.step)
+        ADVANCE(state, found)
 
-    monkeypatch.setattr(mend_training._State, "advance", dying)
+    monkeypatch.setattr(mend_training._State, "advance", counted)
+    return taken
+
+
+def test_a_killed_run_goes_on_to_the_same_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = tiny_model("gpt2", dtype=torch.float32)
+    train(loaded, split(), hyper(), tmp_path / "whole.safetensors")
+    steps_of(monkeypatch, killed_at=3)
     with pytest.raises(KeyboardInterrupt):
         train(loaded, split(), hyper(), tmp_path / "broken.safetensors")
     assert not (tmp_path / "broken.safetensors").exists()
-    made: list[int] = []
-
-    def counted(state: Any, found: Any) -> None:
-        made.append(state.step)
-        advance(state, found)
-
-    monkeypatch.setattr(mend_training._State, "advance", counted)
+    taken = steps_of(monkeypatch)
     train(loaded, split(), hyper(), tmp_path / "broken.safetensors")
-    assert made == list(range(killed_at - killed_at % 2, 6))
+    assert taken == [2, 3, 4, 5]
     assert (tmp_path / "broken.safetensors").read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
 
 
@@ -224,23 +191,16 @@ def test_a_killed_run_goes_on_to_the_same_editor(
 def test_a_checkpoint_of_other_facts_or_another_type_is_ignored(
     other_facts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded = tiny_model("gpt2", dtype=torch.float32)
-    output = tmp_path / "mend.safetensors"
-    best_net = mend_training._State.best_net
-    monkeypatch.setattr(mend_training._State, "best_net", lambda state: _interrupt())
+    loaded, output = tiny_model("gpt2", dtype=torch.float32), tmp_path / "mend.safetensors"
+    steps_of(monkeypatch, killed_at=3)
     with pytest.raises(KeyboardInterrupt):
         train(loaded, split(), hyper(), output)
-    monkeypatch.setattr(mend_training._State, "best_net", best_net)
     assert (tmp_path / ".mend.safetensors.checkpoint").is_file()
+    taken = steps_of(monkeypatch, killed_at=1)
     other = Split(split().train[:3], split().validation, split().pools) if other_facts else split()
-    again = loaded if other_facts else tiny_model("gpt2", dtype=torch.bfloat16)
-    train(again, other, hyper(), output)
-    train(again, other, hyper(), tmp_path / "afresh.safetensors")
-    assert output.read_bytes() == (tmp_path / "afresh.safetensors").read_bytes()
-
-
-def _interrupt() -> None:
-    raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        train(loaded if other_facts else tiny_model("gpt2", dtype=torch.bfloat16), other, hyper(), output)
+    assert taken == [0]
 
 
 def test_training_stops_where_nothing_gets_better(tmp_path: Path) -> None:
