@@ -32,12 +32,9 @@ def assembled(folder: Path, objects: list[int], links: list[tuple[int, int]], da
     return main([*line, "-o", str(folder / "stream.parquet")])
 
 
-@pytest.mark.parametrize(
-    "links",
-    [[(1, 1)], [(1, 1), (2, 2), (3, 1)], [(1, 1), (4, 2)], [(1, 1), (2, 1)]],
-    ids=["too few", "too many", "another", "other objects"],
-)
+@pytest.mark.parametrize("links", [[(1, 1)], [(1, 1), (2, 2), (3, 1)], [(1, 1), (4, 2)], [(1, 1), (2, 1)]])
 def test_a_dataset_of_other_updates_is_named(tmp_path, capsys, links):
+    """One update too few, one too many, another one, and one of other objects."""
     assert assembled(tmp_path, [1, 2], links, DATES[:2]) == 1
     said = "one.parquet: its updates are not those of the chains of interval 1, 2019-01-01 to 2021-01-04"
     assert said in capsys.readouterr().err

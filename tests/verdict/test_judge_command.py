@@ -58,7 +58,6 @@ def test_parquet_gives_the_same_as_lines(tmp_path, capsys):
         ("[]", "no JSON object"),
         ({"text": 7, "accepted": ["7"]}, "`text` must be"),
         ({"text": "7", "accepted": [7]}, "`accepted` must be a list"),
-        ({"text": "x", "accepted": ["x"], "others": {}}, "`others` must be a list"),
         ('{"text": "x", "text": "y", "accepted": ["x"]}', "a key is there twice: 'text'"),
         ('{"text": "x", "accepted": ["x"], "score": NaN}', "NaN is no number of JSON"),
         ({"text": "\ud800", "accepted": ["x"]}, "half of a surrogate pair"),

@@ -123,7 +123,8 @@ def by_hand(runs: Runs, method: str) -> dict[tuple[int, str, str], dict[str, flo
             gap, *gaps = (own["p"] - (rival["p"] if rival else own["before"]) for own, rival in pairs)
             own = next(iter(clozes.values()))["new"]
             values = {"p_own": own["p"], "exact": own["exact"], "d": gap, "s": gap > 0}
-            values |= {"p_other": rivals[0]["p"]} if rivals[0] else {}
+            if rivals[0]:
+                values["p_other"] = rivals[0]["p"]
             if gaps:
                 values["generalization_d"] = fmean(gaps)
                 values["generalization_s"] = fmean(one > 0 for one in gaps)
