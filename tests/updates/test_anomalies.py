@@ -46,7 +46,6 @@ GROUPS = {
     "obsolete and static": ([(8, NEW), (7, OBSOLETE), (7, STATIC)], ["anomaly"] * 3),
     "obsolete and new, and one to ignore":
         ([(6, IGNORE), (7, OBSOLETE), (7, NEW)], ["ignore", "anomaly", "anomaly"]),
-    "ignored ones do not count": ([(7, IGNORE), (7, NEW)], ["ignore", "AddRelation"]),
     "same label": ([(11, OBSOLETE), (12, NEW)], ["ReplaceObject*"] * 2, ["anomaly"] * 2),
     "same amount of another unit":
         ([(Amount("10"), OBSOLETE), (Amount("10", "5"), NEW)], ["ReplaceObject*"] * 2, ["anomaly"] * 2),

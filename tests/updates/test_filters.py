@@ -86,3 +86,8 @@ def test_filters(dates, tmp_path):
     assert {(PLAIN, "rank"), (570, "snak")} <= counts.keys()
     reported = [tuple(row.values()) for row in rows(tmp_path / "report.parquet")]
     assert reported == [("old", PLAIN, "kept", 1), *(("new", *key, counts[key]) for key in sorted(counts))]
+
+
+def test_a_dump_without_any_item(tmp_path):
+    world = World(new=[Fact(1, PLAIN, 7)], absent_old=frozenset({1, 7}))
+    assert [row["dropped_by"] for row in world.filtered(tmp_path, "new")] == [None]

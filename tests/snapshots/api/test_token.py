@@ -61,9 +61,8 @@ def test_neither_the_target_of_a_redirect_nor_another_host_gets_the_token(token,
     assert asked == {"/here": f"Bearer {SECRET}", "/there": "", "/sums.txt": ""}
 
 
-@pytest.mark.parametrize("url", ["http://10.0.0.1/", "http://127.0.0.1.example/"])
-def test_other_machines_need_https(token, url):
+def test_other_machines_need_https(token):
     with pytest.raises(InputError, match="not sent unencrypted") as raised:
-        access_token(url)
+        access_token("http://127.0.0.1.example/")
     assert SECRET not in str(raised.value)
     assert SECRET not in repr(access_token("https://www.wikidata.org/w/api.php"))

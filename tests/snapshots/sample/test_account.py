@@ -45,7 +45,6 @@ def test_parts_count_items_ids_and_checks(write_tables):
         "facts": 3,
         "checked_share": dict.fromkeys(checks, 0.3333),
     }
-    # It is complete on its last day.
     assert warning([part], "2023-02-27") == ""
     assert "not complete on 2023-02-28 (a until 2023-02-27)" in warning([part], "2023-02-28")
 
