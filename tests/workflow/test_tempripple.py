@@ -63,6 +63,27 @@ def test_the_page_of_examples_is_what_the_command_prints(made: Path) -> None:
     assert page == printed, "make it anew: factdrift tempripple examples results/tempripple.parquet"
 
 
+def test_options_are_of_the_answers_kind(made: Path) -> None:
+    """Sports teams: no option plays another sport. Foundings of clubs: no option is before Christ."""
+    facts = {fact["fact_id"]: fact for fact in rows(made, "tr_facts")}
+    sports: dict[str, set[str]] = {}
+    for fact in facts.values():
+        sports.setdefault(fact["o"], {kind for kind in fact["o_kinds"] if kind.startswith("P641")})
+    teams = dates = 0
+    for item in rows(made, "tr_items"):
+        if item["open_only"]:
+            continue
+        answer = item["option_ids"][item["answer_index"]]
+        if item["hop"] == 0 and item["p"] == "P54":
+            teams += 1
+            assert all(sports[option] & sports[answer] for option in item["option_ids"])
+        elif item["asked_p"] == "P571" and sports.get(item["asked_s"]) and "other_kind" not in item["flags"]:
+            dates += 1
+            assert not any(option.startswith("-") for option in item["option_ids"])
+    assert teams > 90
+    assert dates > 50
+
+
 def test_statistics_agree_with_the_tables(made: Path) -> None:
     stats = json.loads((made / "results" / "tempripple.stats.json").read_text())
     facts, items = rows(made, "tr_facts"), rows(made, "tr_items")
