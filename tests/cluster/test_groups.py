@@ -41,7 +41,7 @@ cli.main(sys.argv[1:])
 
 def groups() -> dict[str, tuple[str, str]]:
     """Rule -> its group and its command."""
-    pattern = re.compile(r'group:\s+together\("([\w{}]+)"\).*request\("([\w -]+)"\)', re.DOTALL)
+    pattern = re.compile(r'group:\s+together\("([\w{}]+)"\).*job\("([\w -]+)"', re.DOTALL)
     text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk"))
     found = {rule: (pattern.search(body), body) for rule, body in rules_of(text).items()}
     for rule, (group, body) in found.items():

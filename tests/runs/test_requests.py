@@ -39,13 +39,10 @@ def test_every_job_asks_for_memory_time_and_scratch() -> None:
             if command is None:
                 continue
             resources = body.partition("resources:")[2]
-            named = re.search(r'\*\*request\("([^"]+)"\)', resources)
-            if named:
-                assert named[1] == command[1].rstrip(), name
-                used.add(named[1])
-            elif "**of_a_model()" not in resources:
-                assert "**growing(" in resources, name
+            if "**growing(" in resources:
                 assert "gpu=" in resources, name
+            elif "**of_a_model()" not in resources:
+                used.add(command[1].rstrip())
             assert "mem_mb=" not in body, name
     assert used == asked.keys()
 
