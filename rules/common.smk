@@ -32,6 +32,8 @@ def complete(info):
     unless the rule says how much memory its jobs ask for. The benchmark stands beside the log.
     """
     line = info.shellcmd
+    if info.log is None:
+        raise WorkflowError(f"the rule of {line.jobs[0].command}: say under log where its messages are kept")
     log = info.log.paths[0]
     wildcards = get_wildcard_names(log)  # a log has those of the outputs
 

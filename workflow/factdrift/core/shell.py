@@ -1,7 +1,7 @@
 """Shell lines of rules that run jobs, parameters from the configuration, and the check of their keywords."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -59,11 +59,6 @@ def _given(field: Field, only: bool) -> str:
         return place
     joined = not field.many and not is_named_tuple(field.kind) and (field.kind is str or not field.required)
     return f"{field.option}{'=' if joined and field.name != 'threads' else ' '}{place}"
-
-
-def keys_of(job: type[Job]) -> Iterator[Field]:
-    """The fields whose values a rule has from the configuration."""
-    return (field for field in fields(job) if field.key)
 
 
 def parameter_of(config: Mapping[str, Any], field: Field) -> Any:
