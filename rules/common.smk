@@ -33,7 +33,7 @@ def complete(info):
     """
     line = info.shellcmd
     if info.log is None:
-        raise WorkflowError(f"the rule of {line.jobs[0].command}: say under log where its messages are kept")
+        raise WorkflowError(f"{line.jobs[0].command} is run without a log; name one for its messages")
     log = info.log.paths[0]
     wildcards = get_wildcard_names(log)  # a log has those of the outputs
 
