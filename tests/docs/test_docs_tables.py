@@ -17,10 +17,9 @@ from factdrift.tempripple.schemas import TR_ITEMS
 from factdrift.tempripple.sources import DATE
 from factdrift.updates.after_rules import DROPS
 from factdrift.updates.filters import FILTERS
-from factdrift.verbalize.answers import KINDS, UNUSED
 from factdrift.verbalize.candidates import RULES
 from factdrift.verbalize.filters import REASONS
-from factdrift.verbalize.sentences import STEPS
+from factdrift.verbalize.sentences import KINDS, STEPS, UNUSED
 from factdrift.wikidata.tables import TIME
 
 TABLES = Path(__file__).parents[2] / "docs" / "tables"

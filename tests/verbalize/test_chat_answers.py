@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from factdrift.verbalize.answers import parse
+from factdrift.verbalize.sentences import parse
 
 TEN = [f"The capital number {number} of France is Paris." for number in range(10)]
 TITLE = "La vie est belle et la mer"
@@ -53,6 +53,6 @@ def answer(content: Any, **others: Any) -> dict[str, Any]:
     ],
 )
 def test_classes(english, given, kind, sentences):
-    found = parse(given, ["France", "Paris", TITLE, "Le Roi de la Rue"], 10, english)
-    assert found.kind == kind
-    assert list(found.sentences) == list(sentences)
+    found, written = parse(given, ["France", "Paris", TITLE, "Le Roi de la Rue"], 10, english)
+    assert found == kind
+    assert list(written) == list(sentences)

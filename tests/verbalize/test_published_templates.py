@@ -14,9 +14,8 @@ import pytest
 from support.tables import written
 
 from factdrift.core.errors import InputError
-from factdrift.verbalize.candidates import CANDIDATES
+from factdrift.verbalize.candidates import CANDIDATES, write_published
 from factdrift.verbalize.jobs import Quality
-from factdrift.verbalize.published import write_published
 from factdrift.verbalize.templates import TEMPLATES
 
 LISTED: dict[str, Any] = {
@@ -159,7 +158,7 @@ def test_our_own_templates(tmp_path, prompts):
         ("e.jsonl", json_lines(ROWS[0], "{"), "line 2: Expecting"),
         ("f.jsonl", json_lines(ROWS[0], ROWS[1] | {"triple": {"relation": {}}}), "line 2: 'subject'"),
         ("g.jsonl", "", "holds no triple"),
-        ("h.parquet", [triple_verb("A", DATE, relation="Q5")], "row 0: 'Q5' is no relation"),
+        ("h.parquet", [triple_verb("A", DATE, relation="Q5")], "row 0: 'Q5' is no property"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(tmp_path, prompts, name, content, complaint):

@@ -20,8 +20,7 @@ from factdrift.core.keys import read_settings
 from factdrift.statements.gather import CLASSES
 from factdrift.updates.filters import FILTERED
 from factdrift.verbalize.jobs import Sample, SampleSettings
-from factdrift.verbalize.requests import write_requests
-from factdrift.verbalize.sample import SAMPLE, draw
+from factdrift.verbalize.sample import SAMPLE, draw, write_requests
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, TRANSLATIONS
 
 Row = dict[str, Any]

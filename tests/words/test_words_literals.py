@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 
 from factdrift.words.dates import ordinal
-from factdrift.words.literals import shown
-from factdrift.words.quantities import PERCENT, plural, short_number, unit_number, written_number
+from factdrift.words.literals import PERCENT, plural, short_number, shown, written_number
 
 WIKIDATA = "http://www.wikidata.org/entity/"
 KILOGRAM, DOLLAR, DEGREE, POUND, KNOT, NAMELESS = range(1, 7)
@@ -167,13 +166,6 @@ def test_plurals_of_units() -> None:
 def test_ordinals() -> None:
     expected = ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"]
     assert [ordinal(int(text[:-2])) for text in expected] == expected
-
-
-def test_a_unit_must_be_an_item() -> None:
-    assert unit_number("1") is None
-    assert unit_number("http://www.wikidata.org/entity/Q11573") == 11573
-    with pytest.raises(ValueError, match="no unit"):
-        unit_number("http://www.wikidata.org/entity/L1")
 
 
 decimals = st.decimals(allow_nan=False, allow_infinity=False)

@@ -1,28 +1,40 @@
-"""Counts the templates of each relation's sentences, and gives the reason why some are not used.
+"""Templates by relation: counted in sentences or as others published them, and why some are not used.
 
-The paper takes the five most frequent. With quality `strict` a template must also not say
-more than its relation, and must fit all objects that the relation can have.
+The paper takes the five most frequent. With quality `strict` a template must also not say more than its
+relation, and must fit all objects that the relation can have.
+
+Published templates (config key `verbalizer: file`) come in three layouts, recognised by the file:
+- `best_templates.json` of Orange-OpenSource/TimeStress: relation -> [[template, count], ...], the best first,
+  with `XXXX` for the subject and `____` for the object;
+- `triple_verbs` of the dataset Orange/WikiFactDiff, Parquet or JSON Lines (`.jsonl`, `.jsonl.xz`,
+  `.jsonl.gz`): a triple a row with the sentences that a chat model gave; they are filtered and counted as our
+  own are;
+- a `templates.parquet` of factdrift.
 """
 
-from __future__ import annotations
-
+import gzip
+import json
+import lzma
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from factdrift.core.tables import records, write_parquet
-from factdrift.verbalize.jobs import Quality
+from factdrift.core.errors import InputError
+from factdrift.core.tables import check_columns, records, write_parquet
+from factdrift.verbalize.jobs import Count, Quality
 from factdrift.verbalize.language import Language, read_language, words_of
-from factdrift.words.templates import OBJECT
-
-if TYPE_CHECKING:
-    from factdrift.verbalize.jobs import Count
+from factdrift.verbalize.sentences import judged
+from factdrift.wikidata.ids import listed_property
+from factdrift.words.templates import OBJECT, SUBJECT, problem
 
 CANDIDATES = pa.schema(
     [
@@ -43,9 +55,15 @@ template is not used."""
 RULES = ("narrow", "describes", "number", "object_kind")
 """Reasons why a template is not used, in the order in which they are checked."""
 
+PUBLISHED_SUBJECT, PUBLISHED_OBJECT = "XXXX", "____"
+
 _EXAMPLES = 3
 _WORD_BEFORE_BLANK = re.compile(r"(\w+)[\"'(]* (?=\{(?:subject|object)\})")
 _BLANKS = re.compile(r"\{\w+\}")
+_DATES = ("Date", "Month", "Year")
+_OPENERS: dict[str, Callable[..., IO[str]]] = {".jsonl": open, ".gz": gzip.open, ".xz": lzma.open}
+
+Row = dict[str, Any]
 
 
 class Kept(NamedTuple):
@@ -62,47 +80,19 @@ class Kept(NamedTuple):
     is_date: bool
 
 
-@dataclass
-class _Template:
-    text: str
-    count: int = 0
-    subjects: set[str] = field(default_factory=set)
-    describes: int = 0
-    names_literal: int = 0
-    before_dates: int = 0
-    examples: dict[str, str] = field(default_factory=dict)
-
-
 def write_candidates(job: Count) -> int:
     """Writes CANDIDATES from the kept sentences in one language; returns the number of rows."""
-    language = read_language(job.prompts, job.language)
-    sampled = records(job.sample)
-    triples = {row["request"]: row for row in sampled if row["language"] == job.language}
+    triples = {row["request"]: row for row in records(job.sample) if row["language"] == job.language}
     relations = {
         row["property"]: f"{row['relation_label']} {row['relation_description'] or ''}"
         for row in triples.values()
     }
+    language = read_language(job.prompts, job.language)
     rows = counted(_kept(job.verbalizations, triples), relations, language, job.settings)
     return write_parquet(pa.Table.from_pylist(list(rows), schema=CANDIDATES), job.output)
 
 
-def counted(
-    kept: Iterable[Kept], relations: Mapping[int, str], language: Language, quality: Quality
-) -> Iterator[dict[str, Any]]:
-    """The rows of CANDIDATES; `kept` is sorted by property, `relations` has their labels and descriptions."""
-    for number, sentences in groupby(kept, key=attrgetter("property")):
-        templates: dict[str, _Template] = {}
-        subjects = set()
-        own = words_of([relations[number]]) | language.common_words.get(language.code, frozenset())
-        for shown in sentences:
-            subjects.add(shown.subject)
-            _count(templates.setdefault(shown.template, _Template(shown.template)), shown, own, language)
-        yield from _ranked(
-            number, list(templates.values()), len(subjects), relations[number], language, quality
-        )
-
-
-def _kept(verbalizations: Path, triples: Mapping[str, Mapping[str, Any]]) -> Iterator[Kept]:
+def _kept(verbalizations: Path, triples: Mapping[str, Row]) -> Iterator[Kept]:
     columns = ["request", "property", "sentence", "template", "object_label"]
     for row in records(verbalizations, columns):
         triple = triples.get(row["request"])
@@ -121,58 +111,200 @@ def _kept(verbalizations: Path, triples: Mapping[str, Mapping[str, Any]]) -> Ite
         )
 
 
-def _count(template: _Template, sentence: Kept, own: frozenset[str], language: Language) -> None:
-    template.count += 1
-    template.subjects.add(sentence.subject)
-    if len(template.examples) < _EXAMPLES:
-        template.examples.setdefault(sentence.subject, sentence.sentence)
-    words = words_of([_BLANKS.sub(" ", template.text)])
-    template.describes += bool((words - own) & sentence.described)
-    template.names_literal += bool(words & sentence.literal)
-    last = template.text.removesuffix(OBJECT).split()
-    template.before_dates += sentence.is_date and last[-1].lower() in language.texts.date_words
+def counted(
+    kept: Iterable[Kept], relations: Mapping[int, str], language: Language, quality: Quality
+) -> Iterator[Row]:
+    """The rows of CANDIDATES; `kept` is sorted by property, `relations` has their labels and descriptions.
+
+    Templates without an article before a blank come first, then the most frequent, then by text.
+    """
+    for number, sentences in groupby(kept, key=attrgetter("property")):
+        templates: dict[str, list[Kept]] = {}
+        for sentence in sentences:
+            templates.setdefault(sentence.template, []).append(sentence)
+        subjects = len({each.subject for found in templates.values() for each in found})
+        places = []
+        for template, found in templates.items():
+            reason = None
+            behind = False
+            if quality.quality == "strict":
+                reason = _reason(found, subjects, relations[number], language, quality)
+                words = {word.lower() for word in _WORD_BEFORE_BLANK.findall(template)}
+                behind = reason is None and not words.isdisjoint(language.texts.articles)
+            places.append((reason is not None, behind, -len(found), template, reason))
+        for rank, (unused, _, count, template, reason) in enumerate(sorted(places), start=1):
+            firsts: dict[str, str] = {}
+            for sentence in templates[template]:
+                firsts.setdefault(sentence.subject, sentence.sentence)
+            yield {
+                "property": number,
+                "template": template,
+                "rank": None if unused else rank,
+                "count": -count,
+                "subjects": len(firsts),
+                "examples": list(firsts.values())[:_EXAMPLES],
+                "dropped_by": reason,
+            }
 
 
-def _ranked(
-    number: int,
-    templates: list[_Template],
-    subjects: int,
-    relation: str,
-    language: Language,
-    quality: Quality,
-) -> Iterator[dict[str, Any]]:
-    """The rows of a relation, best first: templates without an article before a blank, by count, by text."""
+def _reason(
+    sentences: Sequence[Kept], subjects: int, relation: str, language: Language, quality: Quality
+) -> str | None:
+    """Which of RULES the template of these sentences breaks; `subjects`: how many the relation has."""
+    template, count = sentences[0].template, len(sentences)
+    spread = len({each.subject for each in sentences})
+    if spread < min(quality.min_subjects, subjects):
+        return "narrow"
+    words = words_of([_BLANKS.sub(" ", template)])
+    own = words_of([relation]) | language.common_words.get(language.code, frozenset())
+    describing = sum(not each.described.isdisjoint(words - own) for each in sentences)
+    general = spread >= max(quality.general_subjects, quality.general_share * subjects)
+    if describing * 2 > count and not general:
+        return "describes"
+    if any(character.isdigit() and character not in relation for character in template):
+        return "number"
+    of_literals = sum(not each.literal.isdisjoint(words) for each in sentences)
+    last = template.removesuffix(OBJECT).split()[-1].lower()
+    before_date = last in language.texts.date_words and any(each.is_date for each in sentences)
+    return "object_kind" if of_literals * 2 > count or before_date else None
 
-    def reason(template: _Template) -> str | None:
-        spread = len(template.subjects)
-        if quality.quality == "paper":
-            return None
-        if spread < min(quality.min_subjects, subjects):
-            return "narrow"
-        general = spread >= max(quality.general_subjects, quality.general_share * subjects)
-        if template.describes * 2 > template.count and not general:
-            return "describes"
-        if any(character.isdigit() and character not in relation for character in template.text):
-            return "number"
-        if template.names_literal * 2 > template.count or template.before_dates:
-            return "object_kind"
-        return None
 
-    def place(template: _Template) -> tuple[bool, int, str]:
-        words = {word.lower() for word in _WORD_BEFORE_BLANK.findall(template.text)}
-        behind = quality.quality == "strict" and bool(words & language.texts.articles)
-        return behind, -template.count, template.text
+def write_published(path: Path, prompts: Path, quality: Quality, output: Path) -> dict[str, int]:
+    """Writes CANDIDATES from a published file; returns the number dropped by reason.
 
-    reasons = {template.text: reason(template) for template in templates}
-    used = sorted((t for t in templates if reasons[t.text] is None), key=place)
-    unused = sorted((t for t in templates if reasons[t.text] is not None), key=lambda t: (-t.count, t.text))
-    for rank, template in enumerate([*used, *unused], start=1):
-        yield {
-            "property": number,
-            "template": template.text,
-            "rank": rank if rank <= len(used) else None,
-            "count": template.count,
-            "subjects": len(template.subjects),
-            "examples": list(template.examples.values()),
-            "dropped_by": reasons[template.text],
-        }
+    Templates that are published as such keep their order and number; `quality` judges only those that are
+    counted from sentences. Raises InputError that names the file and the key, line or row that is wrong.
+    """
+    if not path.is_file():
+        raise InputError(f"templates_file: {path} does not exist; correct the path in the configuration")
+    try:
+        columns = pq.read_schema(path).names if path.suffix == ".parquet" else []
+    except pa.ArrowInvalid as error:
+        raise InputError(f"templates_file: {path}: {error}; fetch the file again") from None
+    dropped: Counter[str] = Counter()
+    if path.suffix == ".json":
+        rows = list(_best_templates(path))
+    elif path.suffix in _OPENERS or "verbalizations" in columns:
+        rows = _from_sentences(path, prompts, quality, dropped)
+    elif {"property", "template"} <= set(columns):
+        rows = list(_own(path))
+    else:
+        raise InputError(
+            f"templates_file: {path} is no best_templates.json, no triple_verbs table or .jsonl, and no "
+            "templates.parquet; docs/verbalization.md describes these"
+        )
+    dropped.update(row["dropped_by"] for row in rows if row["dropped_by"])
+    write_parquet(pa.Table.from_pylist(rows, schema=CANDIDATES), output)
+    return dict(sorted(dropped.items()))
+
+
+def _best_templates(path: Path) -> Iterator[Row]:
+    try:
+        decoded = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: no JSON ({error}); fetch the file again") from None
+    if not isinstance(decoded, dict):
+        raise InputError(f"{path}: an object of relations and their templates is expected")
+    numbers = {listed_property(name, f"{path}, key {name!r}"): name for name in decoded}
+    for number, name in sorted(numbers.items()):
+        try:
+            pairs = msgspec.convert(decoded[name], list[tuple[str, int]])
+        except msgspec.ValidationError:
+            raise InputError(f"{path}, key {name!r}: a list of [template, number] is expected") from None
+        yield from _ordered(number, [(_converted(text), count, []) for text, count in pairs])
+
+
+def _converted(text: str) -> str:
+    """A published template with our blanks; a period behind the object is left out."""
+    template = " ".join(text.split()).replace(PUBLISHED_SUBJECT, SUBJECT).replace(PUBLISHED_OBJECT, OBJECT)
+    return template.removesuffix(".") if template.endswith(f"{OBJECT}.") else template
+
+
+def _own(path: Path) -> Iterator[Row]:
+    relations: dict[int, list[Row]] = {}
+    for place, row in enumerate(records(path)):
+        if not isinstance(row["property"], int) or not isinstance(row["template"], str):
+            raise InputError(f"{path}, row {place}: property (an integer) and template (a text) are expected")
+        relations.setdefault(row["property"], []).append(row)
+    for number, rows in sorted(relations.items()):
+        rows.sort(key=lambda row: (row.get("rank") is None, row.get("rank")))
+        yield from _ordered(
+            number, [(row["template"], row.get("count"), row.get("examples") or []) for row in rows]
+        )
+
+
+def _ordered(number: int, templates: list[tuple[str, int | None, list[str]]]) -> Iterator[Row]:
+    """Templates of a relation in the order in which they were published, unusable ones last."""
+    used: dict[str, Row] = {}
+    unused = []
+    for template, count, examples in templates:
+        row = {"property": number, "template": template, "count": count, "examples": examples}
+        if template.count(SUBJECT) == template.count(OBJECT) == 1 and not template.endswith(OBJECT):
+            unused.append(row | {"dropped_by": "object_not_last"})
+        elif wrong := problem(template):
+            unused.append(row | {"dropped_by": "glued" if "glued" in wrong else "form"})
+        elif template in used:
+            unused.append(row | {"dropped_by": "duplicate"})
+        else:
+            used[template] = row | {"rank": len(used) + 1, "dropped_by": None}
+    yield from [*used.values(), *unused]
+
+
+def _from_sentences(path: Path, prompts: Path, quality: Quality, dropped: Counter[str]) -> list[Row]:
+    """Counts the templates of `triple_verbs`; adds sentences and answers without one to `dropped`."""
+    language = read_language(prompts, "en")
+    relations: dict[int, str] = {}
+    kept: list[Kept] = []
+    for where, row in _table(path) if path.suffix == ".parquet" else _lines(path):
+        try:
+            triple, answers = row["triple"], row["verbalizations"] or []
+            relation, subject, object_ = triple["relation"], triple["subject"], triple["object"]
+            number = listed_property(relation["id"], where)
+            names = {"subject_label": subject["label"], "object_label": object_["label"]}
+            names["relation_label"] = relation["label"] or ""
+            sentences = [answer["verbalization"] for answer in answers]
+            is_literal = object_.get("id") is None
+            # The description of a literal is the name of its kind, such as Date.
+            described = words_of([subject.get("description"), None if is_literal else object_["description"]])
+            named = f"{subject['id']}"
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{where}: {error} is missing or of another kind than in triple_verbs") from None
+        relations.setdefault(number, f"{relation['label']} {relation.get('description') or ''}")
+        if row.get("error") is not None or not sentences:
+            dropped["answer"] += 1
+            continue
+        if not all(isinstance(text, str) for text in (*names.values(), *sentences)):
+            dropped["no_label"] += 1
+            continue
+        literal = words_of([names["object_label"]] if is_literal else [])
+        is_date = is_literal and object_.get("description") in _DATES
+        for sentence, template, reason in judged(names, sentences, language):
+            if template is None:
+                dropped[f"sentence: {reason}"] += 1
+            else:
+                kept.append(Kept(number, named, sentence, template, described, literal, is_date))
+    if not relations:
+        raise InputError(f"templates_file: {path} holds no triple; fetch the file again")
+    kept.sort(key=attrgetter("property"))
+    return list(counted(kept, relations, language, quality))
+
+
+def _table(path: Path) -> Iterator[tuple[str, Row]]:
+    wanted = ["triple", "verbalizations", "error"]
+    check_columns(path, wanted, ", as triple_verbs has")
+    for place, row in enumerate(records(path, wanted)):
+        yield f"{path}, row {place}", row
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Row]]:
+    read = 0
+    try:
+        with _OPENERS[path.suffix](path, "rt", encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                if not isinstance(row, dict):
+                    raise ValueError("no object")
+                read += 1
+                yield f"{path}, line {read}", row
+    except (ValueError, RecursionError, EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"{path}, line {read + 1}: {error}; fetch the file again") from None

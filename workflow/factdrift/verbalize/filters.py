@@ -1,9 +1,6 @@
 """Turns a sentence about a triple into a template, or gives the reason why not."""
 
-from __future__ import annotations
-
 import re
-from typing import NamedTuple
 
 from factdrift.verbalize.language import Language, words_of
 from factdrift.words.mentions import Folded, begins_word, folded, mentions, name_key
@@ -38,11 +35,8 @@ _NAME_BEGINS = re.compile(r"\S \W*([A-Z][\w.-]*) $")
 _WORD = re.compile(r"[^\W\d_]{2}")
 
 
-class Outcome(NamedTuple):
-    """`template` or `reason` is None."""
-
-    template: str | None
-    reason: str | None
+Outcome = tuple[str | None, str | None]
+"""A template, or the reason why there is none; the other is None."""
 
 
 def judge(sentence: str, subject: str, object: str, language: Language, relation: str = "") -> Outcome:
@@ -58,15 +52,15 @@ def judge(sentence: str, subject: str, object: str, language: Language, relation
     line = folded(text)
     place = _last(line, name_key(object))
     if place is None:
-        return Outcome(None, "object_not_last" if mentions(line.text, name_key(object)) else "no_object")
+        return None, "object_not_last" if mentions(line.text, name_key(object)) else "no_object"
     first, end = place
     subjects = [span for span in mentions(line.text, name_key(subject)) if span[1] <= first]
     if len(subjects) != 1:
-        return Outcome(None, "subject_twice" if subjects else "no_subject")
+        return None, "subject_twice" if subjects else "no_subject"
     [(start, stop)] = subjects
     for span in mentions(line.text, name_key(object)):
         if span[1] <= start or stop <= span[0] < span[1] <= first:
-            return Outcome(None, "object_twice")
+            return None, "object_twice"
     before = text[: line.places[start]].translate(_PLAIN)
     between = text[line.places[stop] : line.places[first]].translate(_PLAIN)
     after = text[line.places[end] :].translate(_PLAIN)
@@ -74,7 +68,7 @@ def judge(sentence: str, subject: str, object: str, language: Language, relation
         beside = (_NAME_GOES_ON.match(between), _NAME_BEGINS.search(before), _NAME_BEGINS.search(between))
         own = words_of([relation])
         if any(match and not words_of([match[1]]) <= own for match in beside):
-            return Outcome(None, "in_name")
+            return None, "in_name"
     return _blanked(before, between, after, subject, object, language)
 
 
@@ -110,24 +104,24 @@ def _blanked(before: str, between: str, after: str, subject: str, object: str, l
     if last.lower() in texts.absorbed_articles:
         before = "".join(words)
     elif last.lower() in inflected and names.usage(subject).article:
-        return Outcome(None, "article")
+        return None, "article"
     if names.usage(object).article:
         *words, last = between.rstrip().rpartition(" ")
         if last.lower() in texts.absorbed_articles:
             between = "".join(words)
         elif last.lower() in inflected and last.lower() != names.usage(object).article:
-            return Outcome(None, "article")
+            return None, "article"
     template = f"{before}{SUBJECT}{between}{OBJECT}"
     template = template[:1].upper() + template[1:]
     rest = f"{before} {between}"
     if _SENTENCE_END.search(before) or _SENTENCE_END.search(between):
-        return Outcome(None, "several_sentences")
+        return None, "several_sentences"
     if not _WORD.search(rest) or between.rstrip()[-1:] in tuple(",;:-–—"):
-        return Outcome(None, "fragment")
+        return None, "fragment"
     if wrong := problem(template):
-        return Outcome(None, "glued" if "glued" in wrong else "form")
+        return None, "glued" if "glued" in wrong else "form"
     if rest.count('"') % 2:
-        return Outcome(None, "form")
+        return None, "form"
     if language.is_other(rest):
-        return Outcome(None, "language")
-    return Outcome(template, None)
+        return None, "language"
+    return template, None

@@ -1,7 +1,5 @@
 """Jobs that word facts: sentence templates, the project's own or a chat model's, and literals."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -154,7 +152,7 @@ class Requests(OfSentences, command="verbalize requests"):
     settings: Annotated[Form, Key("chat")]
 
     def run(self) -> str:
-        from factdrift.verbalize.requests import write_requests
+        from factdrift.verbalize.sample import write_requests
 
         rows = write_requests(self.sample, self.prompts, self.settings, self.output, self.number)
         return f"{rows:,} requests"
@@ -196,7 +194,7 @@ class Published(OfPrompts, command="verbalize published", beside="words"):
     settings: Annotated[Quality, Key("verbalization")]
 
     def run(self) -> str | None:
-        from factdrift.verbalize.published import write_published
+        from factdrift.verbalize.candidates import write_published
 
         dropped = write_published(self.file, self.prompts, self.settings, self.output)
         return "\n".join(f"{number:,} not used: {reason}" for reason, number in dropped.items()) or None

@@ -1,7 +1,5 @@
 """The prompts of each language and what is needed to judge its sentences: one YAML file a language."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping

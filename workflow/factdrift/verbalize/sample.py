@@ -1,25 +1,27 @@
-"""Draws the triples of the old dump about which sentences are asked."""
-
-from __future__ import annotations
+"""Draws the triples of the old dump about which sentences are asked, and writes the requests about them."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from factdrift.chat.requests import build_body
+from factdrift.chat.settings import Form
+from factdrift.chat.tables import REQUESTS
 from factdrift.core.tables import database, sql, write_parquet
+from factdrift.verbalize.jobs import Sample
+from factdrift.verbalize.language import Texts, read_language
 from factdrift.verbalize.literals import units_of
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels
+from factdrift.wikidata.text import printable
 from factdrift.wikidata.values import read_value
-from factdrift.words.literals import shown
-from factdrift.words.quantities import Units
-
-if TYPE_CHECKING:
-    from factdrift.verbalize.jobs import Sample
+from factdrift.words.literals import Units, shown
 
 ENGLISH = "en"
 """The language of the snapshots' own labels."""
@@ -48,6 +50,16 @@ SAMPLE = pa.schema(
 """One row a sampled triple, sorted by language, property and the order of the draw.
 
 `request` identifies it in the tables of requests and answers; `*_types` are labels of the classes (P31)."""
+
+ANSWER = {
+    "type": "object",
+    "properties": {"sentences": {"type": "array", "items": {"type": "string"}}},
+    "required": ["sentences"],
+    "additionalProperties": False,
+}
+"""The JSON schema of an answer, limited to what all servers support; the prompt says how many sentences."""
+
+_SLOT = re.compile(r"\{(\w+)\}")
 
 
 def draw(job: Sample) -> int:
@@ -207,3 +219,42 @@ def _shown_example(
         if label and example.subject != subject and example.subject in labels:
             return {"example_subject": labels[example.subject], "example_object": label}
     return {"example_subject": None, "example_object": None}
+
+
+def write_requests(sample: Path, prompts: Path, chat: Form, output: Path, sentences: int) -> int:
+    """Writes REQUESTS for `sentences` sentences, one a triple in the sample's order; returns their number."""
+    rows = []
+    for row in pq.read_table(sample).to_pylist():
+        asked = _messages(row, read_language(prompts, row["language"]).texts, sentences, chat.structured)
+        rows.append({"request": row["request"], "body": build_body(chat, asked, ANSWER, "sentences")})
+    return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
+
+
+def _messages(row: Mapping[str, Any], texts: Texts, sentences: int, structured: str) -> list[dict[str, str]]:
+    """The system message with the task, and the user message with the triple and what its names mean."""
+    names = {part: row[f"{part}_label"] for part in ("subject", "relation", "object")}
+    lines = [_filled(texts.fact, names)]
+    for part, name in names.items():
+        # Anybody can write a description in Wikidata, so it must not look like part of the prompt.
+        if described := " ".join(printable(row[f"{part}_description"] or "").replace('"', "'").split()):
+            if len(described) > texts.longest_description:
+                described = f"{described[: texts.longest_description].rstrip()}…"
+            lines.append(_filled(texts.meaning, {"name": name, "description": described}))
+    if row["example_subject"] is not None:
+        example = {"subject": row["example_subject"], "object": row["example_object"]}
+        lines.append(_filled(texts.example, {**names, **example}))
+    lines.append(_filled(texts.reminder, names))
+    task = texts.task + (texts.as_lines if structured == "none" else texts.as_json)
+    return [
+        {"role": "system", "content": _filled(task, {"sentences": str(sentences)}).strip()},
+        {"role": "user", "content": "".join(lines).strip()},
+    ]
+
+
+def _filled(text: str, slots: Mapping[str, str]) -> str:
+    """The text with its slots filled; names may contain anything, even what looks like a slot."""
+
+    def value(slot: re.Match[str]) -> str:
+        return " ".join(printable(slots[slot[1]]).split()) if slot[1] in slots else slot[0]
+
+    return _SLOT.sub(value, text)

@@ -4,22 +4,18 @@ A relation's templates come from a chat model's sentences or a published file (`
 project's own table, else they are generic ones with the relation's label. Each is marked with its source.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, rows_of, sql, write_parquet
+from factdrift.verbalize.jobs import WriteTemplates
 from factdrift.wikidata.ids import property_id, property_number
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.templates import RELATION, has_blank, problem
-
-if TYPE_CHECKING:
-    from factdrift.verbalize.jobs import WriteTemplates
 
 TEMPLATES = pa.schema(
     [

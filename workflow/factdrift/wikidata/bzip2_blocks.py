@@ -4,8 +4,6 @@ A block begins, at any bit, with a 48-bit magic number and its checksum; another
 Each block is decompressed as a stream of its own, so that damage is located to the block.
 """
 
-from __future__ import annotations
-
 import bz2
 from collections.abc import Iterator
 from pathlib import Path

@@ -6,8 +6,6 @@ as a lost member of an archive is, leaves no trace but a jump. So do many items 
 from Wikidata, so a jump is no proof.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The layouts of all dumps since 2014 are read. Any map may be `[]` when it is emp
 absent. Fields that are not read here (references, other languages, unknown keys) can have any form.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any
 

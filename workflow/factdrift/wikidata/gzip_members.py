@@ -5,8 +5,6 @@ members too. A member is recognised by its header and by the text that follows i
 header alone occur some thousand times in a dump by chance.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator, Iterator
 from pathlib import Path

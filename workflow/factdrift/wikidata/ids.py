@@ -1,7 +1,5 @@
 """Entity ids as integers: items are positive, properties negative, so that both fit one int32 column."""
 
-from __future__ import annotations
-
 from factdrift.core.errors import InputError
 
 MADE_UP_ITEMS = 900_000_000

@@ -1,7 +1,5 @@
 """Addresses of Wikidata's pages, for what a dump states."""
 
-from __future__ import annotations
-
 from factdrift.wikidata.ids import MADE_UP_ITEMS, MADE_UP_REVISIONS, entity_number
 
 WIKI = "https://www.wikidata.org/w"

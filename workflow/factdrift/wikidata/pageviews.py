@@ -1,7 +1,5 @@
 """Wikimedia's monthly page-view files: lines such as `en.wikipedia TITLE PAGEID ACCESS COUNT HOURS`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import IO
 

@@ -9,8 +9,6 @@ A file that cannot be divided (gzip of one member, Zstandard of one frame) is de
 each takes every n-th block of BLOCK lines.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A piece is a member of a gzip file, a block of a bzip2 file, a frame of a Zstand
 plain file. Its place is the byte of the file at which it begins.
 """
 
-from __future__ import annotations
-
 import io
 import mmap
 import zlib

@@ -1,7 +1,5 @@
 """The tables of a snapshot: their schemas, dates in SQL, and the labels that a user adds to them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

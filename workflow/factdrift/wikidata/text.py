@@ -1,7 +1,5 @@
 """Texts of a dump without what would move a cursor or begin a line: anybody can write them."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

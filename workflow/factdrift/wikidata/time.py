@@ -6,8 +6,6 @@ packed into one integer, `year * 10000 + month * 100 + day`, whose order is that
 in the Gregorian calendar; what is shown keeps the calendar that was written.
 """
 
-from __future__ import annotations
-
 import datetime
 import re
 from typing import NamedTuple

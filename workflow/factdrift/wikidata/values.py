@@ -5,8 +5,6 @@ truncated to their precision, texts in NFC. Canonical JSON is the reference code
 with sorted keys and no white space. Both hold within one datatype only.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable

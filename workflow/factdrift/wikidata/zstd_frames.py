@@ -6,8 +6,6 @@ magic number, by a chain that ends at another frame or at the end of the file, a
 decompresses. Skippable frames hold no text and are skipped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO

@@ -4,8 +4,6 @@ The calendar is that in which the date was written: a Julian date is not convert
 `44 BC`, and `14 AD` below the year 100, where a bare number would not read as a year.
 """
 
-from __future__ import annotations
-
 import datetime
 
 from babel import Locale

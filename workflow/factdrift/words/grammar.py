@@ -10,8 +10,6 @@ The words that decide are in `resources/words/grammar.tsv`, by `kind`:
   {object}", "a team called {object}".
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Sequence

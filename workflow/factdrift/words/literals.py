@@ -1,21 +1,39 @@
-"""Literal values (dates, quantities, texts) as people write them."""
+"""Literal values (dates, quantities, texts) as people write them.
 
-from __future__ import annotations
+The number of a quantity is exact, with separators and without trailing zeros. Its unit is, in this order: the
+percent sign; the unit's symbol (P5061), before the number for a currency sign (`$12.50`), without a blank for
+signs of angle and share (`45°`), after a blank otherwise (`12.5 kg`); the unit's label in the plural
+(`12 United States dollars`); its id, so that the amount is never taken for a plain number.
+"""
 
 import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
+from babel.numbers import format_compact_decimal
+
+from factdrift.wikidata.ids import entity_id, entity_number
 from factdrift.wikidata.text import one_line
 from factdrift.wikidata.time import parse_time
 from factdrift.words.dates import written_date
-from factdrift.words.quantities import (
-    Units,
-    parse_amount,
-    short_number,
-    unit_number,
-    with_unit,
-    written_number,
+
+Units = Mapping[int, tuple[str | None, str | None]]
+"""Unit item number -> (label, symbol), each None where there is none."""
+
+PERCENT = 11229
+"""Q11229, which is written as the sign % whether or not the snapshot holds its symbol."""
+
+_AMOUNT = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d{1,3})?", re.ASCII)
+_GLUED = frozenset("%‰°′″'\"")
+_SHORT_FROM, _SHORT_BELOW = Decimal(10**6), Decimal(10**15)
+_SAME_IN_PLURAL = frozenset(
+    {"baht", "dalasi", "dong", "hertz", "kip", "lux", "old", "rand", "renminbi", "ringgit", "rupiah"}
+    | {"siemens", "tenge", "won", "yen", "yuan", "złoty"}
 )
+_IRREGULAR = {"foot": "feet", "inch": "inches", "person": "people", "man": "men", "child": "children"}
 
 
 class Shown(NamedTuple):
@@ -37,20 +55,18 @@ def shown(datatype: str, value: str, units: Units) -> Shown:
     Never fails: a value that is not formed as its datatype wants is shown in its raw form, and what is no
     literal known here as its id or, failing that, as its JSON.
     """
+    raw, forms = value, None
     try:
         decoded: Any = json.loads(value)
-    except (ValueError, RecursionError):
-        return Shown(one_line(value), one_line(value), value)
-    raw = _raw(decoded, value)
-    try:
+        raw = _raw(decoded, value)
         if datatype == "time":
-            return _time(decoded, raw)
-        if datatype == "quantity":
-            return _quantity(decoded, raw, units)
-    except (KeyError, TypeError, ValueError, AttributeError):
+            forms = _time(decoded)
+        elif datatype == "quantity":
+            forms = _quantity(decoded, units)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         pass
-    label = one_line(raw)
-    return Shown(label, label, raw)
+    label, short = forms or (one_line(raw), one_line(raw))
+    return Shown(label, short, raw)
 
 
 def _raw(decoded: Any, value: str) -> str:
@@ -64,23 +80,86 @@ def _raw(decoded: Any, value: str) -> str:
     return value
 
 
-def _time(decoded: Any, raw: str) -> Shown:
+def _time(decoded: Any) -> tuple[str, str] | None:
     precision = decoded["precision"]
     if not isinstance(precision, int) or not 0 <= precision <= 14:
-        raise ValueError(f"no precision: {precision!r}")
+        return None
     label = written_date(parse_time(decoded["time"], precision, decoded.get("calendarmodel", "")))
-    label = label or one_line(raw)
-    return Shown(label, label, raw)
+    return (label, label) if label else None
 
 
-def _quantity(decoded: Any, raw: str, units: Units) -> Shown:
-    number = parse_amount(decoded["amount"])
-    if number is None:
-        raise ValueError(f"no amount: {raw!r}")
-    unit = unit_number(decoded.get("unit", "1"))
+def _quantity(decoded: Any, units: Units) -> tuple[str, str] | None:
+    """The label and the short form; None if it is no amount, or its unit no item."""
+    amount, unit = decoded["amount"], decoded.get("unit", "1")
+    entity = entity_number(unit.rpartition("/")[2])
+    if not _AMOUNT.fullmatch(amount) or (entity is None and unit != "1"):
+        return None
+    number = Decimal(amount)
     is_one = abs(number) == 1
-    return Shown(
-        with_unit(written_number(number), unit, units, is_one),
-        with_unit(short_number(number), unit, units, is_one),
-        raw,
+    return (
+        with_unit(written_number(number), entity, units, is_one),
+        with_unit(short_number(number), entity, units, is_one),
     )
+
+
+def written_number(number: Decimal) -> str:
+    """Decimal('125440000.50') -> `125,440,000.5`; exact for any number of digits."""
+    text = format(number, ",f")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def short_number(number: Decimal) -> str:
+    """Amounts from a million to below 10**15 with at most two decimals (`125.44M`), others in full."""
+    if not _SHORT_FROM <= abs(number) < _SHORT_BELOW:
+        return written_number(number)
+    with localcontext() as context:
+        context.prec = len(number.as_tuple().digits) + 20
+        # Rounded before the letter is chosen: 999,999,999 is 1B and not 1000M.
+        rounded = number.quantize(Decimal(1).scaleb(number.adjusted() // 3 * 3 - 2))
+        if abs(rounded) >= _SHORT_BELOW:
+            return written_number(number)
+        return str(format_compact_decimal(rounded, locale="en", fraction_digits=2))
+
+
+def with_unit(number: str, unit: int | None, units: Units, is_one: bool) -> str:
+    """The number's text with its unit; `is_one`: the amount is 1 or -1, so the unit is in the singular."""
+    if unit is None:
+        return number
+    label, symbol = units.get(unit, (None, None))
+    if unit == PERCENT:
+        return f"{number}%"
+    if symbol:
+        if unicodedata.category(symbol[-1]) == "Sc":
+            sign, size = ("-", number[1:]) if number.startswith("-") else ("", number)
+            cents = "0" if re.search(r"\.\d$", size) else ""
+            return f"{sign}{symbol}{size}{cents}"
+        return f"{number}{symbol}" if symbol in _GLUED else f"{number} {symbol}"
+    if label:
+        return f"{number} {label if is_one else plural(label)}"
+    return f"{number} {entity_id(unit)}"
+
+
+def plural(label: str) -> str:
+    """The plural of a unit's label: `kilometre per hour` -> `kilometres per hour`.
+
+    Names that do not change (yen, hertz) and those that are plural already stay as they are.
+    """
+    head, separator, rest = label, "", ""
+    for mark in (" per ", " of ", " (", " sterling", " Celsius", " Fahrenheit"):
+        before, found, after = head.partition(mark)
+        if found:
+            head, separator, rest = before, found, after + separator + rest
+    first, blank, last = head.rpartition(" ")
+    if last in _IRREGULAR:
+        last = _IRREGULAR[last]
+    elif not last.isalpha() or last.lower() in _SAME_IN_PLURAL or last.endswith("s"):
+        pass
+    elif last.endswith(("x", "z", "ch", "sh")):
+        last += "es"
+    elif last.endswith("y") and last[-2:-1] not in tuple("aeiou"):
+        last = f"{last[:-1]}ies"
+    else:
+        last += "s"
+    return f"{first}{blank}{last}{separator}{rest}"

@@ -4,8 +4,6 @@ Name and sentence are folded first: lower case, without the marks over Latin, Gr
 plain quotes and hyphens and single spaces. Names are compared literally, so they may hold any character.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache

@@ -15,8 +15,6 @@ begins with `The` takes no second article. A language whose articles have severa
 with its form as a subject (`die Niederlande`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache

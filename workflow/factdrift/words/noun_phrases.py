@@ -5,8 +5,6 @@ phrase (Who, What); `with_ordinal` is the phrase for one holder among several in
 state of {x}"), empty where the relation has none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Sentence templates: a blank for the subject, and one for the object at the end."""
 
-from __future__ import annotations
-
 import re
 
 SUBJECT, OBJECT, RELATION = "{subject}", "{object}", "{relation}"

@@ -1,13 +1,11 @@
 """Scores of all models, conditions and ways of scoring, from their predictions."""
 
-from __future__ import annotations
-
 import operator
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,15 +14,13 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import write_json
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import UNEDITED, Skipped
+from factdrift.evaluation.scores.answer_jobs import AnswerScores
 from factdrift.evaluation.scores.conditions import condition_of
 from factdrift.evaluation.scores.cutoff import cutoffs_of
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.models.names import check_same_weights
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
 from factdrift.tempripple.score import SELECTIONS, Cutoff, Key, grouped, report, within_cutoff
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.scores.answer_jobs import AnswerScores
 
 PREDICTIONS = pa.schema(
     [
