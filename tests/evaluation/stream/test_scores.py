@@ -19,9 +19,8 @@ from factdrift.cli import main
 from factdrift.evaluation.plan import plan_table
 from factdrift.evaluation.questions.stream import write_stream_edits
 from factdrift.evaluation.questions.updates import Choice, draw
-from factdrift.evaluation.scores.metrics import Runs
-from factdrift.evaluation.scores.stream import STREAM_SCORES, write_stream_scores
-from factdrift.evaluation.scores.stream_table import Stream, write_report
+from factdrift.evaluation.scores.metrics import STREAM_SCORES, Runs, write_stream_scores
+from factdrift.evaluation.scores.stream_table import Stream, read_stream, write_report
 from factdrift.evaluation.scores.stream_table import draw as draw_figure
 from factdrift.evaluation.tables import TABLES
 
@@ -145,9 +144,9 @@ def report(folder: Path, *costs: dict[str, Any]) -> tuple[Stream, list[str], lis
     """What is read of a folder of scores, and the table of it: lines, and rows of the CSV file."""
     (folder / "costs.json").write_text(json.dumps(costs), encoding="utf-8")
     names = ("scores.parquet", "written.parquet", "intervals.parquet", "costs.json")
-    read = Stream.read(*(folder / name for name in names), [], [])
+    read = read_stream(*(folder / name for name in names), [])
     text, table = folder / "table.txt", folder / "table.csv"
-    lines = write_report(read, text, table)
+    lines = write_report(read, [], text, table)
     assert text.read_text(encoding="utf-8").splitlines() == lines
     with table.open(encoding="utf-8") as file:
         return read, lines, list(csv.DictReader(file))
@@ -194,11 +193,10 @@ def test_output_that_is_not_finite_counts_as_the_worst(runs: Runs, tmp_path: Pat
     whole = [row["bleedover_nearest"] for row in found if row["bleedover_nearest"] is not None]
     assert max(whole) <= max(math.exp(row["logprobs"][0]) for row in known)
     read, _, rows = report(tmp_path)
-    for line in rows:
-        assert int(line["not_finite"]) == read.not_finite("tiny", "ft", int(line["interval"])) > 0
+    for line, point in zip(rows, read.points["tiny"]["ft"], strict=True):
+        assert int(line["not_finite"]) == point.not_finite > 0
         assert line["efficacy_d_n"] == ""
-        asked = read.asked("tiny", "ft", int(line["interval"])).split("/")[0]
-        assert int(line["efficacy_s_n"] or 0) == int(asked)
+        assert int(line["efficacy_s_n"] or 0) == int(point.asked.split("/")[0])
 
 
 def test_the_table_says_what_the_scores_say(

@@ -27,20 +27,18 @@ class Scoring(Job, beside="models_"):
     out_scores: Output
     out_costs: Annotated[Output, Flag("JSON")]
 
-    def tables(self) -> dict[str, Any]:
-        """What the jobs have written, as arguments of Runs."""
-        names = ("edits", "answers", "made", "states", "models", "methods")
-        without_new = self.variant == "revised"
-        return {name: getattr(self, name) for name in names} | {"without_new": without_new}
-
-    def write_costs(self) -> None:
-        """Writes `out_costs` and prints the methods that were skipped."""
+    def runs(self, ability: Paths = ()) -> Any:
+        """What the jobs have written; writes `out_costs` and prints the methods that were skipped."""
         from factdrift.evaluation.methods.record import Skipped, skipped_methods
         from factdrift.evaluation.scores.costs import write_costs
+        from factdrift.evaluation.scores.metrics import Runs
 
         skipped = [Skipped(*each) for each in read_json(self.skipped, "--skipped", "a list such as []")]
         for line in skipped_methods(write_costs(self.costs, self.out_costs, skipped, self.strict)):
             print(f"skipped: {line}")
+        names = ("edits", "answers", "made", "states", "models", "methods")
+        tables = {name: getattr(self, name) for name in names}
+        return Runs(**tables, abilities=ability, without_new=self.variant == "revised")
 
 
 class Scores(Scoring, command="edit scores"):
@@ -52,11 +50,10 @@ class Scores(Scoring, command="edit scores"):
 
     def run(self) -> str:
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.scores.metrics import Runs, write_scores
+        from factdrift.evaluation.scores.metrics import write_scores
         from factdrift.evaluation.scores.written import written_table
 
-        self.write_costs()
-        runs = Runs(**self.tables(), abilities=self.ability)
+        runs = self.runs(self.ability)
         written = written_table(runs.answers, [runs.edits], without_new=runs.without_new)
         write_parquet(written, self.out_written)
         return f"{self.out_scores}: {write_scores(runs, self.out_scores, self.out_probes):,} rows"
@@ -122,12 +119,11 @@ class StreamScores(Scoring, command="edit stream-scores"):
     out_written: Output
 
     def run(self) -> str:
-        from factdrift.evaluation.scores.metrics import Runs
-        from factdrift.evaluation.scores.stream import write_stream_scores
+        from factdrift.evaluation.scores.metrics import write_stream_scores
 
-        self.write_costs()
-        runs, outputs = Runs(**self.tables()), (self.out_scores, self.out_intervals, self.out_written)
-        return f"{self.out_scores}: {write_stream_scores(runs, self.probes, self.seed, *outputs):,} rows"
+        outputs = (self.out_scores, self.out_intervals, self.out_written)
+        rows = write_stream_scores(self.runs(), self.probes, self.seed, *outputs)
+        return f"{self.out_scores}: {rows:,} rows"
 
 
 class StreamReport(Job, command="edit stream-report"):
@@ -144,10 +140,11 @@ class StreamReport(Job, command="edit stream-report"):
     out_figures: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> str:
-        from factdrift.evaluation.scores.stream_table import Stream, draw, write_report
+        from factdrift.evaluation.scores.stream_table import draw, read_stream, write_report
+        from factdrift.models.bundled.taught import recall_lines
 
-        stream = Stream.read(self.scores, self.written, self.intervals, self.costs, self.ability, self.recall)
-        said = write_report(stream, self.out_table, self.out_csv)
+        stream = read_stream(self.scores, self.written, self.intervals, self.costs, self.ability)
+        said = write_report(stream, list(recall_lines(self.recall)), self.out_table, self.out_csv)
         draw(stream, self.out_figures)
         return "\n".join([*said, " ".join(map(str, self.out_figures))])
 

@@ -1,10 +1,12 @@
-"""Joins all runs into two tables: probes before and after each edit, and edits with their metrics.
+"""Joins all runs: probes before and after each edit with the metrics of edits, and those of a stream.
 
 The metrics are those of the WikiFactDiff paper, computed in SQL from log-probabilities: P = exp(mean
-log-probability of an object's tokens). No model runs here.
+log-probability of an object's tokens). No model runs here. A stream has them for each update, interval in
+which it is asked, method, model and kind of probe.
 
-A probe after an edit that is not finite counts as the worst: S is 0, Exact is 0, and a neighbour loses all of
-its probability. What D would be is not defined, so it is left out and counted.
+A probe after an edit that is not finite counts as the worst: S is 0 (of a superseded fact, where it should be
+low, 1), Exact is 0, and a neighbour loses all of its probability. What D would be is not defined, so it is
+left out and counted.
 """
 
 import json
@@ -14,11 +16,14 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factdrift.core.tables import check_columns, database, sql, write_query
+from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.evaluation.ability.record import read_ability
-from factdrift.evaluation.tables import MADE, META
+from factdrift.evaluation.plan import PLAN, plan_table
+from factdrift.evaluation.scores.written import WRITTEN, written_table
+from factdrift.evaluation.tables import META, STATES
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
 
@@ -69,6 +74,31 @@ PROBES = pa.schema(
 """One row for each probe of an edit that did not fail, by method and model."""
 
 
+INTERVALS = pa.schema([each for each in STATES if each.name != "state"])
+"""One row for each interval: what was made, what is kept beside the model, and its general ability."""
+
+_FROM = [name for name, _ in META if name not in ("model", "method", "regime", "group")] + ["source"]
+_STREAM_NUMBERS = [
+    *("p_own", "p_other", "d", "s", "exact"),
+    *("generalization_d", "generalization_s", "generalization_exact"),
+    *("bleedover_random", "bleedover_nearest"),
+    *("random_exact_before", "random_exact", "nearest_exact_before", "nearest_exact"),
+]
+STREAM_SCORES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "method")),
+        ("interval", pa.int32()),
+        *((name, pa.string()) for name in ("old_date", "new_date", "probe", "edit", "chain")),
+        *((name, pa.int32()) for name in ("link", "made_in", "superseded_in")),
+        *((name, pa.string()) for name in ("subject", "relation", "scenario", "kind", "split", "failed")),
+        *((name, pa.float64()) for name in _STREAM_NUMBERS),
+        (NOT_FINITE, pa.int32()),
+        *((name, pa.string()) for name in _FROM),
+    ]
+)
+"""In the order of the configuration, the intervals, the kinds of probes and the edits."""
+
+
 @dataclass(frozen=True)
 class Runs:
     """The tables that the jobs of all models and methods have written, and the edits."""
@@ -86,18 +116,53 @@ class Runs:
     """Whether neighbours' facts whose answer is the new object are left out of the scores of neighbours."""
 
 
-def write_scores(runs: Runs, out_scores: Path, out_probes: Path, memory_mb: int = 3000) -> int:
-    """Writes SCORES and PROBES; returns the number of scores.
-
-    Raises InputError if a table lacks a provenance column.
-    """
-    with database(memory_mb) as db:
+def write_scores(runs: Runs, out_scores: Path, out_probes: Path) -> int:
+    """Writes SCORES and PROBES; returns the number of scores."""
+    with database(3000) as db:
         read_runs(db, runs)
         db.register("abilities", _abilities(runs.abilities))
         db.execute(f"{_MADE}; CREATE TEMP TABLE probes AS {_PROBES}")
         order = "ORDER BY m, k, e"
         write_query(db, f"SELECT {typed(PROBES)} FROM probes {order}, number", out_probes)
         return write_query(db, f"SELECT {typed(SCORES)} FROM ({_SCORES}) {order}", out_scores)
+
+
+def write_stream_scores(
+    runs: Runs, most: int, seed: int, out_scores: Path, out_intervals: Path, out_written: Path
+) -> int:
+    """Writes STREAM_SCORES, INTERVALS of all jobs, and WRITTEN; returns the number of scores.
+
+    `most`, `seed`: of the plan. What was written about a fact without scores, since an edit failed, has no
+    verdict.
+    """
+    plan = _plans(runs, most, seed)
+    with database() as db:
+        read_runs(db, runs)
+        db.register("plan", plan)
+        db.execute(_IN_STREAM)
+        query = f"SELECT {typed(STREAM_SCORES)} FROM ({_STREAM_SCORES}) ORDER BY m, k, interval, probe, e"
+        rows = write_query(db, query, out_scores)
+        db.execute(f"CREATE TEMP VIEW scored AS SELECT * FROM read_parquet({sql(out_scores)})")
+        db.register("said", written_table(runs.answers, [runs.edits], plan, runs.without_new))
+        write_query(db, f"SELECT {typed(WRITTEN)} FROM ({_SAID}) ORDER BY place", out_written)
+    parts = [pq.read_table(path, columns=INTERVALS.names) for path in runs.states]
+    table = pa.concat_tables([INTERVALS.empty_table(), *parts])
+    write_parquet(table.filter(pc.field("interval").is_valid()).combine_chunks(), out_intervals)
+    return rows
+
+
+def _plans(runs: Runs, most: int, seed: int) -> pa.Table:
+    """PLAN of each model, with its name: what is asked of the unedited one."""
+    plans = [pa.schema([("model", pa.string()), *PLAN]).empty_table()]
+    edits = pq.read_table(runs.edits).to_pylist()
+    for path in runs.made:
+        made = pq.read_table(path, columns=["model", "method", "edit", "excluded"]).to_pylist()
+        if made and made[0]["method"] == "none":
+            left_out = {row["edit"] for row in made if row["excluded"] is not None}
+            plan = plan_table([row for row in edits if row["edit"] not in left_out], most, seed)
+            named = pa.array([made[0]["model"]] * len(plan), pa.string())
+            plans.append(plan.add_column(0, "model", named))
+    return pa.concat_tables(plans)
 
 
 def typed(schema: pa.Schema) -> str:
@@ -108,7 +173,7 @@ def typed(schema: pa.Schema) -> str:
 
 
 def read_runs(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
-    """Views of the tables of all jobs; raises InputError if they are of two weights or a former form.
+    """Views of the tables of all jobs; raises InputError if they are of two weights.
 
     `models`, `methods`: names with their places. `edits`: in their order. `asked`: the probes of each edit.
     `answers`, `run_edits`, `states`: of all jobs. `after`: likelihoods of probes; `base`: those of the model
@@ -116,14 +181,9 @@ def read_runs(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
     change them, because it makes their answer likelier.
     """
     for name, values in (("models", runs.models), ("methods", runs.methods)):
-        table = pa.table({"name": list(values), "place": range(len(values))})
-        db.register(f"{name}_given", table)
-        db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}_given")
+        db.register(name, pa.table({"name": list(values), "place": range(len(values))}))
     edits = pq.read_table(runs.edits)
     db.register("edits", edits.append_column("e", pa.array(range(len(edits)), pa.int32())))
-    for path in runs.made:
-        former = ", as a former version of factdrift wrote it; make it again with `factdrift evaluate`"
-        check_columns(path, MADE.names, former)
     for name, paths in (("answers", runs.answers), ("run_edits", runs.made), ("states", runs.states)):
         db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
     check_same_weights(weights_of(runs.made))
@@ -180,77 +240,133 @@ _PROBES = """
     SELECT m, k, e, made.model, made.method, edit, number, role, asked.place, object, prompt, target, dist,
         popularity, base.tokens, base.logprob AS logprob_before, base.exact AS exact_before,
         after.logprob, after.exact,
-        CASE WHEN base.tokens IS NULL THEN 'unaligned' ELSE after.reason END AS reason
+        CASE WHEN base.tokens IS NULL THEN 'unaligned' ELSE after.reason END AS reason,
+        0 AS interval, '' AS probe
     FROM made JOIN asked USING (edit)
     LEFT JOIN base USING (model, edit, number)
     LEFT JOIN after USING (model, method, edit, number)
     WHERE failed IS NULL"""
 
-LOST = f"exp(logprob_before) - CASE reason WHEN '{NOT_FINITE}' THEN 0 ELSE exp(logprob) END"
-BLEEDOVER = f"CASE WHEN {LOST} < 0 THEN 0 ELSE {LOST} END"
+_LOST = f"exp(logprob_before) - CASE reason WHEN '{NOT_FINITE}' THEN 0 ELSE exp(logprob) END"
+_BLEEDOVER = f"CASE WHEN {_LOST} < 0 THEN 0 ELSE {_LOST} END"
 """SQL: what a neighbour's fact has lost of its probability, of a row of probes; null if that is unknown."""
+
+_WITH_NUMBERS = f"""
+    pairs AS (
+        SELECT model, method, interval, edit, probe, role IN ('update', 'later') AS own,
+            CASE role WHEN 'later' THEN 0 ELSE place END AS cloze,
+            max(logprob) FILTER (object = 'new') AS new,
+            max(logprob) FILTER (object IN ('obsolete', 'later')) AS other,
+            max(logprob_before) FILTER (object = 'new') AS new_before,
+            max(logprob_before) FILTER (object = 'obsolete') AS other_before,
+            bool_or(exact) FILTER (object = 'new') AS exact,
+            coalesce(bool_or(reason = '{NOT_FINITE}'), false) AS lost,
+            max(place) FILTER (object = 'later') AS later_link
+        FROM probes WHERE role NOT IN ('nearest', 'random') GROUP BY ALL
+    ), compared AS (
+        SELECT pairs.*,
+            CASE WHEN probe = 'staleness' OR kind = 'replace' THEN exp(pairs.new) - exp(other)
+                WHEN kind = 'add' THEN exp(pairs.new) - exp(new_before)
+                ELSE exp(other_before) - exp(other) END AS d,
+            CASE WHEN lost THEN probe = 'staleness'
+                WHEN probe = 'staleness' OR kind = 'replace' THEN pairs.new > other
+                WHEN kind = 'add' THEN pairs.new > new_before
+                ELSE other < other_before END::INTEGER AS s
+        FROM pairs JOIN edits USING (edit)
+    ), facts AS (
+        SELECT model, method, interval, edit, probe, max(later_link) AS later_link,
+            max(exp(new_before)) FILTER (own) AS p_new_before,
+            max(exp(other_before)) FILTER (own) AS p_obsolete_before,
+            max(exp(new)) FILTER (own) AS p_own, max(exp(other)) FILTER (own) AS p_other,
+            max(d) FILTER (own) AS d, max(s) FILTER (own) AS s, max(exact::INTEGER) FILTER (own) AS exact,
+            favg(d) FILTER (NOT own) AS generalization_d, favg(s) FILTER (NOT own) AS generalization_s,
+            favg(exact::INTEGER) FILTER (NOT own) AS generalization_exact,
+            count(s) FILTER (NOT own) AS generalizations
+        FROM compared GROUP BY ALL
+    ), others AS (
+        SELECT model, method, interval, edit, probe,
+            favg(bleedover) FILTER (role = 'random') AS bleedover_random,
+            favg(bleedover) FILTER (role = 'nearest') AS bleedover_nearest,
+            favg(exact_before::INTEGER) FILTER (role = 'random') AS random_exact_before,
+            favg(exact::INTEGER) FILTER (role = 'random') AS random_exact,
+            favg(exact_before::INTEGER) FILTER (role = 'nearest') AS nearest_exact_before,
+            favg(exact::INTEGER) FILTER (role = 'nearest') AS nearest_exact,
+            count(bleedover) FILTER (role = 'random') AS randoms,
+            count(bleedover) FILTER (role = 'nearest') AS nearests
+        FROM (SELECT *, {_BLEEDOVER} AS bleedover FROM probes ANTI JOIN left_out USING (edit, number))
+        WHERE role IN ('nearest', 'random') AND exact IS NOT NULL GROUP BY ALL
+    ), lost AS (
+        SELECT model, method, interval, edit, probe, count(*) FILTER (reason = '{NOT_FINITE}') AS {NOT_FINITE}
+        FROM probes GROUP BY ALL
+    ), numbers AS (
+        SELECT * FROM facts FULL JOIN others USING (model, method, interval, edit, probe)
+        JOIN lost USING (model, method, interval, edit, probe)
+    )"""
+"""SQL: the metrics of the table `probes` by model, method, interval, edit and kind of probe."""
 
 _SCORES = f"""
     WITH known AS (
         SELECT model, edit, bool_or(exact) AS known_before FROM asked JOIN base USING (edit, number)
         WHERE role = 'update' AND object = 'obsolete' GROUP BY model, edit
-    ), pairs AS (
-        SELECT model, method, edit, role, place,
-            max(logprob) FILTER (object = 'new') AS new,
-            max(logprob) FILTER (object = 'obsolete') AS obsolete,
-            max(logprob_before) FILTER (object = 'new') AS new_before,
-            max(logprob_before) FILTER (object = 'obsolete') AS obsolete_before,
-            bool_or(exact) FILTER (object = 'new') AS exact,
-            coalesce(bool_or(reason = '{NOT_FINITE}'), false) AS lost
-        FROM probes WHERE role IN ('update', 'generalization') GROUP BY model, method, edit, role, place
-    ), judged AS (
-        SELECT pairs.*,
-            CASE kind WHEN 'replace' THEN exp(pairs.new) - exp(pairs.obsolete)
-                WHEN 'add' THEN exp(pairs.new) - exp(new_before)
-                ELSE exp(obsolete_before) - exp(pairs.obsolete) END AS d,
-            CASE WHEN lost THEN false
-                WHEN kind = 'replace' THEN pairs.new > pairs.obsolete
-                WHEN kind = 'add' THEN pairs.new > new_before
-                ELSE pairs.obsolete < obsolete_before END::INTEGER AS s
-        FROM pairs JOIN edits USING (edit)
-    ), own AS (
-        SELECT model, method, edit,
-            max(exp(new_before)) FILTER (role = 'update') AS p_new_before,
-            max(exp(obsolete_before)) FILTER (role = 'update') AS p_obsolete_before,
-            max(exp(new)) FILTER (role = 'update') AS p_new,
-            max(exp(obsolete)) FILTER (role = 'update') AS p_obsolete,
-            max(d) FILTER (role = 'update') AS efficacy_d,
-            max(s) FILTER (role = 'update') AS efficacy_s,
-            favg(d) FILTER (role = 'generalization') AS generalization_d,
-            favg(s) FILTER (role = 'generalization') AS generalization_s,
-            max(exact::INTEGER) FILTER (role = 'update') AS exact,
-            favg(exact::INTEGER) FILTER (role = 'generalization') AS generalization_exact,
-            count(s) FILTER (role = 'generalization') AS generalizations
-        FROM judged GROUP BY model, method, edit
-    ), others AS (
-        SELECT model, method, edit, role, favg(bleedover) AS bleedover,
-            favg(exact_before::INTEGER) AS exact_before, favg(exact::INTEGER) AS exact, count(bleedover) AS n
-        FROM (SELECT *, {BLEEDOVER} AS bleedover FROM probes ANTI JOIN left_out USING (edit, number))
-        WHERE role IN ('nearest', 'random') AND exact IS NOT NULL
-        GROUP BY model, method, edit, role
-    ), lost AS (
-        SELECT model, method, edit, (count(*) FILTER (reason = '{NOT_FINITE}'))::INTEGER AS {NOT_FINITE}
-        FROM probes GROUP BY model, method, edit
-    ), texts AS (
+    ), {_WITH_NUMBERS}, texts AS (
         SELECT model, method, edit, max(said_new::INTEGER) FILTER (c = 1) AS greedy,
             favg(said_new::INTEGER) FILTER (c > 1) AS generalization_greedy,
             max(output) FILTER (c = 1) AS said, favg(entropy) / 2 AS fluency, favg(entropy) AS fluency_full
         FROM written GROUP BY model, method, edit
     )
     SELECT made.*, edits.* EXCLUDE (edit, fluency), known_before,
-        own.* EXCLUDE (model, method, edit),
-        greedy, generalization_greedy, r.bleedover AS bleedover_random, r.exact AS random_exact,
-        r.exact_before AS random_exact_before, coalesce(r.n, 0) AS randoms, n.bleedover AS bleedover_nearest,
-        n.exact AS nearest_exact, n.exact_before AS nearest_exact_before, coalesce(n.n, 0) AS nearests,
-        lost.{NOT_FINITE},
-        texts.said, texts.fluency, texts.fluency_full, text, perplexity_before, tasks_before
+        numbers.* EXCLUDE (model, method, edit, interval, probe, randoms, nearests),
+        p_own AS p_new, p_other AS p_obsolete, d AS efficacy_d, s AS efficacy_s,
+        coalesce(randoms, 0) AS randoms, coalesce(nearests, 0) AS nearests,
+        texts.* EXCLUDE (model, method, edit), text, perplexity_before, tasks_before
     FROM made JOIN edits USING (edit) LEFT JOIN known USING (model, edit) LEFT JOIN abilities USING (model)
-    LEFT JOIN own USING (model, method, edit) LEFT JOIN lost USING (model, method, edit)
-    LEFT JOIN texts USING (model, method, edit)
-    LEFT JOIN (FROM others WHERE role = 'random') r USING (model, method, edit)
-    LEFT JOIN (FROM others WHERE role = 'nearest') n USING (model, method, edit)"""
+    LEFT JOIN numbers USING (model, method, edit) LEFT JOIN texts USING (model, method, edit)"""
+
+_SAID = """
+    SELECT said.* REPLACE (
+            CASE WHEN s.failed IS NULL THEN said.verdict END AS verdict,
+            CASE WHEN s.failed IS NULL THEN said.correct END AS correct,
+            CASE WHEN s.failed IS NULL THEN said.reason ELSE 'edit_failed' END AS reason
+        ), row_number() OVER () AS place
+    FROM said LEFT JOIN (SELECT model, method, interval, probe, edit, failed FROM scored) s
+        ON (s.model, s.method, s.interval, s.probe, s.edit)
+            = (said.model, said.method, said.interval, said.kind, said.edit)
+    WHERE said.method IN (SELECT name FROM methods)"""
+
+_IN_STREAM = f"""
+    CREATE TEMP TABLE dates AS SELECT DISTINCT interval, old_date, new_date FROM edits;
+    CREATE TEMP TABLE jobs AS
+        SELECT DISTINCT model, method, {", ".join(_FROM)} FROM run_edits
+        WHERE method IN (SELECT name FROM methods);
+    CREATE TEMP TABLE failures AS
+        SELECT model, method, edit, chain, link, failed FROM run_edits JOIN edits USING (edit)
+        WHERE failed IS NOT NULL;
+    CREATE TEMP TABLE probes AS
+        SELECT r.model, r.method, interval, edit, r.kind AS probe, number, role, place, object,
+            base.logprob AS logprob_before, base.exact AS exact_before, r.logprob, r.exact, r.reason
+        FROM (
+            SELECT * FROM after WHERE method <> 'none'
+            UNION ALL BY NAME
+            SELECT 'none' AS method, * FROM plan LEFT JOIN base USING (model, edit, number)
+            WHERE 'none' IN (SELECT name FROM methods)
+        ) r JOIN asked USING (edit, number) LEFT JOIN base USING (model, edit, number)"""
+
+_STREAM_SCORES = f"""
+    WITH {_WITH_NUMBERS}, asking AS (
+        -- A superseded fact has failed, too, if the edit has failed that should have replaced it.
+        SELECT n.model, n.method, n.interval, n.probe, n.edit, coalesce(f.failed, l.failed) AS failed
+        FROM numbers n JOIN edits USING (edit)
+        LEFT JOIN failures f ON (f.model, f.method, f.edit) = (n.model, n.method, n.edit)
+        LEFT JOIN (SELECT model, method, chain, link, min(failed) AS failed FROM failures GROUP BY ALL) l
+            ON (l.model, l.method, l.chain, l.link) = (n.model, n.method, edits.chain, n.later_link)
+    )
+    SELECT m.place AS m, k.place AS k, a.interval, dates.old_date, dates.new_date, a.probe, e, a.edit,
+        a.failed, edits.interval AS made_in,
+        edits.* EXCLUDE (edit, interval, old_date, new_date, e), a.model, a.method,
+        jobs.* EXCLUDE (model, method), n.* EXCLUDE (model, method, interval, edit, probe)
+    FROM asking a JOIN models m ON a.model = m.name JOIN methods k ON a.method = k.name
+    JOIN edits USING (edit) JOIN dates ON dates.interval = a.interval
+    JOIN jobs ON (jobs.model, jobs.method) = (a.model, a.method)
+    LEFT JOIN numbers n ON a.failed IS NULL
+        AND (n.model, n.method, n.interval) = (a.model, a.method, a.interval)
+        AND (n.edit, n.probe) = (a.edit, a.probe)"""

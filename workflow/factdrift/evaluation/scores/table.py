@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,6 +46,40 @@ _PLAIN = ("fluency", "fluency_full")
 _SHARES = ("efficacy_s", "generalization_s", *(name for name in ACCURACIES if name not in _PLAIN))
 """Columns whose values are shares, from 0 to 1."""
 
+WRITTEN_COLUMNS = {
+    **{f"written_{name}": ("own wording", name, "answers") for name in VERDICTS},
+    **{f"reworded_{name}": ("other wordings", name, "answers") for name in ("correct", "stale")},
+    **{
+        f"{asked}_{name}": (asked, name, "compared")
+        for asked in ("nearest", "random")
+        for name in ("kept", "lost", "gained")
+    },
+}
+"""Column of the comma-separated values -> kind of question, and the counts whose ratio it is."""
+
+_LAST = ("seconds_per_edit", "peak_mb", "perplexity", "perplexity_ci95", "tasks", "source")
+"""Columns of the comma-separated values behind those of the table."""
+
+KINDS = {
+    "replace": "replacements",
+    "add": "additions: D and S compare the new object's probability with that before the edit",
+    "archive": "archives: D and S compare the obsolete object's probability with that before the edit",
+}
+
+PAPER = (
+    "The paper's metrics: means with 95 % confidence intervals (1.96 sd / sqrt(n)), times 100 but for",
+    "fluency and seconds. n: edits that did not fail. Not finite: of these, those with such output.",
+)
+
+CHAT = "prompts are turns of a user in the model's chat template"
+
+_UNKNOWN = "No edit is in this table: the unedited model writes the obsolete object of none of them."
+UNKNOWN = {
+    "replace": _UNKNOWN,
+    "add": "No edit is in this table: an addition has no obsolete object that the model could know.",
+    "archive": _UNKNOWN,
+}
+"""Why a table of facts that the model knew has no row, by kind of edit."""
 
 Row = Mapping[str, Any]
 
@@ -63,8 +97,7 @@ class Group(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The method as tables name it, with an asterisk if values of it were derived and not tuned."""
-        return title_of(self.method) + ("*" if self.cost.get("derived") else "")
+        return titled(self.method, self.cost)
 
     @property
     def lasting(self) -> list[dict[str, Any]]:
@@ -73,7 +106,7 @@ class Group(NamedTuple):
 
     @property
     def failed(self) -> int:
-        return sum(row["failed"] is not None for row in self.rows)
+        return len(self.rows) - len(self.lasting)
 
     @property
     def not_finite(self) -> int:
@@ -81,10 +114,6 @@ class Group(NamedTuple):
         return sum(bool(row.get("not_finite")) for row in self.lasting)
 
     @property
-    def models(self) -> int:
-        """The number of edited models; 1 for the unedited one."""
-        return len({row.get("state") for row in self.lasting})
-
     def seconds(self) -> float | None:
         """Seconds for each edit, without evaluation."""
         edits = self.cost.get("edits", 0)
@@ -97,14 +126,10 @@ class Group(NamedTuple):
         top = 100 if column in _SHARES else None
         return interval([factor * row[column] for row in found], [row.get("state") for row in found], top)
 
-    def fewer(self) -> str:
-        """The columns whose means are over fewer edits than did not fail, with their number."""
-        titles: dict[int, list[str]] = {}
-        for column, title in {**COLUMNS, **ACCURACIES}.items():
-            found = self.value(column)
-            if found is not None and found.n < len(self.lasting):
-                titles.setdefault(found.n, []).append(title)
-        return "; ".join(f"{n:,} edits in {', '.join(named)}" for n, named in titles.items())
+
+def titled(method: str, cost: Row) -> str:
+    """The method as tables name it, with an asterisk if values of it were derived and not tuned."""
+    return title_of(method) + ("*" if cost.get("derived") else "")
 
 
 def read_groups(scores: Path, written: Path, costs: Path, known_only: bool = False) -> list[Group]:
@@ -129,37 +154,14 @@ def read_groups(scores: Path, written: Path, costs: Path, known_only: bool = Fal
     return found
 
 
-KINDS = {
-    "replace": "replacements",
-    "add": "additions: D and S compare the new object's probability with that before the edit",
-    "archive": "archives: D and S compare the obsolete object's probability with that before the edit",
-}
-
-
-PAPER = (
-    "The paper's metrics: means with 95 % confidence intervals (1.96 sd / sqrt(n)), times 100 but for",
-    "fluency and seconds. n: edits that did not fail. Not finite: of these, those with such output.",
-)
-
-CHAT = "prompts are turns of a user in the model's chat template"
-
-UNKNOWN = {
-    "replace": "No edit is in this table: the unedited model writes the obsolete object of none of them.",
-    "add": "No edit is in this table: an addition has no obsolete object that the model could know.",
-    "archive": "No edit is in this table: the unedited model writes the obsolete object of none of them.",
-}
-"""Why a table of facts that the model knew has no row, by kind of edit."""
-
-
 def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
     """The table as text, with the methods that could not edit a model."""
     yield title
     for model, kind in dict.fromkeys((group.model, group.kind) for group in groups):
         mine = [group for group in groups if (group.model, group.kind) == (model, kind)]
         edits = max(len(group.rows) for group in mine)
-        yield ""
         asked = any(row["template"] == "chat" for group in mine for row in group.rows)
-        yield f"{model}, {edits:,} {KINDS[kind]}" + (f"; {CHAT}" if asked else "")
+        yield from ("", f"{model}, {edits:,} {KINDS[kind]}" + (f"; {CHAT}" if asked else ""))
         if not edits:
             yield UNKNOWN[kind]
             yield from skipped_lines(skipped, model)
@@ -169,8 +171,16 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         yield from PAPER
         yield from grid(["", "n", *COLUMNS.values(), "Seconds"], [_cells(group) for group in mine])
         yield ""
-        yield from grid(["", *ACCURACIES.values(), "Failed", "Not finite"], [_more(group) for group in mine])
-        yield from _about(mine)
+        yield from grid(
+            ["", *ACCURACIES.values(), "Failed", "Not finite"],
+            [
+                [group.title, *_values(group, ACCURACIES), str(group.failed), str(group.not_finite)]
+                for group in mine
+            ],
+        )
+        yield from by_text((_fewer(group), group.title) for group in mine)
+        for group in mine:
+            yield from _together(group)
         yield from measured_lines({group.title: group.lasting for group in mine})
         yield from skipped_lines(skipped, model)
         for group in mine:
@@ -178,11 +188,18 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
                 yield f"{group.title} {group.cost['source']}"
             if group.cost.get("left_out"):
                 yield left_out_line(group.title, group.cost["left_out"])
-        for texts in dict.fromkeys(group.cost.get("moments") for group in mine):
-            if texts:
-                named = ", ".join(group.title for group in mine if group.cost.get("moments") == texts)
-                yield f"{named}: second moments over {texts}"
+        moments = ((f"second moments over {group.cost.get('moments')}", group) for group in mine)
+        yield from by_text((text, group.title) for text, group in moments if group.cost.get("moments"))
     yield from unscored_lines(skipped, {group.model for group in groups})
+
+
+def by_text(named: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A line for each text (text, name) that is not empty, after the names of all that it is about."""
+    names: dict[str, list[str]] = {}
+    for text, name in named:
+        if text:
+            names.setdefault(text, []).append(name)
+    yield from (f"{', '.join(of)}: {text}" for text, of in names.items())
 
 
 def left_out_line(title: str, most: int) -> str:
@@ -204,30 +221,34 @@ def unscored_lines(skipped: Sequence[Skipped], models: Set[str]) -> Iterator[str
         yield from ("", f"{model}, no method", *skipped_lines(skipped, model))
 
 
+def _values(group: Group, columns: Iterable[str]) -> list[str]:
+    return [str(group.value(column) or "-") for column in columns]
+
+
 def _cells(group: Group) -> list[str]:
-    seconds = group.seconds()
-    values = [str(group.value(column) or "-") for column in COLUMNS]
-    last = "-" if seconds is None else f"{seconds:.3g}"
-    return [group.title, f"{len(group.lasting):,}", *values, last]
+    seconds = "-" if group.seconds is None else f"{group.seconds:.3g}"
+    return [group.title, f"{len(group.lasting):,}", *_values(group, COLUMNS), seconds]
 
 
-def _more(group: Group) -> list[str]:
-    values = [str(group.value(column) or "-") for column in ACCURACIES]
-    return [group.title, *values, str(group.failed), str(group.not_finite)]
+def _fewer(group: Group) -> str:
+    """The columns whose means are over fewer edits than did not fail, with their number."""
+    titles: dict[int, list[str]] = {}
+    for column, title in {**COLUMNS, **ACCURACIES}.items():
+        found = group.value(column)
+        if found is not None and found.n < len(group.lasting):
+            titles.setdefault(found.n, []).append(title)
+    return "; ".join(f"{n:,} edits in {', '.join(named)}" for n, named in titles.items())
 
 
-def _about(groups: Sequence[Group]) -> Iterator[str]:
-    """Lines on means over fewer edits, and on intervals of edits that are in one model together."""
-    for text in dict.fromkeys(group.fewer() for group in groups):
-        if text:
-            yield f"{', '.join(group.title for group in groups if group.fewer() == text)}: {text}"
-    for group in groups:
-        if group.method == "none" or group.models == len(group.lasting) or len(group.lasting) < 2:
-            continue
-        if group.models == 1:
-            yield f"{group.title}: all edits are in one model, and intervals are over its edits only"
-        else:
-            yield f"{group.title}: intervals are by edited model, of which there are {group.models:,}"
+def _together(group: Group) -> Iterator[str]:
+    """What the intervals of edits are that are in one model together."""
+    models = len({row.get("state") for row in group.lasting})
+    if group.method == "none" or models == len(group.lasting) or len(group.lasting) < 2:
+        return
+    if models == 1:
+        yield f"{group.title}: all edits are in one model, and intervals are over its edits only"
+    else:
+        yield f"{group.title}: intervals are by edited model, of which there are {models:,}"
 
 
 def write_table(
@@ -256,7 +277,6 @@ def _csv_rows(groups: Sequence[Group], skipped: Sequence[Skipped]) -> Iterator[l
     yield ["model", "kind", "method", "edits", "failed", "not_finite", *numbers, "skipped"]
     for group in groups:
         found = [group.value(column) for column in columns]
-        seconds = group.seconds()
         general = measured_values(group.lasting)
         perplexity = general.pop("Perplexity", None)
         tasks = json.dumps({name: each.mean for name, each in general.items()}) if general else ""
@@ -264,11 +284,21 @@ def _csv_rows(groups: Sequence[Group], skipped: Sequence[Skipped]) -> Iterator[l
             *(group.model, group.kind, group.method, len(group.rows), group.failed, group.not_finite),
             *_said(group),
             *(cell for one in found for cell in ((*one.cells(), one.n) if one else ("", "", 0))),
-            *("" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")),
+            *("" if group.seconds is None else f"{group.seconds:.6g}", group.cost.get("peak_mb", "")),
             *(*(perplexity.cells() if perplexity else ("", "")), tasks, group.cost.get("source", ""), ""),
         ]
     for each in skipped:
         yield [each.model, "", each.method, 0, 0, 0, *[""] * len(numbers), each.skipped]
+
+
+def _said(group: Group) -> list[str]:
+    """The values of WRITTEN_COLUMNS, in percent; empty where there are no answers."""
+    scores = {row["asked"]: row for row in written_scores(group.written)}
+    found = []
+    for asked, part, whole in WRITTEN_COLUMNS.values():
+        row = scores.get(asked, {})
+        found.append(f"{100 * row[part] / row[whole]:.6g}" if row.get(whole) else "")
+    return found
 
 
 def measured_lines(groups: Mapping[str, Sequence[Row]]) -> Iterator[str]:
@@ -320,49 +350,23 @@ def _mean(found: Interval | None) -> str:
     return f"{found.mean:.4g}{half}"
 
 
-WRITTEN_COLUMNS = {
-    **{f"written_{name}": ("own wording", name, "answers") for name in VERDICTS},
-    **{f"reworded_{name}": ("other wordings", name, "answers") for name in ("correct", "stale")},
-    **{
-        f"{asked}_{name}": (asked, name, "compared")
-        for asked in ("nearest", "random")
-        for name in ("kept", "lost", "gained")
-    },
-}
-"""Column of the comma-separated values -> kind of question, and the counts whose ratio it is."""
-
-
-def _said(group: Group) -> list[str]:
-    """The values of WRITTEN_COLUMNS, in percent; empty where there are no answers."""
-    scores = {row["asked"]: row for row in written_scores(group.written)}
-    found = []
-    for asked, part, whole in WRITTEN_COLUMNS.values():
-        row = scores.get(asked, {})
-        found.append(f"{100 * row[part] / row[whole]:.6g}" if row.get(whole) else "")
-    return found
-
-
-_LAST = ("seconds_per_edit", "peak_mb", "perplexity", "perplexity_ci95", "tasks", "source")
-"""Columns of the comma-separated values behind those of the table."""
-
-
 def unaligned_lines(answers: Sequence[Path], made: Sequence[Path]) -> Iterator[str]:
     """Lines with the numbers of unaligned probes by reason, and of edits that were left out.
 
     `answers`, `made`: tables of the unedited models.
     """
     for asked, edits in zip(answers, made, strict=True):
-        rows = pq.read_table(asked, columns=["model", "way", "logprobs", "reason"]).to_pylist()
-        lost = [row for row in rows if row["way"] == "loglik" and row["reason"] not in (None, NOT_FINITE)]
-        reasons = ", ".join(
-            f"{count:,} {reason}" for reason, count in Counter(row["reason"] for row in lost).items()
-        )
+        rows = pq.read_table(asked, columns=["model", "reason"], filters=[("way", "=", "loglik")]).to_pylist()
+        lost = Counter(row["reason"] for row in rows if row["reason"] not in (None, NOT_FINITE))
         excluded = pq.read_table(edits, columns=["excluded"])["excluded"]
         left = len(excluded) - excluded.null_count
         if lost or left:
-            model = rows[0]["model"]
-            aligned = f"{len(lost):,} probes are not aligned" + (f" ({reasons})" if reasons else "")
-            yield f"{model}: {aligned}; {left:,} edits are left out"
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
+            named = f" ({reasons})" if lost else ""
+            yield (
+                f"{rows[0]['model']}: {lost.total():,} probes are not aligned{named}; {left:,} edits are "
+                "left out"
+            )
 
 
 def write_tables(
