@@ -53,7 +53,7 @@ COMMANDS = {
         "locating methods on language models: run and compare them",
     ),
     "answer": (
-        "evaluation.scores.answer_jobs evaluation.jobs evaluation.tools.jobs evaluation.cutoff_jobs",
+        "evaluation.scores.jobs evaluation.jobs evaluation.tools.jobs evaluation.cutoff_jobs",
         "answers of models to questions: requests, scores, tables",
     ),
     "evaluate": ("evaluation.jobs", ""),

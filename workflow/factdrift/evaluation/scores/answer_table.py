@@ -11,7 +11,7 @@ from factdrift.core.figures import NEW, OBSOLETE, SOFT, mark, name_ends, parts, 
 from factdrift.core.screen import grid
 from factdrift.evaluation.methods.record import Skipped, record_of
 from factdrift.evaluation.scores.conditions import WAYS, condition_of, in_words
-from factdrift.evaluation.scores.table import skipped_lines
+from factdrift.evaluation.scores.table import by_text, skipped_lines, unscored_lines
 from factdrift.tempripple.schemas import Row
 
 TASK_COLUMNS = {
@@ -67,45 +67,58 @@ def read_scores(scores: Path, tests: Path, items: str = "all") -> Scores:
     return Scores(rows, json.loads(tests.read_text(encoding="utf-8")), items)
 
 
-def accuracy(row: Row | None) -> str:
-    """Accuracy with its interval by asked fact."""
-    if row is None or not row["n"]:
-        return "-"
-    return f"{row['accuracy']:.3f} [{row['by_asked_fact_low']:.2f}, {row['by_asked_fact_high']:.2f}]"
-
-
-def p_value(p: float | None) -> str:
-    return "-" if p is None else "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
-
-
 def by_task(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
     """Table 2: a row for each condition, with McNemar's p against the condition without context."""
     yield f"Accuracy by task, {scores.items} items, hop 1 of related facts (Table 2 of the TempRIPPLE paper)"
     yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx. Chance: 0.250."
+    yield from _tables(scores, skipped, TASK_COLUMNS, "mcnemar")
+
+
+def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
+    """Accuracy of each line and hop, with Fisher's p against hop 0 of the same line and condition."""
+    yield f"Accuracy by hop, {scores.items} items"
+    yield "p: Fisher's exact test against hop 0 of the same line. Items are not independent: p is too small."
+    yield from _tables(scores, skipped, HOP_COLUMNS, "fisher")
+
+
+def _tables(
+    scores: Scores, skipped: Sequence[Skipped], columns: Mapping[str, tuple[str, int]], test: str
+) -> Iterator[str]:
+    """A table for each model and way of scoring: of each condition accuracies, and p of a test."""
+    of_hops = test == "fisher"
+    header = [""]
+    for name, (_, hop) in columns.items():
+        header += [name] if of_hops and not hop else [name, "p"]
     for (model, scoring), conditions in scores.rows.items():
         rows = []
         for condition, own in conditions.items():
+            compared = {"condition": condition} if of_hops else {"first": "without", "second": condition}
             cells = [title(condition)]
-            for task, hop in TASK_COLUMNS.values():
-                named = {"model": model, "task": task, "hop": hop}
-                found = scores.test(scoring, "mcnemar", first="without", second=condition, **named)
-                cells.append(accuracy(own.get((task, hop))))
-                cells.append(p_value(found["p"] if found else None))
+            for task, hop in columns.values():
+                cells.append(_accuracy(own.get((task, hop)), not of_hops))
+                if hop or not of_hops:
+                    found = scores.test(scoring, test, model=model, task=task, hop=hop, **compared)
+                    cells.append(p_value(found["p"] if found else None))
             rows.append(cells)
-        header = [cell for name in TASK_COLUMNS for cell in (name, "p")]
-        yield from ("", f"{model}, {scoring}", *_sizes(conditions, TASK_COLUMNS))
-        yield from grid(["", *header], rows)
-        yield from _left_out(conditions)
-        yield from _durations(scores, model, scoring)
+        yield from ("", f"{model}, {scoring}", *_sizes(conditions, columns))
+        yield from grid(header, rows)
+        if not of_hops:
+            yield from _left_out(conditions)
+            yield from _durations(scores, model, scoring)
         yield from skipped_lines(skipped, model)
-    yield from _unasked(scores, skipped)
+    yield from unscored_lines(skipped, {model for model, _ in scores.rows}, "")
 
 
-def _unasked(scores: Scores, skipped: Sequence[Skipped]) -> Iterator[str]:
-    """Why models without any score were not asked."""
-    asked = {model for model, _ in scores.rows}
-    for model in dict.fromkeys(each.model for each in skipped if each.model not in asked):
-        yield from ("", model, *skipped_lines(skipped, model))
+def _accuracy(row: Row | None, bounds: bool) -> str:
+    """Accuracy, with its interval by asked fact if wanted."""
+    if row is None or not row["n"]:
+        return "-"
+    interval = f" [{row['by_asked_fact_low']:.2f}, {row['by_asked_fact_high']:.2f}]" if bounds else ""
+    return f"{row['accuracy']:.3f}{interval}"
+
+
+def p_value(p: float | None) -> str:
+    return "-" if p is None else "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
 def _sizes(conditions: Conditions, columns: Mapping[str, tuple[str, int]]) -> Iterator[str]:
@@ -128,10 +141,10 @@ def _left_out(conditions: Conditions) -> Iterator[str]:
         "beyond_cutoff": "do not count because of the model's cutoff",
     }
     for column, text in texts.items():
-        numbers: dict[int, list[str]] = {}
-        for condition, rows in conditions.items():
-            numbers.setdefault(sum(row[column] for row in rows.values()), []).append(title(condition))
-        yield from (f"{', '.join(of)}: {number:,} {text}" for number, of in numbers.items() if number)
+        numbers = {
+            title(name): sum(row[column] for row in rows.values()) for name, rows in conditions.items()
+        }
+        yield from by_text((f"{number:,} {text}", name) for name, number in numbers.items() if number)
 
 
 def _durations(scores: Scores, model: str, scoring: str) -> Iterator[str]:
@@ -144,31 +157,6 @@ def _durations(scores: Scores, model: str, scoring: str) -> Iterator[str]:
                 bounds = found["interval"]
                 said = f" [{bounds[0]:.2f}, {bounds[1]:.2f}]" if bounds else ""
                 yield f"{title(condition)}, {task}: point-biserial r with duration {found['r']:.3f}{said}"
-
-
-def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
-    """Accuracy of each line and hop, with Fisher's p against hop 0 of the same line and condition."""
-    yield f"Accuracy by hop, {scores.items} items"
-    yield "p: Fisher's exact test against hop 0 of the same line. Items are not independent: p is too small."
-    for (model, scoring), conditions in scores.rows.items():
-        rows = []
-        for condition, own in conditions.items():
-            cells = [title(condition)]
-            for task, hop in HOP_COLUMNS.values():
-                row = own.get((task, hop))
-                cells.append(f"{row['accuracy']:.3f}" if row and row["n"] else "-")
-                if hop:
-                    named = {"model": model, "task": task, "hop": hop, "condition": condition}
-                    found = scores.test(scoring, "fisher", **named)
-                    cells.append(p_value(found["p"] if found else None))
-            rows.append(cells)
-        header = [
-            cell for name, (_, hop) in HOP_COLUMNS.items() for cell in ((name, "p") if hop else (name,))
-        ]
-        yield from ("", f"{model}, {scoring}", *_sizes(conditions, HOP_COLUMNS))
-        yield from grid(["", *header], rows)
-        yield from skipped_lines(skipped, model)
-    yield from _unasked(scores, skipped)
 
 
 def csv_rows(scores: Path, columns: Mapping[str, tuple[str, int]]) -> list[list[Any]]:
@@ -213,52 +201,35 @@ def draw(scores: Path, paths: Sequence[Path]) -> None:
                 ends.append(("chance", CHANCE, SOFT))
             for line, colour in (("new", NEW), ("old", OBSOLETE)):
                 for state in dict.fromkeys((WITHOUT, condition)):
-                    drawn = colour if state == condition else SOFT
-                    points = _curve(own, state, line)
-                    if points:
-                        x, y, spread = zip(*points, strict=True)
-                        strong = {"alpha": 1.0} if state == condition else {"alpha": 0.45, "linewidth": 1}
-                        axis.errorbar(
-                            x,
-                            y,
-                            list(zip(*spread, strict=True)) if state == condition else None,
-                            color=drawn,
-                            marker="o",
-                            markersize=3,
-                            **strong,
-                        )
-                        if state == condition:
-                            ends.append((f"{line} facts", y[-1], drawn))
+                    if not (points := _curve(own, state, line)):
+                        continue
+                    x, y, *spread = zip(*points, strict=True)
+                    style: dict[str, Any] = {"marker": "o", "markersize": 3}
+                    if state == condition:
+                        axis.errorbar(x, y, spread, color=colour, alpha=1.0, **style)
+                        ends.append((f"{line} facts", y[-1], colour))
+                    else:
+                        axis.errorbar(x, y, color=SOFT, alpha=0.45, linewidth=1, **style)
             name_ends(axis, ends, _SIZE[1])
         axes[0].set(ylabel="right, %", xlabel="hops from the fact; grey: no context")
     save(figure, *paths)
 
 
-def _curve(rows: Sequence[Row], condition: str, line: str) -> list[tuple[int, float, tuple[float, float]]]:
+def _curve(rows: Sequence[Row], condition: str, line: str) -> list[tuple[int, float, float, float]]:
     """Hop, percent right, and the widths of its interval below and above."""
-    tasks = (line, f"{line} related")
-    found = sorted(
-        (row for row in rows if row["condition"] == condition and row["task"] in tasks),
-        key=lambda row: row["hop"],
-    )
-    return [
-        (
-            row["hop"],
-            100 * row["accuracy"],
-            (
-                100 * max(row["accuracy"] - row["by_asked_fact_low"], 0),
-                100 * max(row["by_asked_fact_high"] - row["accuracy"], 0),
-            ),
-        )
-        for row in found
-    ]
+    found = []
+    for row in sorted(rows, key=lambda row: row["hop"]):
+        if row["condition"] == condition and row["task"] in (line, f"{line} related"):
+            right, low, high = (row[name] for name in ("accuracy", "by_asked_fact_low", "by_asked_fact_high"))
+            found.append((row["hop"], 100 * right, 100 * max(right - low, 0), 100 * max(high - right, 0)))
+    return found
 
 
 def _message(group: str, rows: Sequence[Row], discriminating: bool) -> str:
     """What the part shows, in words: the condition that is best at the new facts, and one hop further."""
     what = "questions that tell old from new" if discriminating else "all questions"
     told = {
-        condition: {hop: y for hop, y, _ in _curve(rows, condition, "new")}
+        condition: {hop: y for hop, y, *_ in _curve(rows, condition, "new")}
         for condition in dict.fromkeys(row["condition"] for row in rows)
     }
     told = {condition: found for condition, found in told.items() if 0 in found}

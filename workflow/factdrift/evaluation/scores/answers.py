@@ -14,9 +14,9 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import write_json
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import UNEDITED, Skipped
-from factdrift.evaluation.scores.answer_jobs import AnswerScores
 from factdrift.evaluation.scores.conditions import condition_of
 from factdrift.evaluation.scores.cutoff import cutoffs_of
+from factdrift.evaluation.scores.jobs import AnswerScores
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.models.names import check_same_weights
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
@@ -35,6 +35,7 @@ PREDICTIONS = pa.schema(
 """One row for each item, condition and way of scoring. `logprobs` are those of the four options, by
 `normalise`; null for the other ways. `reason` says why there is no answer; `correct` is null then."""
 
+_BY = ("items", "model", "condition", "task", "hop")
 _INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
 SCORES = pa.schema(
     [
@@ -64,8 +65,8 @@ def write_scores(job: AnswerScores) -> int:
     asked, dated = read_rows(job.items_, TR_ITEMS), read_rows(job.facts, TR_FACTS)
     by_id = {item["item_id"]: item for item in asked}
     rows = table.select(["scoring", "model", "condition", "item_id", "parsed", "correct"]).to_pylist()
-    models = {row["model"] for row in rows}
-    for model in sorted(job.last_days().keys() - models):
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    for model in sorted(job.last_days().keys() - set(models)):
         others = ", ".join(sorted(models))
         print(
             f"answer.model_cutoff: {model} was not asked, so its date says nothing; {others} were",
@@ -75,32 +76,37 @@ def write_scores(job: AnswerScores) -> int:
     tests: dict[str, Any] = {}
     for scoring in dict.fromkeys(row["scoring"] for row in rows):
         mine = [row for row in rows if row["scoring"] == scoring]
-        answered = [row for row in mine if row["correct"] is not None]
-        columns = ("item_id", "condition", "correct", "model")
-        found = grouped(
-            (tuple(row[name] for name in columns) for row in answered),
-            asked,
-            str(job.out_predictions),
+        answered = (
+            (row["item_id"], row["condition"], row["correct"], row["model"])
+            for row in mine
+            if row["correct"] is not None
         )
+        found = grouped(answered, asked, str(job.out_predictions))
         counted, _ = within_cutoff(found, dated, cutoffs)
-        tables = report(counted, dated, job.seed, job.draws)
         kept = {(key, answer.item["item_id"]) for key, group in counted.items() for answer in group}
-        accuracies = tables.pop("accuracy")
+        tests[scoring] = report(counted, dated, job.seed, job.draws)
+        accuracies = {}
+        for row in tests[scoring].pop("accuracy"):
+            for name in _INTERVALS:
+                row[f"{name}_low"], row[f"{name}_high"] = row.pop(name)
+            accuracies[tuple(row[name] for name in _BY)] = row
         for selection, wanted in SELECTIONS.items():
             chosen = [row for row in mine if wanted(by_id[row["item_id"]])]
-            own = {
-                (row["model"], row["condition"], TASKS.index(row["task"]) + 1, row["hop"]): _flat(row)
-                for row in accuracies
-                if row["items"] == selection
-            }
-            for key, counts in _counts(chosen, kept, by_id).items():
-                model, condition, task, hop = key
-                named: Row = {"items": selection, "model": model, "condition": condition}
-                named |= {"task": TASKS[task - 1], "hop": hop, "scoring": scoring}
-                nothing = {"n": 0, "right": 0, "asked_facts": 0}
-                scores.append(named | own.get(key, nothing) | counts)
-        tests[scoring] = tables
-    scores.sort(key=_order([row["model"] for row in rows], [row["condition"] for row in rows]))
+            for (model, condition, task, hop), counts in _counts(chosen, kept, by_id).items():
+                by = (selection, model, condition, TASKS[task - 1], hop)
+                own = accuracies.get(by, {"n": 0, "right": 0, "asked_facts": 0})
+                scores.append(dict(zip(_BY, by, strict=True)) | {"scoring": scoring} | own | counts)
+    conditions = list(dict.fromkeys(["without", "with", *(row["condition"] for row in rows)]))
+    scores.sort(
+        key=lambda row: (
+            list(SELECTIONS).index(row["items"]),
+            models.index(row["model"]),
+            (row["scoring"] != "written", row["scoring"]),
+            conditions.index(row["condition"]),
+            TASKS.index(row["task"]),
+            row["hop"],
+        )
+    )
     write_json(tests, job.out_tests)
     return write_parquet(pa.Table.from_pylist(scores, schema=SCORES), job.output)
 
@@ -156,48 +162,20 @@ def _counts(
     return found
 
 
-def _flat(row: Row) -> Row:
-    """A row with the ends of each interval as columns of their own."""
-    flat = {name: value for name, value in row.items() if name not in _INTERVALS}
-    for name in _INTERVALS:
-        flat[f"{name}_low"], flat[f"{name}_high"] = row[name]
-    return flat
-
-
-def _order(models: Sequence[str], conditions: Sequence[str]) -> Any:
-    """A key that sorts scores by selection, model, way of scoring, condition, task and hop."""
-    model = {name: place for place, name in enumerate(dict.fromkeys(models))}
-    condition = {name: place for place, name in enumerate(dict.fromkeys(("without", "with", *conditions)))}
-    selections = list(SELECTIONS)
-    return lambda row: (
-        selections.index(row["items"]),
-        model[row["model"]],
-        (row["scoring"] != "written", row["scoring"]),
-        condition[row["condition"]],
-        TASKS.index(row["task"]),
-        row["hop"],
-    )
-
-
 def write_runs(
-    runs: Sequence[Mapping[str, Any]],
-    output: Path,
-    without: Sequence[Skipped] = (),
-    strict: bool = False,
+    runs: Sequence[Mapping[str, Any]], output: Path, without: Sequence[Skipped] = (), strict: bool = False
 ) -> None:
     """Joins the descriptions of all runs, in their order, in one JSON file.
 
     `without`: the methods that have no run. Raises CannotEdit if `strict` and a method with a run was
     skipped, and InputError if runs of one model have different weights.
     """
-    found = list(runs)
-    for each in found:
+    for each in runs:
         if strict and "skipped" in each:
             raise CannotEdit(f"{each['method']} on {each['model']}: {each['skipped']}")
     check_same_weights(
         (run["model"], run["model_digest"], f"the run of {run['method']}")
-        for run in found
+        for run in runs
         if "model_digest" in run
     )
-    found += [each._asdict() for each in without]
-    write_json(found, output)
+    write_json([*runs, *(each._asdict() for each in without)], output)

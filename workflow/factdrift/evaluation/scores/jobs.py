@@ -1,14 +1,31 @@
-"""Jobs that compute scores of edits from answers, and print and draw them."""
+"""Jobs that compute scores from the answers of models, and print and draw them."""
 
+import datetime
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places
+from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places, Role
 from factdrift.core.keys import read_json
 from factdrift.core.switches import Variant
-from factdrift.evaluation.probing import Recall
+from factdrift.evaluation.probing import Asks, Recall
+
+Which = Literal["none", "unclear", "all"]
+OR_FILE = "JSON itself, or FILE or @FILE that holds it"
+WithoutJob = Annotated[str, f"[model, method, reason] of methods without a job; {OR_FILE}", Flag("JSON")]
+
+
+def _json(text: str, option: str, form: str) -> Any:
+    """What a flag gives: JSON, or a file that holds it, with `@` before its name or without."""
+    return read_json(text if text[:1] in ("{", "[", "@") else f"@{text}", option, form)
+
+
+def _skipped(text: str) -> list[Any]:
+    from factdrift.evaluation.methods.record import Skipped
+
+    return [Skipped(*each) for each in _json(text, "--skipped", "[]")]
 
 
 class Scoring(Job, beside="models_"):
@@ -19,7 +36,7 @@ class Scoring(Job, beside="models_"):
     made: Annotated[Paths, "edits of each job"]
     states: Annotated[Paths, "of each job"]
     costs: Annotated[Paths, "of each job", Flag("JSON")] = ()
-    skipped: Annotated[str, "[model, method, reason] of methods without a job", Flag("JSON")] = "[]"
+    skipped: WithoutJob = "[]"
     strict: Annotated[bool, Key("strict")]
     variant: Annotated[Variant, Key("variant")]
     models: Annotated[tuple[str, ...], "in the order of the tables"]
@@ -29,12 +46,12 @@ class Scoring(Job, beside="models_"):
 
     def runs(self, ability: Paths = ()) -> Any:
         """What the jobs have written; writes `out_costs` and prints the methods that were skipped."""
-        from factdrift.evaluation.methods.record import Skipped, skipped_methods
+        from factdrift.evaluation.methods.record import skipped_methods
         from factdrift.evaluation.scores.costs import write_costs
         from factdrift.evaluation.scores.metrics import Runs
 
-        skipped = [Skipped(*each) for each in read_json(self.skipped, "--skipped", "a list such as []")]
-        for line in skipped_methods(write_costs(self.costs, self.out_costs, skipped, self.strict)):
+        skipped = write_costs(self.costs, self.out_costs, _skipped(self.skipped), self.strict)
+        for line in skipped_methods(skipped):
             print(f"skipped: {line}")
         names = ("edits", "answers", "made", "states", "models", "methods")
         tables = {name: getattr(self, name) for name in names}
@@ -221,3 +238,241 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
         write_text(text, self.out_text)
         draw(rows, self.out_figures)
         return f"{text}\n{self.out_table}: {number:,} rows"
+
+
+class ClozeTable(Job, command="answer cloze-table", beside="models_"):
+    """Join the cloze tests of KLoB and of updates that unedited models answered, and print the shares."""
+
+    answers: Annotated[Paths, "of each model on klob and on updates", Flag("PARQUET")]
+    klob: Annotated[Paths, "klob_c, klob_r", Flag("PARQUET")]
+    edits: Annotated[Path, "of `edit dataset`", Flag("PARQUET")]
+    recall: Recall = ()
+    out_text: Annotated[Output, Flag("TXT")]
+    output: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.core.files import write_text
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.scores.clozes import lines, table_of
+        from factdrift.models.bundled.taught import recall_lines
+
+        table = table_of(self.answers, self.klob, self.edits)
+        text = "\n".join([*lines(table), *recall_lines(self.recall)])
+        write_text(text, self.out_text)
+        write_parquet(table, self.output)
+        return text
+
+
+class AnswerScores(Job, command="answer scores"):
+    """Write accuracies with intervals, and the paper's tests."""
+
+    items_: Annotated[Path, "tr_items", Flag("PARQUET")]
+    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
+    answers: Annotated[Paths, "of each job, in the order of the tables", Flag("PARQUET")]
+    runs: Annotated[tuple[str, ...], Role("input"), f"of each job; {OR_FILE}", Flag("JSON")]
+    cutoffs: Annotated[
+        str, f"model -> last day of its training data, 2021-01-04; {OR_FILE}", Flag("JSON")
+    ] = "{}"
+    dates: Annotated[Paths, "of `answer dates`: cutoffs of the models that have a date", Flag("PARQUET")] = ()
+    skipped: WithoutJob = "[]"
+    strict: Annotated[bool, Key("strict")]
+    draws: Annotated[int, Key("answer.draws")]
+    seed: Annotated[int, Key("seed")]
+    out_predictions: Annotated[Output, Flag("PARQUET")]
+    out_runs: Annotated[Output, Flag("JSON")]
+    out_tests: Annotated[Output, Flag("JSON")]
+    output: Annotated[Output, "the scores", Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.scores.answers import write_runs, write_scores
+
+        write_runs(self.described(), self.out_runs, _skipped(self.skipped), self.strict)
+        return f"{self.output}: {write_scores(self):,} rows"
+
+    def described(self) -> list[dict[str, Any]]:
+        """What was run, of each job."""
+        return [_json(each, "--runs", "what `evaluate` describes") for each in self.runs]
+
+    def last_days(self) -> dict[str, datetime.date]:
+        """Model -> last day of its training data. Raises InputError if the cutoffs are not such an object."""
+        form = '{"sample-llama": "2021-01-04"}'
+        given = _json(self.cutoffs, "--cutoffs", form)
+        try:
+            return {model: datetime.date.fromisoformat(day) for model, day in given.items()}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"--cutoffs: {given!r} is no object from models to days ({error}); give {form}"
+            ) from None
+
+
+class DatedScores(Job, command="answer dated-scores"):
+    """Write the scores of questions with a date."""
+
+    items_: Annotated[Path, "of `streams asof`", Flag("PARQUET")]
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+    output: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> None:
+        from factdrift.evaluation.scores.dated import write_scores
+
+        write_scores(self.items_, self.answers, self.output)
+
+
+class RippleScores(Job, command="answer ripple-scores", beside="models_"):
+    """Write the scores of what follows from updates, as a table, as text, and drawn."""
+
+    probes: Annotated[Path, "ripples.parquet", Flag("PARQUET")]
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+    seed: Annotated[int, Key("seed")]
+    output: Annotated[Output, Flag("PARQUET")]
+    out_text: Annotated[Output, Flag("TXT")]
+    out_figures: Annotated[Outputs, "SVG or PDF"]
+
+    def run(self) -> str:
+        from factdrift.core.files import write_text
+        from factdrift.evaluation.questions.ripples import CONDITION
+        from factdrift.evaluation.scores.ripple_figure import draw
+        from factdrift.evaluation.scores.ripples import text_of, write_scores
+        from factdrift.evaluation.scores.written import written_table
+        from factdrift.evaluation.scores.written_lines import written_lines
+
+        rows = write_scores(self.probes, self.answers, self.seed, self.output)
+        written = written_table(self.answers).to_pylist()
+        said = written_lines(row for row in written if row["role"] != CONDITION)
+        text = "\n".join([*said, *text_of(rows)])
+        write_text(text, self.out_text)
+        draw(rows, self.out_figures)
+        return text
+
+
+class RippleTests(Job, command="answer ripple-tests"):
+    """Judge written answers to ripples as RippleEdits does."""
+
+    probes: Annotated[Path, "ripples.parquet, or what `edit import` wrote", Flag("PARQUET", by_place=True)]
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.scores.ripple_tests import judged, text_of
+
+        return "\n".join(text_of(judged(self.probes, self.answers)))
+
+
+class JudgeRequests(Asks, command="answer judge-requests", beside="reads"):
+    """Write what a chat model is asked about written answers: its verdict."""
+
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+    which: Annotated[Which, Key("written.judge")]
+    # Another limit of the price or another server makes no request again.
+    settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
+    output: Annotated[Output, "requests", Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.scores.judged import write_judge_requests
+
+        asked = self.read(open_=True)
+        rows = write_judge_requests(asked, self.answers, self.which, self.settings, self.output)
+        return f"{self.output}: {rows:,} requests"
+
+
+class JudgedAnswers(Job, command="answer judged"):
+    """Write the verdicts by rule and by a chat model side by side, and print how far they agree."""
+
+    answers: Annotated[Paths, "of each job", Flag("PARQUET")]
+    verdicts: Annotated[Paths, "of `chat ask`, of each benchmark", Flag("PARQUET")]
+    which: Annotated[Which, Key("written.judge")]
+    output: Annotated[Output, Flag("PARQUET")]
+    out_text: Annotated[Output, Flag("TXT")]
+
+    def run(self) -> str:
+        from factdrift.core.files import write_text
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.scores.judged import judged_lines, judged_table
+
+        table = judged_table(self.answers, self.verdicts, self.which)
+        text = "\n".join(judged_lines(table))
+        write_text(text, self.out_text)
+        write_parquet(table, self.output)
+        return text
+
+
+class AnswerTable(Job, command="answer table", beside="table tables"):
+    """Print what was written, then the scores by task and by hop, as the TempRIPPLE paper's tables."""
+
+    answers: Annotated[Paths, "of each job, whose verdicts come first", Flag("PARQUET")] = ()
+    scores: Annotated[Path, Flag("PARQUET")]
+    tests: Annotated[Path, Flag("JSON")]
+    runs: Annotated[str, Role("input"), f"of `answer scores`; {OR_FILE}", Flag("JSON")]
+    recall: Recall = ()
+    output: Annotated[Place, Flag("FOLDER")]
+
+    def run(self) -> str:
+        from factdrift.core.files import write_csv, write_text
+        from factdrift.core.owned import claim
+        from factdrift.evaluation.scores import answer_table as table
+        from factdrift.evaluation.scores.costs import skipped_among
+        from factdrift.evaluation.scores.written import written_table
+        from factdrift.evaluation.scores.written_lines import written_lines
+        from factdrift.models.bundled.taught import recall_lines
+        from factdrift.tempripple.score import SELECTIONS
+
+        claim(self.output, (f"{name}.{form}" for name in ("table2", "table3") for form in ("txt", "csv")))
+        skipped = skipped_among(_json(self.runs, "--runs", "what `answer scores` wrote"))
+        selections = [table.read_scores(self.scores, self.tests, name) for name in SELECTIONS]
+        written = list(written_lines(written_table(self.answers).to_pylist())) if self.answers else []
+        printed = list(written)
+        for name, lines, columns in (
+            ("table2", table.by_task, table.TASK_COLUMNS),
+            ("table3", table.by_hop, table.HOP_COLUMNS),
+        ):
+            text = [line for scores in selections for line in (*lines(scores, skipped), "")]
+            text += recall_lines(self.recall)
+            lined = "".join(f"{line}\n" for line in [*written, *text])
+            write_text(lined, self.output / f"{name}.txt")
+            write_csv(table.csv_rows(self.scores, columns), self.output / f"{name}.csv")
+            printed += text
+        return "\n".join(printed)
+
+
+class AnswerFigure(Job, command="answer figure"):
+    """Draw accuracy against the number of hops."""
+
+    scores: Annotated[Path, Flag("PARQUET")]
+    output: Annotated[Outputs, Flag("SVG|PDF")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.scores.answer_table import draw
+
+        draw(self.scores, self.output)
+        return " ".join(map(str, self.output))
+
+
+class Grid(Job, command="answer grid", beside="models_"):
+    """Print how many questions of each benchmark are answered right in each state and way."""
+
+    answers: Annotated[Paths, "of each job"]
+    made: Annotated[Paths, "edits, likewise"]
+    edits: Annotated[Paths, "tables of the updates, and of the stream, that are asked about"] = ()
+    runs: Annotated[Paths, "what each job was", Flag("JSON")]
+    skipped: WithoutJob = "[]"
+    out_text: Annotated[Output, Flag("TXT")]
+    variant: Annotated[Variant, Key("variant")]
+    out_written: Output
+    output: Output
+
+    def run(self) -> str:
+        import pyarrow as pa
+
+        from factdrift.core.files import write_text
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.scores.grid import lines, skipped_runs, write_grid
+        from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
+        from factdrift.evaluation.scores.written import written_table
+        from factdrift.evaluation.scores.written_lines import written_lines
+
+        table = write_grid(self.answers, self.made, self.output)
+        written = written_table(self.answers, self.edits, without_new=self.variant == "revised").to_pylist()
+        write_parquet(pa.Table.from_pylist(written_scores(written), WRITTEN_SCORES), self.out_written)
+        read = lines(table, skipped_runs(self.runs), _skipped(self.skipped))
+        text = "\n".join([*written_lines(written), *read])
+        write_text(text, self.out_text)
+        return text

@@ -215,10 +215,10 @@ def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
         yield f"{', '.join(named)} skipped: {reason}"
 
 
-def unscored_lines(skipped: Sequence[Skipped], models: Set[str]) -> Iterator[str]:
-    """Why models that are not among those with scores, `models`, have none."""
+def unscored_lines(skipped: Sequence[Skipped], models: Set[str], said: str = ", no method") -> Iterator[str]:
+    """Why models that are not among those with scores, `models`, have none; `said` follows their names."""
     for model in dict.fromkeys(each.model for each in skipped if each.model not in models):
-        yield from ("", f"{model}, no method", *skipped_lines(skipped, model))
+        yield from ("", f"{model}{said}", *skipped_lines(skipped, model))
 
 
 def _values(group: Group, columns: Iterable[str]) -> list[str]:
