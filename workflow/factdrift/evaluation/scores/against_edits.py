@@ -18,11 +18,16 @@ from scipy import stats
 
 from factdrift.core.errors import InputError
 from factdrift.core.figures import KEPT, NEW, parts, save
+from factdrift.core.files import write_text
 from factdrift.core.owned import scratch
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.locators.gather import read_about
+from factdrift.evaluation.locators.gather import read_about, skipped
+from factdrift.evaluation.methods.hyperparameters import at_block
 from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.scores.metrics import Runs, write_scores
+from factdrift.evaluation.scores.jobs import AgainstEdits
+from factdrift.evaluation.scores.metrics import Runs, weights_of, write_scores
+from factdrift.evaluation.scores.table import by_text
+from factdrift.models.names import check_same_weights
 
 METRICS = (
     *("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"),
@@ -48,7 +53,9 @@ block (Hase et al.). `low`, `high`: 95 %, by resampling facts, or normal for mea
 facts located or edited that have no value: an edit failed, output is not finite, or all ranks tie."""
 
 
-Edited = dict[str, dict[str, dict[str, NDArray[np.float64]]]]
+Row = dict[str, Any]
+Numbers = NDArray[np.float64]
+Edited = dict[str, dict[str, dict[str, Numbers]]]
 """Method -> metric -> edit -> [blocks]; NaN where an edit failed."""
 
 
@@ -57,15 +64,48 @@ class Located(NamedTuple):
 
     locator: str
     granularity: str
-    scores: dict[str, NDArray[np.float64]]
+    scores: dict[str, Numbers]
     weights: str
     """The `model_digest` of its job."""
 
 
-def read_located(tables: Sequence[Path], about: Sequence[Path]) -> Located | None:
+def against_edits(job: AgainstEdits) -> str:
+    """Writes VS_EDIT, its text and figure; returns what is printed."""
+    rows = []
+    notes: list[str] = []
+    for model, folder in zip(job.models, job.folders, strict=True):
+        located = []
+        for name in job.locators:
+            tables = sorted((folder / name).glob("edits.*.parquet"))
+            about = [path.with_suffix(".json") for path in tables]
+            if not about:
+                raise InputError(f"--folders: {folder / name}: no edits.*.parquet; run `locate run` first")
+            if reason := skipped(about[0]):
+                notes.append(reason)
+            elif found := _read_located(tables, about):
+                located.append(found)
+            else:
+                print(f"{name} on {model}: its units are not numbered block by block; it is left out")
+        if not located:
+            continue
+        layers = max(len(values) for one in located for values in one.scores.values())
+        weights = [(model, one.weights, one.locator) for one in located]
+        check_same_weights([*weights, *(each for each in weights_of(job.made) if each[0] == model)])
+        at = [at_block(method, layer) for method in job.methods for layer in range(layers)]
+        edited = _read_edited(Runs(job.edits, job.answers, job.made, job.states, [model], at), layers)
+        rows += list(compare(model, located, edited, job.seed))
+        notes += unedited(model, edited, job.methods, layers)
+    number = write_against(rows, notes, job.out_table)
+    text = "\n".join([*lines(rows), *notes]) + "\n"
+    write_text(text, job.out_text)
+    draw(rows, job.out_figures)
+    return f"{text}\n{job.out_table}: {number:,} rows"
+
+
+def _read_located(tables: Sequence[Path], about: Sequence[Path]) -> Located | None:
     """The scores of one locator and model from its shards; None if its units are not numbered by block."""
     kind = read_about(about)
-    scores: dict[str, NDArray[np.float64]] = {}
+    scores: dict[str, Numbers] = {}
     for path in tables:
         for row in pq.read_table(path, columns=["sentence", "reason", "layers"]).to_pylist():
             if row["reason"] is None and row["layers"] is not None:
@@ -73,7 +113,7 @@ def read_located(tables: Sequence[Path], about: Sequence[Path]) -> Located | Non
     return Located(kind["name"], kind["granularity"], scores, kind["model_digest"]) if scores else None
 
 
-def read_edited(runs: Runs, layers: int) -> Edited:
+def _read_edited(runs: Runs, layers: int) -> Edited:
     """The metrics of the edits of one model; `runs.methods` are names of `at_block`."""
     with scratch() as folder:
         path = folder / "scores.parquet"
@@ -101,20 +141,22 @@ def unedited(model: str, edited: Edited, methods: Sequence[str], layers: int) ->
             )
 
 
-def compare(model: str, located: Sequence[Located], edited: Edited, seed: int) -> Iterator[dict[str, Any]]:
+def compare(model: str, located: Sequence[Located], edited: Edited, seed: int) -> Iterator[Row]:
     """Rows of VS_EDIT of one model."""
-    named = {"model": model}
     locators = [
-        (one.scores, named | {"locator": one.locator, "granularity": one.granularity}) for one in located
+        (one.scores, {"model": model, "locator": one.locator, "granularity": one.granularity})
+        for one in located
     ]
     metrics = [
-        (values, named | {"method": method, "metric": metric})
+        (values, {"model": model, "method": method, "metric": metric})
         for method, of_metric in edited.items()
         for metric, values in of_metric.items()
     ]
     for measure, tables in (("located", locators), ("edited", metrics)):
         for values, own in tables:
-            yield from _by_layer(own | {"measure": measure}, np.array(list(values.values())))
+            for layer, column in enumerate(np.array(list(values.values())).T):
+                found = _mean(column)
+                yield own | {"measure": measure, "layer": layer, "left_out": len(column) - found["n"]} | found
     for (scores, locator), (values, metric) in product(locators, metrics):
         both = [
             name
@@ -125,63 +167,52 @@ def compare(model: str, located: Sequence[Located], edited: Edited, seed: int) -
         if both:
             left, right = (np.array([table[name] for name in both]) for table in (scores, values))
             for row in correlations(left, right, seed):
-                yield {**locator, **metric, **row, "left_out": every - row["n"]}
+                yield locator | metric | row | {"left_out": every - row["n"]}
 
 
-def _by_layer(named: dict[str, Any], values: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
-    """Means over the facts [facts, blocks] of each block."""
-    for layer, column in enumerate(values.T):
-        found = _mean(column)
-        yield {**named, "layer": layer, **found, "left_out": len(column) - found["n"]}
-
-
-def _mean(values: NDArray[np.float64]) -> dict[str, Any]:
-    """Mean and 95 % interval over the values that are not NaN."""
-    known = values[np.isfinite(values)]
-    if not len(known):
-        return {"value": None, "low": None, "high": None, "n": 0}
-    mean = float(known.mean())
-    half = 1.96 * float(known.std(ddof=1)) / len(known) ** 0.5 if len(known) > 1 else np.nan
-    bounds = {"low": mean - half, "high": mean + half} if len(known) > 1 else {"low": None, "high": None}
-    return {"value": mean, **bounds, "n": len(known)}
-
-
-def correlations(
-    left: NDArray[np.float64], right: NDArray[np.float64], seed: int
-) -> Iterator[dict[str, Any]]:
+def correlations(left: Numbers, right: Numbers, seed: int) -> Iterator[Row]:
     """Rank correlations of scores and metrics, [facts, blocks] each: of means, per fact, at each block."""
-    facts = len(left)
-    draws = np.random.default_rng(seed).integers(facts, size=(RESAMPLES, facts))
-    value = float(spearman(left.mean(0)[None], right.mean(0)[None])[0])
-    samples = spearman(left[draws].mean(1), right[draws].mean(1))
-    yield {"measure": "rank_of_means", "layer": None, **_bootstrapped(value, samples, facts)}
+    draws = np.random.default_rng(seed).integers(len(left), size=(RESAMPLES, len(left)))
+    means = _resampled(left.mean(0), right.mean(0), left[draws].mean(1), right[draws].mean(1))
+    yield {"measure": "rank_of_means", "layer": None, "n": len(left), **means}
     yield {"measure": "rank_per_fact", "layer": None, **_mean(spearman(left, right))}
-    for layer in range(left.shape[1]):
-        mine, its = left[:, layer], right[:, layer]
-        value = float(spearman(mine[None], its[None])[0])
-        samples = spearman(mine[draws], its[draws])
-        yield {"measure": "rank_at_layer", "layer": layer, **_bootstrapped(value, samples, facts)}
+    for layer, (mine, its) in enumerate(zip(left.T, right.T, strict=True)):
+        found = _resampled(mine, its, mine[draws], its[draws])
+        yield {"measure": "rank_at_layer", "layer": layer, "n": len(left), **found}
 
 
-def spearman(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean(values: Numbers) -> Row:
+    """Mean and 95 % interval over the values that are not NaN, with their number `n`."""
+    known = values[np.isfinite(values)]
+    mean = known.mean() if len(known) else np.nan
+    half = 1.96 * known.std(ddof=1) / len(known) ** 0.5 if len(known) > 1 else np.nan
+    return _measured(mean, mean - half, mean + half) | {"n": len(known)}
+
+
+def _resampled(left: Numbers, right: Numbers, lefts: Numbers, rights: Numbers) -> Row:
+    """The rank correlation of two vectors; its interval by those of bootstrap samples, a row each."""
+    value = spearman(left[None], right[None])[0]
+    ends = np.nanquantile(spearman(lefts, rights), [0.025, 0.975]) if np.isfinite(value) else [np.nan] * 2
+    return _measured(value, *ends)
+
+
+def _measured(*numbers: float) -> Row:
+    """A value and the ends of its interval; null for NaN."""
+    known = (float(number) if np.isfinite(number) else None for number in numbers)
+    return dict(zip(("value", "low", "high"), known, strict=True))
+
+
+def spearman(left: Numbers, right: Numbers) -> Numbers:
     """[rows]: Spearman's rank correlation of each row of two arrays [rows, values]; NaN for constant rows."""
     ranks = [stats.rankdata(values, axis=1) for values in (left, right)]
     first, second = (each - each.mean(1, keepdims=True) for each in ranks)
     norms = np.sqrt((first**2).sum(1) * (second**2).sum(1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: NDArray[np.float64] = np.where(norms > 0, (first * second).sum(1) / norms, np.nan)
+        found: Numbers = np.where(norms > 0, (first * second).sum(1) / norms, np.nan)
     return found
 
 
-def _bootstrapped(value: float, samples: NDArray[np.float64], facts: int) -> dict[str, Any]:
-    """A value with the 2.5 % and 97.5 % quantiles of its bootstrap samples; nulls where it is undefined."""
-    if not np.isfinite(value):
-        return {"value": None, "low": None, "high": None, "n": facts}
-    low, high = np.nanquantile(samples, [0.025, 0.975])
-    return {"value": value, "low": float(low), "high": float(high), "n": facts}
-
-
-def write_against(rows: Sequence[dict[str, Any]], notes: Sequence[str], output: Path) -> int:
+def write_against(rows: Sequence[Row], notes: Sequence[str], output: Path) -> int:
     """Writes VS_EDIT; raises InputError, with the notes, if there is nothing to compare."""
     if not any(row["measure"].startswith("rank") for row in rows):
         reason = (
@@ -192,25 +223,23 @@ def write_against(rows: Sequence[dict[str, Any]], notes: Sequence[str], output: 
     return write_parquet(pa.Table.from_pylist(list(rows), schema=VS_EDIT), output)
 
 
-def lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+def lines(rows: Sequence[Row]) -> Iterator[str]:
     """The comparison as text: for each model and method the rank correlations of all locators."""
     yield "Rank correlation between a block's score and the success of edits at that block (95 %)"
     methods = dict.fromkeys(
         (row["model"], row["method"]) for row in rows if row["measure"] == "rank_of_means"
     )
     for model, method in methods:
-        mine = [row for row in rows if (row["model"], row.get("method")) == (model, method)]
-        edited = [row for row in mine if row["measure"] == "edited" and row["metric"] == SHOWN]
-        by_layer = "  ".join(
-            f"{row['layer']}: {row['value']:.2f}" for row in edited if row["value"] is not None
-        )
-        yield ""
-        yield f"{model}, {method}; {SHOWN} by block  {by_layer}"
-        names = list(dict.fromkeys(row["locator"] for row in mine if row.get("locator")))
+        every = [row for row in rows if (row["model"], row.get("method")) == (model, method)]
+        mine = [row for row in every if row["metric"] == SHOWN]
+        edited = [row for row in mine if row["measure"] == "edited" and row["value"] is not None]
+        by_layer = "  ".join(f"{row['layer']}: {row['value']:.2f}" for row in edited)
+        yield from ("", f"{model}, {method}; {SHOWN} by block  {by_layer}")
+        names = list(dict.fromkeys(row["locator"] for row in every if row.get("locator")))
         width = max(map(len, names))
         yield f"{'':{width}}  {'blocks, means':>22}  {'blocks, a fact':>22}  {'facts, a block':>16}"
         for name in names:
-            own = [row for row in mine if row.get("locator") == name and row["metric"] == SHOWN]
+            own = [row for row in mine if row.get("locator") == name]
             if not own:
                 yield f"{name:{width}}  no fact has a value of {SHOWN} at every block"
                 continue
@@ -218,23 +247,22 @@ def lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
             at = [row["value"] for row in blocks if row["value"] is not None]
             span = f"{min(at):.2f} to {max(at):.2f}" if at else "-"
             yield f"{name:{width}}  {_cell(means):>22}  {_cell(facts):>22}  {span:>16}"
-        counts: dict[tuple[int, int], list[str]] = {}
-        for row in mine:
-            if (row["measure"], row.get("metric")) == ("rank_of_means", SHOWN):
-                counts.setdefault((row["n"], row["left_out"]), []).append(row["locator"])
-        for (n, left), locators in counts.items():
-            of = f"{', '.join(locators)}: " if len(counts) > 1 else ""
-            yield f"{of}n = {n:,} facts" + (f", {left:,} left out" if left else "")
+        counted = [row for row in mine if row["measure"] == "rank_of_means"]
+        texts = [
+            f"n = {row['n']:,} facts" + (f", {row['left_out']:,} left out" if row["left_out"] else "")
+            for row in counted
+        ]
+        yield from by_text(zip(texts, (row["locator"] for row in counted), strict=True), always=False)
 
 
-def _cell(row: dict[str, Any]) -> str:
+def _cell(row: Row) -> str:
     if row["value"] is None:
         return "-"
     bounds = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
     return f"{row['value']:.2f}{bounds}"
 
 
-def draw(rows: Sequence[dict[str, Any]], paths: Sequence[Path]) -> None:
+def draw(rows: Sequence[Row], paths: Sequence[Path]) -> None:
     """Draws a part for each model: a line for each editing method, and below for each locator, by block.
 
     The darker a field, the higher the block's value, from the line's least to its greatest, whose number is
@@ -246,11 +274,11 @@ def draw(rows: Sequence[dict[str, Any]], paths: Sequence[Path]) -> None:
     most = max(map(len, lines_of), default=1)
     figure, found = parts(messages, [1] * len(models), 1, (8, 0.24 * most + 0.9))
     for (axis,), named in zip(found, lines_of, strict=True):
-        for place, (_, values, colour) in enumerate(named):
+        for place, (values, colour) in enumerate(named.values()):
             _fields(axis, place, values, colour)
-        blocks = max((len(values) for _, values, _ in named), default=0)
+        blocks = max((len(values) for values, _ in named.values()), default=0)
         axis.set(xlim=(-0.5, blocks - 0.5), ylim=(len(named) - 0.5, -0.5), xlabel="block")
-        axis.set_yticks(range(len(named)), [name for name, *_ in named])
+        axis.set_yticks(range(len(named)), list(named))
         axis.xaxis.get_major_locator().set_params(integer=True)
         axis.grid(visible=False)
         axis.spines[:].set_visible(False)
@@ -258,20 +286,18 @@ def draw(rows: Sequence[dict[str, Any]], paths: Sequence[Path]) -> None:
     save(figure, *paths)
 
 
-def _block_lines(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[float], str]]:
-    """Name, value by block and colour: the editing methods, then the locators."""
-    found = []
-    for measure, key, colour in (("edited", "method", NEW), ("located", "locator", KEPT)):
-        mine = [
-            row for row in rows if row["measure"] == measure and (key == "locator" or row["metric"] == SHOWN)
-        ]
-        for name in dict.fromkeys(row[key] for row in mine):
-            values = [
-                np.nan if row["value"] is None else row["value"]
-                for row in sorted((row for row in mine if row[key] == name), key=lambda row: row["layer"])
-            ]
-            said = f"edits by {title_of(name)}" if key == "method" else name.replace("_", " ")
-            found.append((said, values, colour))
+def _block_lines(rows: Sequence[Row]) -> dict[str, tuple[list[float], str]]:
+    """Name -> value by block and colour: the editing methods, then the locators."""
+    found: dict[str, tuple[list[float], str]] = {}
+    for row in sorted(rows, key=lambda row: row["measure"]):
+        if row["measure"] == "edited" and row["metric"] == SHOWN:
+            name, colour = f"edits by {title_of(row['method'])}", NEW
+        elif row["measure"] == "located":
+            name, colour = row["locator"].replace("_", " "), KEPT
+        else:
+            continue
+        values, _ = found.setdefault(name, ([], colour))
+        values.append(np.nan if row["value"] is None else row["value"])
     return found
 
 
@@ -285,7 +311,7 @@ def _fields(axis: Any, place: int, values: Sequence[float], colour: str) -> None
             axis.text(block, place, f"{value:.2g}", ha="center", va="center", color="white", fontsize="small")
 
 
-def _message(model: str, rows: Sequence[dict[str, Any]]) -> str:
+def _message(model: str, rows: Sequence[Row]) -> str:
     """How many locators rank blocks as the success of edits does."""
     ranks = [
         row

@@ -123,14 +123,12 @@ def p_value(p: float | None) -> str:
 
 def _sizes(conditions: Conditions, columns: Mapping[str, tuple[str, int]]) -> Iterator[str]:
     """A line with the numbers of items and asked facts of each column, for conditions with the same ones."""
-    sizes: dict[str, list[str]] = {}
+    found = []
     for condition, rows in conditions.items():
-        found = [rows.get(key) for key in columns.values()]
-        counts = ", ".join(f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in found)
-        sizes.setdefault(counts, []).append(title(condition))
-    for counts, named in sizes.items():
-        of = f"{', '.join(named)}: " if len(sizes) > 1 else ""
-        yield f"{of}n (items/asked facts): {counts}"
+        own = [rows.get(key) for key in columns.values()]
+        counts = ", ".join(f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in own)
+        found.append((f"n (items/asked facts): {counts}", title(condition)))
+    yield from by_text(found, always=False)
 
 
 def _left_out(conditions: Conditions) -> Iterator[str]:

@@ -183,61 +183,9 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
     out_figures: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> str:
-        from factdrift.core.files import write_text
-        from factdrift.evaluation.locators.gather import skipped
-        from factdrift.evaluation.methods.hyperparameters import at_block
-        from factdrift.evaluation.scores.against_edits import (
-            compare,
-            draw,
-            lines,
-            read_edited,
-            read_located,
-            unedited,
-            write_against,
-        )
-        from factdrift.evaluation.scores.metrics import Runs, weights_of
-        from factdrift.models.names import check_same_weights
+        from factdrift.evaluation.scores.against_edits import against_edits
 
-        rows = []
-        notes: list[str] = []
-        for model, folder in zip(self.models, self.folders, strict=True):
-            located = []
-            for name in self.locators:
-                tables = sorted((folder / name).glob("edits.*.parquet"))
-                about = [path.with_suffix(".json") for path in tables]
-                if not about:
-                    raise InputError(
-                        f"--folders: {folder / name}: no edits.*.parquet; run `locate run` first"
-                    )
-                if reason := skipped(about[0]):
-                    notes.append(reason)
-                    continue
-                found = read_located(tables, about)
-                if found is None:
-                    print(f"{name} on {model}: its units are not numbered block by block; it is left out")
-                else:
-                    located.append(found)
-            if not located:
-                continue
-            layers = max(len(values) for one in located for values in one.scores.values())
-            weights = [(model, one.weights, one.locator) for one in located]
-            check_same_weights([*weights, *(each for each in weights_of(self.made) if each[0] == model)])
-            runs = Runs(
-                edits=self.edits,
-                answers=self.answers,
-                made=self.made,
-                states=self.states,
-                models=[model],
-                methods=[at_block(method, layer) for method in self.methods for layer in range(layers)],
-            )
-            edited = read_edited(runs, layers)
-            rows += list(compare(model, located, edited, self.seed))
-            notes += unedited(model, edited, self.methods, layers)
-        number = write_against(rows, notes, self.out_table)
-        text = "\n".join([*lines(rows), *notes]) + "\n"
-        write_text(text, self.out_text)
-        draw(rows, self.out_figures)
-        return f"{text}\n{self.out_table}: {number:,} rows"
+        return against_edits(self)
 
 
 class ClozeTable(Job, command="answer cloze-table", beside="models_"):

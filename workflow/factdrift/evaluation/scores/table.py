@@ -193,13 +193,17 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
     yield from unscored_lines(skipped, {group.model for group in groups})
 
 
-def by_text(named: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """A line for each text (text, name) that is not empty, after the names of all that it is about."""
+def by_text(named: Iterable[tuple[str, str]], always: bool = True) -> Iterator[str]:
+    """A line for each text (text, name) that is not empty, after the names of all that it is about.
+
+    `always`: also if it is about all names.
+    """
     names: dict[str, list[str]] = {}
     for text, name in named:
         if text:
             names.setdefault(text, []).append(name)
-    yield from (f"{', '.join(of)}: {text}" for text, of in names.items())
+    for text, of in names.items():
+        yield f"{', '.join(of)}: {text}" if always or len(names) > 1 else text
 
 
 def left_out_line(title: str, most: int) -> str:
