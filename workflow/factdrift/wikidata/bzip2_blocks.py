@@ -73,7 +73,6 @@ class Bzip2Blocks:
         return self._size
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk]:
-        announced = False
         begun: _Mark | None = None
         inside = start == 0
         with self._path.open("rb", buffering=0) as file, self._path.open("rb", buffering=0) as scanned:
@@ -81,27 +80,25 @@ class Bzip2Blocks:
             for mark in self._marks(scanned, start):
                 if begun is not None:
                     text = self._text(file, begun.bit, mark.bit)
-                    if text is None and failed is None:
+                    if text is None:
+                        if failed is not None:
+                            end = -(-failed.bit // 8)
+                            raise damage(self._path, begun.bit // 8, end, "checksum or structure")
                         failed = mark  # data may look like a magic number: try the next one
                         continue
-                    if text is None:
-                        assert failed is not None
-                        raise damage(self._path, begun.bit // 8, -(-failed.bit // 8), "checksum or structure")
                     failed = None
                     yield Chunk(begun.bit // 8, text)
                 begun = None if mark.is_end else mark
                 inside = begun is not None
                 if mark.is_end:
                     self._check_end(file, mark)
-                elif not announced and mark.bit // 8 >= end:
+                else:
                     yield Chunk(mark.bit // 8, b"")
-                    announced = True
         if begun is not None or inside:
             where = begun.bit // 8 if begun is not None else start
             last = self._size if failed is None else -(-failed.bit // 8)
             raise damage(self._path, where, last, "the file ends inside a block, or the block is damaged")
-        if not announced:
-            yield Chunk(self._size, b"")
+        yield Chunk(self._size, b"")
 
     def _check_end(self, file: BinaryIO, mark: _Mark) -> None:
         """Raises InputError unless another stream or nothing follows, perhaps after zeros."""

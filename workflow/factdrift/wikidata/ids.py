@@ -1,6 +1,8 @@
-"""Entity ids as integers: items are positive, properties negative, so that both fit one int32 column."""
+"""Entity ids as integers (items positive, properties negative, so that both fit one column), and pages."""
 
 from factdrift.core.errors import InputError
+
+WIKI = "https://www.wikidata.org/w"
 
 MADE_UP_ITEMS = 900_000_000
 """Items from this number on are entities of the bundled sample whose id in Wikidata is not known.
@@ -54,3 +56,23 @@ def listed_property(property_id: str, where: str) -> int:
 def property_id(number: int) -> str:
     """31 -> `P31`."""
     return f"P{number}"
+
+
+def is_made_up(item: str) -> bool:
+    """Whether an id (Q...) is one of the bundled sample's whose id in Wikidata is not known."""
+    return (entity_number(item) or 0) >= MADE_UP_ITEMS
+
+
+def page(item: str, relation: str = "") -> str:
+    """The page of an item, at its statements of a relation if one is given."""
+    return f"{WIKI}iki/{item}" + f"#{relation}" * bool(relation)
+
+
+def revision_page(subject: str, revision: int | None) -> str | None:
+    """The page of a subject as a dump contains it; its newest page where the revision is not known.
+
+    None where no page of Wikidata shows it: made-up items and revisions of the bundled sample.
+    """
+    if is_made_up(subject) or (revision or 0) >= MADE_UP_REVISIONS:
+        return None
+    return f"{WIKI}/index.php?oldid={revision}" if revision else page(subject)

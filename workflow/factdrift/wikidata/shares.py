@@ -22,9 +22,15 @@ from factdrift.core.errors import DamagedDump
 from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
 from factdrift.wikidata.course import Course, Reader
 from factdrift.wikidata.entity import UNREADABLE
-from factdrift.wikidata.gzip_members import GzipMembers
-from factdrift.wikidata.streams import Pieces, PlainPieces, compression, damage, file_size
-from factdrift.wikidata.zstd_frames import ZstandardFrames
+from factdrift.wikidata.streams import (
+    GzipMembers,
+    Pieces,
+    PlainPieces,
+    ZstandardFrames,
+    compression,
+    damage,
+    file_size,
+)
 
 BLOCK = 64
 """Consecutive lines that one shard takes where every shard decompresses the whole file."""
@@ -258,6 +264,8 @@ class Share:
         rest_offset = rest_piece = 0
         for piece, data in self._pieces.chunks(account.first, self._end):
             self.passed = min(max(piece - self._begin, 0), self.size)
+            if not data and (ended or piece < self._end):
+                continue
             if not data:
                 account.stop = piece
                 if dropping:

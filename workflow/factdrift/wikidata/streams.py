@@ -1,16 +1,18 @@
-"""Compressed files as pieces that can be decompressed on their own, and as one stream.
+"""Compressed files as pieces that can be decompressed on their own, found from any byte without an index.
 
-A piece is a member of a gzip file, a block of a bzip2 file, a frame of a Zstandard file, or any range of a
-plain file. Its place is the byte of the file at which it begins.
+A piece is a member of a gzip file, a block of a bzip2 file (`bzip2_blocks`), a frame of a Zstandard file, or
+any range of a plain file. Its place is the byte of the file at which it begins.
 """
 
 import io
 import mmap
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol, cast
 
+import pyarrow as pa
 from isal import isal_zlib
 from stringzilla import find
 
@@ -20,7 +22,7 @@ READ_SIZE = 1 << 20
 """Bytes of text that are decompressed at a time."""
 
 _GZIP, _BZIP2, ZSTANDARD = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd"
-SKIPPABLE = b"\x2a\x4d\x18"
+_SKIPPABLE = b"\x2a\x4d\x18"
 """Bytes 1 to 3 of a skippable frame of Zstandard, with which parallel compressors begin a file."""
 
 _OTHERS = {b"\xfd7zX": "xz", b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"\x04\x22\x4d\x18": "lz4"}
@@ -47,9 +49,9 @@ class Pieces(Protocol):
     def chunks(self, start: int, end: int) -> Iterator[Chunk]:
         """The text from the piece at byte `start` on, to the end of the file.
 
-        After the last piece that begins before byte `end` comes a chunk without text, whose `piece` is the
-        place of the next one; no chunk holds text from both sides. Raises InputError that names the range of
-        bytes in which the file is damaged.
+        A chunk without text comes before each piece, and at the end of the file; a piece begins at byte
+        `end` if any byte may begin one. Raises InputError that names the range of bytes in which the file is
+        damaged.
         """
 
 
@@ -77,7 +79,7 @@ def compression(path: Path) -> str:
         return "gzip"
     if magic.startswith(_BZIP2):
         return "bzip2"
-    if magic == ZSTANDARD or (magic[0] & 0xF0 == 0x50 and magic[1:] == SKIPPABLE):
+    if magic == ZSTANDARD or (magic[0] & 0xF0 == 0x50 and magic[1:] == _SKIPPABLE):
         return "zstd"
     if magic in _OTHERS:
         raise InputError(
@@ -118,10 +120,231 @@ class PlainPieces:
     def chunks(self, start: int, end: int) -> Iterator[Chunk]:
         with self._path.open("rb", buffering=0) as file:
             file.seek(start)
-            while start < end and (text := file.read(min(READ_SIZE, end - start))):
+            while True:
+                yield Chunk(start, b"")
+                text = file.read(min(READ_SIZE, end - start) if start < end else READ_SIZE)
+                if not text:
+                    return
                 yield Chunk(start, text)
                 start += len(text)
+
+
+_GZIP_MEMBER = b"\x1f\x8b\x08"
+_GZIP_HEADER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f].{4}[\x00\x02\x04][\x00-\x0d\xff]", re.DOTALL)
+"""Magic, method, flags, time, extra flags, operating system (RFC 1952)."""
+
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+"""What JSON must escape; it need not escape the byte 7F."""
+
+_PROBED = 1 << 16
+_ENOUGH_TEXT = 256
+
+_COMPRESSED_READ = 1 << 16
+"""Bytes that are decompressed at a time, to about ten times as many.
+
+It is part of the result: the order of the items is looked at once in each (`wikidata/course.py`), so with
+more of them at a time fewer jumps would be seen.
+"""
+
+_WBITS_GZIP = 31
+
+ONE_MEMBER_UP_TO = 1 << 30
+"""A file in which no member begins between bytes `_TINY` and this one counts as a file of one member."""
+
+_TINY = 64
+"""Wikidata's files begin with a member of the opening bracket alone, of this size at most."""
+
+
+class GzipMembers:
+    """A gzip file in pieces.
+
+    Wikidata's dumps are some 2,000 members of about 70 MB, each a batch of entities; parallel compressors
+    write members too. A member is recognised by its header and by the text that follows it: the three fixed
+    bytes of a header alone occur some thousand times in a dump by chance.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = file_size(path)
+
+    def first(self, at: int) -> int:
+        return 0 if at == 0 else self._first(at, self._size)
+
+    def are_several(self) -> bool:
+        """Whether the file has several members, so that shards can divide it."""
+        end = min(self._size, ONE_MEMBER_UP_TO)
+        return self._first(_TINY, end) < end
+
+    def _first(self, at: int, end: int) -> int:
+        """The place of the first member from byte `at` to `end`; the size of the file if there is none."""
+        with self._path.open("rb") as file:
+            for place in places(file, _GZIP_MEMBER, at, end):
+                file.seek(place)
+                if _is_member(file.read(_PROBED)):
+                    return place
+        return self._size
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk]:
+        with self._path.open("rb", buffering=0) as file:
+            file.seek(start)
+            waiting = b""
+            while True:
+                read = waiting or file.read(_COMPRESSED_READ)
+                waiting = read.lstrip(b"\0")  # some programs pad members with zeros
+                if read and not waiting:
+                    continue
+                start = file.tell() - len(waiting)
+                yield Chunk(start, b"")
+                if not waiting:
+                    return
+                waiting = yield from self._member(file, start, waiting)
+
+    def _member(self, file: BinaryIO, start: int, waiting: bytes) -> Generator[Chunk, None, bytes]:
+        """Yields the text of the member at byte `start`; returns what was read beyond its end."""
+        inflate = isal_zlib.decompressobj(_WBITS_GZIP)
+        try:
+            while not inflate.eof:
+                if not waiting:
+                    raise EOFError("the file ends inside a member")
+                text = inflate.decompress(waiting)
+                if text:
+                    yield Chunk(start, text)
+                if not inflate.eof:
+                    waiting = file.read(_COMPRESSED_READ)
+        except DAMAGED as error:
+            raise damage(self._path, start, self._first(start + 1, self._size), error) from error
+        return bytes(inflate.unused_data)
+
+
+def _is_member(data: bytes) -> bool:
+    """Whether `data` begins with a gzip member of text, complete or not."""
+    if not _GZIP_HEADER.match(data):
+        return False
+    inflate = isal_zlib.decompressobj(_WBITS_GZIP)
+    try:
+        text = inflate.decompress(data, _ENOUGH_TEXT)
+    except DAMAGED:
+        return False
+    return (inflate.eof or len(text) >= _ENOUGH_TEXT) and not _NO_TEXT.search(text)
+
+
+_LARGEST_FRAME_HEADER = 18
+_LARGEST_BLOCK = 1 << 17
+_BLOCK_HEADER = 3
+_RLE, _RESERVED = 1, 3
+"""Types of blocks: one byte, repeated as often as the size says; and one that is invalid."""
+
+_CHECKSUM = 4
+_SKIPPABLE_HEADER = 8
+
+ONE_FRAME_UP_TO = 1 << 30
+"""A file whose first frame is longer than this counts as a file of one frame."""
+
+
+class ZstandardFrames:
+    """A Zstandard file in pieces.
+
+    Parallel compressors and the seekable format write many frames, `zstd` itself one. A frame is a chain of
+    blocks with their sizes (RFC 8878), so its end is found without decompressing it. A frame is recognised by
+    its magic number, by a chain that ends at another frame or at the end of the file, and by a first byte
+    that decompresses. Skippable frames hold no text and are skipped.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = file_size(path)
+
+    def first(self, at: int) -> int:
+        if at == 0:
+            return 0
+        with self._path.open("rb", buffering=0) as file:
+            return self._first(file, at)
+
+    def are_several(self) -> bool:
+        """Whether the file has several frames, so that shards can divide it."""
+        with self._path.open("rb", buffering=0) as file:
+            start = self._text_frame(file, 0)
+            end = self._end(file, start, ONE_FRAME_UP_TO)
+            return end is not None and self._text_frame(file, end) < self._size
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk]:
+        with self._path.open("rb", buffering=0) as file, pa.OSFile(str(self._path)) as source:
+            start = self._text_frame(file, start)
             yield Chunk(start, b"")
-            while text := file.read(READ_SIZE):
-                yield Chunk(start, text)
-                start += len(text)
+            while start < self._size:
+                stop = self._end(file, start)
+                if stop is None or not self._may_follow(file, stop):
+                    raise damage(self._path, start, self._first(file, start + 1), "no whole frame")
+                with pa.CompressedInputStream(source.get_stream(start, stop - start), "zstd") as stream:
+                    try:
+                        while text := stream.read(READ_SIZE):
+                            yield Chunk(start, text)
+                    except DAMAGED as error:
+                        raise damage(self._path, start, stop, error) from error
+                start = self._text_frame(file, stop)
+                yield Chunk(start, b"")
+
+    def _first(self, file: BinaryIO, at: int) -> int:
+        """The place of the first frame of text at byte `at` or later; the size of the file without one."""
+        frames = (place for place in places(file, ZSTANDARD, at) if self._is_frame(file, place))
+        return next(frames, self._size)
+
+    def _is_frame(self, file: BinaryIO, start: int) -> bool:
+        end = self._end(file, start)
+        if end is None or not self._may_follow(file, end):
+            return False
+        with pa.OSFile(str(self._path)) as source:
+            stream = pa.CompressedInputStream(source.get_stream(start, end - start), "zstd")
+            try:
+                stream.read(1)
+            except DAMAGED:
+                return False
+        return True
+
+    def _text_frame(self, file: BinaryIO, start: int) -> int:
+        """`start`, or the end of the skippable frames that begin there."""
+        while _is_skippable(header := _at(file, start, _SKIPPABLE_HEADER)):
+            start += _SKIPPABLE_HEADER + int.from_bytes(header[4:], "little")
+        if start > self._size:
+            raise damage(self._path, self._size, self._size, "the file ends inside a skippable frame")
+        return start
+
+    def _may_follow(self, file: BinaryIO, at: int) -> bool:
+        """Whether a frame can end at this byte."""
+        header = _at(file, at, _SKIPPABLE_HEADER)
+        return at == self._size or header.startswith(ZSTANDARD) or _is_skippable(header)
+
+    def _end(self, file: BinaryIO, start: int, limit: int | None = None) -> int | None:
+        """The end of the frame at `start`; None if there is no whole one (of at most `limit` bytes)."""
+        header = _at(file, start, _LARGEST_FRAME_HEADER)
+        if len(header) <= len(ZSTANDARD) or not header.startswith(ZSTANDARD) or header[4] & 0x08:
+            return None
+        described = header[4]
+        place = start + _header_size(described)
+        last = False
+        while not last:
+            block = int.from_bytes(_at(file, place, _BLOCK_HEADER), "little")
+            last, kind, size = bool(block & 1), block >> 1 & 3, block >> 3
+            place += _BLOCK_HEADER + (1 if kind == _RLE else size)
+            whole = place <= self._size and (limit is None or place <= start + limit)
+            if not whole or kind == _RESERVED or size > _LARGEST_BLOCK:
+                return None
+        place += _CHECKSUM if described & 0x04 else 0
+        return place if place <= self._size else None
+
+
+def _at(file: BinaryIO, place: int, length: int) -> bytes:
+    file.seek(place)
+    return file.read(length)
+
+
+def _is_skippable(header: bytes) -> bool:
+    return len(header) == _SKIPPABLE_HEADER and header[0] & 0xF0 == 0x50 and header[1:4] == _SKIPPABLE
+
+
+def _header_size(described: int) -> int:
+    """Bytes of a frame before its first block, by the descriptor byte that follows the magic number."""
+    is_single = bool(described & 0x20)
+    content_size = (int(is_single), 2, 4, 8)[described >> 6]
+    dictionary = (0, 1, 2, 4)[described & 0x03]
+    return len(ZSTANDARD) + 1 + (not is_single) + dictionary + content_size

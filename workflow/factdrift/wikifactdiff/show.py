@@ -13,7 +13,7 @@ import duckdb
 from factdrift.core.errors import InputError
 from factdrift.core.screen import styled
 from factdrift.core.tables import sql
-from factdrift.wikidata.links import is_made_up, page, revision_page
+from factdrift.wikidata.ids import is_made_up, page, revision_page
 from factdrift.wikidata.text import folded, printable
 from factdrift.wikifactdiff.listing import opened
 

@@ -10,8 +10,7 @@ from factdrift.pages.browse.build import rows
 from factdrift.pages.browse.search import ALL, CLASS, CLASSES, RELATION, SUBJECT, Chosen, Index
 from factdrift.pages.browse.subjects import Row, Subject, Tables
 from factdrift.pages.browse.view import Relation, indexed, on_axis, time_line
-from factdrift.wikidata.ids import entity_id, property_id
-from factdrift.wikidata.links import is_made_up, page
+from factdrift.wikidata.ids import entity_id, is_made_up, page, property_id
 
 LISTED = 50
 """Updates on a page of a list."""

@@ -9,8 +9,7 @@ from operator import itemgetter
 
 from factdrift.pages.browse.search import Index
 from factdrift.pages.browse.subjects import Row, Subject
-from factdrift.wikidata.ids import entity_id, property_id
-from factdrift.wikidata.links import revision_page
+from factdrift.wikidata.ids import entity_id, property_id, revision_page
 from factdrift.wikidata.time import YEAR, Time
 from factdrift.words.dates import written_date
 from factdrift.words.literals import shown

@@ -19,7 +19,7 @@ from factdrift.pages.report.audit import audit
 from factdrift.pages.report.blocks import Build, Section
 from factdrift.pages.report.context import neighbours, popularity, run_times, templates
 from factdrift.pages.report.streams import cutoff, streams
-from factdrift.wikidata.links import is_made_up, page
+from factdrift.wikidata.ids import is_made_up, page
 
 
 def write_page(
