@@ -11,8 +11,15 @@ from support.questions import facts, items, write_asof
 
 from factdrift.cli import main
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.scores.answer_table import by_hop, by_task, csv_rows, draw, p_value, read_scores
-from factdrift.evaluation.scores.answers import SCORES
+from factdrift.evaluation.scores.answers import (
+    SCORES,
+    by_hop,
+    by_task,
+    csv_rows,
+    draw,
+    p_value,
+    read_scores,
+)
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.metrics import wilson

@@ -1,26 +1,32 @@
-"""Scores of all models, conditions and ways of scoring, from their predictions."""
+"""Scores of all models, conditions and ways of scoring, from their answers to TempRIPPLE.
 
+They are written in the layout of its paper, by task as its Table 2 and by hop with its tests, and drawn.
+"""
+
+import json
 import operator
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.figures import NEW, OBSOLETE, SOFT, mark, name_ends, parts, save
 from factdrift.core.files import write_json
+from factdrift.core.screen import grid
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.methods.record import UNEDITED, Skipped
-from factdrift.evaluation.scores.conditions import condition_of
+from factdrift.evaluation.methods.record import UNEDITED, Skipped, record_of
+from factdrift.evaluation.scores.conditions import WAYS, condition_of, in_words
 from factdrift.evaluation.scores.cutoff import cutoffs_of
 from factdrift.evaluation.scores.jobs import AnswerScores
+from factdrift.evaluation.scores.table import by_text, skipped_lines, unscored_lines
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.models.names import check_same_weights
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
-from factdrift.tempripple.score import SELECTIONS, Cutoff, Key, grouped, report, within_cutoff
+from factdrift.tempripple.score import SELECTIONS, Cutoff, grouped, report, within_cutoff
 
 PREDICTIONS = pa.schema(
     [
@@ -35,7 +41,7 @@ PREDICTIONS = pa.schema(
 """One row for each item, condition and way of scoring. `logprobs` are those of the four options, by
 `normalise`; null for the other ways. `reason` says why there is no answer; `correct` is null then."""
 
-_BY = ("items", "model", "condition", "task", "hop")
+_BY = ("items", "scoring", "model", "condition", "task", "hop")
 _INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
 SCORES = pa.schema(
     [
@@ -49,6 +55,21 @@ SCORES = pa.schema(
     ]
 )
 """One row for each selection of items, model, way of scoring, condition, task and hop."""
+
+TASK_COLUMNS = {
+    "new": ("new", 0),
+    "new related": ("new related", 1),
+    "old": ("old", 0),
+    "old related": ("old related", 1),
+}
+"""Column of Table 2 -> task and hop; the paper's related facts are those of hop 1 there."""
+
+HOP_COLUMNS = {
+    f"{line} hop {hop}": (f"{line} related" if hop else line, hop)
+    for line in ("new", "old")
+    for hop in range(4)
+}
+"""Column of the table by hop -> task and hop."""
 
 
 def write_scores(job: AnswerScores) -> int:
@@ -72,41 +93,54 @@ def write_scores(job: AnswerScores) -> int:
             f"answer.model_cutoff: {model} was not asked, so its date says nothing; {others} were",
             file=sys.stderr,
         )
-    scores: list[Row] = []
     tests: dict[str, Any] = {}
+    accuracies: dict[tuple[Any, ...], Row] = {}
+    kept = set()
     for scoring in dict.fromkeys(row["scoring"] for row in rows):
-        mine = [row for row in rows if row["scoring"] == scoring]
         answered = (
             (row["item_id"], row["condition"], row["correct"], row["model"])
-            for row in mine
-            if row["correct"] is not None
+            for row in rows
+            if row["scoring"] == scoring and row["correct"] is not None
         )
-        found = grouped(answered, asked, str(job.out_predictions))
-        counted, _ = within_cutoff(found, dated, cutoffs)
-        kept = {(key, answer.item["item_id"]) for key, group in counted.items() for answer in group}
+        counted, _ = within_cutoff(grouped(answered, asked, str(job.out_predictions)), dated, cutoffs)
+        kept |= {
+            (scoring, *key[:2], each.item["item_id"]) for key, group in counted.items() for each in group
+        }
         tests[scoring] = report(counted, dated, job.seed, job.draws)
-        accuracies = {}
         for row in tests[scoring].pop("accuracy"):
             for name in _INTERVALS:
                 row[f"{name}_low"], row[f"{name}_high"] = row.pop(name)
+            row["scoring"] = scoring
             accuracies[tuple(row[name] for name in _BY)] = row
+    counts: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        item, about = by_id[row["item_id"]], (row["scoring"], row["model"], row["condition"])
+        lost = ""
+        if row["correct"] is None:
+            lost = "unanswered"
+        elif (*about, row["item_id"]) not in kept:
+            lost = "beyond_cutoff"
+        elif row["parsed"] is None and row["scoring"] != "written":  # in writing no option need be named
+            lost = "unparsed"
         for selection, wanted in SELECTIONS.items():
-            chosen = [row for row in mine if wanted(by_id[row["item_id"]])]
-            for (model, condition, task, hop), counts in _counts(chosen, kept, by_id).items():
-                by = (selection, model, condition, TASKS[task - 1], hop)
-                own = accuracies.get(by, {"n": 0, "right": 0, "asked_facts": 0})
-                scores.append(dict(zip(_BY, by, strict=True)) | {"scoring": scoring} | own | counts)
+            if wanted(item):
+                by = (selection, *about, TASKS[item["task"] - 1], item["hop"])
+                found = counts.setdefault(by, {"unparsed": 0, "unanswered": 0, "beyond_cutoff": 0})
+                if lost:
+                    found[lost] += 1
     conditions = list(dict.fromkeys(["without", "with", *(row["condition"] for row in rows)]))
-    scores.sort(
-        key=lambda row: (
-            list(SELECTIONS).index(row["items"]),
-            models.index(row["model"]),
-            (row["scoring"] != "written", row["scoring"]),
-            conditions.index(row["condition"]),
-            TASKS.index(row["task"]),
-            row["hop"],
-        )
-    )
+
+    def place(by: tuple[Any, ...]) -> tuple[Any, ...]:
+        items, scoring, model, condition, task, hop = by
+        way = scoring != "written", scoring
+        at = conditions.index(condition), TASKS.index(task)
+        return list(SELECTIONS).index(items), models.index(model), way, at, hop
+
+    nothing = {"n": 0, "right": 0, "asked_facts": 0}
+    scores = [
+        dict(zip(_BY, by, strict=True)) | accuracies.get(by, nothing) | counts[by]
+        for by in sorted(counts, key=place)
+    ]
     write_json(tests, job.out_tests)
     return write_parquet(pa.Table.from_pylist(scores, schema=SCORES), job.output)
 
@@ -141,27 +175,6 @@ def predictions(answers: Sequence[Path], runs: Sequence[Mapping[str, Any]]) -> p
     return pa.Table.from_pylist(rows, schema=PREDICTIONS)
 
 
-def _counts(
-    rows: Sequence[Row], kept: Set[tuple[Key, str]], items: Mapping[str, Row]
-) -> dict[Key, Counter[str]]:
-    """What is wrong because there is no answer, and what does not count, by model, condition, task and hop.
-
-    `kept`: the answers that the cutoff leaves, by key and item. An answer in writing need not name an option.
-    """
-    found: dict[Key, Counter[str]] = {}
-    for row in rows:
-        item = items[row["item_id"]]
-        key: Key = (row["model"], row["condition"], item["task"], item["hop"])
-        counts = found.setdefault(key, Counter(unparsed=0, unanswered=0, beyond_cutoff=0))
-        if row["correct"] is None:
-            counts["unanswered"] += 1
-        elif (key, row["item_id"]) not in kept:
-            counts["beyond_cutoff"] += 1
-        elif row["parsed"] is None and row["scoring"] != "written":
-            counts["unparsed"] += 1
-    return found
-
-
 def write_runs(
     runs: Sequence[Mapping[str, Any]], output: Path, without: Sequence[Skipped] = (), strict: bool = False
 ) -> None:
@@ -179,3 +192,213 @@ def write_runs(
         if "model_digest" in run
     )
     write_json([*runs, *(each._asdict() for each in without)], output)
+
+
+def title(condition: str) -> str:
+    """`w/o ctx`, `w/ ctx`, or the method of an edit."""
+    fixed = {"without": "w/o ctx", "with": "w/ ctx"}
+    return fixed.get(condition) or record_of(condition.removeprefix("edited-")).title or condition
+
+
+Conditions = dict[str, dict[tuple[str, int], Row]]
+"""Condition -> (task, hop) -> row of SCORES."""
+
+
+class Scores(NamedTuple):
+    """The scores of one selection of items, and the tests of all."""
+
+    rows: dict[tuple[str, str], Conditions]
+    """(model, scoring) -> its scores, in the order of the table."""
+    tests: Mapping[str, Mapping[str, Sequence[Row]]]
+    items: str
+
+    def test(self, scoring: str, table: str, **wanted: Any) -> Row | None:
+        """The row of a test with these values, if there is one."""
+        wanted |= {"items": self.items}
+        for row in self.tests.get(scoring, {}).get(table, ()):
+            if all(row[key] == value for key, value in wanted.items()):
+                return row
+        return None
+
+
+def read_scores(scores: Path, tests: Path, items: str = "all") -> Scores:
+    """`items`: the selection of items."""
+    rows: dict[tuple[str, str], Conditions] = {}
+    for row in pq.read_table(scores).to_pylist():
+        if row["items"] == items:
+            conditions = rows.setdefault((row["model"], row["scoring"]), {})
+            conditions.setdefault(row["condition"], {})[row["task"], row["hop"]] = row
+    return Scores(rows, json.loads(tests.read_text(encoding="utf-8")), items)
+
+
+def by_task(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
+    """Table 2: a row for each condition, with McNemar's p against the condition without context."""
+    yield f"Accuracy by task, {scores.items} items, hop 1 of related facts (Table 2 of the TempRIPPLE paper)"
+    yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx. Chance: 0.250."
+    yield from _tables(scores, skipped, TASK_COLUMNS, "mcnemar")
+
+
+def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
+    """Accuracy of each line and hop, with Fisher's p against hop 0 of the same line and condition."""
+    yield f"Accuracy by hop, {scores.items} items"
+    yield "p: Fisher's exact test against hop 0 of the same line. Items are not independent: p is too small."
+    yield from _tables(scores, skipped, HOP_COLUMNS, "fisher")
+
+
+def _tables(
+    scores: Scores, skipped: Sequence[Skipped], columns: Mapping[str, tuple[str, int]], test: str
+) -> Iterator[str]:
+    """A table for each model and way of scoring: of each condition accuracies, and p of a test."""
+    of_hops = test == "fisher"
+    header = [""]
+    for name, (_, hop) in columns.items():
+        header += [name] if of_hops and not hop else [name, "p"]
+    for (model, scoring), conditions in scores.rows.items():
+        rows = []
+        for condition, own in conditions.items():
+            compared = {"condition": condition} if of_hops else {"first": "without", "second": condition}
+            cells = [title(condition)]
+            for task, hop in columns.values():
+                cells.append(_accuracy(own.get((task, hop)), not of_hops))
+                if hop or not of_hops:
+                    found = scores.test(scoring, test, model=model, task=task, hop=hop, **compared)
+                    cells.append(p_value(found["p"] if found else None))
+            rows.append(cells)
+        yield from ("", f"{model}, {scoring}", *_sizes(conditions, columns))
+        yield from grid(header, rows)
+        if not of_hops:
+            yield from _left_out(conditions)
+            yield from _durations(scores, model, scoring)
+        yield from skipped_lines(skipped, model)
+    yield from unscored_lines(skipped, {model for model, _ in scores.rows}, "")
+
+
+def _accuracy(row: Row | None, bounds: bool) -> str:
+    """Accuracy, with its interval by asked fact if wanted."""
+    if row is None or not row["n"]:
+        return "-"
+    interval = f" [{row['by_asked_fact_low']:.2f}, {row['by_asked_fact_high']:.2f}]" if bounds else ""
+    return f"{row['accuracy']:.3f}{interval}"
+
+
+def p_value(p: float | None) -> str:
+    return "-" if p is None else "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def _sizes(conditions: Conditions, columns: Mapping[str, tuple[str, int]]) -> Iterator[str]:
+    """A line with the numbers of items and asked facts of each column, for conditions with the same ones."""
+    found = []
+    for condition, rows in conditions.items():
+        own = [rows.get(key) for key in columns.values()]
+        counts = ", ".join(f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in own)
+        found.append((f"n (items/asked facts): {counts}", title(condition)))
+    yield from by_text(found, always=False)
+
+
+def _left_out(conditions: Conditions) -> Iterator[str]:
+    """What is wrong because no letter could be read, and what does not count."""
+    texts = {
+        "unparsed": "answers have no letter, or no finite likelihood, and count as wrong",
+        "unanswered": "could not be asked and do not count",
+        "beyond_cutoff": "do not count because of the model's cutoff",
+    }
+    for column, text in texts.items():
+        numbers = {
+            title(name): sum(row[column] for row in rows.values()) for name, rows in conditions.items()
+        }
+        yield from by_text((f"{number:,} {text}", name) for name, number in numbers.items() if number)
+
+
+def _durations(scores: Scores, model: str, scoring: str) -> Iterator[str]:
+    """The correlation of right answers at hop 0 with the mean duration of the property, of each condition."""
+    for condition in scores.rows[model, scoring]:
+        for task in ("new", "old"):
+            named = {"model": model, "task": task, "hop": 0, "condition": condition}
+            found = scores.test(scoring, "duration", **named)
+            if found and found["r"] is not None:
+                bounds = found["interval"]
+                said = f" [{bounds[0]:.2f}, {bounds[1]:.2f}]" if bounds else ""
+                yield f"{title(condition)}, {task}: point-biserial r with duration {found['r']:.3f}{said}"
+
+
+def csv_rows(scores: Path, columns: Mapping[str, tuple[str, int]]) -> list[list[Any]]:
+    """The rows of SCORES behind the columns of one table, after their header."""
+    table = pq.read_table(scores)
+    rows = [row for row in table.to_pylist() if (row["task"], row["hop"]) in columns.values()]
+    return [table.column_names if rows else [], *(list(row.values()) for row in rows)]
+
+
+CHANCE = 25.0
+"""Of four options, in percent."""
+
+WITHOUT = condition_of("none")
+_SIZE = (2.5, 2.5)
+
+
+def draw(scores: Path, paths: Sequence[Path]) -> None:
+    """Draws a part for each model and way, over the discriminating items, or all if none discriminates.
+
+    Bars are the 95 % bootstrap intervals by asked fact; grey is the unedited model without context. The
+    dashed line is chance, which answers in writing do not have.
+    """
+    answered = [row for row in pq.read_table(scores).to_pylist() if row["n"]]
+    chosen = [row for row in answered if row["items"] == "discriminating"]
+    rows = chosen or [row for row in answered if row["items"] == "all"]
+    groups = list(dict.fromkeys((row["model"], row["scoring"]) for row in rows)) or [("", "")]
+    conditions = list(dict.fromkeys(row["condition"] for row in rows)) or [WITHOUT]
+    owns = [[row for row in rows if (row["model"], row["scoring"]) == group] for group in groups]
+    messages = [
+        _message(f"{model}, {WAYS.get(way, way)}", own, bool(chosen))
+        for (model, way), own in zip(groups, owns, strict=True)
+    ]
+    columns = min(len(conditions), 4)
+    figure, found = parts(messages, [len(conditions)] * len(groups), columns, _SIZE, sharey=True)
+    for axes, own, (_, way) in zip(found, owns, groups, strict=True):
+        for axis, condition in zip(axes, conditions, strict=True):
+            axis.set(title=in_words(condition), xlim=(-0.2, 3.2), ylim=(0, 100), xlabel="hops from the fact")
+            axis.set_xticks(range(4))
+            ends = []
+            if way != "written":
+                mark(axis, CHANCE)
+                ends.append(("chance", CHANCE, SOFT))
+            for line, colour in (("new", NEW), ("old", OBSOLETE)):
+                for state in dict.fromkeys((WITHOUT, condition)):
+                    if not (points := _curve(own, state, line)):
+                        continue
+                    x, y, *spread = zip(*points, strict=True)
+                    style: dict[str, Any] = {"marker": "o", "markersize": 3}
+                    if state == condition:
+                        axis.errorbar(x, y, spread, color=colour, alpha=1.0, **style)
+                        ends.append((f"{line} facts", y[-1], colour))
+                    else:
+                        axis.errorbar(x, y, color=SOFT, alpha=0.45, linewidth=1, **style)
+            name_ends(axis, ends, _SIZE[1])
+        axes[0].set(ylabel="right, %", xlabel="hops from the fact; grey: no context")
+    save(figure, *paths)
+
+
+def _curve(rows: Sequence[Row], condition: str, line: str) -> list[tuple[int, float, float, float]]:
+    """Hop, percent right, and the widths of its interval below and above."""
+    found = []
+    for row in sorted(rows, key=lambda row: row["hop"]):
+        if row["condition"] == condition and row["task"] in (line, f"{line} related"):
+            right, low, high = (row[name] for name in ("accuracy", "by_asked_fact_low", "by_asked_fact_high"))
+            found.append((row["hop"], 100 * right, 100 * max(right - low, 0), 100 * max(high - right, 0)))
+    return found
+
+
+def _message(group: str, rows: Sequence[Row], discriminating: bool) -> str:
+    """What the part shows, in words: the condition that is best at the new facts, and one hop further."""
+    what = "questions that tell old from new" if discriminating else "all questions"
+    told = {
+        condition: {hop: y for hop, y, *_ in _curve(rows, condition, "new")}
+        for condition in dict.fromkeys(row["condition"] for row in rows)
+    }
+    told = {condition: found for condition, found in told.items() if 0 in found}
+    if not told:
+        return f"{group}: {what}"
+    best = max(told, key=lambda condition: told[condition][0])
+    said = f"{group}: {in_words(best)} has {told[best][0]:.0f} % of the new facts right"
+    if 1 in told[best]:
+        said += f", and {told[best][1]:.0f} % of what follows one hop away"
+    return f"{said} ({what})"

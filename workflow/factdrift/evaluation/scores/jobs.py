@@ -356,7 +356,7 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
     def run(self) -> str:
         from factdrift.core.files import write_csv, write_text
         from factdrift.core.owned import claim
-        from factdrift.evaluation.scores import answer_table as table
+        from factdrift.evaluation.scores import answers as table
         from factdrift.evaluation.scores.costs import skipped_among
         from factdrift.evaluation.scores.written import written_table
         from factdrift.evaluation.scores.written_lines import written_lines
@@ -388,7 +388,7 @@ class AnswerFigure(Job, command="answer figure"):
     output: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> str:
-        from factdrift.evaluation.scores.answer_table import draw
+        from factdrift.evaluation.scores.answers import draw
 
         draw(self.scores, self.output)
         return " ".join(map(str, self.output))
