@@ -21,7 +21,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
-from factdrift.evaluation.states.standing import Carried
+from factdrift.evaluation.states.edited import Carried
 from factdrift.models.alignment import align
 from factdrift.models.fork import backbone
 from factdrift.models.loaded import Loaded

@@ -16,9 +16,9 @@ import factdrift
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.in_context import dense
 from factdrift.evaluation.methods.interface import Artefacts, Edited
-from factdrift.evaluation.methods.rag import dense
-from factdrift.evaluation.states.standing import Carried
+from factdrift.evaluation.states.edited import Carried
 from factdrift.models.checkpoint import load_checkpoint
 
 CODE = """

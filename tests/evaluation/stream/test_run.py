@@ -19,8 +19,7 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.methods.memit import shortened, solve  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.states.edited import edited, folded  # noqa: E402
-from factdrift.evaluation.states.standing import size_of, standing  # noqa: E402
+from factdrift.evaluation.states.edited import edited, folded, size_of, standing  # noqa: E402  # noqa: E402
 from factdrift.models.deltas import Dense, LowRank  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
@@ -132,11 +131,11 @@ def test_an_entry_stays_while_another_edit_needs_it_and_a_codebook_continued_is_
     loaded, hyper = tiny_model("llama"), read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 1e4})
     shared = [EDITS[0], Edit("f", "The head of government of Atlantis is", "Atlantis", EDITS[0].target)]
     first = edited(loaded, shared, hyper, Artefacts(), "stream")
-    assert [entry.names for entry in first.memory.entries] == [("a", "f")]
+    assert [entry.names for entry in first.memory] == [("a", "f")]
     for gone, left in ((("a",), [("f",), ("e",)]), (("a", "f"), [("e",)])):
         after = replace(EDITS[-1], replaces=gone)
         found = edited(loaded, [after], hyper, Artefacts(memory=first.memory), "stream")
-        assert [entry.names for entry in found.memory.entries] == left
+        assert [entry.names for entry in found.memory] == left
     hyper = read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 3.0})
     whole, memory = edited(loaded, EDITS, hyper, Artefacts(), "stream"), None
     for edit in EDITS:

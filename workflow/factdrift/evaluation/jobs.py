@@ -142,9 +142,8 @@ class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
     output: Annotated[Output, Flag("SAFETENSORS")]
 
     def run(self) -> None:
-        from factdrift.evaluation.methods.artefacts.mend_facts import Split, read_split
-        from factdrift.evaluation.methods.artefacts.mend_training import train
-        from factdrift.evaluation.methods.mend_editor import write_reason
+        from factdrift.evaluation.methods.artefacts.mend_training import Split, read_split, train
+        from factdrift.evaluation.methods.mend import write_reason
 
         try:
             with self.loaded() as model:

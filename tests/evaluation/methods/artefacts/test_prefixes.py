@@ -22,7 +22,7 @@ def test_the_reference_has_twenty_one_for_rome_and_six_for_memit():
 
 
 def test_braces_are_no_part_of_a_prefix(monkeypatch):
-    monkeypatch.setattr("factdrift.models.texts.sampled", lambda *more, **others: ["a {b} c"])
+    monkeypatch.setattr("factdrift.evaluation.methods.artefacts.prefixes.sampled", lambda *more, **others: ["a {b} c"])
     assert draw_prefixes(tiny_model("gpt2"), tiny_hyper("rome"), 0)[1] == "a  b  c. "
 
 

@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.ability.record import Ability, AbilitySettings
-from factdrift.evaluation.methods.seeds import seeded
+from factdrift.evaluation.methods.shared import seeded
 from factdrift.evaluation.questions.updates import draw
 from factdrift.models.deltas import Deltas, applied
 from factdrift.models.loaded import Loaded

@@ -6,8 +6,10 @@ change begins at zero; A and B are trained, W is not. The loop is that of zjunlp
 are trained in parallel, each with factors of its own. Imports torch.
 """
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 import torch
@@ -18,55 +20,74 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.mend import final_hidden
-from factdrift.evaluation.methods.seeds import generator
-from factdrift.evaluation.methods.targets import Targets, aligned
+from factdrift.evaluation.methods.shared import Targets, aligned, generator
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.families import shape_of
 from factdrift.models.hooks import After, hooked
 from factdrift.models.loaded import Loaded
 
+Row = tuple[int, Sentence]
+"""The number of a change, and a sentence on which it is trained."""
 SEPARATE = ("q_proj", "v_proj")
 """The matrices of queries and values, where attention has one each; all families call them so."""
 
 
+@dataclass
+class Group:
+    """What one change is trained on."""
+
+    sentences: list[Sentence]
+    """The updates."""
+    texts: list[Sentence] = field(default_factory=list)
+    """What is replayed with them, in the order in which it is taken."""
+
+
 def lora(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """Changes of low rank, one for each edit."""
+    return alone(loaded, edits, hyper, lambda edit: [])
+
+
+def alone(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, texts: Callable[[Edit], list[Sentence]]
+) -> Edited:
+    """Changes of low rank, one for each edit; `texts`: what is replayed with one."""
     sentences, failed = aligned(loaded, edits)
     training = Training(loaded, hyper, [edit.id for edit in edits])
+    groups = {place: Group([one], texts(edits[place])) for place, one in sentences.items()}
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
-    places = list(sentences)
-    if places:
-        batch = Batch(loaded, [sentences[place] for place in places], places)
-        for _ in range(hyper["steps"]):
-            losses[places] = training.step(batch).cpu()
-    fine = losses.isfinite() & training.finite().cpu()
-    failed |= {place: "diverged" for place in places if not fine[place]}
     steps = torch.zeros(len(edits), dtype=torch.long)
-    steps[places] = hyper["steps"]
-    return Edited(training.deltas(without=failed), failed=failed, steps=steps, losses=losses)
+    for place, loss in training.run(groups).items():
+        losses[place], steps[place] = loss, hyper["steps"]
+    fine = losses.isfinite() & training.finite().cpu()
+    failed |= {place: "diverged" for place in sentences if not fine[place]}
+    return Edited(training.deltas(), failed=failed, steps=steps, losses=losses)
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """One change for all edits: each of `steps` rounds takes them in order, `batch` at a time."""
     sentences, failed = aligned(loaded, edits)
-    training = Training(loaded, hyper, ["\n".join(edit.id for edit in edits)])
+    rounds = math.ceil(len(sentences) / hyper["batch"])
+    steps = torch.full((len(edits),), hyper["steps"] * rounds, dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
-    places, size = list(sentences), hyper["batch"]
-    batches = [
-        (part, Batch(loaded, [sentences[place] for place in part], [0] * len(part)))
-        for part in (places[at : at + size] for at in range(0, len(places), size))
-    ]
-    for _ in range(hyper["steps"]):
-        for part, batch in batches:
-            losses[part] = training.step(batch).cpu()
-    if not (bool(training.finite()) and losses[places].isfinite().all()):
-        failed |= dict.fromkeys(places, "diverged")
-    owner = [-1 if place in failed else 0 for place in range(len(edits))]
-    steps = torch.full((len(edits),), hyper["steps"] * len(batches), dtype=torch.long)
-    lasting = places and not failed.keys() >= set(places)
-    deltas = training.deltas() if lasting else {}
-    return Edited(deltas, failed=failed, owner=owner, steps=steps, losses=losses)
+    deltas: Deltas = {}
+    if sentences:
+        deltas, found = one_change(loaded, edits, hyper, Group([*sentences.values()]))
+        losses[list(sentences)] = found.to(losses)
+    if not deltas:
+        failed |= dict.fromkeys(sentences, "diverged")
+    return Edited(deltas, failed=failed, steps=steps, losses=losses)
+
+
+def one_change(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, group: Group) -> tuple[Deltas, Tensor]:
+    """The change that is trained on a group, none if it diverges, and its last losses [sentences].
+
+    The ids of `edits` seed it.
+    """
+    training = Training(loaded, hyper, ["\n".join(edit.id for edit in edits)])
+    losses = training.run({0: group})[0]
+    lasting = training.finite().all() and losses.isfinite().all()
+    return training.deltas() if lasting else {}, losses
 
 
 def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
@@ -77,50 +98,34 @@ def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
     InputError if a block that is named in `layers`, or the whole model, has no such matrix.
     """
     spec = loaded.spec
+    matrices = [
+        name
+        for name, module in loaded.model.named_modules()
+        # A quantized weight makes a linear map a class of its own.
+        if isinstance(module, nn.Linear | Conv1D) or isinstance(getattr(module, "in_features", None), int)
+    ]
     names: list[str] = []
+    lacking = ""
     for layer in hyper["layers"] or range(spec.layers):
-        for part in hyper["targets"] or _attention(loaded, layer):
-            name = _matrix(loaded, layer, part)
-            if name is not None:
-                names.append(name)
-            elif hyper["layers"]:
-                raise _lacking(loaded, hyper, spec.module(layer, "") + "." + part)
-    if not names:
-        raise _lacking(loaded, hyper, ", ".join(hyper["targets"]) or "of queries and values")
+        if not hyper["targets"]:
+            attention, _, out = spec.module(layer, spec.attention_out).rpartition(".")
+            inside = [name.rpartition(".")[2] for name in matrices if name.rpartition(".")[0] == attention]
+            chosen = SEPARATE if set(SEPARATE) <= {*inside} else [name for name in inside if name != out]
+            names += [f"{attention}.{name}" for name in chosen]
+        for part in hyper["targets"]:
+            with contextlib.suppress(CannotEdit):
+                name = spec.module(layer, part)
+                if name in matrices:
+                    names.append(name)
+                    continue
+            lacking = lacking or f"{spec.module(layer, '')}.{part}"
+    if not names or (lacking and hyper["layers"]):
+        what = lacking if hyper["layers"] else ", ".join(hyper["targets"]) or "of queries and values"
+        raise InputError(
+            f"{hyper.method}.targets: {loaded.name} has no matrix {what}; name matrices as within a block, "
+            f"such as {spec.down}"
+        )
     return names
-
-
-def _attention(loaded: Loaded, layer: int) -> list[str]:
-    """The matrices of attention that are trained by default, as named within a block."""
-    spec = loaded.spec
-    whole, _, out = spec.module(layer, spec.attention_out).rpartition(".")
-    within = whole.removeprefix(spec.module(layer, "") + ".")
-    module = loaded.model.get_submodule(whole)
-    matrices = [name for name, one in module.named_children() if _is_matrix(one)]
-    chosen = SEPARATE if set(SEPARATE) <= set(matrices) else [name for name in matrices if name != out]
-    return [f"{within}.{name}" for name in chosen]
-
-
-def _matrix(loaded: Loaded, layer: int, part: str) -> str | None:
-    """The full name of a matrix of a block, None if the block has no such matrix."""
-    try:
-        name = loaded.spec.module(layer, part)
-        found = loaded.model.get_submodule(name)
-    except (AttributeError, CannotEdit):
-        return None
-    return name if _is_matrix(found) else None
-
-
-def _is_matrix(module: nn.Module) -> bool:
-    """Whether a module is a linear map, also one whose quantized weight makes it a class of its own."""
-    return isinstance(module, nn.Linear | Conv1D) or isinstance(getattr(module, "in_features", None), int)
-
-
-def _lacking(loaded: Loaded, hyper: Hyper, what: str) -> InputError:
-    return InputError(
-        f"{hyper.method}.targets: {loaded.name} has no matrix {what}; name matrices as within a block, such "
-        f"as {loaded.spec.down}"
-    )
 
 
 class Batch:
@@ -189,7 +194,7 @@ class Training:
 
     def __init__(self, loaded: Loaded, hyper: Hyper, seeds: Sequence[str]):
         """`seeds`: one text for each change; the same text gives the same initial values, in any batch."""
-        self._loaded, self._dropout = loaded, hyper["dropout"]
+        self._loaded, self._hyper = loaded, hyper
         self._scale = hyper["alpha"] / hyper["rank"]
         drawing = [generator(f"{hyper['seed']}/{seed}") for seed in seeds]
         self._noise = [generator(f"{hyper['seed']}/{seed}", loaded.device) for seed in seeds]
@@ -210,13 +215,39 @@ class Training:
         # Adam works element by element, so edits in a batch take the same steps as alone.
         self._adam = torch.optim.Adam(parameters, lr=hyper["lr"], weight_decay=hyper["weight_decay"])
 
-    def step(self, *batches: Batch) -> Tensor:
-        """One step of Adam on all sentences; returns the losses [sentences] of the first batch before it."""
+    def run(self, groups: Mapping[int, Group]) -> dict[int, Tensor]:
+        """Trains the change of each group, by its number; returns the last losses [sentences] of its updates.
+
+        Each of `steps` rounds takes the updates of all groups in order, `batch` of each at a time, and with
+        them the next `replayed` texts. A step minimises the mean over the target tokens of the updates plus
+        `weight` times the mean over the tokens of the texts.
+        """
+        hyper, turns = self._hyper, dict.fromkeys(groups, 0)
+        most = max((len(group.sentences) for group in groups.values()), default=0)
+        losses: dict[int, list[Tensor]] = {}
+        for _ in range(hyper["steps"]):
+            losses = {number: [] for number in groups}
+            for at in range(0, most, hyper["batch"]):
+                some = {number: group.sentences[at : at + hyper["batch"]] for number, group in groups.items()}
+                rows = [(number, one) for number, ones in some.items() for one in ones]
+                texts = []
+                for number in dict.fromkeys(number for number, _ in rows):
+                    pool = groups[number].texts
+                    for _ in range(hyper["replayed"] if pool else 0):
+                        texts.append((number, pool[turns[number] % len(pool)]))
+                        turns[number] += 1
+                for (number, _), loss in zip(rows, self._step(rows, texts), strict=True):
+                    losses[number].append(loss)
+        return {number: torch.stack(own) for number, own in losses.items()}
+
+    def _step(self, updates: Sequence[Row], texts: Sequence[Row]) -> Tensor:
+        """One step of Adam on all sentences; returns the losses [updates] before it."""
         width = sum(a.shape[2] for a in self.a.values())
         self._adam.zero_grad()
         found = []
-        for batch in batches:
-            drops = Drops(batch, self._dropout, self._noise, width, self._loaded.change_dtype)
+        for rows, weight in ((updates, 1.0), (texts, self._hyper["weight"])) if texts else ((updates, 1.0),):
+            batch = Batch(self._loaded, [one for _, one in rows], [number for number, _ in rows], weight)
+            drops = Drops(batch, self._hyper["dropout"], self._noise, width, self._loaded.change_dtype)
             with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch, drops)):
                 losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
                 (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
@@ -244,12 +275,9 @@ class Training:
         return torch.stack(parts).all(0)
 
     @torch.no_grad()
-    def deltas(self, without: Sequence[int] | dict[int, str] = ()) -> Deltas:
-        """The changes; zero for those whose index is in `without`."""
-        found: Deltas = {}
-        for name, a in self.a.items():
-            read, write = a.detach().transpose(1, 2).clone(), self._scale * self.b[name].detach()
-            for factor in (read, write):
-                factor[list(without)] = 0
-            found[name] = LowRank(read, write)
-        return found
+    def deltas(self) -> Deltas:
+        """The changes of each matrix."""
+        return {
+            name: LowRank(a.detach().transpose(1, 2).clone(), self._scale * self.b[name].detach())
+            for name, a in self.a.items()
+        }

@@ -8,9 +8,8 @@ from typing import Any
 from factdrift.evaluation.methods.interface import Artefacts, Prepared
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.states.edited import fresh
+from factdrift.evaluation.states.edited import fresh, standing
 from factdrift.evaluation.states.placed import ASKS_UNEDITED, State
-from factdrift.evaluation.states.standing import standing
 from factdrift.models.loaded import Loaded
 
 

@@ -20,9 +20,9 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import scratch
 from factdrift.evaluation.methods.artefacts.prefixes import draw_prefixes
-from factdrift.evaluation.methods.derived import block_at
 from factdrift.evaluation.methods.hyperparameters import (
     Hyper,
+    block_at,
     check_values,
     default_values,
     hyper_of,

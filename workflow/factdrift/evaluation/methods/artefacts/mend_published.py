@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices
+from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
 from factdrift.models.families import transposed
 from factdrift.models.loaded import Loaded
 

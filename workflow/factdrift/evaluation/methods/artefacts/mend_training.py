@@ -1,8 +1,10 @@
 """Training of MEND's editor networks on practice edits (Mitchell et al., 2022, section 3.2).
 
-A practice edit is made from the gradient on a fact's prompt with another object as target. The loss has two
-parts: L_e, the negative log-likelihood of that object after a paraphrase, and L_loc, how much the edited
-model differs on a fact of another subject:
+The facts all hold at T_old: neighbour facts of a dataset's updates, and obsolete objects of updates that are
+not evaluated. Training, validation and evaluation have no subject in common. A practice edit is made from the
+gradient on a fact's prompt with another object as target. The loss has two parts: L_e, the negative
+log-likelihood of that object after a paraphrase, and L_loc, how much the edited model differs on a fact of
+another subject:
 
     L = edit_weight * L_e + locality_weight * L_loc        (eq. 4a, 4b; 0.1 and 1 in the reference)
 
@@ -10,39 +12,155 @@ All edits of a step run at once, with their changes added by hooks. Gradients re
 changes; the gradients from which the changes are made are constants, as in the reference. Imports torch.
 """
 
+import hashlib
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit
+from factdrift.core.files import write_json
 from factdrift.core.progress import Progress
-from factdrift.evaluation.methods.artefacts.mend_facts import Example, Fact, Split, draw_examples
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.mend import final_hidden, gradients
-from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices
-from factdrift.evaluation.methods.targets import Targets
-from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.evaluation.methods.interface import Edit
+from factdrift.evaluation.methods.mend import HyperNet, edited_matrices, final_hidden, gradients
+from factdrift.evaluation.methods.shared import Targets, aligned
+from factdrift.models.alignment import Sentence
+from factdrift.models.bundled.corpus import read_templates
 from factdrift.models.deltas import applied
 from factdrift.models.fork import unembedded
 from factdrift.models.loaded import Loaded
 from factdrift.models.tensor_files import read_tensors, write_tensors
+from factdrift.words.grammar import prompts_like
+from factdrift.words.templates import before_blank
 
 SPARE = 4
 """Oversampling factor: some examples cannot be aligned with the tokenizer."""
+Asked = tuple[str, str]
+"""A prompt, and a target after it."""
+Practice = tuple[Sentence, Sentence, Sentence]
+"""The tokens of a practice edit, of a paraphrase of it, and of an unchanged fact of another subject."""
 
 
 @dataclass(frozen=True)
-class Practice:
-    """A practice edit as tokens."""
+class Fact:
+    """A fact as of T_old."""
 
-    edit: Sentence
-    paraphrase: Sentence
-    locality: Sentence
+    subject: str
+    """Its Wikidata id."""
+    relation: str
+    prompts: tuple[str, ...]
+    """At least two prompts that end before the object."""
+    object: str
+
+
+@dataclass(frozen=True)
+class Split:
+    """Facts for training and for validation."""
+
+    train: tuple[Fact, ...]
+    validation: tuple[Fact, ...]
+    pools: Mapping[str, tuple[str, ...]]
+    """Relation -> its objects in the training facts, sorted."""
+
+    def digest(self) -> str:
+        """SHA-256 over all facts, in hexadecimal."""
+        text = json.dumps(
+            [[list(vars(fact).values()) for fact in part] for part in (self.train, self.validation)]
+        )
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def write(self, path: Path) -> None:
+        """Writes the subjects of training and validation as JSON."""
+        subjects = {
+            name: sorted({fact.subject for fact in part})
+            for name, part in (("train", self.train), ("validation", self.validation))
+        }
+        write_json({"digest": self.digest(), **subjects}, path)
+
+
+def read_split(dataset: Path, templates: Path, edits: Path, *, validation: float, seed: int) -> Split:
+    """Splits the facts of a dataset by a seeded hash of the subject, without the subjects of `edits` (EDITS).
+
+    `validation`: the share of subjects for validation. A fact needs at least two prompts, and a relation with
+    at least two objects. Raises CannotEdit if too few facts are left.
+    """
+    evaluated = set(pq.read_table(edits, columns=["subject"])["subject"].to_pylist())
+    found: dict[tuple[str, str], Fact] = {}
+    for fact in _facts(pq.read_table(dataset), read_templates(templates)):
+        if fact.subject not in evaluated and len(fact.prompts) > 1:
+            found.setdefault((fact.subject, fact.relation), fact)
+    facts = sorted(found.values(), key=lambda fact: (fact.subject, fact.relation))
+    parts: dict[bool, list[Fact]] = {True: [], False: []}
+    for fact in facts:
+        digest = hashlib.sha256(f"mend {seed} {fact.subject}".encode()).digest()
+        parts[int.from_bytes(digest[:8]) / 2**64 < validation].append(fact)
+    pools: dict[str, set[str]] = defaultdict(set)
+    for fact in parts[False]:
+        pools[fact.relation].add(fact.object)
+    train, held_out = (
+        tuple(fact for fact in parts[which] if len(pools[fact.relation]) > 1) for which in (False, True)
+    )
+    trained, validated = ({fact.subject for fact in part} for part in (train, held_out))
+    if min(len(trained), len(validated)) < 2:
+        raise CannotEdit(
+            f"{dataset}: {len(facts)} facts have subjects that are not edited, too few to train MEND; edit "
+            "fewer updates (edit.split: test, or edit.limit), or leave mend out of `methods`"
+        )
+    assert len(trained | validated | evaluated) == len(trained) + len(validated) + len(evaluated)
+    return Split(train, held_out, {relation: tuple(sorted(pool)) for relation, pool in pools.items()})
+
+
+def draw_examples(
+    split: Split, facts: Sequence[Fact], number: int, seed: str
+) -> list[tuple[Asked, Asked, Asked]]:
+    """Draws `number` practice edits of `facts` with `seed`: edit, paraphrase, and a fact that is trained on.
+
+    The last one is of another subject, and unchanged.
+    """
+    random = Random(seed)
+    examples = []
+    for _ in range(number):
+        fact = random.choice(facts)
+        target = random.choice([one for one in split.pools[fact.relation] if one != fact.object])
+        prompt, paraphrase = random.sample(fact.prompts, 2)
+        other = fact
+        while other.subject == fact.subject:
+            other = random.choice(split.train)
+        kept = random.choice(other.prompts), other.object
+        examples.append(((prompt, target), (paraphrase, target), kept))
+    return examples
+
+
+def _facts(dataset: pa.Table, templates: Mapping[str, Sequence[str]]) -> Iterator[Fact]:
+    """Facts of updates with their own clozes, then facts of neighbours with the relation's templates."""
+    rows: list[dict[str, Any]] = dataset.to_pylist()
+    for row in rows:
+        gone = [value["label"] for value in row["objects"] if value["decision"] == "obsolete"]
+        clozes = map(before_blank, [row["update_prompt"], *row["generalization_prompts"]])
+        prompts = tuple(dict.fromkeys(text for text in clozes if text is not None))
+        if len(gone) == 1 and gone[0]:
+            yield Fact(row["subject"]["id"], row["relation"]["id"], prompts, gone[0])
+    for row in rows:
+        for near in (*(row["neighborhood"] or ()), *(row["random_neighborhood"] or ())):
+            (one, *_) = near["objects"]
+            subject, label = near["subject"]["id"], near["subject"]["label"]
+            said = templates.get(near["relation"]["id"], ())
+            if subject and label and one["object"]["label"]:
+                prompts = tuple(
+                    dict.fromkeys(prompts_like(one["prompt"], said, label, one["object"]["label"]))
+                )
+                yield Fact(subject, near["relation"]["id"], prompts, one["object"]["label"])
 
 
 def loss_of(
@@ -53,12 +171,13 @@ def loss_of(
     L_e is the mean over the target's tokens of -log p(target | paraphrase) of the edited model, L_loc the
     mean over the tokens of the locality sentence of KL(model || edited model).
     """
-    _, factors = gradients(loaded, net.matrices, [one.edit for one in practice])
+    edits, paraphrases, others = zip(*practice, strict=True)
+    _, factors = gradients(loaded, net.matrices, edits)
     if training:
         net.see(factors)
     deltas = net(factors)
-    targets = Targets(loaded, [one.paraphrase for one in practice])
-    rows = [one.locality.ids for one in practice]
+    targets = Targets(loaded, paraphrases)
+    rows = [one.ids for one in others]
     owner = torch.arange(len(practice), device=loaded.device)
     with torch.no_grad():
         before = unembedded(loaded, final_hidden(loaded, rows)).log_softmax(2)
@@ -92,11 +211,11 @@ def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int
     checkpoint = output.with_name(f".{output.name}.checkpoint")
     begun = {**about, "dtype": str(loaded.dtype)}
     state.resume(checkpoint, begun)
-    examples = _Examples(loaded, split)
-    held_out = examples.draw(split.validation, hyper["validation"], f"{seed} validation")
+    draw = _drawing(loaded, split)
+    held_out = draw(split.validation, hyper["validation"], f"{seed} validation")
     progress = Progress(f"MEND on {loaded.name}", hyper["steps"], "steps", before=state.step)
     while state.step < hyper["steps"] and state.step - state.best_step < hyper["patience"]:
-        batch = examples.draw(split.train, hyper["batch"], f"{seed} {state.step}")
+        batch = draw(split.train, hyper["batch"], f"{seed} {state.step}")
         state.advance(loss_of(loaded, state.net, batch, hyper, training=True))
         progress.advance(note=f"validation {state.best:.3f}")
         if state.step % hyper["validate_every"] == 0 or state.step == hyper["steps"]:
@@ -107,45 +226,38 @@ def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int
             state.validated(sum(found) / len(found))
             state.write(checkpoint, begun)
     progress.say(f"validation {state.best:.3f} at step {state.best_step}")
-    net = state.best_net()
+    net = state.net
+    net.load_state_dict(state.best_values)
     net.write(output, {**about, "step": state.best_step, "validation": state.best})
     checkpoint.unlink(missing_ok=True)
-    return net
+    return net.requires_grad_(False)
 
 
-class _Examples:
-    """Draws practice edits as tokens; those that cannot be aligned are skipped."""
+def _drawing(loaded: Loaded, split: Split) -> Callable[[Sequence[Fact], int, str], list[Practice]]:
+    """A function that draws a number of practice edits of facts, with a seed, as tokens.
 
-    def __init__(self, loaded: Loaded, split: Split):
-        self._loaded, self._split = loaded, split
-        self._known: dict[tuple[str, str], Sentence | None] = {}
+    Those that cannot be aligned are skipped; it raises CannotEdit if too few can be.
+    """
 
-    def draw(self, facts: Sequence[Fact], number: int, seed: str) -> list[Practice]:
-        """`number` practice edits of `facts`; raises CannotEdit if too few can be aligned."""
-        drawn = (self._practice(one) for one in draw_examples(self._split, facts, SPARE * number, seed))
-        found = [one for one in drawn if one is not None][:number]
+    @cache
+    def sentences(pair: Asked) -> list[Sentence]:
+        prompt, target = pair
+        return [*aligned(loaded, [Edit("", prompt, "", target)])[0].values()]
+
+    def draw(facts: Sequence[Fact], number: int, seed: str) -> list[Practice]:
+        found: list[Practice] = []
+        for edit, paraphrase, other in draw_examples(split, facts, SPARE * number, seed):
+            tokens = [*sentences(edit), *sentences(paraphrase), *sentences(other)]
+            if len(tokens) == 3:
+                found.append((tokens[0], tokens[1], tokens[2]))
         if len(found) < number:
             raise CannotEdit(
-                f"models: {self._loaded.name}: most facts cannot be aligned with its tokens, so that MEND "
-                "cannot be trained; leave it out of `methods`"
+                f"models: {loaded.name}: most facts cannot be aligned with its tokens, so that MEND cannot "
+                "be trained; leave it out of `methods`"
             )
-        return found
+        return found[:number]
 
-    def _practice(self, example: Example) -> Practice | None:
-        sentences = [self._sentence(*pair) for pair in (example.edit, example.paraphrase, example.locality)]
-        known = [one for one in sentences if one is not None]
-        return Practice(*known) if len(known) == len(sentences) else None
-
-    def _sentence(self, prompt: str, target: str) -> Sentence | None:
-        pair = prompt, target
-        if pair not in self._known:
-            try:
-                found = align(self._loaded.tokenizer, prompt, target)
-            except AlignmentError:
-                self._known[pair] = None
-            else:
-                self._known[pair] = found if len(found.ids) <= self._loaded.spec.positions else None
-        return self._known[pair]
+    return draw
 
 
 class _State:
@@ -176,10 +288,6 @@ class _State:
     def validated(self, loss: float) -> None:
         if loss < self.best:
             self.best, self.best_step, self.best_values = loss, self.step, self._values()
-
-    def best_net(self) -> HyperNet:
-        self.net.load_state_dict(self.best_values)
-        return self.net.requires_grad_(False)
 
     def write(self, path: Path, about: Mapping[str, Any]) -> None:
         values = {f"net.{name}": value for name, value in self._values().items()}

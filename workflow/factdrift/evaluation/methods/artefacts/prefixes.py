@@ -4,24 +4,18 @@ The reference samples them in each process without a seed. Here they are sampled
 file.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import write_json
 from factdrift.evaluation.methods.hyperparameters import Hyper
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
+from factdrift.models.loaded import Loaded
+from factdrift.models.texts import sampled
 
 
 def draw_prefixes(loaded: Loaded, hyper: Hyper, seed: int) -> tuple[str, ...]:
     """The empty prefix, then the sampled ones as the hyper-parameters ask for, each followed by ". "."""
-    from factdrift.models.texts import sampled
-
     prefixes = [""]
     for place, kind in enumerate(hyper["prefixes"]):
         texts = sampled(
