@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import msgspec
-
 from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Place
@@ -95,13 +93,14 @@ class Ability(RunsModel, command="edit ability", beside="files"):
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.evaluation.ability.record import NONE, write_ability
+        from factdrift.evaluation.ability.record import Ability as Measured
+        from factdrift.evaluation.ability.record import write_ability
 
         try:
             self._measure()
         except Unsupported as error:
             print(f"{self.output}: skipped: {error}")
-            write_ability(msgspec.structs.replace(NONE, name=self.name), self.output)
+            write_ability(Measured(name=self.name), self.output)
 
     def _measure(self) -> None:
         """Writes and prints the ability; raises Unsupported if the model cannot be run."""

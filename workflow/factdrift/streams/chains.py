@@ -10,9 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.core.tables import database, fetched, sql, write_parquet
-from factdrift.streams.changes import Dated, Seen, Span, dated, lag
-from factdrift.streams.links import Link, fates, superseded
-from factdrift.streams.stated import ITEM, Ended, create_stated, write_timelines
+from factdrift.streams.changes import Link, Seen, Span, dated, fates, lag, superseded
+from factdrift.streams.timelines import ITEM, Ended, create_stated, write_timelines
 from factdrift.wikidata.time import pack_date
 
 if TYPE_CHECKING:
@@ -114,7 +113,11 @@ def linked_rows(
 
     Adds to `ended` when its obsolete items changed.
     """
-    triples = [_triple(row[2:]) for row in group]
+    triples = []
+    for _, _, interval, kept, change, datatype, key, label, functional, old, new, *spans in group:
+        dates = (span and Span(**span) for span in spans)
+        value = datatype, key
+        triples.append(Seen(interval, kept, change, value, label, bool(functional), old, new, *dates))
     updates = [
         list(update) for _, update in itertools.groupby((t for t in triples if t.kept), lambda t: t.interval)
     ]
@@ -126,14 +129,20 @@ def linked_rows(
         before = [triple for triple in triples if triple.interval < interval]
         objects = []
         for triple, change in zip(update, dated(update, days), strict=True):
-            own = fate[triple.value]
+            reverts, by = fate[triple.value]
             if change and triple.label == "obsolete" and triple.value[0] == ITEM:
                 item = int(triple.value[1].removeprefix("Q"))
                 ended.setdefault((subject, relation), {})[interval, item] = (change.first, change.last)
-            columns = _said(change, lag(triple, change, before, days))
-            objects.append({**columns, "reverts": own.reverts, "superseded_by": own.superseded_by})
+            late = lag(triple, change, before, days) or (None, None)
+            told = (*(change or [None] * 4), *late, reverts, by)
+            objects.append({name: value for (name, _), value in zip(_CHANGE, told, strict=True)})
         labels = [triple.label for triple in update]
-        first = _deciding(labels, objects)
+        deciding = "new" if "new" in labels else "obsolete"
+        # The object whose date is the update's: of the new ones, else of the obsolete ones, the first dated.
+        first = min(
+            (change for label, change in zip(labels, objects, strict=True) if label == deciding),
+            key=lambda change: (change["dated_by"] == "interval", change["first_day"], change["last_day"]),
+        )
         yield {
             "interval": interval,
             "subject": subject,
@@ -145,25 +154,3 @@ def linked_rows(
             "superseded_by": superseded(labels, [stated["superseded_by"] for stated in objects]),
             "changes": objects,
         }
-
-
-def _deciding(labels: Sequence[str], objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The object whose date is the update's: of the new ones, else of the obsolete ones, the first dated."""
-    deciding = "new" if "new" in labels else "obsolete"
-    changed = [change for label, change in zip(labels, objects, strict=True) if label == deciding]
-    return min(
-        changed,
-        key=lambda change: (change["dated_by"] == "interval", change["first_day"], change["last_day"]),
-    )
-
-
-def _said(change: Dated | None, late: tuple[int, int] | None) -> dict[str, Any]:
-    names = ("date", "first_day", "last_day", "dated_by", "lag_min", "lag_max")
-    return dict(zip(names, (*(change or [None] * 4), *(late or [None] * 2)), strict=True))
-
-
-def _triple(row: Sequence[Any]) -> Seen:
-    """A row of `_tables`, whose columns have the order of Seen's fields."""
-    interval, kept, change, datatype, key, label, functional, old, new, *spans = row
-    dates = (span and Span(**span) for span in spans)
-    return Seen(interval, kept, change, (datatype, key), label, bool(functional), old, new, *dates)

@@ -1,14 +1,14 @@
-"""When an object of an update changed, and how long after that Wikidata had it. Pure functions.
+"""When an object of an update changed, how long after that Wikidata had it, and what supersedes it.
 
-The dates of the dumps are D_0 < D_1 < ...; interval i lies between D_(i-1) and D_i. Days are packed
-(YYYYMMDD).
+Pure functions. The dates of the dumps are D_0 < D_1 < ...; interval i lies between D_(i-1) and D_i. Days are
+packed (YYYYMMDD).
 """
 
 from __future__ import annotations
 
 import calendar
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from factdrift.tempripple.dates import day_number as ordinal_of
@@ -162,3 +162,53 @@ def _appeared(triple: Seen, change: Dated, before: Sequence[Seen]) -> int | None
         elif earlier.new_statement == statement and earlier.change == "F+":
             return earlier.interval
     return None
+
+
+class Link(NamedTuple):
+    """An update of a chain as far as links depend on it: value -> `new`, `obsolete` or `static`."""
+
+    labels: Mapping[tuple[str, str], str]
+    functional: bool
+    """The relation has one value at a time."""
+
+    def says(self, value: tuple[str, str]) -> bool | None:
+        """Whether a value holds; None if nothing is said of it.
+
+        It does not if another one is new of a relation with one value at a time.
+        """
+        if value in self.labels:
+            return self.labels[value] != "obsolete"
+        return False if self.functional and "new" in self.labels.values() else None
+
+
+def fates(chain: Sequence[Link]) -> list[dict[tuple[str, str], tuple[bool, int | None]]]:
+    """Value -> whether it reverts, and what supersedes it, for each link of a chain in their order.
+
+    A value reverts that is new, and of which earlier links last say that it ended. It is superseded by the
+    first later link that says the opposite: its number, from 1, or None.
+    """
+    found = []
+    for place, link in enumerate(chain):
+        fate: dict[tuple[str, str], tuple[bool, int | None]] = {}
+        for value, label in link.labels.items():
+            said = [each.says(value) for each in chain]
+            known = any(value in each.labels for each in chain[:place])
+            last = next((holds for holds in reversed(said[:place]) if holds is not None), None)
+            opposite = {"new": False, "obsolete": True}.get(label)
+            later = (number for number in range(place + 1, len(chain)) if said[number] is opposite)
+            by = next(later, None) if opposite is not None else None
+            fate[value] = label == "new" and known and last is False, by and by + 1
+        found.append(fate)
+    return found
+
+
+def superseded(labels: Sequence[str], by: Sequence[int | None]) -> int | None:
+    """The link by which nothing that an update says newly is left to hold; None if something is.
+
+    What an update says newly are its new objects, or its obsolete ones if there are none.
+    """
+    deciding = "new" if "new" in labels else "obsolete"
+    places = [place for label, place in zip(labels, by, strict=True) if label == deciding]
+    if not places or None in places:
+        return None
+    return max(place for place in places if place is not None)

@@ -162,7 +162,7 @@ def read_given(
     `folder`: of the files of factdrift's methods.
     """
     found = entry(given, folder)
-    hyper = read_hyper(found.name, model, overrides, found.described_in(folder), sizes=sizes)
+    hyper = read_hyper(found.name, model, overrides, found.values, sizes=sizes)
     return replace(hyper, own=found if found.path else None)
 
 

@@ -25,7 +25,7 @@ from factdrift.evaluation.methods.refusals import blocks_of, check
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Lasting, Placed, State
-from factdrift.evaluation.states.plain import InPlace, Making
+from factdrift.evaluation.states.plain import InPlace
 from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.families import shape_of
@@ -347,13 +347,12 @@ class Carried:
 class Replayed:
     """A user's plain method, whose edits are in the model itself: they are made again to resume."""
 
-    def __init__(self, making: Making):
+    def __init__(self, making: Callable[[Sequence[Edit]], Placed]):
         self._making = making
 
     @contextmanager
     def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
-        loaded, made = self._making(edits)
-        yield Placed(loaded, made, [edit.id for edit in edits])
+        yield self._making(edits)
 
     def size(self) -> tuple[int | None, int | None]:
         return None, None

@@ -5,6 +5,7 @@ Imports torch.
 
 import contextlib
 import copy
+import math
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from torch import nn
 
@@ -28,9 +30,6 @@ from factdrift.models.leaks import ROUNDING, tokenizer_state, variables
 from factdrift.models.loaded import Loaded
 from factdrift.models.snapshot import Snapshot
 from factdrift.models.templated import untemplated
-
-Making = Callable[[Sequence[Edit]], tuple[Loaded, Edited]]
-"""Makes edits in turn; returns the model to probe, and which of them failed."""
 
 MOST = 200
 """Characters of the reason why an edit has failed."""
@@ -63,16 +62,15 @@ class InPlace:
         if the function returns what is no model, or changed a parameter that `changes` does not name.
         """
         with self.begun() as make:
-            loaded, made = make(edits)
-            yield Placed(loaded, made, [edit.id for edit in edits])
+            yield make(edits)
 
     @contextlib.contextmanager
-    def begun(self) -> Iterator[Making]:
+    def begun(self) -> Iterator[Callable[[Sequence[Edit]], Placed]]:
         """A function that makes more edits; all stay in place until the end of the `with` block."""
         model: Any = self._loaded.model
         untouched = True
 
-        def make(edits: Sequence[Edit]) -> tuple[Loaded, Edited]:
+        def make(edits: Sequence[Edit]) -> Placed:
             nonlocal model, untouched
             failed: dict[int, str] = {}
             for place, edit in enumerate(edits):
@@ -88,7 +86,14 @@ class InPlace:
                 except InputError:
                     raise
                 except Exception as error:
-                    self._report(edit)
+                    if not self._said:
+                        # Tables have only the reason.
+                        print(
+                            f"{self._given}: the edit {edit.id} failed; others are not reported here",
+                            file=sys.stderr,
+                        )
+                        traceback.print_exc()
+                        self._said = True
                     failed[place] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
                     self._check(before.restore())
             alone = model is not self._loaded.model or not self._start.only_weights()
@@ -96,7 +101,8 @@ class InPlace:
                 model.eval()
             if alone and len(failed) < len(edits):
                 self._check_logits(model, edits[0].prompt)
-            return replace(self._loaded, model=model, alone=alone), Edited(failed=failed)
+            now = replace(self._loaded, model=model, alone=alone)
+            return Placed(now, Edited(failed=failed), [edit.id for edit in edits])
 
         try:
             yield make
@@ -170,13 +176,6 @@ class InPlace:
                 + f", which its attribute `changes` does not name, so that it cannot be restored ({DOCUMENT})"
             )
 
-    def _report(self, edit: Edit) -> None:
-        """Prints where the function failed, the first time; tables have only the reason."""
-        if not self._said:
-            print(f"{self._given}: the edit {edit.id} failed; others are not reported here", file=sys.stderr)
-            traceback.print_exc()
-        self._said = True
-
 
 class Repeated:
     """Compares edits with the same ones, made again after others."""
@@ -198,36 +197,33 @@ class Repeated:
         `questions`: about those that were made again. `before`: the tables of the first time, and perhaps of
         other edits. `again`: those of the second time.
         """
-        bound = max(ROUNDING, torch.finfo(loaded.dtype).eps)
+
+        def keeps(edit: str, what: str) -> InputError:
+            now = variables(self._function)
+            changed = [name for name, value in now.items() if self._start.get(name) != value]
+            hint = f" (variables that changed: {', '.join(changed)})" if changed else ""
+            return InputError(
+                f"methods: {self._given}: the edit {edit} gives other results when it is made again after "
+                f"others: {what}. The method keeps something from one edit to the next{hint}, or draws "
+                "random numbers that are not seeded; let each call depend on what it is given alone "
+                f"({DOCUMENT})"
+            )
+
         known = {row["edit"]: row["failed"] for row in before["edits"].to_pylist()}
         for row in again["edits"].to_pylist():
             if row["failed"] != known[row["edit"]]:
                 what = f"{known[row['edit']] or 'no failure'}, then {row['failed'] or 'no failure'}"
-                raise self._keeps(row["edit"], what)
+                raise keeps(row["edit"], what)
+        bound = max(ROUNDING, torch.finfo(loaded.dtype).eps)
         of_id = {question.id: question for question in questions}
-        first = {row["question"]: row["logprobs"] for row in _likelihoods(before["answers"])}
-        for row in _likelihoods(again["answers"]):
-            pair = [each or [] for each in (first[row["question"]], row["logprobs"])]
-            for target, one, other in zip_longest(of_id[row["question"]].targets, *pair):
-                if one is None and other is None:
-                    continue
-                if one is None or other is None or not abs(one - other) <= bound:
-                    asked = of_id[row["question"]]
-                    texts = ("none" if each is None else f"{each:.4f}" for each in (one, other))
-                    what = f"log-probability of {target!r} after {asked.prompt or asked.words!r} "
-                    what += ", then ".join(texts)
-                    raise self._keeps(row["edit"], what)
-
-    def _keeps(self, edit: str, what: str) -> InputError:
-        now = variables(self._function)
-        changed = [name for name, value in now.items() if self._start.get(name) != value]
-        hint = f" (variables that changed: {', '.join(changed)})" if changed else ""
-        return InputError(
-            f"methods: {self._given}: the edit {edit} gives other results when it is made again after "
-            f"others: {what}. The method keeps something from one edit to the next{hint}, or draws random "
-            f"numbers that are not seeded; let each call depend on what it is given alone ({DOCUMENT})"
-        )
-
-
-def _likelihoods(answers: pa.Table) -> list[dict[str, Any]]:
-    return [row for row in answers.to_pylist() if row["way"] == "loglik"]
+        scored = pc.field("way") == "loglik"
+        first = {row["question"]: row["logprobs"] for row in before["answers"].filter(scored).to_pylist()}
+        for row in again["answers"].filter(scored).to_pylist():
+            asked = of_id[row["question"]]
+            pair = [each or [] for each in (first[asked.id], row["logprobs"])]
+            for target, *both in zip_longest(asked.targets, *pair):
+                one, other = (math.nan if each is None else each for each in both)
+                if both != [None, None] and not abs(one - other) <= bound:
+                    texts = ", then ".join("none" if each is None else f"{each:.4f}" for each in both)
+                    words = asked.prompt or asked.words
+                    raise keeps(row["edit"], f"log-probability of {target!r} after {words!r} {texts}")

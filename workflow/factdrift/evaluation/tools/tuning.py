@@ -204,8 +204,8 @@ def tune(job: Tune) -> None:
             "another file"
         )
     own = entry(job.method, job.methods)
-    check_values(own.name, job.set, own.described_in(job.methods))
-    tried = read_search(own.name, own.described_in(job.methods))
+    check_values(own.name, job.set, own.values)
+    tried = read_search(own.name, own.values)
     if job.settings.regime != "independent":
         raise InputError("edit.regime: hyper-parameters are tuned on independent edits; leave the key out")
     with job.loaded() as model, scratch() as folder:
@@ -286,7 +286,7 @@ def write(job: Tune, model: str, best: Trial, trials: int, updates: int) -> Sequ
     """
 
     own = entry(job.method, job.methods)
-    defaults = default_values(own.name, own.described_in(job.methods))
+    defaults = default_values(own.name, own.values)
     values = {
         key: value
         for key, value in best.hyper.items()
