@@ -11,6 +11,7 @@ edited one are computed once.
 import math
 import warnings
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -18,15 +19,18 @@ from torch import Tensor
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.shared import Targets, aligned
-from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, Dense, matrix
 from factdrift.models.fork import Fork
-from factdrift.models.hooks import After, hooked
+from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 
 
 def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """Changes of the matrices `ModelSpec.trained` of `layers`; FT+L if `hyper` has a `norm_constraint`."""
+    """Changes of the matrices `ModelSpec.trained` of `layers`; FT+L if `hyper` has a `norm_constraint`.
+
+    All edits are trained in parallel, with the loop of the reference: the loss is computed before each step,
+    so the loss after the last step is unknown. An edit whose loss is below `stop_loss` leaves the batch.
+    """
     kind, spec = loaded.change_dtype, loaded.spec
     sentences, failed = aligned(loaded, edits)
     deltas: dict[str, Dense] = {}
@@ -46,53 +50,33 @@ def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts
         )
     steps = torch.zeros(len(edits), dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=kind)
-    if sentences:
-        training = {place: _Training(loaded, place, deltas, hyper, artefacts.before) for place in sentences}
-        failed |= _train(loaded, sentences, hyper, training, (steps, losses))
-    return Edited({**deltas}, failed=failed, steps=steps, losses=losses)
-
-
-def _train(
-    loaded: Loaded,
-    sentences: dict[int, Sentence],
-    hyper: Hyper,
-    training: dict[int, "_Training"],
-    counted: tuple[Tensor, Tensor],
-) -> dict[int, str]:
-    """Trains all edits in parallel, with the loop of the reference; returns the reasons of those that failed.
-
-    `counted`: updates and losses of all edits, which are filled in. As in the reference, the loss is computed
-    before each step, so the loss after the last step is unknown. An edit whose loss is below `stop_loss` is
-    finished and leaves the batch.
-    """
-    steps, losses = counted
-    failed: dict[int, str] = {}
+    edited = Edited({**deltas}, failed=failed, steps=steps, losses=losses)
+    if not sentences:
+        return edited
     going = list(sentences)
+    training = [_Training(loaded, place, deltas, hyper, artefacts.before) for place in going]
     # `prompt_last`: the last prompt token predicts all tokens of the target, as in the reference.
     targets = Targets(loaded, list(sentences.values()), at_prompt_end=hyper["loss"] == "prompt_last")
     fork = Fork(loaded, targets.rows, [0] * len(sentences), min(hyper["layers"]))
     for _ in range(hyper["steps"]):
-        found, gradients = _gradients(loaded, targets, fork, [training[place] for place in going])
+        found, gradients = _gradients(loaded, targets, fork, training)
         losses[going] = found.to(losses.device)
         # Waits for the device, which a step keeps busy for longer than the next one takes to be launched.
         known = found.tolist()
         failed |= {going[row]: "diverged" for row, loss in enumerate(known) if not math.isfinite(loss)}
         moving = [row for row, loss in enumerate(known) if hyper["stop_loss"] <= loss < math.inf]
         for row in moving:
-            training[going[row]].step(
-                {name: (taken[row], given[row]) for name, (taken, given) in gradients.items()}
-            )
+            training[row].step({name: (taken[row], given[row]) for name, (taken, given) in gradients.items()})
             steps[going[row]] += 1
+        if not moving:
+            break
         if len(moving) < len(going):
-            for place in set(going) - {going[row] for row in moving}:
-                del training[place]  # frees Adam's moments, two numbers a weight
             going = [going[row] for row in moving]
-            if not going:
-                break
+            training = [training[row] for row in moving]  # frees Adam's moments, two numbers a weight
             rows = torch.tensor(moving, device=loaded.device)
             targets.keep(rows)
             fork.keep(rows)
-    return failed
+    return edited
 
 
 def _gradients(
@@ -105,18 +89,15 @@ def _gradients(
     taken: dict[str, Tensor] = {}
     zeros: dict[str, Tensor] = {}
 
-    def adding(name: str) -> After:
-        def add(into: Tensor, given: Tensor) -> Tensor:
-            entered = into.to(loaded.change_dtype)
-            change = torch.stack([one.output(name, row) for one, row in zip(training, entered, strict=True)])
-            # A zero tensor added to the output: its gradient is dL/d(output).
-            zero = torch.zeros_like(change, requires_grad=True)
-            taken[name], zeros[name] = entered.detach(), zero
-            return (given.to(change.dtype) + change + zero).to(given.dtype)
+    def add(name: str, into: Tensor, given: Tensor) -> Tensor:
+        entered = into.to(loaded.change_dtype)
+        change = torch.stack([one.output(name, row) for one, row in zip(training, entered, strict=True)])
+        # A zero tensor added to the output: its gradient is dL/d(output).
+        zero = torch.zeros_like(change, requires_grad=True)
+        taken[name], zeros[name] = entered.detach(), zero
+        return (given.to(change.dtype) + change + zero).to(given.dtype)
 
-        return add
-
-    with hooked(loaded.model, {name: adding(name) for name in training[0].parts}):
+    with hooked(loaded.model, {name: partial(add, name) for name in training[0].parts}):
         losses = targets.losses(fork.run(fork.hidden))
     found = torch.autograd.grad(losses.sum(), list(zeros.values()))
     given = dict(zip(zeros, found, strict=True))

@@ -10,7 +10,7 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -24,11 +24,9 @@ from factdrift.evaluation.methods.shared import Targets, aligned, generator
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.families import shape_of
-from factdrift.models.hooks import After, hooked
+from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 
-Row = tuple[int, Sentence]
-"""The number of a change, and a sentence on which it is trained."""
 SEPARATE = ("q_proj", "v_proj")
 """The matrices of queries and values, where attention has one each; all families call them so."""
 
@@ -136,12 +134,11 @@ class Batch:
     ):
         """`weight`: of these sentences beside other batches of a step."""
         self.targets = Targets(loaded, sentences)
-        self.owners = list(owners)
-        self.owner = torch.tensor(self.owners, device=loaded.device)
+        self.owner = torch.tensor(owners, device=loaded.device)
         counts = torch.tensor([len(one.ids) - one.target for one in sentences], device=loaded.device)
-        whole = torch.zeros(max(owners) + 1, dtype=torch.long, device=loaded.device)
         # A change is trained on the mean over all target tokens of its sentences.
-        self.weights = weight * counts / whole.index_add(0, self.owner, counts)[self.owner]
+        whole = ((self.owner[:, None] == self.owner) * counts).sum(1)
+        self.weights = weight * counts / whole
 
 
 class Drops:
@@ -158,23 +155,18 @@ class Drops:
         self._share, self._done = share, 0
         if not share:
             return
-        lengths = [len(row) for row in batch.targets.rows]
-        tokens = dict.fromkeys(sorted(batch.owners), 0)
-        before = []
-        for owner, length in zip(batch.owners, lengths, strict=True):
-            before.append(tokens[owner])
-            tokens[owner] += length
-        device = batch.owner.device
+        owner = batch.owner
+        self._length = torch.tensor([len(row) for row in batch.targets.rows], device=owner.device)
+        own = (owner[:, None] == owner) * self._length
+        # Of each sentence: the tokens of its change, those before its own, and where its change begins.
+        self._tokens, self._before = own.sum(1), own.tril(-1).sum(1)
+        self._begin = width * ((owner[:, None] > owner) * self._length).sum(1)
+        tokens = dict(sorted(zip(owner.tolist(), self._tokens.tolist(), strict=True)))
         drawn = [
-            torch.rand(width * count, generator=noise[owner], dtype=kind, device=device) >= share
-            for owner, count in tokens.items()
+            torch.rand(width * count, generator=noise[number], dtype=kind, device=owner.device)
+            for number, count in tokens.items()
         ]
-        begins = dict(zip(tokens, accumulate((len(part) for part in drawn), initial=0), strict=False))
-        self._kept = torch.cat(drawn)
-        each = zip(batch.owners, lengths, strict=True)
-        rows = [(begins[owner], tokens[owner], length) for owner, length in each]
-        self._begin, self._tokens, self._length = torch.tensor(rows, device=device).T
-        self._before = torch.tensor(before, device=device)
+        self._kept = torch.cat(drawn) >= share
 
     def of(self, taken: Tensor) -> Tensor:
         """Inputs [rows, tokens, d_in] of the next matrix, a share of them set to zero."""
@@ -223,50 +215,47 @@ class Training:
         `weight` times the mean over the tokens of the texts.
         """
         hyper, turns = self._hyper, dict.fromkeys(groups, 0)
-        most = max((len(group.sentences) for group in groups.values()), default=0)
-        losses: dict[int, list[Tensor]] = {}
+        most, size = max((len(group.sentences) for group in groups.values()), default=0), hyper["batch"]
+        found: dict[int, list[Tensor]] = {}
         for _ in range(hyper["steps"]):
-            losses = {number: [] for number in groups}
-            for at in range(0, most, hyper["batch"]):
-                some = {number: group.sentences[at : at + hyper["batch"]] for number, group in groups.items()}
-                rows = [(number, one) for number, ones in some.items() for one in ones]
+            found = {number: [] for number in groups}
+            for at in range(0, most, size):
+                rows = [
+                    (number, one) for number, group in groups.items() for one in group.sentences[at:][:size]
+                ]
                 texts = []
                 for number in dict.fromkeys(number for number, _ in rows):
                     pool = groups[number].texts
                     for _ in range(hyper["replayed"] if pool else 0):
                         texts.append((number, pool[turns[number] % len(pool)]))
                         turns[number] += 1
-                for (number, _), loss in zip(rows, self._step(rows, texts), strict=True):
-                    losses[number].append(loss)
-        return {number: torch.stack(own) for number, own in losses.items()}
+                self._adam.zero_grad()
+                losses = self._backward(rows, 1.0)
+                if texts:
+                    self._backward(texts, hyper["weight"])
+                self._adam.step()
+                for (number, _), loss in zip(rows, losses, strict=True):
+                    found[number].append(loss)
+        return {number: torch.stack(losses) for number, losses in found.items()}
 
-    def _step(self, updates: Sequence[Row], texts: Sequence[Row]) -> Tensor:
-        """One step of Adam on all sentences; returns the losses [updates] before it."""
+    def _backward(self, rows: Sequence[tuple[int, Sentence]], weight: float) -> Tensor:
+        """Adds the gradients of sentences, each with the number of its change; returns their losses."""
+        batch = Batch(self._loaded, [one for _, one in rows], [number for number, _ in rows], weight)
         width = sum(a.shape[2] for a in self.a.values())
-        self._adam.zero_grad()
-        found = []
-        for rows, weight in ((updates, 1.0), (texts, self._hyper["weight"])) if texts else ((updates, 1.0),):
-            batch = Batch(self._loaded, [one for _, one in rows], [number for number, _ in rows], weight)
-            drops = Drops(batch, self._hyper["dropout"], self._noise, width, self._loaded.change_dtype)
-            with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch, drops)):
-                losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
-                (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
-            found.append(losses.detach())
-        self._adam.step()
-        return found[0]
+        drops = Drops(batch, self._hyper["dropout"], self._noise, width, self._loaded.change_dtype)
 
-    def _hooks(self, batch: Batch, drops: Drops) -> dict[str, After]:
-        def adding(name: str) -> After:
-            def add(taken: Tensor, given: Tensor) -> Tensor:
-                a, b = self.a[name][batch.owner], self.b[name][batch.owner]
-                entered = drops.of(taken.to(a.dtype).flatten(1, -2))
-                change = entered @ a.transpose(1, 2) @ b.transpose(1, 2)
-                out: Tensor = (given.to(a.dtype) + self._scale * change.view(given.shape)).to(given.dtype)
-                return out
+        def add(name: str, taken: Tensor, given: Tensor) -> Tensor:
+            a, b = self.a[name][batch.owner], self.b[name][batch.owner]
+            entered = drops.of(taken.to(a.dtype).flatten(1, -2))
+            change = entered @ a.transpose(1, 2) @ b.transpose(1, 2)
+            out: Tensor = (given.to(a.dtype) + self._scale * change.view(given.shape)).to(given.dtype)
+            return out
 
-            return add
-
-        return {name: adding(name) for name in self.a}
+        hooks = {name: partial(add, name) for name in self.a}
+        with torch.enable_grad(), hooked(self._loaded.model, hooks):
+            losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
+            (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
+        return losses.detach()
 
     @torch.no_grad()
     def finite(self) -> Tensor:

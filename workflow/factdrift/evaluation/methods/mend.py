@@ -10,6 +10,7 @@ learned rates follow its code. The networks are trained by `artefacts/mend_train
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from factdrift.evaluation.methods.shared import Targets, aligned, spread
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import LowRank, matrix
 from factdrift.models.fork import backbone
-from factdrift.models.hooks import After, hooked
+from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
 from factdrift.models.tensor_files import read_tensors, write_tensors
@@ -64,17 +65,14 @@ def gradients(
     entering: dict[str, Tensor] = {}
     zeros: dict[str, Tensor] = {}
 
-    def keeping(name: str) -> After:
-        def keep(taken: Tensor, given: Tensor) -> Tensor:
-            # A zero tensor added to the output: its gradient is dL/d(output).
-            zero = torch.zeros_like(given, requires_grad=True)
-            entering[name], zeros[name] = taken.detach().to(kind), zero
-            return given + zero
-
-        return keep
+    def keep(name: str, taken: Tensor, given: Tensor) -> Tensor:
+        # A zero tensor added to the output: its gradient is dL/d(output).
+        zero = torch.zeros_like(given, requires_grad=True)
+        entering[name], zeros[name] = taken.detach().to(kind), zero
+        return given + zero
 
     targets = Targets(loaded, sentences)
-    with torch.enable_grad(), hooked(loaded.model, {name: keeping(name) for name in names}):
+    with torch.enable_grad(), hooked(loaded.model, {name: partial(keep, name) for name in names}):
         losses = targets.losses(final_hidden(loaded, targets.rows))
         # The gradient of the sum is that of each loss, since rows are independent.
         found = torch.autograd.grad(losses.sum(), list(zeros.values()))

@@ -21,14 +21,14 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited, method_of, named
 from factdrift.evaluation.methods.mend import Statistics
 from factdrift.evaluation.methods.record import Record, records
-from factdrift.evaluation.methods.refusals import blocks_of, check
+from factdrift.evaluation.methods.refusals import refusal
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Lasting, Placed, State
 from factdrift.evaluation.states.plain import InPlace
 from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
-from factdrift.models.families import shape_of
+from factdrift.models.families import ModelSpec, shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.memories import Memories
 from factdrift.models.memory import free_bytes
@@ -180,15 +180,14 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
                 f"{loaded.spec.layers - 1}"
             )
-    check_written(loaded, hyper)
+    check_able(loaded, hyper)
     if hyper.own is None and hyper.record.changes in ("weights", "codebook"):
         check_gradient(loaded, hyper.method)
-    check(loaded.spec, hyper, loaded.name)
 
 
-def check_written(loaded: Loaded, hyper: Hyper) -> None:
-    """Raises CannotEdit if the method would write into quantized weights."""
-    record = hyper.record
+def check_able(loaded: Loaded, hyper: Hyper) -> None:
+    """Raises CannotEdit if the method would write into quantized weights, or cannot edit a block."""
+    record, spec = hyper.record, loaded.spec
     writes = hyper.own is None and record.changes == "weights" and not record.adapter
     if writes and is_quantized(loaded.model.config):
         raise CannotEdit(
@@ -196,6 +195,21 @@ def check_written(loaded: Loaded, hyper: Hyper) -> None:
             "that could be changed; give the model without quantization, or use "
             f"{_listed(lambda each: each.changes != 'weights' or each.adapter)}"
         )
+    for layer in blocks_of(spec, hyper):
+        reason = None if hyper.own else refusal(spec, hyper.method, layer)
+        if record.edits == "output" and hyper["module"] and not spec.has_down(layer):
+            reason = spec.lacking(layer)
+        if reason is not None:
+            raise CannotEdit(f"methods: {hyper.method} on {loaded.name}: {reason}")
+
+
+def blocks_of(spec: ModelSpec, hyper: Hyper) -> list[int]:
+    """The blocks that a method edits: as its hyper-parameters say."""
+    if hyper.record.edits == "all":
+        return list(range(max(spec.layers - hyper.get("blocks", 0), 0), spec.layers))
+    if hyper.record.edits == "named":
+        return sorted({*hyper.layers, *(layer for layers in hyper["others"].values() for layer in layers)})
+    return hyper.layers
 
 
 def _in_turn(

@@ -21,8 +21,7 @@ from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
 from factdrift.evaluation.methods.optimise import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
 from factdrift.evaluation.methods.plan import needs
 from factdrift.evaluation.methods.record import records
-from factdrift.evaluation.methods.refusals import check
-from factdrift.evaluation.states.edited import check_written, matrix_bytes
+from factdrift.evaluation.states.edited import check_able, matrix_bytes
 from factdrift.models.families import ModelSpec, shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import stored_bytes, without_weights
@@ -119,8 +118,7 @@ def unpacked_bytes(loaded: Loaded) -> int:
 
 def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
     """What a method needs beside the weights; raises CannotEdit if it cannot edit the model."""
-    check_written(loaded, hyper)
-    check(loaded.spec, hyper, loaded.name)
+    check_able(loaded, hyper)
     wanted, spec = needs(hyper), loaded.spec
     if hyper.record.changes in ("text", "nothing"):
         return Needs(0, 0)

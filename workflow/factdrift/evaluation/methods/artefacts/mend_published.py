@@ -7,9 +7,7 @@ for each shape of matrix `mend.(d_in, d_out).` (`gtn.` in older files) with the 
 the same, and calls the file `archive`. Imports torch.
 """
 
-import contextlib
 import pickle
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,9 @@ import torch
 from torch import Tensor
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
+from factdrift.evaluation.methods.mend import LAYERS, HyperNet, edited_matrices
 from factdrift.models.families import transposed
 from factdrift.models.loaded import Loaded
-
-_STATISTICS = {"entering": "u", "leaving": "v"}
 
 
 def import_checkpoint(path: Path, loaded: Loaded, *, blocks: int, rates: str = "by_position") -> HyperNet:
@@ -34,7 +30,6 @@ def import_checkpoint(path: Path, loaded: Loaded, *, blocks: int, rates: str = "
     """
     values = _read(path, loaded)
     matrices = edited_matrices(loaded, blocks)
-    order = _order(loaded, list(matrices))
     shapes = sorted({str(shape) for shape in matrices.values()})
     found = sorted({name.split(".")[1] for name in values if name.startswith("mend.")})
     if found != shapes or len(values.get("edit_lrs", ())) != len(matrices):
@@ -42,18 +37,38 @@ def import_checkpoint(path: Path, loaded: Loaded, *, blocks: int, rates: str = "
             f"{path}: made for {len(values.get('edit_lrs', ()))} matrices of the shapes {', '.join(found)}, "
             f"but those of {loaded.name} are {len(matrices)}, of {', '.join(shapes)}; name its model"
         )
-    rank = max(len(value) for name, value in values.items() if name.endswith(".v"))
-    net = HyperNet(matrices, rank, 0.0)
-    state: dict[str, Tensor] = {}
-    for shape in dict.fromkeys(matrices.values()):
-        names = [name for name in order if matrices[name] == shape]
-        theirs, ours = f"mend.{shape}.", f"editors.{shape[0]}x{shape[1]}."
-        # Row i of their scales and shifts belongs to matrix i in their order.
-        rows = torch.tensor([names.index(name) for name in matrices if name in names])
-        state |= _editor(path, values, theirs, ours, rows)
+    order = list(matrices)
+    if transposed(loaded.model.get_submodule(order[0])):
+        # In the checkpoints of GPT-2 the second matrix of a block comes first.
+        parts = len(loaded.spec.mlp_matrices)
+        blocks_of = [order[start : start + parts] for start in range(0, len(order), parts)]
+        order = [name for block in blocks_of for name in reversed(block)]
     learned = values["edit_lrs"]
     given = list(matrices) if rates == "by_position" else order
-    state["rates"] = torch.stack([learned[given.index(name)] for name in matrices])
+    state = {"rates": torch.stack([learned[given.index(name)] for name in matrices])}
+    for shape in dict.fromkeys(matrices.values()):
+        names = [name for name in order if matrices[name] == shape]
+        # Row i of their scales and shifts belongs to matrix i in their order.
+        rows = torch.tensor([names.index(name) for name in matrices if name in names])
+        theirs, ours = f"mend.{shape}.", f"editors.{shape[0]}x{shape[1]}."
+        try:
+            for side, name in {"u": "entering", "v": "leaving"}.items():
+                state[f"{ours}{name}.count"] = values[f"{theirs}k"].round().long().reshape(())
+                state[f"{ours}{name}.mean"] = values[f"{theirs}{side}_mean"]
+                state[f"{ours}{name}.squares"] = values[f"{theirs}{side}_s"]
+            for layer in range(LAYERS):
+                inner = f"{theirs}mlp.layers.{layer}."
+                for name in ("u", "v", "bias"):
+                    state[f"{ours}layers.{layer}.{name}"] = values[f"{inner}{name}"]
+                for name in ("scale", "shift"):
+                    state[f"{ours}layers.{layer}.{name}"] = values[f"{inner}mode_{name}.weight"][rows]
+        except KeyError:
+            raise InputError(
+                f"{path}: not the layout of MEND's code with one shared, combined network a shape "
+                f"(mend.combine and mend.shared, n_hidden 1): something of {theirs} is missing"
+            ) from None
+    rank = max(len(value) for name, value in values.items() if name.endswith(".v"))
+    net = HyperNet(matrices, rank, 0.0)
     net.load_state_dict(state)
     return net.to(loaded.device).requires_grad_(False)
 
@@ -80,38 +95,3 @@ def _read(path: Path, loaded: Loaded) -> dict[str, Tensor]:
     return {
         name.replace("gtn.", "mend.", 1): value for name, value in model.items() if isinstance(value, Tensor)
     }
-
-
-def _order(loaded: Loaded, names: Sequence[str]) -> list[str]:
-    """The matrices in the order of the checkpoints: for GPT-2, the second matrix of a block comes first."""
-    if not transposed(loaded.model.get_submodule(names[0])):
-        return list(names)
-    parts = len(loaded.spec.mlp_matrices)
-    blocks = [names[start : start + parts] for start in range(0, len(names), parts)]
-    return [name for block in blocks for name in reversed(block)]
-
-
-def _editor(
-    path: Path, values: Mapping[str, Tensor], theirs: str, ours: str, rows: Tensor
-) -> dict[str, Tensor]:
-    """The state of one editor, renamed for HyperNet."""
-    state: dict[str, Tensor] = {}
-    with contextlib.suppress(KeyError):
-        for name, side in _STATISTICS.items():
-            state |= {
-                f"{ours}{name}.count": values[f"{theirs}k"].round().long().reshape(()),
-                f"{ours}{name}.mean": values[f"{theirs}{side}_mean"],
-                f"{ours}{name}.squares": values[f"{theirs}{side}_s"],
-            }
-        for layer in range(2):
-            their_layer, our_layer = f"{theirs}mlp.layers.{layer}.", f"{ours}layers.{layer}."
-            state |= {f"{our_layer}{name}": values[f"{their_layer}{name}"] for name in ("u", "v", "bias")}
-            state |= {
-                f"{our_layer}{name}": values[f"{their_layer}mode_{name}.weight"][rows]
-                for name in ("scale", "shift")
-            }
-        return state
-    raise InputError(
-        f"{path}: not the layout of MEND's code with one shared, combined network a shape (mend.combine and "
-        f"mend.shared, n_hidden 1): something of {theirs} is missing"
-    )

@@ -30,6 +30,7 @@ from torch import Tensor
 
 from factdrift.core.errors import CannotEdit
 from factdrift.core.files import write_json
+from factdrift.core.owned import atomic_path
 from factdrift.core.progress import Progress
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Edit
@@ -40,7 +41,6 @@ from factdrift.models.bundled.corpus import read_templates
 from factdrift.models.deltas import applied
 from factdrift.models.fork import unembedded
 from factdrift.models.loaded import Loaded
-from factdrift.models.tensor_files import read_tensors, write_tensors
 from factdrift.words.grammar import prompts_like
 from factdrift.words.templates import before_blank
 
@@ -290,32 +290,21 @@ class _State:
             self.best, self.best_step, self.best_values = loss, self.step, self._values()
 
     def write(self, path: Path, about: Mapping[str, Any]) -> None:
-        values = {f"net.{name}": value for name, value in self._values().items()}
-        values |= {f"best.{name}": value for name, value in self.best_values.items()}
-        for place, moments in self.adam.state_dict()["state"].items():
-            values |= {f"adam.{place}.{name}": value for name, value in moments.items()}
-        reached = {"step": self.step, "best_step": self.best_step, "best": self.best}
-        write_tensors(path, values, {**about, **reached})
+        kept = {"about": about, "net": self.net.state_dict(), "adam": self.adam.state_dict()}
+        kept |= {"best": self.best_values, "reached": (self.step, self.best_step, self.best)}
+        with atomic_path(path) as temporary:
+            torch.save(kept, temporary)
 
     def resume(self, path: Path, about: Mapping[str, Any]) -> None:
         """Loads a checkpoint; one of another model, type, split, seed or hyper-parameters is ignored."""
         if not path.is_file():
             return
-        values, reached = read_tensors(path, "factdrift edit mend-train", str(self.net.rates.device))
-        if any(reached.get(key) != value for key, value in about.items()):
-            return
-        self.net.load_state_dict(_under("net.", values))
-        self.best_values = _under("best.", values)
-        state = self.adam.state_dict()
-        for name, value in _under("adam.", values).items():
-            place, _, moment = name.partition(".")
-            state["state"].setdefault(int(place), {})[moment] = value
-        self.adam.load_state_dict(state)
-        self.step, self.best_step, self.best = (reached[key] for key in ("step", "best_step", "best"))
+        kept = torch.load(path, map_location=self.net.rates.device, weights_only=True)
+        if kept["about"] == about:
+            self.net.load_state_dict(kept["net"])
+            self.adam.load_state_dict(kept["adam"])
+            self.best_values = kept["best"]
+            self.step, self.best_step, self.best = kept["reached"]
 
     def _values(self) -> dict[str, Tensor]:
         return {name: value.detach().clone() for name, value in self.net.state_dict().items()}
-
-
-def _under(prefix: str, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
