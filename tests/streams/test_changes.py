@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds import time_of
 
-from factdrift.streams.changes import Link, Seen, Span, dated, day_number, fates, lag, superseded
+from factdrift.streams.chains import Link, Seen, dated, fates, lag, superseded
+from factdrift.streams.timelines import Span, day_number
 
 DAYS = [20150101, 20170101, 20190101, 20210104]
 

@@ -13,7 +13,6 @@ from support.tiny_edits import EDITS as ALL
 from support.tiny_models import rounding, tiny_model
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.artefacts.mend_training import loss_of
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.evaluation.methods.mend import (
@@ -24,6 +23,7 @@ from factdrift.evaluation.methods.mend import (
     mend,
     read_hypernet,
 )
+from factdrift.evaluation.methods.mend_training import loss_of
 from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import LowRank, written
 from factdrift.models.loaded import Loaded

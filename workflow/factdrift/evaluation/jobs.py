@@ -70,7 +70,7 @@ class Prefixes(RunsModel, Adjusted, command="edit prefixes"):
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.evaluation.methods.artefacts.prefixes import write_prefixes, write_reason
+        from factdrift.evaluation.methods.shared import write_no_prefixes, write_prefixes
 
         try:
             with self.loaded() as model:
@@ -80,7 +80,7 @@ class Prefixes(RunsModel, Adjusted, command="edit prefixes"):
                 write_prefixes(self.output, model, hyper, self.seed)
         except Unsupported as error:
             print(f"{self.output}: skipped: {error}")
-            write_reason(self.output, str(error))
+            write_no_prefixes(self.output, str(error))
 
 
 class Ability(RunsModel, command="edit ability", beside="files"):
@@ -141,8 +141,8 @@ class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
     output: Annotated[Output, Flag("SAFETENSORS")]
 
     def run(self) -> None:
-        from factdrift.evaluation.methods.artefacts.mend_training import Split, read_split, train
         from factdrift.evaluation.methods.mend import write_reason
+        from factdrift.evaluation.methods.mend_training import Split, read_split, train
 
         try:
             with self.loaded() as model:
@@ -170,7 +170,7 @@ class MendImport(RunsModel, Adjusted, command="edit mend-import"):
 
     def run(self) -> None:
         with self.loaded() as model:
-            from factdrift.evaluation.methods.artefacts.mend_published import import_checkpoint
+            from factdrift.evaluation.methods.mend_training import import_checkpoint
 
             hyper = self.hyper_of(model, "mend")
             net = import_checkpoint(self.checkpoint, model, blocks=hyper["blocks"], rates=self.rates)

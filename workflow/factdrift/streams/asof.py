@@ -1,18 +1,16 @@
 """Questions about what held on a date, from the chains of a stream (docs/streams.md)."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from factdrift.core.tables import database, fetched, growing, sql
-from factdrift.streams.changes import day_number
-from factdrift.streams.timelines import UNNAMED, Asked, Held, dates_within, held_of, verdict
+from factdrift.streams.jobs import AsOf
+from factdrift.streams.timelines import UNNAMED, Asked, Held, dates_within, day_number, held_of, verdict
 from factdrift.tempripple.dates import EPOCH, Date
 from factdrift.tempripple.distractors import WRONG, Instance, Kinds, Pool
 from factdrift.tempripple.distractors import Asked as Drawn
@@ -27,9 +25,6 @@ from factdrift.wikidata.time import DAY, MONTH, YEAR, pack_date
 from factdrift.words.dates import as_of
 from factdrift.words.grammar import Marks, read_grammar
 from factdrift.words.templates import BLANK
-
-if TYPE_CHECKING:
-    from factdrift.streams.jobs import AsOf
 
 _MEMORY = 3000
 """Megabytes for the tables of the stream, and as many for those of the snapshot."""

@@ -5,8 +5,7 @@ statement holds *certainly* from the last day that its start may be to the first
 *possibly* from the first day of its start to the last day of its end.
 """
 
-from __future__ import annotations
-
+import calendar
 import datetime
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,8 +16,8 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.core.tables import fetched, growing, sql
-from factdrift.streams.changes import Span, day_number
-from factdrift.wikidata.time import pack_date
+from factdrift.tempripple.dates import day_number as ordinal_of
+from factdrift.wikidata.time import pack_date, unpack
 
 EVER, NEVER_ENDS = -(10**15), 10**15
 """Before all days and after them."""
@@ -33,6 +32,15 @@ PRECISIONS: tuple[Precision, ...] = ("day", "month", "year")
 Standing = Literal["current", "aside", "in_part", "deprecated"]
 """What a dump makes of a statement: it is one of the values; a preferred one or a later date takes its place,
 where there is one value at a time; it is true in part or on a condition; it is said to be false."""
+
+
+class Span(NamedTuple):
+    """A date as it is written, and the first and the last day that it covers."""
+
+    text: str
+    precision: int
+    first: int
+    last: int
 
 
 class Stated(NamedTuple):
@@ -71,6 +79,18 @@ class Held(NamedTuple):
     possible: tuple[int, int]
     doubted: bool = False
     """The last dump that says so calls it false, or true in part only."""
+
+
+def day_number(packed: int) -> int:
+    """The ordinal of a packed day, 0 or less before the year 1.
+
+    A day that the month lacks counts as the month's last.
+    """
+    year, month, day = unpack(packed)
+    year = year + 1 if year < 0 else year  # there is no year 0: before it, arithmetic needs one
+    month = min(max(month, 1), 12)
+    last = calendar.monthrange(year % 400 + 400, month)[1]
+    return ordinal_of(year, month, min(max(day, 1), last))
 
 
 def held_of(row: Mapping[str, Any]) -> Held:

@@ -4,8 +4,7 @@ The gradient of a loss by a matrix W is the sum over tokens of delta u^T, where 
 is dL/d(output). A small network maps (u, delta) to (u~, delta~), and the change of W is the sum of
 delta~ u~^T. Matrices of one shape share a network, except for a scale and a shift. One forward and backward
 pass over "prompt target" runs for all edits at once. Equation numbers refer to the paper; statistics and
-learned rates follow its code. The networks are trained by `artefacts/mend_training.py` or imported by
-`artefacts/mend_published.py`. Imports torch.
+learned rates follow its code. `mend_training.py` trains the networks, or imports them. Imports torch.
 """
 
 from collections import defaultdict
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.refusals import refusal
+from factdrift.evaluation.methods.record import refusal
 from factdrift.evaluation.methods.shared import Targets, aligned, spread
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import LowRank, matrix

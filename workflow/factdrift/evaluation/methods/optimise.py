@@ -323,14 +323,11 @@ class _Batch:
     def keep(self, edits: Tensor) -> None:
         """Drops all edits but these (indices, ascending)."""
         assert self.before is not None
-        device = edits.device
-        new_edit = torch.full((len(self.essence),), -1, device=device)
-        new_edit[edits] = torch.arange(len(edits), device=device)
-        rows = (new_edit[self.owner] >= 0).nonzero()[:, 0]
-        new_row = torch.full((len(self.owner),), -1, device=device)
-        new_row[rows] = torch.arange(len(rows), device=device)
-        kept = new_edit[self.edit] >= 0
-        self.fork.keep(rows)
+        going = torch.zeros(len(self.essence), dtype=torch.bool, device=edits.device)
+        going[edits] = True
+        rows, kept = going[self.owner], going[self.edit]
+        new_edit, new_row = going.cumsum(0) - 1, rows.cumsum(0) - 1
+        self.fork.keep(rows.nonzero()[:, 0])
         self.owner = new_edit[self.owner[rows]]
         self.edit, self.row = new_edit[self.edit[kept]], new_row[self.row[kept]]
         self.place, self.token, self.weight = self.place[kept], self.token[kept], self.weight[kept]

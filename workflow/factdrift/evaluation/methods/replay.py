@@ -24,7 +24,7 @@ Kept = tuple[str, str, str, str]
 """Id, prompt, subject and target of an update."""
 
 END = ". "
-"""What follows each text where it is kept (`artefacts/prefixes.py`)."""
+"""What follows each text where it is kept (`shared.py`)."""
 
 
 def replay(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:

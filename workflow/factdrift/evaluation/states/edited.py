@@ -20,8 +20,7 @@ from factdrift.evaluation.methods.grace import Entry
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited, method_of, named
 from factdrift.evaluation.methods.mend import Statistics
-from factdrift.evaluation.methods.record import Record, records
-from factdrift.evaluation.methods.refusals import refusal
+from factdrift.evaluation.methods.record import Record, records, refusal
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Lasting, Placed, State
@@ -142,30 +141,23 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
 
     Factors that are not trained are small.
     """
-    spec = loaded.spec
-    itemsize: int = loaded.change_dtype.itemsize
-    record = hyper.record
+    spec, record = loaded.spec, hyper.record
+    rough = hyper.get("precision") == "weights"
     if hyper.own is not None or record.not_alone or (record.changes != "weights" and not record.copies):
         return 0
     if record.edits == "trained":
         names = [spec.trained(layer) for layer in hyper.layers]
-        each = TRAINED_COPIES + int(hyper["precision"] == "weights")
+        each = TRAINED_COPIES + int(rough)
     elif record.adapter:
         names = named(record.matrices)(loaded, hyper)
-        factors: int = sum(sum(shape_of(loaded.model.get_submodule(name))) for name in names)
-        return TRAINED_COPIES * itemsize * int(hyper["rank"]) * factors
-    elif record.copies or hyper.get("precision") == "weights":
-        each = record.copies or 1
-        if record.matrices:
-            names = named(record.matrices)(loaded, hyper)
-        else:
-            parts = spec.mlp_matrices if record.edits == "all" else (spec.down,)
-            names = [spec.module(layer, part) for layer in blocks_of(spec, hyper) for part in parts]
+        each = TRAINED_COPIES * int(hyper["rank"])
     else:
-        return 0
+        parts = spec.mlp_matrices if record.edits == "all" else (spec.down,)
+        names = [spec.module(layer, part) for layer in blocks_of(spec, hyper) for part in parts]
+        each = record.copies or int(rough)
     shapes = [shape_of(loaded.model.get_submodule(name)) for name in names]
-    numbers = sum(out * into for out, into in shapes)
-    return each * itemsize * numbers
+    numbers: int = sum(out + into if record.adapter else out * into for out, into in shapes)
+    return each * numbers * loaded.change_dtype.itemsize
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:

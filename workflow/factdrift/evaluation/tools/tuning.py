@@ -19,7 +19,6 @@ import yaml
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import scratch
-from factdrift.evaluation.methods.artefacts.prefixes import draw_prefixes
 from factdrift.evaluation.methods.hyperparameters import (
     Hyper,
     block_at,
@@ -31,6 +30,7 @@ from factdrift.evaluation.methods.hyperparameters import (
 from factdrift.evaluation.methods.interface import Artefacts, Prepared
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.plan import needs
+from factdrift.evaluation.methods.shared import draw_prefixes
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark
 from factdrift.evaluation.questions.updates import Choice, write_edits

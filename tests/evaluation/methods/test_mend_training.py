@@ -15,15 +15,15 @@ from support.tiny_models import tiny_model
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.rows import SCHEMA
-from factdrift.evaluation.methods.artefacts import mend_training
-from factdrift.evaluation.methods.artefacts.mend_training import (
+from factdrift.evaluation.methods import mend_training
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.mend_training import (
     Fact,
     Split,
     draw_examples,
     read_split,
     train,
 )
-from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.models.tensor_files import ABOUT
 
 Row = dict[str, Any]
