@@ -19,7 +19,7 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.methods.memit import shortened, solve  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.states.edited import edited, folded, size_of, standing  # noqa: E402  # noqa: E402
+from factdrift.evaluation.states.edited import edited, folded, opened, size_of  # noqa: E402  # noqa: E402
 from factdrift.models.deltas import Dense, LowRank  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
@@ -115,7 +115,7 @@ def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path
     for method in ("grace", "rag"):
         states = made(world, tmp_path / method, hyper_of(method)).states
         assert {row["interval"]: row["entries"] for row in states} == entries
-    with standing(tiny_model("llama"), hyper_of("prompt"), Artefacts()) as told:
+    with opened(tiny_model("llama"), hyper_of("prompt"), Artefacts(), "stream") as told:
         for edit in world.edits[:5]:
             with told.put([edit]) as placed:
                 pass
@@ -154,7 +154,7 @@ def test_memory_does_not_grow() -> None:
         sizes = []
         artefacts = tiny_artefacts(loaded) if method == "alphaedit" else Artefacts()
         hyper = hyper_of(method, **({} if method == "ultraedit" else {"steps": 1}))
-        with standing(loaded, hyper, artefacts) as held:
+        with opened(loaded, hyper, artefacts, "stream") as held:
             for place in range(rounds):
                 target = EDITS[place % 5].target
                 with held.put([replace(edit, id=f"{edit.id}{place}", target=target) for edit in EDITS]):
@@ -196,7 +196,7 @@ def test_texts_and_a_memory_that_no_file_can_hold_are_not_for_a_stream(tmp_path:
     for regime in ("sequential", "stream"):
         with pytest.raises(CannotEdit, match=f"{regime}: texts puts texts before prompts"):
             edited(loaded, EDITS, texts, Artefacts(), regime)
-    with standing(loaded, keeps, Artefacts()) as held:
+    with opened(loaded, keeps, Artefacts(), "stream") as held:
         with held.put(EDITS[:1]):
             pass
         with pytest.raises(InputError, match=r"keeps\.py:edit: the memory that it returned cannot be kept"):
@@ -207,7 +207,7 @@ def test_failed_edits_are_named_and_leave_no_trace(tmp_path: Path) -> None:
     rows = [link("Atlantis", 1, 1, 1, ("Joe", "Marta")), link("the sea", 5, 2, 1, ("Joe", "Marta"))]
     world = read_edits(stream_edits(tmp_path / "edits.parquet", rows))
     assert [row["failed"] for row in made(world, tmp_path, hyper_of("ft")).edits] == [None, None]
-    with standing(tiny_model("llama"), hyper_of("ft"), Artefacts()) as held:
+    with opened(tiny_model("llama"), hyper_of("ft"), Artefacts(), "stream") as held:
         with held.put([world.edits[0]]) as placed:
             before = placed.made.deltas
         with held.put([Edit("x", "No subject here is", "Mu" * 300, "Marta " * 600)]) as placed:

@@ -4,7 +4,7 @@ What a method has in place after the intervals so far is kept on disk. Imports t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from factdrift.evaluation.methods.mend import Statistics
 from factdrift.evaluation.methods.record import Record, records, refusal
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.states.placed import Lasting, Placed, State
+from factdrift.evaluation.states.placed import Placed, State
 from factdrift.evaluation.states.plain import InPlace
 from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
@@ -93,31 +93,25 @@ def edited(
     return result
 
 
-@dataclass(frozen=True)
-class Fresh:
-    """A State of the methods that return changes of weights, or texts: each time of the unedited model."""
+@contextmanager
+def opened(
+    loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "independent"
+) -> Iterator[State]:
+    """What makes the edits of a method; at the end of the `with` block the model is as it was.
 
-    loaded: Loaded
-    hyper: Hyper
-    artefacts: Artefacts
-    regime: str = "independent"
-
-    @contextmanager
-    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
-        made = edited(self.loaded, edits, self.hyper, self.artefacts, self.regime)
-        yield Placed(self.loaded, made, [edit.id for edit in edits])
-
-
-def fresh(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "independent") -> State:
-    """What makes the edits of a method; raises CannotEdit if the method does not support the regime."""
+    Raises CannotEdit if the method does not support the regime.
+    """
     if hyper.own is None or not hyper.own.plain:
-        return Fresh(loaded, hyper, artefacts, regime)
+        yield Beside(loaded, hyper, artefacts, regime)
+        return
     if regime == "batch":
         raise CannotEdit(
             f"edit.regime: batch: {hyper.method} takes one update at a time; choose independent or sequential"
         )
     check_layers(loaded, hyper)
-    return InPlace(loaded, hyper)
+    state = InPlace(loaded, hyper, lasting=regime == "stream")
+    with state.restored() if state.lasting else nullcontext():
+        yield state
 
 
 def at_a_time(loaded: Loaded, hyper: Hyper, edits: int) -> int:
@@ -263,17 +257,6 @@ def _dense(delta: LowRank | Dense) -> Dense:
     return Dense(delta.write @ delta.read.transpose(1, 2)) if isinstance(delta, LowRank) else delta
 
 
-@contextmanager
-def standing(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Iterator[Lasting]:
-    """Nothing in place yet; at the end of the `with` block the model is as it was."""
-    if hyper.own is not None and hyper.own.plain:
-        check_layers(loaded, hyper)
-        with InPlace(loaded, hyper).begun() as making:
-            yield Replayed(making)
-    else:
-        yield Carried(loaded, hyper, artefacts)
-
-
 @dataclass(frozen=True)
 class _All(Placed):
     """A model with all edits so far: one change for all, and texts by what the method remembers."""
@@ -291,21 +274,27 @@ class _All(Placed):
         return Placed(self.loaded, told, list(found), self.left_out).before(questions, edits)
 
 
-class Carried:
-    """Changes beside the model: one sum, one codebook, one index, or a text for each edit."""
+class Beside(State):
+    """Changes beside the model; in a stream one sum, one codebook, one index, or a text for each edit."""
 
-    def __init__(self, loaded: Loaded, hyper: Hyper, artefacts: Artefacts):
+    def __init__(self, loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str):
         self._loaded, self._hyper, self._artefacts = loaded, hyper, artefacts
+        self._regime, self.lasting = regime, regime == "stream"
         self._made = Edited()
 
     @contextmanager
     def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
         now = replace(self._artefacts, before=self._made.deltas, memory=self._made.memory)
-        made = self._made = edited(self._loaded, edits, self._hyper, now, "stream")
+        made = edited(self._loaded, edits, self._hyper, now, self._regime)
+        names = [edit.id for edit in edits]
+        if not self.lasting:
+            yield Placed(self._loaded, made, names)
+            return
+        self._made = made
         contexts: Recalled | None = None
         if recalled := self._hyper.record.recalled:
             contexts = partial(named(recalled), made.memory, hyper=self._hyper, loaded=self._loaded)
-        yield _All(self._loaded, made, [edit.id for edit in edits], contexts=contexts)
+        yield _All(self._loaded, made, names, contexts=contexts)
 
     def size(self) -> tuple[int | None, int | None]:
         # A codebook is written down twice, as a memory and for the hooks.
@@ -348,26 +337,6 @@ class Carried:
             else f"{path}: it holds more than a job keeps, and is not read, since that could run "
             f"anything ({why}); delete its folder"
         )
-
-
-class Replayed:
-    """A user's plain method, whose edits are in the model itself: they are made again to resume."""
-
-    def __init__(self, making: Callable[[Sequence[Edit]], Placed]):
-        self._making = making
-
-    @contextmanager
-    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
-        yield self._making(edits)
-
-    def size(self) -> tuple[int | None, int | None]:
-        return None, None
-
-    def save(self, path: Path) -> None:
-        pass
-
-    def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
-        self._making(earlier)
 
 
 def size_of(value: Any) -> int:

@@ -8,10 +8,11 @@ import copy
 import math
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +26,7 @@ from factdrift.evaluation.methods.interface import Edit, Edited, own_function
 from factdrift.evaluation.methods.own import DOCUMENT, Entry
 from factdrift.evaluation.methods.shared import seeded
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.states.placed import Placed
+from factdrift.evaluation.states.placed import Placed, State
 from factdrift.models.leaks import ROUNDING, tokenizer_state, variables
 from factdrift.models.loaded import Loaded
 from factdrift.models.snapshot import Snapshot
@@ -35,8 +36,8 @@ MOST = 200
 """Characters of the reason why an edit has failed."""
 
 
-class InPlace:
-    """Calls a plain method on a model, and restores the model after its edits have been probed.
+class InPlace(State):
+    """Calls a plain method on a model, and restores the model when its edits have been probed, or at the end.
 
     The function is called as `edit(model, tokenizer, update, **hyper)` with the model itself, in evaluation
     mode, whose parameters require gradients; a copy of the tokenizer, which is restored with the model; and
@@ -44,15 +45,16 @@ class InPlace:
     name the parameters that it changes, so that only these are copied.
     """
 
-    def __init__(self, loaded: Loaded, hyper: Hyper):
+    def __init__(self, loaded: Loaded, hyper: Hyper, lasting: bool = False):
         assert hyper.own is not None
-        self._loaded, self._hyper, self._given = loaded, hyper, hyper.own.given
+        self._loaded, self._hyper, self._given, self.lasting = loaded, hyper, hyper.own.given, lasting
         self._function = own_function(hyper.own)
         self._tokenizer = copy.deepcopy(untemplated(loaded.tokenizer))
         self._tokens = tokenizer_state(self._tokenizer)
         self._patterns = self._named()
         self._start = Snapshot(loaded.model, self._patterns)
-        self._said = False
+        self._model: Any = loaded.model
+        self._untouched, self._said = True, False
 
     @contextlib.contextmanager
     def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
@@ -61,56 +63,57 @@ class InPlace:
         An edit fails if the function raises an exception; the model is then as before it. Raises InputError
         if the function returns what is no model, or changed a parameter that `changes` does not name.
         """
-        with self.begun() as make:
-            yield make(edits)
+        with contextlib.nullcontext() if self.lasting else self.restored():
+            yield self._made(edits)
 
     @contextlib.contextmanager
-    def begun(self) -> Iterator[Callable[[Sequence[Edit]], Placed]]:
-        """A function that makes more edits; all stay in place until the end of the `with` block."""
-        model: Any = self._loaded.model
-        untouched = True
-
-        def make(edits: Sequence[Edit]) -> Placed:
-            nonlocal model, untouched
-            failed: dict[int, str] = {}
-            for place, edit in enumerate(edits):
-                before = self._start
-                if not untouched:
-                    # What is no module can be restored no further than the model that it wraps.
-                    whole = model if isinstance(model, nn.Module) else self._loaded.model
-                    patterns = self._patterns if whole is self._loaded.model else ("*",)
-                    before = Snapshot(whole, patterns, since=self._start)
-                untouched = False
-                try:
-                    model = self._called(model, edit)
-                except InputError:
-                    raise
-                except Exception as error:
-                    if not self._said:
-                        # Tables have only the reason.
-                        print(
-                            f"{self._given}: the edit {edit.id} failed; others are not reported here",
-                            file=sys.stderr,
-                        )
-                        traceback.print_exc()
-                        self._said = True
-                    failed[place] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
-                    self._check(before.restore())
-            alone = model is not self._loaded.model or not self._start.only_weights()
-            if isinstance(model, nn.Module):
-                model.eval()
-            if alone and len(failed) < len(edits):
-                self._check_logits(model, edits[0].prompt)
-            now = replace(self._loaded, model=model, alone=alone)
-            return Placed(now, Edited(failed=failed), [edit.id for edit in edits])
-
+    def restored(self) -> Iterator[None]:
+        """Restores the model at the end of the `with` block."""
         try:
-            yield make
+            yield
         finally:
             lost = self._start.restore()
+            self._model, self._untouched = self._loaded.model, True
             if tokenizer_state(self._tokenizer) != self._tokens:
                 self._tokenizer = copy.deepcopy(untemplated(self._loaded.tokenizer))
         self._check(lost)
+
+    def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
+        self._made(earlier)
+
+    def _made(self, edits: Sequence[Edit]) -> Placed:
+        """The model after further edits, which stay in place."""
+        failed: dict[int, str] = {}
+        for place, edit in enumerate(edits):
+            before = self._start
+            if not self._untouched:
+                # What is no module can be restored no further than the model that it wraps.
+                whole = self._model if isinstance(self._model, nn.Module) else self._loaded.model
+                patterns = self._patterns if whole is self._loaded.model else ("*",)
+                before = Snapshot(whole, patterns, since=self._start)
+            self._untouched = False
+            try:
+                self._model = self._called(self._model, edit)
+            except InputError:
+                raise
+            except Exception as error:
+                if not self._said:  # tables have only the reason
+                    print(
+                        f"{self._given}: the edit {edit.id} failed; others are not reported here",
+                        file=sys.stderr,
+                    )
+                    traceback.print_exc()
+                    self._said = True
+                failed[place] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
+                self._check(before.restore())
+        model = self._model
+        alone = model is not self._loaded.model or not self._start.only_weights()
+        if isinstance(model, nn.Module):
+            model.eval()
+        if alone and len(failed) < len(edits):
+            self._check_logits(model, edits[0].prompt)
+        now = replace(self._loaded, model=model, alone=alone)
+        return Placed(now, Edited(failed=failed), [edit.id for edit in edits])
 
     def _called(self, model: Any, edit: Edit) -> Any:
         """The model after one edit: the same one, or a wrapper that the function has returned."""
