@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from factdrift.streams.changes import day_number
+from factdrift.streams.timelines import day_number
 
 YEAR = 365.25
 SHARP, FLAT = 7.0, 3652.0

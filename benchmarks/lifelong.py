@@ -21,7 +21,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
-from factdrift.evaluation.states.standing import Carried
+from factdrift.evaluation.states.edited import Beside
 from factdrift.models.alignment import align
 from factdrift.models.fork import backbone
 from factdrift.models.loaded import Loaded
@@ -58,7 +58,7 @@ def main() -> None:
         # AlphaEdit without a covariance projects on everything, for which no moments are needed.
         needed = method != "alphaedit"
         artefacts = make_artefacts(loaded, hyper) if needed else Artefacts(prefixes=("", "The sea. "))
-        state = Carried(loaded, hyper, artefacts)
+        state = Beside(loaded, hyper, artefacts, "stream")
         found = [_round(loaded, state, facts[at : at + options.edits]) for at in starts]
         rows.append([method, *_told(found, options.edits, _pass(loaded, facts))])
         print(" | ".join(rows[-1]), flush=True)
@@ -73,7 +73,7 @@ def main() -> None:
     record(f"Streams of edits ({options.architecture})", header, rows, note, options.record)
 
 
-def _round(loaded: Loaded, state: Carried, facts: Sequence[Edit]) -> tuple[float, float, float, int]:
+def _round(loaded: Loaded, state: Beside, facts: Sequence[Edit]) -> tuple[float, float, float, int]:
     """Seconds, operations of an edit, megabytes beyond what was in use before, and bytes that are kept."""
 
     def put() -> dict[int, str]:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from factdrift.evaluation.methods.contexts import Contexts
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.mend_editor import HyperNet
+from factdrift.evaluation.methods.mend import HyperNet
+from factdrift.evaluation.methods.optimise import Contexts
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import matrix
 from factdrift.models.hooks import hooked

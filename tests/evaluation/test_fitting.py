@@ -16,7 +16,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
-from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices  # noqa: E402
+from factdrift.evaluation.methods.mend import HyperNet, edited_matrices  # noqa: E402
 from factdrift.evaluation.methods.record import records  # noqa: E402
 from factdrift.evaluation.states.edited import matrix_bytes  # noqa: E402
 from factdrift.evaluation.tools import fitting  # noqa: E402

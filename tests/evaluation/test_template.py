@@ -20,7 +20,7 @@ from factdrift.evaluation.questions.prompts import filled  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.scores.table import ACCURACIES, CHAT, COLUMNS, Group, lines  # noqa: E402
 from factdrift.evaluation.session import Session, excluded  # noqa: E402
-from factdrift.evaluation.states.edited import fresh  # noqa: E402
+from factdrift.evaluation.states.edited import opened  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
@@ -112,7 +112,7 @@ def test_probes_of_an_edit_are_those_of_the_changed_model_that_a_user_asks(
     questions = asked_of(updates)
     assert [(row["template"], row["failed"]) for row in found.edits] == [("chat", None)] * 2
     logprobs = found.logprobs()
-    with fresh(loaded, hyper, artefacts).put(updates.edits) as placed:
+    with opened(loaded, hyper, artefacts) as state, state.put(updates.edits) as placed:
         for owner, edit in enumerate(updates.edits):
             with written(loaded.model, placed.made.deltas, owner):
                 for (name, of), value in logprobs.items():

@@ -21,7 +21,7 @@ from transformers import AutoModelForCausalLM, BitsAndBytesConfig  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
-from factdrift.evaluation.methods.mend_editor import edited_matrices  # noqa: E402
+from factdrift.evaluation.methods.mend import edited_matrices  # noqa: E402
 from factdrift.evaluation.states.edited import check_layers, edited  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.checkpoint import load_checkpoint  # noqa: E402

@@ -16,9 +16,9 @@ import factdrift
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.in_context import dense
 from factdrift.evaluation.methods.interface import Artefacts, Edited
-from factdrift.evaluation.methods.rag import dense
-from factdrift.evaluation.states.standing import Carried
+from factdrift.evaluation.states.edited import Beside
 from factdrift.models.checkpoint import load_checkpoint
 
 CODE = """
@@ -96,7 +96,7 @@ class Payload:
 
 
 def test_what_a_stream_has_kept_runs_nothing(here: Path) -> None:
-    carried = Carried(tiny_model("llama"), Hyper("mine", "tiny", "", {}), Artefacts())
+    carried = Beside(tiny_model("llama"), Hyper("mine", "tiny", "", {}), Artefacts(), "stream")
     planted = here / "0.state.pt"
     torch.save({"deltas": {}, "codebooks": {}, "memory": Payload()}, planted)
     with pytest.raises(InputError, match=r"0\.state\.pt: it holds more than a job keeps, and is not read"):

@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
-from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices  # noqa: E402
+from factdrift.evaluation.methods.mend import HyperNet, edited_matrices  # noqa: E402
 from factdrift.evaluation.methods.record import records  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models import devices  # noqa: E402

@@ -29,11 +29,11 @@ from support.sequences import (
 )
 from support.worlds import UNKNOWN, Fact, World, dates_of, dump
 
-from factdrift.streams.changes import Span
 from factdrift.streams.timelines import (
     EVER,
     NEVER_ENDS,
     Held,
+    Span,
     Stated,
     dates_within,
     follow,

@@ -22,8 +22,7 @@ from factdrift.evaluation.questions.cutoff import (
 from factdrift.evaluation.questions.successions import read_successions
 from factdrift.evaluation.questions.tenures import tenures
 from factdrift.evaluation.scores.cutoff import changes
-from factdrift.streams.changes import day_number
-from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Held
+from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Held, day_number
 
 FIRST, LAST = 20120101, 20241231
 BOUNDS = ("certain_first", "certain_last", "possible_first", "possible_last")

@@ -24,7 +24,7 @@ from factdrift.evaluation.methods.lora import together as one_adapter  # noqa: E
 from factdrift.evaluation.methods.merge import weights_of  # noqa: E402
 from factdrift.evaluation.methods.plan import Plan  # noqa: E402
 from factdrift.evaluation.methods.replay import replayed  # noqa: E402
-from factdrift.evaluation.methods.targets import aligned  # noqa: E402
+from factdrift.evaluation.methods.shared import aligned  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*checkpointing.*:FutureWarning")

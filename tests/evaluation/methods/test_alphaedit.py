@@ -11,10 +11,10 @@ from support.tiny_models import tiny_model
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit
-from factdrift.evaluation.methods.contexts import contexts_of, look
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.evaluation.methods.memit import solve
+from factdrift.evaluation.methods.optimise import contexts_of, look
 from factdrift.evaluation.states.edited import edited
 from factdrift.models.deltas import applied
 from factdrift.models.loaded import Loaded

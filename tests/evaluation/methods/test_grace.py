@@ -15,7 +15,7 @@ from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.methods.grace import wrapped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.evaluation.methods.seeds import generator  # noqa: E402
+from factdrift.evaluation.methods.shared import generator  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.codebooks import NEVER, Codebook  # noqa: E402

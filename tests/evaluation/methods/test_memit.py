@@ -4,9 +4,8 @@ from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import rounding, tiny_model
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.contexts import contexts_of, look
 from factdrift.evaluation.methods.memit import memit, solve, together
-from factdrift.evaluation.methods.optimise import optimise
+from factdrift.evaluation.methods.optimise import contexts_of, look, optimise
 from factdrift.evaluation.states.edited import edited
 from factdrift.models.deltas import applied
 from factdrift.models.moments import Moments

@@ -13,16 +13,17 @@ from support.tiny_edits import EDITS as ALL
 from support.tiny_models import rounding, tiny_model
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.artefacts.mend_training import Practice, loss_of
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
-from factdrift.evaluation.methods.mend import gradients, mend
-from factdrift.evaluation.methods.mend_editor import (
+from factdrift.evaluation.methods.mend import (
     EPSILON,
     HyperNet,
     edited_matrices,
+    gradients,
+    mend,
     read_hypernet,
 )
+from factdrift.evaluation.methods.mend_training import loss_of
 from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import LowRank, written
 from factdrift.models.loaded import Loaded
@@ -127,17 +128,17 @@ def test_gradients_of_training_are_those_through_edited_weights() -> None:
     loaded = tiny_model("gpt2")
     net = trained(loaded)
     tokens = sentences(loaded)
-    practice = [Practice(tokens[0], tokens[1], tokens[2]), Practice(tokens[1], tokens[2], tokens[0])]
+    practice = [(tokens[0], tokens[1], tokens[2]), (tokens[1], tokens[2], tokens[0])]
     hyper = Hyper("mend", "tiny", "test", {"edit_weight": 0.1, "locality_weight": 1.0})
     loss_of(loaded, net, practice, hyper).backward()
 
     def in_place() -> float:
         with torch.no_grad():
-            _, factors = gradients(loaded, net.matrices, [one.edit for one in practice])
+            _, factors = gradients(loaded, net.matrices, [edit for edit, _, _ in practice])
             deltas = {**net(factors)}
             total = 0.0
-            for edit, one in enumerate(practice):
-                kept = torch.tensor([one.locality.ids])
+            for edit, (_, _, other) in enumerate(practice):
+                kept = torch.tensor([other.ids])
                 before = loaded.model(kept).logits.log_softmax(2)
                 with written(loaded.model, deltas, edit):
                     after = loaded.model(kept).logits.log_softmax(2)

@@ -10,7 +10,7 @@ from support.tiny_models import TEXT, tiny_model
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
-from factdrift.evaluation.methods.mend_editor import edited_matrices
+from factdrift.evaluation.methods.mend import edited_matrices
 from factdrift.evaluation.states.edited import edited
 from factdrift.models.deltas import Dense, applied, matrix, rounded, written
 from factdrift.models.moments import count_moments

@@ -5,9 +5,8 @@ from support.tiny_edits import EDITS, PREFIXES, tiny_artefacts, tiny_hyper
 from support.tiny_models import FAMILIES, tiny_model
 from support.waits import Waits
 
-from factdrift.evaluation.methods.contexts import contexts_of, look
-from factdrift.evaluation.methods.optimise import LOOK, optimise
-from factdrift.evaluation.methods.rome import rome
+from factdrift.evaluation.methods.memit import rome
+from factdrift.evaluation.methods.optimise import LOOK, contexts_of, look, optimise
 from factdrift.models.deltas import matrix
 from factdrift.models.hooks import hooked
 

@@ -14,8 +14,7 @@ from torch import Tensor
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
-from factdrift.evaluation.methods.mend import gradients
-from factdrift.evaluation.methods.mend_editor import Statistics
+from factdrift.evaluation.methods.mend import Statistics, gradients
 from factdrift.evaluation.methods.ultraedit import EPSILON
 from factdrift.evaluation.states.edited import edited
 from factdrift.models.alignment import align

@@ -14,7 +14,7 @@ from support.writing import continued  # noqa: E402
 from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
-from factdrift.evaluation.methods.wise import Side, mask, merged, prompts, texts, train  # noqa: E402
+from factdrift.evaluation.methods.wise import Side, mask, merged, texts, train  # noqa: E402
 from factdrift.evaluation.states.edited import edited, matrix_bytes  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import (  # noqa: E402
@@ -83,7 +83,8 @@ def test_an_edit_is_trained_as_defined(family: str) -> None:
     name = loaded.spec.module(1, loaded.spec.down)
     start = torch.zeros_like(matrix(loaded.model, name))
     kept = mask(start, hyper, 0)
-    rows, others = prompts(loaded, EDITS[0], hyper, ARTEFACTS), texts(loaded, hyper, ARTEFACTS)
+    rows = [align(tiny_tokenizer(), EDITS[0].prompt, EDITS[0].target, context=text) for text in WRITTEN[:3]]
+    others = texts(loaded, hyper, ARTEFACTS)
     assert [others[0], others[1]] == [align(tiny_tokenizer(), text).ids for text in WRITTEN[3:]]
     found = train(loaded, name, hyper, (rows, others[0]), start, kept)
     expected, activation = by_hand(family, hyper, EDITS[0], WRITTEN[3], kept)

@@ -19,8 +19,7 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.methods.memit import shortened, solve  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.states.edited import edited, folded  # noqa: E402
-from factdrift.evaluation.states.standing import size_of, standing  # noqa: E402
+from factdrift.evaluation.states.edited import edited, folded, opened, size_of  # noqa: E402  # noqa: E402
 from factdrift.models.deltas import Dense, LowRank  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
@@ -116,7 +115,7 @@ def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path
     for method in ("grace", "rag"):
         states = made(world, tmp_path / method, hyper_of(method)).states
         assert {row["interval"]: row["entries"] for row in states} == entries
-    with standing(tiny_model("llama"), hyper_of("prompt"), Artefacts()) as told:
+    with opened(tiny_model("llama"), hyper_of("prompt"), Artefacts(), "stream") as told:
         for edit in world.edits[:5]:
             with told.put([edit]) as placed:
                 pass
@@ -132,11 +131,11 @@ def test_an_entry_stays_while_another_edit_needs_it_and_a_codebook_continued_is_
     loaded, hyper = tiny_model("llama"), read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 1e4})
     shared = [EDITS[0], Edit("f", "The head of government of Atlantis is", "Atlantis", EDITS[0].target)]
     first = edited(loaded, shared, hyper, Artefacts(), "stream")
-    assert [entry.names for entry in first.memory.entries] == [("a", "f")]
+    assert [entry.names for entry in first.memory] == [("a", "f")]
     for gone, left in ((("a",), [("f",), ("e",)]), (("a", "f"), [("e",)])):
         after = replace(EDITS[-1], replaces=gone)
         found = edited(loaded, [after], hyper, Artefacts(memory=first.memory), "stream")
-        assert [entry.names for entry in found.memory.entries] == left
+        assert [entry.names for entry in found.memory] == left
     hyper = read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 3.0})
     whole, memory = edited(loaded, EDITS, hyper, Artefacts(), "stream"), None
     for edit in EDITS:
@@ -155,7 +154,7 @@ def test_memory_does_not_grow() -> None:
         sizes = []
         artefacts = tiny_artefacts(loaded) if method == "alphaedit" else Artefacts()
         hyper = hyper_of(method, **({} if method == "ultraedit" else {"steps": 1}))
-        with standing(loaded, hyper, artefacts) as held:
+        with opened(loaded, hyper, artefacts, "stream") as held:
             for place in range(rounds):
                 target = EDITS[place % 5].target
                 with held.put([replace(edit, id=f"{edit.id}{place}", target=target) for edit in EDITS]):
@@ -197,7 +196,7 @@ def test_texts_and_a_memory_that_no_file_can_hold_are_not_for_a_stream(tmp_path:
     for regime in ("sequential", "stream"):
         with pytest.raises(CannotEdit, match=f"{regime}: texts puts texts before prompts"):
             edited(loaded, EDITS, texts, Artefacts(), regime)
-    with standing(loaded, keeps, Artefacts()) as held:
+    with opened(loaded, keeps, Artefacts(), "stream") as held:
         with held.put(EDITS[:1]):
             pass
         with pytest.raises(InputError, match=r"keeps\.py:edit: the memory that it returned cannot be kept"):
@@ -208,7 +207,7 @@ def test_failed_edits_are_named_and_leave_no_trace(tmp_path: Path) -> None:
     rows = [link("Atlantis", 1, 1, 1, ("Joe", "Marta")), link("the sea", 5, 2, 1, ("Joe", "Marta"))]
     world = read_edits(stream_edits(tmp_path / "edits.parquet", rows))
     assert [row["failed"] for row in made(world, tmp_path, hyper_of("ft")).edits] == [None, None]
-    with standing(tiny_model("llama"), hyper_of("ft"), Artefacts()) as held:
+    with opened(tiny_model("llama"), hyper_of("ft"), Artefacts(), "stream") as held:
         with held.put([world.edits[0]]) as placed:
             before = placed.made.deltas
         with held.put([Edit("x", "No subject here is", "Mu" * 300, "Marta " * 600)]) as placed:

@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import msgspec
-
 from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Place
@@ -72,7 +70,7 @@ class Prefixes(RunsModel, Adjusted, command="edit prefixes"):
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.evaluation.methods.artefacts.prefixes import write_prefixes, write_reason
+        from factdrift.evaluation.methods.shared import write_no_prefixes, write_prefixes
 
         try:
             with self.loaded() as model:
@@ -82,7 +80,7 @@ class Prefixes(RunsModel, Adjusted, command="edit prefixes"):
                 write_prefixes(self.output, model, hyper, self.seed)
         except Unsupported as error:
             print(f"{self.output}: skipped: {error}")
-            write_reason(self.output, str(error))
+            write_no_prefixes(self.output, str(error))
 
 
 class Ability(RunsModel, command="edit ability", beside="files"):
@@ -95,13 +93,14 @@ class Ability(RunsModel, command="edit ability", beside="files"):
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.evaluation.ability.record import NONE, write_ability
+        from factdrift.evaluation.ability.record import Ability as Measured
+        from factdrift.evaluation.ability.record import write_ability
 
         try:
             self._measure()
         except Unsupported as error:
             print(f"{self.output}: skipped: {error}")
-            write_ability(msgspec.structs.replace(NONE, name=self.name), self.output)
+            write_ability(Measured(name=self.name), self.output)
 
     def _measure(self) -> None:
         """Writes and prints the ability; raises Unsupported if the model cannot be run."""
@@ -142,9 +141,8 @@ class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
     output: Annotated[Output, Flag("SAFETENSORS")]
 
     def run(self) -> None:
-        from factdrift.evaluation.methods.artefacts.mend_facts import Split, read_split
-        from factdrift.evaluation.methods.artefacts.mend_training import train
-        from factdrift.evaluation.methods.mend_editor import write_reason
+        from factdrift.evaluation.methods.mend import write_reason
+        from factdrift.evaluation.methods.mend_training import Split, read_split, train
 
         try:
             with self.loaded() as model:
@@ -172,7 +170,7 @@ class MendImport(RunsModel, Adjusted, command="edit mend-import"):
 
     def run(self) -> None:
         with self.loaded() as model:
-            from factdrift.evaluation.methods.artefacts.mend_published import import_checkpoint
+            from factdrift.evaluation.methods.mend_training import import_checkpoint
 
             hyper = self.hyper_of(model, "mend")
             net = import_checkpoint(self.checkpoint, model, blocks=hyper["blocks"], rates=self.rates)

@@ -118,9 +118,9 @@ class RunsMethod(RunsModel, Adjusted):
 
     def artefacts(self, hyper: Hyper, model: Loaded) -> Artefacts:
         """What the method needs besides the model, read from its files; raises as `prepared`."""
-        from factdrift.evaluation.methods.artefacts.prefixes import read_prefixes
         from factdrift.evaluation.methods.interface import Artefacts
-        from factdrift.evaluation.methods.mend_editor import read_hypernet
+        from factdrift.evaluation.methods.mend import read_hypernet
+        from factdrift.evaluation.methods.shared import read_prefixes
         from factdrift.models.moments import read_layers
 
         wanted = self._needed(hyper, model)

@@ -32,7 +32,7 @@ from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, ways_o
 from factdrift.evaluation.questions.record import record_of
 from factdrift.evaluation.session import Session, excluded, peak_mb
 from factdrift.evaluation.states.edited import at_a_time
-from factdrift.evaluation.states.placed import Lasting, Placed, State
+from factdrift.evaluation.states.placed import Placed, State
 from factdrift.evaluation.states.plain import Repeated
 from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES, run_id
@@ -196,7 +196,7 @@ class _Loop:
         unit = "edits" if any(steps[number].edits for number in numbers) else "questions"
         progress = Progress(f"{telling.method} on {loaded.name}", sum(sizes.values()), unit)
         with telling.opened(loaded) as state:
-            begun = self._resume(state, numbers) if isinstance(state, Lasting) else None
+            begun = self._resume(state, numbers) if state.lasting else None
             for place, number in enumerate(numbers):
                 if again or (place >= begun if begun is not None else not self._has(number)):
                     self._write(state, number, keeping)
@@ -215,20 +215,20 @@ class _Loop:
         if not step.edits:  # the model is one and the same in all steps
             tables["edits"] = self._untold(number)
             tables["states"] = tables["states"][: int(number == 0)]
-        if isinstance(state, Lasting):
+        if state.lasting:
             state.save(self._saved(number))
         costs = {**session.costs, "edits": len(step.edits), "peak_mb": peak_mb(*session.loaded.devices)}
         if step.interval is not None:
             costs["interval"] = step.interval
         self._kept.write(self._offset + number, tables, costs)
         session.costs.clear()
-        if isinstance(state, Lasting):
+        if state.lasting:
             self._saved(number - 1).unlink(missing_ok=True)
 
     def _saved(self, number: int) -> Path:
         return self._kept.folder(f"{number:06d}.state.pt")
 
-    def _resume(self, state: Lasting, numbers: Sequence[int]) -> int:
+    def _resume(self, state: State, numbers: Sequence[int]) -> int:
         """Puts the edits of finished steps in place again; returns the number of these steps."""
         done = 0
         while done < len(numbers) and self._has(numbers[done]):
@@ -356,12 +356,12 @@ class _Loop:
         lasting = [edit for edit in placed.edits if placed.failed(edit) is None]
         row = {"state": step.state, "interval": step.interval, "edits": len(placed.edits)}
         row["failed"] = len(placed.edits) - len(lasting)
-        if isinstance(state, Lasting):
+        if state.lasting:
             first = self._run.benchmark.rows.get(step.edits[0].id, {})
             row |= {name: first.get(name) for name in ("old_date", "new_date")}
             row["so_far"] = sum(len(each.edits) for each in self._run.steps[: step.state + 1])
             row["state_bytes"], row["entries"] = state.size()
-        if lasting or isinstance(state, Lasting):
+        if lasting or state.lasting:
             row |= self._measured(session, placed, lasting[0] if lasting else "")
         elif not step.edits and self._telling.method == "none" and (ability := session.ability):
             row["perplexity"] = ability.perplexity

@@ -1,18 +1,16 @@
 """Questions about what held on a date, from the chains of a stream (docs/streams.md)."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from factdrift.core.tables import database, fetched, growing, sql
-from factdrift.streams.changes import day_number
-from factdrift.streams.timelines import UNNAMED, Asked, Held, dates_within, held_of, verdict
+from factdrift.streams.jobs import AsOf
+from factdrift.streams.timelines import UNNAMED, Asked, Held, dates_within, day_number, held_of, verdict
 from factdrift.tempripple.dates import EPOCH, Date
 from factdrift.tempripple.distractors import WRONG, Instance, Kinds, Pool
 from factdrift.tempripple.distractors import Asked as Drawn
@@ -27,9 +25,6 @@ from factdrift.wikidata.time import DAY, MONTH, YEAR, pack_date
 from factdrift.words.dates import as_of
 from factdrift.words.grammar import Marks, read_grammar
 from factdrift.words.templates import BLANK
-
-if TYPE_CHECKING:
-    from factdrift.streams.jobs import AsOf
 
 _MEMORY = 3000
 """Megabytes for the tables of the stream, and as many for those of the snapshot."""
@@ -178,16 +173,11 @@ def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
 
 def in_past(prompt: str, label: str, description: str | None = None) -> str:
     """A cloze test in the past, but for its subject's name; the same if no verb of it is known."""
-    names = (f"{label} ({description})", label)
-    name = next((name for name in names if re.search(_alone(name), prompt)), None)
-    if name is None:
-        return read_grammar().past(prompt)
-    marked = re.sub(_alone(name), _MARKS.subject, prompt, count=1)
-    return read_grammar().past(marked, _MARKS).replace(_MARKS.subject, name)
-
-
-def _alone(name: str) -> str:
-    return rf"(?<!\w){re.escape(name)}(?!\w)"
+    for name in (f"{label} ({description})", label):
+        marked, found = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", _MARKS.subject, prompt, count=1)
+        if found:
+            return read_grammar().past(marked, _MARKS).replace(_MARKS.subject, name)
+    return read_grammar().past(prompt)
 
 
 def questions(chain: Chain, pool: Pool, days: Sequence[int], seed: int) -> Iterator[Row]:
@@ -200,6 +190,7 @@ def questions(chain: Chain, pool: Pool, days: Sequence[int], seed: int) -> Itera
     newest = max((holding for holding in timeline if holding.certain), key=_end, default=None)
     if newest is None or newest.value not in values:
         return
+    subject, _, relation = chain.name.partition("-")
     roles = _roles(timeline, days[-1])
     known = {holding.value for holding in timeline}
     day = _end(newest)[0]
@@ -217,7 +208,20 @@ def questions(chain: Chain, pool: Pool, days: Sequence[int], seed: int) -> Itera
                 continue
             item_id = row_id(chain.name, f"Q{value}", date.precision, date.text)
             yield {
-                **_asked(chain, value, date, roles[value], item_id),
+                "item_id": item_id,
+                "task": 1 if roles[value] == "now" else 2,
+                "hop": 0,
+                **{"s": subject, "p": relation, "asked_s": subject, "asked_p": relation},
+                "fact_id": row_id(chain.name, f"Q{value}"),
+                "as_of": day_number(date.last) - EPOCH,
+                "answer_label": values[value].label,
+                "answer_aliases": list(values[value].aliases),
+                "chain": chain.name,
+                "precision": date.precision,
+                "date": date.text,
+                "first_day": date.first,
+                "last_day": date.last,
+                "holds": roles[value],
                 **_options(chain, value, pool, seed, item_id),
                 "context": context,
                 "question": _sentence(chain, date, days[-1]),
@@ -239,26 +243,6 @@ def _roles(timeline: Sequence[Held], last: int) -> dict[int, str]:
     }
     before = next((value for value in values if roles[value] == "then"), None)
     return roles | ({before: "before"} if before is not None else {})
-
-
-def _asked(chain: Chain, value: int, date: Asked, role: str, item_id: str) -> Row:
-    subject, _, relation = chain.name.partition("-")
-    return {
-        "item_id": item_id,
-        "task": 1 if role == "now" else 2,
-        "hop": 0,
-        **{"s": subject, "p": relation, "asked_s": subject, "asked_p": relation},
-        "fact_id": row_id(chain.name, f"Q{value}"),
-        "as_of": day_number(date.last) - EPOCH,
-        "answer_label": chain.values[value].label,
-        "answer_aliases": list(chain.values[value].aliases),
-        "chain": chain.name,
-        "precision": date.precision,
-        "date": date.text,
-        "first_day": date.first,
-        "last_day": date.last,
-        "holds": role,
-    }
 
 
 def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> Row:

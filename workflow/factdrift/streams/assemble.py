@@ -1,7 +1,5 @@
 """Writes the stream: the datasets of all consecutive pairs of dates, one after the other, linked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

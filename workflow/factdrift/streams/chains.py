@@ -1,22 +1,21 @@
-"""Links the updates of one bucket of subjects over all intervals of a sequence of dates."""
+"""Links the updates of one bucket of subjects over all intervals of a sequence of dates.
 
-from __future__ import annotations
+When an object of an update changed, how long after that Wikidata had it, and what supersedes it. The dates of
+the dumps are D_0 < D_1 < ...; interval i lies between D_(i-1) and D_i. Days are packed (YYYYMMDD).
+"""
 
+import datetime
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from factdrift.core.tables import database, fetched, sql, write_parquet
-from factdrift.streams.changes import Dated, Seen, Span, dated, lag
-from factdrift.streams.links import Link, fates, superseded
-from factdrift.streams.stated import ITEM, Ended, create_stated, write_timelines
-from factdrift.wikidata.time import pack_date
-
-if TYPE_CHECKING:
-    from factdrift.streams.jobs import Chains
+from factdrift.streams.jobs import Chains
+from factdrift.streams.timelines import ITEM, Ended, Span, create_stated, day_number, write_timelines
+from factdrift.wikidata.time import YEAR, pack_date
 
 _CHANGE = [
     ("date", pa.string()),
@@ -42,6 +41,184 @@ CHAINS = pa.schema(
     ]
 )
 """One row an update. `changes`: its objects in the order of the dataset's `objects`."""
+
+
+class Seen(NamedTuple):
+    """A triple of one interval's `updates` table. Dates are those that the rules saw."""
+
+    interval: int
+    kept: bool
+    """It reaches the dataset."""
+    change: str
+    value: tuple[str, str]
+    """Datatype and canonical value."""
+    label: str
+    functional: bool
+    """The relation has one value at a time."""
+    old_statement: str | None
+    new_statement: str | None
+    start: Span | None
+    end: Span | None
+    pit: Span | None
+    value_date: Span | None
+    """The value itself, of a relation whose value is the day of the change."""
+    created: Span | None
+    """When a new subject came into being."""
+    old_end: Span | None
+    """The end that the old dump gave."""
+    dropped_end: Span | None
+    """The end that the new dump gives with the same statement, which the filters drop there."""
+
+
+class Dated(NamedTuple):
+    """When an object changed: as written (null if undated), the days on which it may have been, and what says
+    so."""
+
+    date: str | None
+    first: int
+    last: int
+    by: str
+
+
+def dated(triples: Sequence[Seen], days: Sequence[int]) -> list[Dated | None]:
+    """When each object of one update changed; None for static ones.
+
+    `days`: the dates of all dumps. An object that ended without a date inside the interval ended when the
+    first dated new object of the same update began.
+    """
+    began = {place: _began(triple, days) for place, triple in enumerate(triples) if triple.label == "new"}
+    known = sorted((date for date in began.values() if date.by != "interval"), key=lambda date: date[1:3])
+    dates: list[Dated | None] = []
+    for place, triple in enumerate(triples):
+        if triple.label == "new":
+            dates.append(began[place])
+        elif triple.label != "obsolete":
+            dates.append(None)
+        elif end := _ended(triple, days):
+            dates.append(Dated(end.text, end.first, end.last, "end"))
+        elif known:
+            dates.append(known[0]._replace(by="replacement"))
+        else:
+            dates.append(_undated(triple.interval, days))
+    return dates
+
+
+def _ended(triple: Seen, days: Sequence[int]) -> Span | None:
+    """The end that is given for an obsolete object: by the new dump, if it does not lie after that, else by
+    the old one, if it may lie in the interval."""
+    later = triple.dropped_end
+    if later is not None and later.precision >= YEAR and later.first <= days[triple.interval]:
+        return later
+    end = triple.end
+    return end if end is not None and _inside(end, triple.interval, days) else None
+
+
+def _began(triple: Seen, days: Sequence[int]) -> Dated:
+    candidates = (
+        ("value", triple.value_date),
+        ("start", triple.start),
+        ("point_in_time", triple.pit),
+        ("created", triple.created),
+    )
+    for by, span in candidates:
+        if span is not None and _inside(span, triple.interval, days):
+            return Dated(span.text, span.first, span.last, by)
+    return _undated(triple.interval, days)
+
+
+def _inside(span: Span, interval: int, days: Sequence[int]) -> bool:
+    """Whether a date of a year or finer may lie in the interval."""
+    return span.precision >= YEAR and span.first <= days[interval] and span.last > days[interval - 1]
+
+
+def _undated(interval: int, days: Sequence[int]) -> Dated:
+    after = datetime.date.fromordinal(day_number(days[interval - 1]) + 1)
+    return Dated(None, pack_date(after), days[interval], "interval")
+
+
+def lag(
+    triple: Seen, change: Dated | None, before: Sequence[Seen], days: Sequence[int]
+) -> tuple[int, int] | None:
+    """The fewest and the most days from a change to its appearance in Wikidata; None if unknown.
+
+    `before`: the triples of the same subject and relation in earlier intervals, dropped ones too. A fact
+    appeared after the last dump without its statement, and not after the first dump with it.
+    """
+    if change is None or change.by == "interval":
+        return None
+    interval = _appeared(triple, change, before)
+    if interval is None:
+        return None
+    earliest = day_number(days[interval - 1]) + 1
+    return earliest - day_number(change.last), day_number(days[interval]) - day_number(change.first)
+
+
+def _appeared(triple: Seen, change: Dated, before: Sequence[Seen]) -> int | None:
+    """The interval in which Wikidata first had the change; None if the first dump had it, or if unknown."""
+    if triple.label == "obsolete":
+        announced = change.by == "end" and triple.old_end is not None and triple.old_end[2:] == change[1:3]
+        # By a replacement without an end of its own, a fact that both dumps still state has no appearance.
+        unsaid = change.by == "replacement" and triple.change != "F-"
+        return None if announced or unsaid else triple.interval
+    if triple.change == "F+":
+        return triple.interval
+    statement = triple.old_statement
+    for earlier in sorted(before, key=lambda each: -each.interval):
+        if earlier.new_statement == statement and earlier.change == "F0":
+            statement = earlier.old_statement
+        elif earlier.new_statement == statement and earlier.change == "F+":
+            return earlier.interval
+    return None
+
+
+class Link(NamedTuple):
+    """An update of a chain as far as links depend on it: value -> `new`, `obsolete` or `static`."""
+
+    labels: Mapping[tuple[str, str], str]
+    functional: bool
+    """The relation has one value at a time."""
+
+    def says(self, value: tuple[str, str]) -> bool | None:
+        """Whether a value holds; None if nothing is said of it.
+
+        It does not if another one is new of a relation with one value at a time.
+        """
+        if value in self.labels:
+            return self.labels[value] != "obsolete"
+        return False if self.functional and "new" in self.labels.values() else None
+
+
+def fates(chain: Sequence[Link]) -> list[dict[tuple[str, str], tuple[bool, int | None]]]:
+    """Value -> whether it reverts, and what supersedes it, for each link of a chain in their order.
+
+    A value reverts that is new, and of which earlier links last say that it ended. It is superseded by the
+    first later link that says the opposite: its number, from 1, or None.
+    """
+    found = []
+    for place, link in enumerate(chain):
+        fate: dict[tuple[str, str], tuple[bool, int | None]] = {}
+        for value, label in link.labels.items():
+            said = [each.says(value) for each in chain]
+            known = any(value in each.labels for each in chain[:place])
+            last = next((holds for holds in reversed(said[:place]) if holds is not None), None)
+            opposite = {"new": False, "obsolete": True}.get(label)
+            later = (number for number in range(place + 1, len(chain)) if said[number] is opposite)
+            by = next(later, None) if opposite is not None else None
+            fate[value] = label == "new" and known and last is False, by and by + 1
+        found.append(fate)
+    return found
+
+
+def superseded(labels: Sequence[str], by: Sequence[int | None]) -> int | None:
+    """The link by which nothing that an update says newly is left to hold; None if something is.
+
+    What an update says newly are its new objects, or its obsolete ones if there are none.
+    """
+    deciding = "new" if "new" in labels else "obsolete"
+    places = [place for label, place in zip(labels, by, strict=True) if label == deciding]
+    if not places or None in places:
+        return None
+    return max(place for place in places if place is not None)
 
 
 def write_chains(job: Chains) -> int:
@@ -114,7 +291,11 @@ def linked_rows(
 
     Adds to `ended` when its obsolete items changed.
     """
-    triples = [_triple(row[2:]) for row in group]
+    triples = []
+    for _, _, interval, kept, change, datatype, key, label, functional, old, new, *spans in group:
+        dates = (span and Span(**span) for span in spans)
+        value = datatype, key
+        triples.append(Seen(interval, kept, change, value, label, bool(functional), old, new, *dates))
     updates = [
         list(update) for _, update in itertools.groupby((t for t in triples if t.kept), lambda t: t.interval)
     ]
@@ -126,14 +307,20 @@ def linked_rows(
         before = [triple for triple in triples if triple.interval < interval]
         objects = []
         for triple, change in zip(update, dated(update, days), strict=True):
-            own = fate[triple.value]
+            reverts, by = fate[triple.value]
             if change and triple.label == "obsolete" and triple.value[0] == ITEM:
                 item = int(triple.value[1].removeprefix("Q"))
                 ended.setdefault((subject, relation), {})[interval, item] = (change.first, change.last)
-            columns = _said(change, lag(triple, change, before, days))
-            objects.append({**columns, "reverts": own.reverts, "superseded_by": own.superseded_by})
+            late = lag(triple, change, before, days) or (None, None)
+            told = (*(change or [None] * 4), *late, reverts, by)
+            objects.append({name: value for (name, _), value in zip(_CHANGE, told, strict=True)})
         labels = [triple.label for triple in update]
-        first = _deciding(labels, objects)
+        deciding = "new" if "new" in labels else "obsolete"
+        # The object whose date is the update's: of the new ones, else of the obsolete ones, the first dated.
+        first = min(
+            (change for label, change in zip(labels, objects, strict=True) if label == deciding),
+            key=lambda change: (change["dated_by"] == "interval", change["first_day"], change["last_day"]),
+        )
         yield {
             "interval": interval,
             "subject": subject,
@@ -145,25 +332,3 @@ def linked_rows(
             "superseded_by": superseded(labels, [stated["superseded_by"] for stated in objects]),
             "changes": objects,
         }
-
-
-def _deciding(labels: Sequence[str], objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The object whose date is the update's: of the new ones, else of the obsolete ones, the first dated."""
-    deciding = "new" if "new" in labels else "obsolete"
-    changed = [change for label, change in zip(labels, objects, strict=True) if label == deciding]
-    return min(
-        changed,
-        key=lambda change: (change["dated_by"] == "interval", change["first_day"], change["last_day"]),
-    )
-
-
-def _said(change: Dated | None, late: tuple[int, int] | None) -> dict[str, Any]:
-    names = ("date", "first_day", "last_day", "dated_by", "lag_min", "lag_max")
-    return dict(zip(names, (*(change or [None] * 4), *(late or [None] * 2)), strict=True))
-
-
-def _triple(row: Sequence[Any]) -> Seen:
-    """A row of `_tables`, whose columns have the order of Seen's fields."""
-    interval, kept, change, datatype, key, label, functional, old, new, *spans = row
-    dates = (span and Span(**span) for span in spans)
-    return Seen(interval, kept, change, (datatype, key), label, bool(functional), old, new, *dates)

@@ -1,7 +1,5 @@
 """Draws the updates of a stream by month and scenario."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

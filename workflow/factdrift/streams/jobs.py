@@ -1,7 +1,5 @@
 """Jobs that link the updates of a sequence of dates to chains."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Annotated

@@ -7,8 +7,8 @@ it is imported when tasks are named.
 import copy
 import json
 import math
-from collections.abc import Iterator, Sequence
-from itertools import count, islice
+from collections.abc import Sequence
+from itertools import chain, count, islice
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.ability.record import Ability, AbilitySettings
-from factdrift.evaluation.methods.seeds import seeded
+from factdrift.evaluation.methods.shared import seeded
 from factdrift.evaluation.questions.updates import draw
 from factdrift.models.deltas import Deltas, applied
 from factdrift.models.loaded import Loaded
@@ -29,6 +29,11 @@ BATCH = 16
 """Texts that the model writes at a time."""
 SEEDS = 2**32
 """Added to the seed of the text that the model writes: `models moments --sampled` counts on from the seed."""
+REQUESTS = 8
+"""Requests of a task at a time."""
+
+Results = dict[str, dict[str, float]]
+"""Task or group of tasks -> metric -> value, as lm-eval defines it; a filter is part of the metric's name."""
 
 
 def measured(ability: Ability, loaded: Loaded, budget: int, deltas: Deltas, owner: int) -> dict[str, Any]:
@@ -57,8 +62,11 @@ def make_ability(
     if ability.tokens:
         length = min(ability.length, loaded.spec.positions)
         text = ", ".join(path.name for path in ability.files) or WRITTEN
-        written = islice(_written(loaded, length, seed), ability.tokens)
-        given = read_texts(ability.files) if ability.files else written
+        # An endless stream of texts from an empty start.
+        written = chain.from_iterable(
+            sampled(loaded, "", length, BATCH, each) for each in count(SEEDS + seed)
+        )
+        given = read_texts(ability.files) if ability.files else islice(written, ability.tokens)
         rows = pieces(loaded.tokenizer, given, ability.tokens, length)
         if not rows:
             raise InputError(f"edit.ability.text: {text}: no text of two tokens or more; name another file")
@@ -71,8 +79,6 @@ def make_ability(
         edits=sorted(sorted(edits, key=lambda edit: draw("ability", seed, edit))[: ability.sample]),
         tasks=ability.tasks,
         limit=ability.limit,
-        perplexity=None,
-        results=None,
     )
     found = measured(without, loaded, budget, {}, -1)
     if found["perplexity"] is not None and not math.isfinite(found["perplexity"]):
@@ -84,25 +90,13 @@ def make_ability(
     return msgspec.structs.replace(without, perplexity=found["perplexity"], results=results)
 
 
-def _written(loaded: Loaded, length: int, seed: int) -> Iterator[str]:
-    """An endless stream of texts that the model writes from an empty start."""
-    for each in count(SEEDS + seed):
-        yield from sampled(loaded, "", length, BATCH, each)
-
-
-REQUESTS = 8
-"""Requests of a task at a time."""
-
-Results = dict[str, dict[str, float]]
-"""Task or group of tasks -> metric -> value, as lm-eval defines it; a filter is part of the metric's name."""
-
-
 def run_tasks(loaded: Loaded, tasks: Sequence[str], limit: int, deltas: Deltas, owner: int) -> Results:
     """Runs tasks on a model with edit `owner` of `deltas` in place; on the unedited one if `deltas` is empty.
 
     `tasks`: names, or YAML files of tasks. `limit`: examples of each task, 0 for all. Prompts are those of
     the task, without a chat template. Raises InputError if lm-eval is not installed, a task is not known, its
-    data cannot be fetched, or the model is not one of transformers.
+    data cannot be fetched, or the model is not one of transformers. Returns numbers of tasks that belong to
+    no group, and of groups, without standard errors.
     """
     try:
         from lm_eval import simple_evaluate
@@ -134,11 +128,6 @@ def run_tasks(loaded: Loaded, tasks: Sequence[str], limit: int, deltas: Deltas, 
                 f"{error}); `lm-eval ls tasks` lists the names that it knows, and the data of a task is "
                 "fetched from a hub once, on a machine with network"
             ) from error
-    return _results(found)
-
-
-def _results(found: Any) -> Results:
-    """The numbers of tasks that belong to no group, and of groups, without standard errors."""
     inner = {name for names in found["group_subtasks"].values() for name in names}
     return {
         task: {

@@ -41,39 +41,27 @@ class AbilitySettings(Computing, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class Ability(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is measured on each edited model, and what it is for the unedited one: the file ability.json."""
+    """What is measured on each edited model, and what it is for the unedited one: the file ability.json.
 
-    model: str
+    The defaults are those of a model that cannot be run.
+    """
+
+    model: str = ""
     """The digest of the model for whose tokens it was made."""
     name: str
     """Of the model."""
-    text: str
+    text: str = ""
     """Which text it is, for tables; empty if the perplexity is not measured."""
-    tokens: int
+    tokens: int = 0
     """Number of predicted tokens."""
-    pieces: list[list[int]]
-    edits: list[str]
+    pieces: list[list[int]] = []
+    edits: list[str] = []
     """The independent edits that are measured."""
-    tasks: list[str]
-    limit: int
-    perplexity: float | None
-    results: dict[str, dict[str, float]] | None
+    tasks: list[str] = []
+    limit: int = 0
+    perplexity: float | None = None
+    results: dict[str, dict[str, float]] | None = None
     """Task -> metric -> value; None without tasks."""
-
-
-NONE = Ability(
-    model="",
-    name="",
-    text="",
-    tokens=0,
-    pieces=[],
-    edits=[],
-    tasks=[],
-    limit=0,
-    perplexity=None,
-    results=None,
-)
-"""Of a model that cannot be run."""
 
 
 def write_ability(ability: Ability, path: Path) -> None:

@@ -8,20 +8,16 @@ codebook. Which tokens ask and which are replaced is left open there; the choice
 code, Thartvigsen/GRACE. Imports torch.
 """
 
-from __future__ import annotations
-
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.contexts import at_end
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.seeds import generator
-from factdrift.evaluation.methods.targets import Targets, aligned
+from factdrift.evaluation.methods.optimise import at_end
+from factdrift.evaluation.methods.shared import Targets, aligned, generator, mlp_matrix
 from factdrift.models.alignment import Sentence
 from factdrift.models.codebooks import NEVER, Codebook, Tokens, distances, put, tokens_of
 from factdrift.models.fork import Fork
@@ -41,10 +37,12 @@ Label = tuple[int, ...]
 
 @dataclass
 class Entry:
-    """An entry of a codebook."""
+    """An entry of a codebook; those of edits that are made in turn are `Edited.memory`."""
 
     key: Tensor
     """[d_in]"""
+    value: Tensor
+    """[d_out]"""
     radius: float
     label: Label
     taught: list[int]
@@ -53,26 +51,9 @@ class Entry:
     """The ids of earlier edits, of those that were made in turn, whose facts it holds."""
 
 
-@dataclass
-class Book:
-    """A codebook between edits that are made in turn: `Edited.memory`."""
-
-    entries: list[Entry]
-    values: Tensor
-    """[entries, d_out]"""
-
-    def without(self, names: Collection[str]) -> Book:
-        """The entries that hold the fact of another edit than these."""
-        left = [tuple(name for name in entry.names if name not in names) for entry in self.entries]
-        rows = [row for row, kept in enumerate(left) if kept]
-        return Book(
-            [replace(self.entries[row], taught=[], names=left[row]) for row in rows], self.values[rows]
-        )
-
-
 def grace(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """A codebook of one entry for each edit."""
-    return _edited(loaded, edits, hyper, alone=True)
+    return _edited(loaded, edits, hyper, [[] for _ in edits])
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
@@ -80,41 +61,36 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
 
     The codebook of earlier edits is continued, without the entries whose facts these edits replace.
     """
-    earlier: Book | None = artefacts.memory
-    begun = earlier.without({name for edit in edits for name in edit.replaces}) if earlier else None
-    found = _edited(loaded, edits, hyper, begun, alone=False)
-    found.owner = [-1 if place in found.failed else 0 for place in range(len(edits))]
-    return found
+    gone = {name for edit in edits for name in edit.replaces}
+    begun = []
+    for entry in artefacts.memory or ():
+        if left := tuple(name for name in entry.names if name not in gone):
+            begun.append(replace(entry, taught=[], names=left))
+    return _edited(loaded, edits, hyper, [begun])
 
 
-def grown(
-    keys: Mapping[int, Tensor], labels: Mapping[int, Label], radius: float, begun: Sequence[Entry] = ()
-) -> list[Entry]:
-    """The codebook after edits in their order, by algorithm 1 of the paper; keys are [d_in].
+def enter(book: list[Entry], new: Entry) -> None:
+    """Enters an edit into a codebook by algorithm 1 of the paper, before any value of it is trained.
 
-    `radius`: that of a new entry, the paper's epsilon_init. No value plays a part, so values can be trained
-    later. `begun`: the entries of earlier edits, which come first and are changed in place.
+    `new`: the entry that it makes where no other is near, with the radius of the paper's epsilon_init.
     """
-    book = list(begun)
-    for place, key in keys.items():
-        if not book:
-            book.append(Entry(key, radius, labels[place], [place]))
-            continue
-        gaps, places = distances(key[None], torch.stack([entry.key for entry in book])).min(1)
-        gap, near = float(gaps), book[int(places)]
-        if gap > near.radius + radius:
-            # Add: the balls of the key and of the nearest one do not overlap.
-            book.append(Entry(key, radius, labels[place], [place]))
-        elif labels[place] != near.label:
-            # Split: the entries are to put out different objects, so that both balls end half-way.
-            near.radius = gap / 2 - GAP
-            book.append(Entry(key, gap / 2, labels[place], [place]))
-        else:
-            # Expand: the nearest entry has the same object, so that its ball takes in the key. As in the
-            # released code, its value is trained on this prompt, too.
-            near.radius = max(near.radius, gap)
-            near.taught.append(place)
-    return book
+    if not book:
+        book.append(new)
+        return
+    gaps, places = distances(new.key[None], torch.stack([entry.key for entry in book])).min(1)
+    gap, near = float(gaps), book[int(places)]
+    if gap > near.radius + new.radius:
+        # Add: the balls of the key and of the nearest one do not overlap.
+        book.append(new)
+    elif new.label != near.label:
+        # Split: the entries are to put out different objects, so that both balls end half-way.
+        near.radius = gap / 2 - GAP
+        book.append(replace(new, radius=gap / 2))
+    else:
+        # Expand: the nearest entry has the same object, so that its ball takes in the key. As in the released
+        # code, its value is trained on this prompt, too.
+        near.radius = max(near.radius, gap)
+        near.taught += new.taught
 
 
 def wrapped(loaded: Loaded, hyper: Hyper) -> str:
@@ -124,97 +100,73 @@ def wrapped(loaded: Loaded, hyper: Hyper) -> str:
     token, the whole MLP. Raises InputError if the MLP has no matrix of that name, and CannotEdit if every
     expert has one of its own.
     """
-    spec, layer, given = loaded.spec, hyper["layer"], hyper["module"]
-    if not given:
+    spec, layer = loaded.spec, hyper["layer"]
+    if not hyper["module"]:
         return spec.module(layer, spec.down if spec.has_down(layer) else spec.mlp)
-    parts = {part.rsplit(".", 1)[-1]: part for part in spec.mlp_matrices}
-    if given not in parts:
-        raise InputError(
-            f"grace.module: the MLP of {loaded.name} has no {given}, but {', '.join(parts)}; leave it empty "
-            "for the down projection"
-        )
-    return spec.module(layer, parts[given])
+    return spec.module(layer, mlp_matrix(loaded, "grace.module", hyper["module"]))
 
 
-def _edited(
-    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, begun: Book | None = None, *, alone: bool
-) -> Edited:
-    """Makes the codebooks, then trains the values of all entries in parallel; those of `begun` go on.
-
-    `alone`: each edit has a codebook of its own.
-    """
+def _edited(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, books: Sequence[list[Entry]]) -> Edited:
+    """Enters each edit into a codebook of its own, or all into one; then trains all values in parallel."""
     name = wrapped(loaded, hyper)
     sentences, failed = aligned(loaded, edits)
-    prompts = {place: one.ids[: one.target] for place, one in sentences.items()}
-    keys, outputs = _looked_at(loaded, name, prompts)
-    labels = {place: one.ids[one.target :] for place, one in sentences.items()}
-    if alone:
-        each = ({place: keys[place]} if place in keys else {} for place in range(len(edits)))
-        books = [grown(one, labels, hyper["radius"]) for one in each]
-    else:
-        books = [grown(keys, labels, hyper["radius"], begun.entries if begun else ())]
+    seen = _looked_at(loaded, name, {place: one.ids[: one.target] for place, one in sentences.items()})
+    for place, (key, output) in seen.items():
+        if hyper["start"] == "random":
+            draw = generator(f"{hyper['seed']}/{edits[place].id}")
+            output = torch.rand(len(output), generator=draw, dtype=output.dtype).to(output.device)
+        sentence = sentences[place]
+        label = sentence.ids[sentence.target :]
+        enter(books[place if len(books) > 1 else 0], Entry(key, output, hyper["radius"], label, [place]))
     entries = [entry for book in books for entry in book]
     steps = torch.zeros(len(edits), dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
     if not entries:
-        return Edited(failed=failed, steps=steps, losses=losses, memory=begun)
-    earlier = begun.values if begun else torch.empty(0)
-    fresh = [(edits[one.taught[0]], outputs[one.taught[0]]) for one in entries[len(earlier) :]]
-    values = torch.stack([*earlier, *(_start(hyper, edit, output) for edit, output in fresh)])
+        return Edited(failed=failed, steps=steps, losses=losses)
     # No key depends on a value, so the n-th trainings of all entries are one.
     for turn in range(max(len(entry.taught) for entry in entries)):
-        rows = [row for row, entry in enumerate(entries) if len(entry.taught) > turn]
-        lengths = [len(sentences[entries[row].taught[turn]].ids) for row in rows]
-        for batch in batches(lengths, BUDGET):
+        going = [entry for entry in entries if len(entry.taught) > turn]
+        for batch in batches([len(sentences[entry.taught[turn]].ids) for entry in going], BUDGET):
 
-            def train(some: Sequence[int], rows: list[int] = rows, turn: int = turn) -> None:
-                mine = [rows[one] for one in some]
-                places = [entries[row].taught[turn] for row in mine]
-                chosen = [sentences[place] for place in places]
-                found, last = _trained(loaded, name, hyper, chosen, values[mine])
-                values[mine], losses[places] = found, last.cpu()
+            def train(some: Sequence[Entry], turn: int = turn) -> None:
+                places = [entry.taught[turn] for entry in some]
+                values = torch.stack([entry.value for entry in some])
+                found, last = _trained(loaded, name, hyper, [sentences[place] for place in places], values)
+                for entry, value in zip(some, found, strict=True):
+                    entry.value = value.clone()
+                losses[places] = last.cpu()
 
-            in_batches(batch, len(batch), train)
+            in_batches([going[row] for row in batch], len(batch), train)
     steps[list(sentences)] = hyper["steps"]
-    for row in (~values.isfinite().all(1)).nonzero()[:, 0].tolist():
-        values[row], entries[row].radius = 0, NEVER
-        failed |= dict.fromkeys(entries[row].taught, "diverged")
-    book = _book(books, values, hyper["tokens"])
-    lasting = [row for row, entry in enumerate(entries) if entry.radius != NEVER]
-    named = [
+    finite = torch.stack([entry.value for entry in entries]).isfinite().all(1).tolist()
+    for entry, fine in zip(entries, finite, strict=True):
+        if not fine:
+            entry.value, entry.radius = torch.zeros_like(entry.value), NEVER
+            failed |= dict.fromkeys(entry.taught, "diverged")
+    memory = [
         replace(one, taught=[], names=(*one.names, *(edits[place].id for place in one.taught)))
-        for one in (entries[row] for row in lasting)
+        for one in entries
+        if one.radius != NEVER
     ]
-    memory = Book(named, values[lasting])
+    book = _book(books, entries[0], hyper["tokens"])
     return Edited(codebooks={name: book}, failed=failed, steps=steps, losses=losses, memory=memory)
 
 
 def _looked_at(
     loaded: Loaded, name: str, prompts: Mapping[int, Sequence[int]]
-) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
+) -> dict[int, tuple[Tensor, Tensor]]:
     """The input [d_in] and output [d_out] of a module at the last token of prompts, by their index."""
-    keys: dict[int, Tensor] = {}
-    outputs: dict[int, Tensor] = {}
+    found: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def look(places: Sequence[int]) -> None:
+        keys, outputs = at_end(loaded, [prompts[place] for place in places], name, name)
+        pairs = zip(keys.to(loaded.change_dtype), outputs.to(loaded.change_dtype), strict=True)
+        found.update(zip(places, pairs, strict=True))
+
     places = list(prompts)
-
-    def work(some: Sequence[int]) -> None:
-        chosen = [places[one] for one in some]
-        for found, states in zip(
-            (keys, outputs), at_end(loaded, [prompts[place] for place in chosen], name, name), strict=True
-        ):
-            found.update(zip(chosen, states.to(loaded.change_dtype), strict=True))
-
     for batch in batches([len(row) for row in prompts.values()], BUDGET):
-        in_batches(batch, len(batch), work)
-    return keys, outputs
-
-
-def _start(hyper: Hyper, edit: Edit, output: Tensor) -> Tensor:
-    """The value of an entry before its training, [d_out]."""
-    if hyper["start"] == "output":
-        return output
-    drawn = torch.rand(len(output), generator=generator(f"{hyper['seed']}/{edit.id}"), dtype=output.dtype)
-    return drawn.to(output.device)
+        in_batches([places[row] for row in batch], len(batch), look)
+    return found
 
 
 def _trained(
@@ -241,21 +193,17 @@ def _trained(
     return values.detach(), losses.detach()
 
 
-def _book(books: Sequence[Sequence[Entry]], values: Tensor, tokens: Tokens) -> Codebook:
-    """The entries of all edits as one codebook; `values` [entries, d_out] in their order."""
+def _book(books: Sequence[Sequence[Entry]], like: Entry, tokens: Tokens) -> Codebook:
+    """The entries of all edits as one codebook, padded by entries that are never taken."""
     most = max(map(len, books))
-    first = next(entry.key for book in books for entry in book)
     found = Codebook(
-        keys=first.new_zeros(len(books), most, len(first)),
-        values=values.new_zeros(len(books), most, values.shape[1]),
-        radii=first.new_full((len(books), most), NEVER),
+        keys=like.key.new_zeros(len(books), most, len(like.key)),
+        values=like.value.new_zeros(len(books), most, len(like.value)),
+        radii=like.key.new_full((len(books), most), NEVER),
         tokens=tokens,
     )
-    row = 0
     for number, book in enumerate(books):
         for place, entry in enumerate(book):
-            found.keys[number, place] = entry.key
-            found.values[number, place] = values[row]
+            found.keys[number, place], found.values[number, place] = entry.key, entry.value
             found.radii[number, place] = entry.radius
-            row += 1
     return found

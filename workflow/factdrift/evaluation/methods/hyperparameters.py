@@ -2,11 +2,17 @@
 
 Such a file has `keys`, a JSON Schema for each hyper-parameter with its default, and `models`: entries with
 `names` (patterns of model names), `source`, and values that differ from the defaults. The first entry that
-matches counts. A model without entry gets the values that the rules in `derived` give (`derived.py`). A key
-without default needs a value from an entry, a rule or the user. `like` names a method whose keys and entries
-come after the file's own; of a key that both have, the file may say the new default alone. Where functions
-take a `folder`, it may also be one such file, or `PATH.py:FUNCTION`, whose parameters are the keys
-(`own.py`).
+matches counts. A model without entry gets the values that the rules in `derived` give. A key without default
+needs a value from an entry, a rule or the user. `like` names a method whose keys and entries come after the
+file's own; of a key that both have, the file may say the new default alone. Where functions take a `folder`,
+it may also be one such file, or `PATH.py:FUNCTION`, whose parameters are the keys (`own.py`).
+
+A rule is one of
+`share: S`: the block floor(S x number of blocks), or the list of it where the key is a list;
+`between: [S, T]`: all blocks from that of share S to that of share T, the last `most` of them at most;
+`by_width: {WIDTH: VALUE}`: interpolated on logarithms between these widths of the hidden state to two digits,
+and the value of the nearest width beyond them;
+`value: V`: V for every model.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,7 +32,6 @@ from factdrift.core.files import read_yaml
 from factdrift.core.keys import validator
 from factdrift.core.paths import LOCATORS, METHODS
 from factdrift.core.settings import read_value
-from factdrift.evaluation.methods.derived import MARK, derive, described, needs_sizes
 from factdrift.evaluation.methods.own import Entry, entry, read_description
 from factdrift.evaluation.methods.record import OWN, Record, record_of, records
 from factdrift.models.sizes import HasSizes
@@ -33,6 +39,8 @@ from factdrift.models.sizes import HasSizes
 if TYPE_CHECKING:
     from factdrift.models.loaded import Loaded
 
+MARK = "derived, not tuned"
+"""Begins the source of hyper-parameters of which at least one was derived."""
 SizesOf = Callable[[], HasSizes]
 """Finds the sizes of a model; called only if a value depends on them."""
 
@@ -101,16 +109,25 @@ def read_hyper(
     values for the model.
     """
     file = _file(method, folder)
-    entries = [entry for entry in file.get("models", []) if _matches(model, entry["names"])]
-    entry: dict[str, Any] = entries[0] if entries else {}
+    name = model.lower().rstrip("/")
+    entry: dict[str, Any] = {}
+    for each in reversed(file.get("models", [])):
+        patterns = [pattern.lower() for pattern in each["names"]]
+        if any(fnmatch.filter((name, name.rsplit("/", 1)[-1]), pattern) for pattern in patterns):
+            entry = each
     own = {key: value for key, value in entry.items() if key not in ("names", "source")}
     given = check_values(method, overrides or {}, folder, above)
     defaults = default_values(method, folder)
     rules = {} if entry else file.get("derived", {}).get("rules", {})
     rules = {key: rule for key, rule in rules.items() if key not in given}
-    found = sizes() if sizes and any(map(needs_sizes, rules.values())) else None
-    rules = {key: rule for key, rule in rules.items() if found or not needs_sizes(rule)}
-    made = {key: derive(rule, found, file["keys"][key].get("type") == "array") for key, rule in rules.items()}
+    found = sizes() if sizes and any("value" not in rule for rule in rules.values()) else None
+    made: dict[str, Any] = {}
+    said: list[str] = []
+    for key, rule in rules.items():
+        if found or "value" in rule:
+            made[key], why = derive(rule, found, file["keys"][key].get("type") == "array")
+            shown = ", ".join(map(str, made[key])) if isinstance(made[key], list) else f"{made[key]:g}"
+            said.append(f"{key} {shown}{why}")
     values = {**defaults, **own, **made, **given}
     lacking = [key for key in file["keys"] if key not in values]
     if lacking:
@@ -120,8 +137,7 @@ def read_hyper(
             f"given; add an entry to the file, or set it in the configuration, such as "
             f"{above}{method}: {{{lacking[0]}: ...}}"
         )
-    said = "; ".join(described(key, rule, made[key], found) for key, rule in rules.items())
-    source = entry.get("source", f"{MARK}: {said}" if made else "defaults")
+    source = entry.get("source", f"{MARK}: {'; '.join(said)}" if made else "defaults")
     source += " and the configuration" if given else ""
     return Hyper(method, model, source, {key: values[key] for key in file["keys"]}, tuple(made))
 
@@ -146,7 +162,7 @@ def read_given(
     `folder`: of the files of factdrift's methods.
     """
     found = entry(given, folder)
-    hyper = read_hyper(found.name, model, overrides, found.described_in(folder), sizes=sizes)
+    hyper = read_hyper(found.name, model, overrides, found.values, sizes=sizes)
     return replace(hyper, own=found if found.path else None)
 
 
@@ -239,11 +255,24 @@ def files_of(method: str, folder: Path = METHODS) -> list[Path]:
     return [path, *(files_of(other, folder) if other else ())]
 
 
-def _matches(model: str, patterns: list[str]) -> bool:
-    """Whether a pattern fits the name, or the last part of it, in upper or lower case."""
-    name = model.lower().rstrip("/")
-    return any(
-        fnmatch.fnmatchcase(part, pattern.lower())
-        for pattern in patterns
-        for part in (name, name.rsplit("/", 1)[-1])
-    )
+def derive(rule: Mapping[str, Any], sizes: HasSizes | None, listed: bool) -> tuple[Any, str]:
+    """The value that a rule gives, and what it depends on in words; `listed`: the key is a list of blocks."""
+    if "value" in rule:
+        return rule["value"], ""
+    assert sizes is not None
+    if "by_width" in rule:
+        import numpy as np
+
+        widths, values = zip(*sorted(rule["by_width"].items()), strict=True)
+        exponent = np.interp(math.log(sizes.hidden), np.log(widths), np.log(values))
+        return float(f"{math.exp(exponent):.1e}"), f" for width {sizes.hidden}"
+    first, last = rule.get("between", (rule.get("share"),) * 2)
+    end = block_at(last, sizes.layers)
+    begin = max(block_at(first, sizes.layers), end + 1 - rule.get("most", sizes.layers))
+    blocks = list(range(begin, end + 1)) if listed or "between" in rule else end
+    return blocks, f" of {sizes.layers}"
+
+
+def block_at(share: float, layers: int) -> int:
+    """The block before which `share` of the blocks lie, from 0 to `layers` - 1."""
+    return min(math.floor(share * layers), layers - 1)

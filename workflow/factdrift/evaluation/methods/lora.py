@@ -6,9 +6,11 @@ change begins at zero; A and B are trained, W is not. The loop is that of zjunlp
 are trained in parallel, each with factors of its own. Imports torch.
 """
 
+import contextlib
 import math
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -18,55 +20,72 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.mend import final_hidden
-from factdrift.evaluation.methods.seeds import generator
-from factdrift.evaluation.methods.targets import Targets, aligned
+from factdrift.evaluation.methods.shared import Targets, aligned, generator
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.families import shape_of
-from factdrift.models.hooks import After, hooked
+from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 
 SEPARATE = ("q_proj", "v_proj")
 """The matrices of queries and values, where attention has one each; all families call them so."""
 
 
+@dataclass
+class Group:
+    """What one change is trained on."""
+
+    sentences: list[Sentence]
+    """The updates."""
+    texts: list[Sentence] = field(default_factory=list)
+    """What is replayed with them, in the order in which it is taken."""
+
+
 def lora(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """Changes of low rank, one for each edit."""
+    return alone(loaded, edits, hyper, lambda edit: [])
+
+
+def alone(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, texts: Callable[[Edit], list[Sentence]]
+) -> Edited:
+    """Changes of low rank, one for each edit; `texts`: what is replayed with one."""
     sentences, failed = aligned(loaded, edits)
     training = Training(loaded, hyper, [edit.id for edit in edits])
+    groups = {place: Group([one], texts(edits[place])) for place, one in sentences.items()}
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
-    places = list(sentences)
-    if places:
-        batch = Batch(loaded, [sentences[place] for place in places], places)
-        for _ in range(hyper["steps"]):
-            losses[places] = training.step(batch).cpu()
-    fine = losses.isfinite() & training.finite().cpu()
-    failed |= {place: "diverged" for place in places if not fine[place]}
     steps = torch.zeros(len(edits), dtype=torch.long)
-    steps[places] = hyper["steps"]
-    return Edited(training.deltas(without=failed), failed=failed, steps=steps, losses=losses)
+    for place, loss in training.run(groups).items():
+        losses[place], steps[place] = loss, hyper["steps"]
+    fine = losses.isfinite() & training.finite().cpu()
+    failed |= {place: "diverged" for place in sentences if not fine[place]}
+    return Edited(training.deltas(), failed=failed, steps=steps, losses=losses)
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """One change for all edits: each of `steps` rounds takes them in order, `batch` at a time."""
     sentences, failed = aligned(loaded, edits)
-    training = Training(loaded, hyper, ["\n".join(edit.id for edit in edits)])
+    rounds = math.ceil(len(sentences) / hyper["batch"])
+    steps = torch.full((len(edits),), hyper["steps"] * rounds, dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
-    places, size = list(sentences), hyper["batch"]
-    batches = [
-        (part, Batch(loaded, [sentences[place] for place in part], [0] * len(part)))
-        for part in (places[at : at + size] for at in range(0, len(places), size))
-    ]
-    for _ in range(hyper["steps"]):
-        for part, batch in batches:
-            losses[part] = training.step(batch).cpu()
-    if not (bool(training.finite()) and losses[places].isfinite().all()):
-        failed |= dict.fromkeys(places, "diverged")
-    owner = [-1 if place in failed else 0 for place in range(len(edits))]
-    steps = torch.full((len(edits),), hyper["steps"] * len(batches), dtype=torch.long)
-    lasting = places and not failed.keys() >= set(places)
-    deltas = training.deltas() if lasting else {}
-    return Edited(deltas, failed=failed, owner=owner, steps=steps, losses=losses)
+    deltas: Deltas = {}
+    if sentences:
+        deltas, found = one_change(loaded, edits, hyper, Group([*sentences.values()]))
+        losses[list(sentences)] = found.to(losses)
+    if not deltas:
+        failed |= dict.fromkeys(sentences, "diverged")
+    return Edited(deltas, failed=failed, steps=steps, losses=losses)
+
+
+def one_change(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, group: Group) -> tuple[Deltas, Tensor]:
+    """The change that is trained on a group, none if it diverges, and its last losses [sentences].
+
+    The ids of `edits` seed it.
+    """
+    training = Training(loaded, hyper, ["\n".join(edit.id for edit in edits)])
+    losses = training.run({0: group})[0]
+    lasting = training.finite().all() and losses.isfinite().all()
+    return training.deltas() if lasting else {}, losses
 
 
 def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
@@ -77,50 +96,34 @@ def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
     InputError if a block that is named in `layers`, or the whole model, has no such matrix.
     """
     spec = loaded.spec
+    matrices = [
+        name
+        for name, module in loaded.model.named_modules()
+        # A quantized weight makes a linear map a class of its own.
+        if isinstance(module, nn.Linear | Conv1D) or isinstance(getattr(module, "in_features", None), int)
+    ]
     names: list[str] = []
+    lacking = ""
     for layer in hyper["layers"] or range(spec.layers):
-        for part in hyper["targets"] or _attention(loaded, layer):
-            name = _matrix(loaded, layer, part)
-            if name is not None:
-                names.append(name)
-            elif hyper["layers"]:
-                raise _lacking(loaded, hyper, spec.module(layer, "") + "." + part)
-    if not names:
-        raise _lacking(loaded, hyper, ", ".join(hyper["targets"]) or "of queries and values")
+        if not hyper["targets"]:
+            attention, _, out = spec.module(layer, spec.attention_out).rpartition(".")
+            inside = [name.rpartition(".")[2] for name in matrices if name.rpartition(".")[0] == attention]
+            chosen = SEPARATE if set(SEPARATE) <= {*inside} else [name for name in inside if name != out]
+            names += [f"{attention}.{name}" for name in chosen]
+        for part in hyper["targets"]:
+            with contextlib.suppress(CannotEdit):
+                name = spec.module(layer, part)
+                if name in matrices:
+                    names.append(name)
+                    continue
+            lacking = lacking or f"{spec.module(layer, '')}.{part}"
+    if not names or (lacking and hyper["layers"]):
+        what = lacking if hyper["layers"] else ", ".join(hyper["targets"]) or "of queries and values"
+        raise InputError(
+            f"{hyper.method}.targets: {loaded.name} has no matrix {what}; name matrices as within a block, "
+            f"such as {spec.down}"
+        )
     return names
-
-
-def _attention(loaded: Loaded, layer: int) -> list[str]:
-    """The matrices of attention that are trained by default, as named within a block."""
-    spec = loaded.spec
-    whole, _, out = spec.module(layer, spec.attention_out).rpartition(".")
-    within = whole.removeprefix(spec.module(layer, "") + ".")
-    module = loaded.model.get_submodule(whole)
-    matrices = [name for name, one in module.named_children() if _is_matrix(one)]
-    chosen = SEPARATE if set(SEPARATE) <= set(matrices) else [name for name in matrices if name != out]
-    return [f"{within}.{name}" for name in chosen]
-
-
-def _matrix(loaded: Loaded, layer: int, part: str) -> str | None:
-    """The full name of a matrix of a block, None if the block has no such matrix."""
-    try:
-        name = loaded.spec.module(layer, part)
-        found = loaded.model.get_submodule(name)
-    except (AttributeError, CannotEdit):
-        return None
-    return name if _is_matrix(found) else None
-
-
-def _is_matrix(module: nn.Module) -> bool:
-    """Whether a module is a linear map, also one whose quantized weight makes it a class of its own."""
-    return isinstance(module, nn.Linear | Conv1D) or isinstance(getattr(module, "in_features", None), int)
-
-
-def _lacking(loaded: Loaded, hyper: Hyper, what: str) -> InputError:
-    return InputError(
-        f"{hyper.method}.targets: {loaded.name} has no matrix {what}; name matrices as within a block, such "
-        f"as {loaded.spec.down}"
-    )
 
 
 class Batch:
@@ -131,12 +134,11 @@ class Batch:
     ):
         """`weight`: of these sentences beside other batches of a step."""
         self.targets = Targets(loaded, sentences)
-        self.owners = list(owners)
-        self.owner = torch.tensor(self.owners, device=loaded.device)
+        self.owner = torch.tensor(owners, device=loaded.device)
         counts = torch.tensor([len(one.ids) - one.target for one in sentences], device=loaded.device)
-        whole = torch.zeros(max(owners) + 1, dtype=torch.long, device=loaded.device)
         # A change is trained on the mean over all target tokens of its sentences.
-        self.weights = weight * counts / whole.index_add(0, self.owner, counts)[self.owner]
+        whole = ((self.owner[:, None] == self.owner) * counts).sum(1)
+        self.weights = weight * counts / whole
 
 
 class Drops:
@@ -153,23 +155,18 @@ class Drops:
         self._share, self._done = share, 0
         if not share:
             return
-        lengths = [len(row) for row in batch.targets.rows]
-        tokens = dict.fromkeys(sorted(batch.owners), 0)
-        before = []
-        for owner, length in zip(batch.owners, lengths, strict=True):
-            before.append(tokens[owner])
-            tokens[owner] += length
-        device = batch.owner.device
+        owner = batch.owner
+        self._length = torch.tensor([len(row) for row in batch.targets.rows], device=owner.device)
+        own = (owner[:, None] == owner) * self._length
+        # Of each sentence: the tokens of its change, those before its own, and where its change begins.
+        self._tokens, self._before = own.sum(1), own.tril(-1).sum(1)
+        self._begin = width * ((owner[:, None] > owner) * self._length).sum(1)
+        tokens = dict(sorted(zip(owner.tolist(), self._tokens.tolist(), strict=True)))
         drawn = [
-            torch.rand(width * count, generator=noise[owner], dtype=kind, device=device) >= share
-            for owner, count in tokens.items()
+            torch.rand(width * count, generator=noise[number], dtype=kind, device=owner.device)
+            for number, count in tokens.items()
         ]
-        begins = dict(zip(tokens, accumulate((len(part) for part in drawn), initial=0), strict=False))
-        self._kept = torch.cat(drawn)
-        each = zip(batch.owners, lengths, strict=True)
-        rows = [(begins[owner], tokens[owner], length) for owner, length in each]
-        self._begin, self._tokens, self._length = torch.tensor(rows, device=device).T
-        self._before = torch.tensor(before, device=device)
+        self._kept = torch.cat(drawn) >= share
 
     def of(self, taken: Tensor) -> Tensor:
         """Inputs [rows, tokens, d_in] of the next matrix, a share of them set to zero."""
@@ -189,7 +186,7 @@ class Training:
 
     def __init__(self, loaded: Loaded, hyper: Hyper, seeds: Sequence[str]):
         """`seeds`: one text for each change; the same text gives the same initial values, in any batch."""
-        self._loaded, self._dropout = loaded, hyper["dropout"]
+        self._loaded, self._hyper = loaded, hyper
         self._scale = hyper["alpha"] / hyper["rank"]
         drawing = [generator(f"{hyper['seed']}/{seed}") for seed in seeds]
         self._noise = [generator(f"{hyper['seed']}/{seed}", loaded.device) for seed in seeds]
@@ -210,32 +207,55 @@ class Training:
         # Adam works element by element, so edits in a batch take the same steps as alone.
         self._adam = torch.optim.Adam(parameters, lr=hyper["lr"], weight_decay=hyper["weight_decay"])
 
-    def step(self, *batches: Batch) -> Tensor:
-        """One step of Adam on all sentences; returns the losses [sentences] of the first batch before it."""
+    def run(self, groups: Mapping[int, Group]) -> dict[int, Tensor]:
+        """Trains the change of each group, by its number; returns the last losses [sentences] of its updates.
+
+        Each of `steps` rounds takes the updates of all groups in order, `batch` of each at a time, and with
+        them the next `replayed` texts. A step minimises the mean over the target tokens of the updates plus
+        `weight` times the mean over the tokens of the texts.
+        """
+        hyper, turns = self._hyper, dict.fromkeys(groups, 0)
+        most, size = max((len(group.sentences) for group in groups.values()), default=0), hyper["batch"]
+        found: dict[int, list[Tensor]] = {}
+        for _ in range(hyper["steps"]):
+            found = {number: [] for number in groups}
+            for at in range(0, most, size):
+                rows = [
+                    (number, one) for number, group in groups.items() for one in group.sentences[at:][:size]
+                ]
+                texts = []
+                for number in dict.fromkeys(number for number, _ in rows):
+                    pool = groups[number].texts
+                    for _ in range(hyper["replayed"] if pool else 0):
+                        texts.append((number, pool[turns[number] % len(pool)]))
+                        turns[number] += 1
+                self._adam.zero_grad()
+                losses = self._backward(rows, 1.0)
+                if texts:
+                    self._backward(texts, hyper["weight"])
+                self._adam.step()
+                for (number, _), loss in zip(rows, losses, strict=True):
+                    found[number].append(loss)
+        return {number: torch.stack(losses) for number, losses in found.items()}
+
+    def _backward(self, rows: Sequence[tuple[int, Sentence]], weight: float) -> Tensor:
+        """Adds the gradients of sentences, each with the number of its change; returns their losses."""
+        batch = Batch(self._loaded, [one for _, one in rows], [number for number, _ in rows], weight)
         width = sum(a.shape[2] for a in self.a.values())
-        self._adam.zero_grad()
-        found = []
-        for batch in batches:
-            drops = Drops(batch, self._dropout, self._noise, width, self._loaded.change_dtype)
-            with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch, drops)):
-                losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
-                (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
-            found.append(losses.detach())
-        self._adam.step()
-        return found[0]
+        drops = Drops(batch, self._hyper["dropout"], self._noise, width, self._loaded.change_dtype)
 
-    def _hooks(self, batch: Batch, drops: Drops) -> dict[str, After]:
-        def adding(name: str) -> After:
-            def add(taken: Tensor, given: Tensor) -> Tensor:
-                a, b = self.a[name][batch.owner], self.b[name][batch.owner]
-                entered = drops.of(taken.to(a.dtype).flatten(1, -2))
-                change = entered @ a.transpose(1, 2) @ b.transpose(1, 2)
-                out: Tensor = (given.to(a.dtype) + self._scale * change.view(given.shape)).to(given.dtype)
-                return out
+        def add(name: str, taken: Tensor, given: Tensor) -> Tensor:
+            a, b = self.a[name][batch.owner], self.b[name][batch.owner]
+            entered = drops.of(taken.to(a.dtype).flatten(1, -2))
+            change = entered @ a.transpose(1, 2) @ b.transpose(1, 2)
+            out: Tensor = (given.to(a.dtype) + self._scale * change.view(given.shape)).to(given.dtype)
+            return out
 
-            return add
-
-        return {name: adding(name) for name in self.a}
+        hooks = {name: partial(add, name) for name in self.a}
+        with torch.enable_grad(), hooked(self._loaded.model, hooks):
+            losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
+            (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
+        return losses.detach()
 
     @torch.no_grad()
     def finite(self) -> Tensor:
@@ -244,12 +264,9 @@ class Training:
         return torch.stack(parts).all(0)
 
     @torch.no_grad()
-    def deltas(self, without: Sequence[int] | dict[int, str] = ()) -> Deltas:
-        """The changes; zero for those whose index is in `without`."""
-        found: Deltas = {}
-        for name, a in self.a.items():
-            read, write = a.detach().transpose(1, 2).clone(), self._scale * self.b[name].detach()
-            for factor in (read, write):
-                factor[list(without)] = 0
-            found[name] = LowRank(read, write)
-        return found
+    def deltas(self) -> Deltas:
+        """The changes of each matrix."""
+        return {
+            name: LowRank(a.detach().transpose(1, 2).clone(), self._scale * self.b[name].detach())
+            for name, a in self.a.items()
+        }

@@ -1,9 +1,13 @@
-"""MEMIT (Meng et al., 2023, "Mass-Editing Memory in a Transformer"): least squares over several layers.
+"""ROME and MEMIT, which write a value for the key of a subject into down projections, and two relatives.
 
-Comments name the equations of section 4 of the paper. `memit` makes each edit on the unedited model,
-`together` makes one change for all facts. Two related methods differ only in the solve: EMMET (arXiv
-2403.14236) demands equality. AlphaEdit (arXiv 2410.02355) restricts the change to the null space of C, and
-keeps what earlier edits wrote.
+ROME (Meng et al., 2022, "Locating and Editing Factual Associations in GPT") makes one rank-one change per
+fact: the MLP of one layer is treated as an associative memory W k = v, where k* is the key of the subject and
+v* the value that makes the model say the new object. MEMIT (Meng et al., 2023, "Mass-Editing Memory in a
+Transformer") distributes it over several layers by least squares. EMMET (arXiv 2403.14236) differs from MEMIT
+in the solve only: it demands equality. AlphaEdit (arXiv 2410.02355) restricts the change to the null space of
+C, and keeps what earlier edits wrote. `rome` and `memit` make each edit on the unedited model, many in a
+batch; `together` makes one change for all facts. Comments name the equations of section 3.1 of ROME's paper,
+and of section 4 of MEMIT's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,44 +16,81 @@ import torch
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit
-from factdrift.evaluation.methods.contexts import Contexts, contexts_of, in_batches_of, look
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.optimise import Optimised, collected, optimise
-from factdrift.models.deltas import Deltas, LowRank, applied
+from factdrift.evaluation.methods.optimise import (
+    Contexts,
+    Optimised,
+    contexts_of,
+    each_alone,
+    in_batches_of,
+    look,
+    optimise,
+)
+from factdrift.models.deltas import LowRank, applied
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments
+
+
+def rome(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """A rank-one change of the down projection of one layer for each edit."""
+    layer = hyper["layer"]
+    down = loaded.spec.module(layer, loaded.spec.down)
+    moments = artefacts.moments[layer] if hyper["covariance"] else None
+
+    def work(batch: Sequence[Contexts]) -> tuple[dict[str, LowRank], Optimised]:
+        keys, outputs = look(loaded, batch, down, down)
+
+        # Step 1, eq. 3: k* is the mean key of the subject over the prefixes.
+        mean_key = keys.mean(1)
+        # u = C^-1 k*, of which Lambda (eq. 2) is a multiple; scaled to length one as in the reference.
+        u = mean_key if moments is None else moments.solve(mean_key)
+        u = u / u.norm(dim=1, keepdim=True)
+
+        # Step 2, eq. 4: v* = argmin L(z), starting at the output of the MLP for the bare prompt.
+        start = outputs[:, 0]
+        found = optimise(loaded, batch, hyper, layer, start, at="mlp")
+        value = start + found.change
+
+        # Step 3, eq. 2: W' = W + Lambda (C^-1 k)^T, with Lambda = (v* - W k) / ((C^-1 k)^T k), so that
+        # W' k = v*. The reference computes u from the mean key but takes k from the bare prompt; with
+        # `keys: averaged` (r-ROME) both are the mean key.
+        if hyper["keys"] == "reference":
+            key, output = keys[:, 0], outputs[:, 0]
+        else:
+            key, output = mean_key, outputs.mean(1)
+        right = (value - output) / (key * u).sum(1, keepdim=True)
+        kind = found.change.dtype
+        return {down: LowRank(u[:, :, None].to(kind), right[:, :, None].to(kind))}, found
+
+    return each_alone(loaded, edits, hyper, artefacts, work)
 
 
 def memit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """A rank-one change of the down projection of each layer for each edit."""
 
-    def work(batch: Sequence[Contexts]) -> tuple[Deltas, Optimised]:
+    def work(batch: Sequence[Contexts]) -> tuple[dict[str, LowRank], Optimised]:
         values, found = _values(loaded, batch, hyper)
         alone = {one.place: number for number, one in enumerate(batch)}
         return _spread(loaded, batch, hyper, artefacts, values, alone)[0], found
 
-    contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
-    results = in_batches_of(loaded, contexts, work)
-    ranks = {loaded.spec.module(layer, loaded.spec.down): 1 for layer in hyper["layers"]}
-    return collected(loaded, len(edits), contexts, results, failed, ranks)
+    return each_alone(loaded, edits, hyper, artefacts, work)
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """One change of each layer that writes all facts: one edit in `deltas`, of rank <= facts."""
     contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
-    results = in_batches_of(loaded, contexts, lambda batch: _values(loaded, batch, hyper))
-    if not results:
-        return Edited(failed=failed, owner=[-1] * len(edits))
-    values = torch.cat([value for value, _ in results])
-    finite = values.isfinite().all(1)
-    kept = [one for one, fine in zip(contexts, finite.tolist(), strict=True) if fine]
-    diverged = {one.place for one in contexts} - {one.place for one in kept}
+    results = in_batches_of(loaded, contexts, lambda batch: _values(loaded, batch, hyper)[0])
+    values = [value for batch in results for value in batch]
+    fine = [bool(value.isfinite().all()) for value in values]
+    kept = [one for one, finite in zip(contexts, fine, strict=True) if finite]
+    failed |= {one.place: "diverged" for one, finite in zip(contexts, fine, strict=True) if not finite}
+    if not kept:
+        return Edited(failed=failed)
+    wanted = torch.stack([value for value, finite in zip(values, fine, strict=True) if finite])
     shared = {one.place: 0 for one in kept}
-    deltas, memory = _spread(loaded, kept, hyper, artefacts, values[finite], shared) if kept else ({}, {})
-    failed |= dict.fromkeys(diverged, "diverged")
-    owner = [-1 if place in failed else 0 for place in range(len(edits))]
-    return Edited(deltas, failed=failed, owner=owner, memory=memory)
+    deltas, memory = _spread(loaded, kept, hyper, artefacts, wanted, shared)
+    return Edited({**deltas}, failed=failed, memory=memory)
 
 
 def _values(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper) -> tuple[Tensor, Optimised]:
@@ -68,7 +109,7 @@ def _spread(
     artefacts: Artefacts,
     values: Tensor,
     groups: Mapping[int, int],
-) -> tuple[Deltas, dict[int, Tensor]]:
+) -> tuple[dict[str, LowRank], dict[int, Tensor]]:
     """The changes of the layers in turn (algorithm 1), each computed with the lower layers already changed.
 
     `groups`: index of an edit -> number of the change that it shares; 0 for all, or one number each.
@@ -76,7 +117,7 @@ def _spread(
     """
     spec, layers = loaded.spec, hyper["layers"]
     kind = loaded.change_dtype
-    deltas: Deltas = {}
+    deltas: dict[str, LowRank] = {}
     memory: dict[int, Tensor] = {}
     for place, layer in enumerate(layers):
         down = spec.module(layer, spec.down)

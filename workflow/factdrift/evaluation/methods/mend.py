@@ -1,25 +1,42 @@
 """MEND (Mitchell et al., 2022, arXiv 2110.11309): a trained network makes one gradient into an edit.
 
-One forward and backward pass over "prompt target" runs for all edits at once. The editor networks
-(`mend_editor.py`) map the factors of the gradient of each edited matrix to the factors of its change. They
-are trained by `mend_training.py` or imported by `mend_published.py`. Imports torch.
+The gradient of a loss by a matrix W is the sum over tokens of delta u^T, where u is the input of W and delta
+is dL/d(output). A small network maps (u, delta) to (u~, delta~), and the change of W is the sum of
+delta~ u~^T. Matrices of one shape share a network, except for a scale and a shift. One forward and backward
+pass over "prompt target" runs for all edits at once. Equation numbers refer to the paper; statistics and
+learned rates follow its code. `mend_training.py` trains the networks, or imports them. Imports torch.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.mend_editor import Factors, HyperNet
-from factdrift.evaluation.methods.targets import Targets, aligned
+from factdrift.evaluation.methods.record import refusal
+from factdrift.evaluation.methods.shared import Targets, aligned, spread
 from factdrift.models.alignment import Sentence
-from factdrift.models.deltas import LowRank
+from factdrift.models.deltas import LowRank, matrix
 from factdrift.models.fork import backbone
-from factdrift.models.hooks import After, hooked
+from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
+from factdrift.models.tensor_files import read_tensors, write_tensors
+
+Factors = tuple[Tensor, Tensor]
+"""Input u of a matrix [edits, tokens, d_in], and delta = dL/d(output) [edits, tokens, d_out]."""
+Shape = tuple[int, int]
+"""(d_in, d_out) of a matrix."""
+
+LAYERS = 2
+EPSILON = 1e-7
+"""Added to standard deviations."""
 
 
 def mend(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
@@ -27,27 +44,16 @@ def mend(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefac
     net = artefacts.mend
     assert isinstance(net, HyperNet)
     sentences, failed = aligned(loaded, edits)
-    edited = Edited(failed=failed)
     if not sentences:
-        return edited
-    losses, factors = gradients(loaded, net.matrices, list(sentences.values()))
+        return Edited(failed=failed)
+    places = list(sentences)
+    found, factors = gradients(loaded, net.matrices, list(sentences.values()))
     with torch.no_grad():
-        made = net(factors)
-    places = torch.tensor(list(sentences), device=loaded.device)
-    fine = losses.isfinite()
-    for change in made.values():
-        fine &= change.read.isfinite().all((1, 2)) & change.write.isfinite().all((1, 2))
-    edited.failed |= dict.fromkeys(places[~fine].tolist(), "diverged")
-    edited.deltas = {
-        name: LowRank(
-            _spread(change.read[fine], places[fine], len(edits)),
-            _spread(change.write[fine], places[fine], len(edits)),
-        )
-        for name, change in made.items()
-    }
-    edited.losses = torch.full((len(edits),), torch.nan, dtype=losses.dtype, device=loaded.device)
-    edited.losses[places] = losses
-    return edited
+        deltas, diverged = spread(net(factors), places, len(edits))
+    losses = torch.zeros(len(edits), dtype=found.dtype, device=loaded.device)
+    losses[places] = found
+    diverged |= dict.fromkeys((~losses.isfinite()).nonzero()[:, 0].tolist(), "diverged")
+    return Edited(deltas, failed=diverged | failed, losses=losses)
 
 
 def gradients(
@@ -58,17 +64,14 @@ def gradients(
     entering: dict[str, Tensor] = {}
     zeros: dict[str, Tensor] = {}
 
-    def keeping(name: str) -> After:
-        def keep(taken: Tensor, given: Tensor) -> Tensor:
-            # A zero tensor added to the output: its gradient is dL/d(output).
-            zero = torch.zeros_like(given, requires_grad=True)
-            entering[name], zeros[name] = taken.detach().to(kind), zero
-            return given + zero
-
-        return keep
+    def keep(name: str, taken: Tensor, given: Tensor) -> Tensor:
+        # A zero tensor added to the output: its gradient is dL/d(output).
+        zero = torch.zeros_like(given, requires_grad=True)
+        entering[name], zeros[name] = taken.detach().to(kind), zero
+        return given + zero
 
     targets = Targets(loaded, sentences)
-    with torch.enable_grad(), hooked(loaded.model, {name: keeping(name) for name in names}):
+    with torch.enable_grad(), hooked(loaded.model, {name: partial(keep, name) for name in names}):
         losses = targets.losses(final_hidden(loaded, targets.rows))
         # The gradient of the sum is that of each loss, since rows are independent.
         found = torch.autograd.grad(losses.sum(), list(zeros.values()))
@@ -82,6 +85,173 @@ def final_hidden(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
     return hidden.to(loaded.device)
 
 
-def _spread(factor: Tensor, places: Tensor, edits: int) -> Tensor:
-    """Factors of all `edits`, [edits, ...]: `factor` at the indices `places`, zero elsewhere."""
-    return factor.new_zeros(edits, *factor.shape[1:]).index_copy(0, places, factor)
+def edited_matrices(loaded: Loaded, blocks: int) -> dict[str, Shape]:
+    """Full names of the MLP matrices of the last `blocks` blocks, with their shapes (section 3.1).
+
+    In mixtures of experts they are those of the shared expert. Raises CannotEdit if a block has none.
+    """
+    spec = loaded.spec
+    layers = range(max(spec.layers - blocks, 0), spec.layers)
+    for layer in layers:
+        reason = refusal(spec, "mend", layer)
+        if reason is not None:
+            raise CannotEdit(f"methods: mend on {loaded.name}: {reason}")
+    names = [spec.module(layer, part) for layer in layers for part in spec.mlp_matrices]
+    shapes = {name: matrix(loaded.model, name).shape for name in names}
+    return {name: (into, out) for name, (out, into) in shapes.items()}
+
+
+class Residual(nn.Module):
+    """One layer: z + max(0, s * (U V z + b) + o), with scale s and shift o of the matrix (eq. 3a, 3b)."""
+
+    def __init__(self, width: int, rank: int, matrices: int):
+        super().__init__()
+        rank = min(rank, width)
+        # With U = 0 the layer is the identity.
+        self.u = nn.Parameter(torch.zeros(width, rank))
+        self.v = nn.Parameter(torch.randn(rank, width))
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.scale = nn.Parameter(torch.ones(matrices, width))
+        self.shift = nn.Parameter(torch.zeros(matrices, width))
+
+    def forward(self, z: Tensor, place: int) -> Tensor:
+        inner = z @ self.v.T @ self.u.T + self.bias
+        # Not relu: its gradient at 0, the initial value, is 0.
+        return z + (self.scale[place] * inner + self.shift[place]).clamp(min=0)
+
+
+class Statistics(nn.Module):
+    """Mean and standard deviation of each component over all tokens seen."""
+
+    count: Tensor
+    mean: Tensor
+    squares: Tensor
+
+    def __init__(self, width: int, epsilon: float = EPSILON, released: bool = False):
+        """`released`: as in UltraEdit's code, a batch counts n times its unbiased variance, of n tokens."""
+        super().__init__()
+        self.epsilon, self.released = epsilon, released
+        self.register_buffer("count", torch.zeros((), dtype=torch.long))
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("squares", torch.zeros(width))
+        """The sum of squared distances from the mean."""
+
+    @torch.no_grad()
+    def see(self, values: Tensor) -> None:
+        """Adds `values` [tokens, width]; batches can be cut in any way (Chan et al., 1979)."""
+        count = len(values)
+        if not count:
+            return
+        mean = values.mean(0)
+        share = count / (self.count + count).to(values.dtype)
+        apart = mean - self.mean
+        own = ((values - mean) ** 2).sum(0)
+        if self.released:
+            own = own * count / (count - 1) if count > 1 else own * torch.nan
+        self.squares += own + apart**2 * (self.count * share)
+        self.mean += apart * share
+        self.count += count
+
+    def forward(self, values: Tensor) -> Tensor:
+        """A single token becomes 0, since it is the mean."""
+        spread = (self.squares / (self.count - 1).clamp(min=1)).sqrt()
+        return (values - self.mean) / (spread + self.epsilon)
+
+
+class Editor(nn.Module):
+    """The network of the matrices of one shape."""
+
+    def __init__(self, shape: Shape, rank: int, matrices: int):
+        super().__init__()
+        self.shape = shape
+        self.entering, self.leaving = (Statistics(width) for width in shape)
+        self.layers = nn.ModuleList([Residual(sum(shape), rank, matrices) for _ in range(LAYERS)])
+
+    def forward(self, u: Tensor, delta: Tensor, place: int) -> Factors:
+        """(u~, delta~) for u [tokens, d_in] and delta [tokens, d_out].
+
+        `place`: index of the matrix among those of its shape.
+        """
+        z = torch.cat([self.entering(u), self.leaving(delta)], 1)
+        for layer in self.layers:
+            z = layer(z, place)
+        into, out = z[:, : self.shape[0]], z[:, self.shape[0] :]
+        return into, out
+
+
+class HyperNet(nn.Module):
+    """The networks of all edited matrices, and a learned rate for each matrix."""
+
+    def __init__(self, matrices: Mapping[str, Shape], rank: int, rate: float):
+        super().__init__()
+        self.matrices, self.rank = dict(matrices), rank
+        by_shape: dict[Shape, list[str]] = defaultdict(list)
+        for name, shape in matrices.items():
+            by_shape[shape].append(name)
+        self.place = {name: place for names in by_shape.values() for place, name in enumerate(names)}
+        self.editors = nn.ModuleDict(
+            {"{}x{}".format(*shape): Editor(shape, rank, len(names)) for shape, names in by_shape.items()}
+        )
+        self.rates = nn.Parameter(torch.full((len(matrices),), rate))
+
+    def see(self, factors: Mapping[str, Factors]) -> None:
+        """Adds the tokens of a batch to the statistics; only in training."""
+        for name, (u, delta) in factors.items():
+            editor, real = self._editor(name), _real(u, delta)
+            editor.entering.see(u[real])
+            editor.leaving.see(delta[real])
+
+    def forward(self, factors: Mapping[str, Factors]) -> dict[str, LowRank]:
+        """The change of each matrix by each edit: rate * sum over tokens of delta~ u~^T.
+
+        Tokens without gradient contribute nothing, so the rank is at most the number of tokens with one.
+        """
+        changes: dict[str, LowRank] = {}
+        for rate, name in zip(self.rates, self.matrices, strict=True):
+            u, delta = factors[name]
+            real = _real(u, delta)
+            into, out = self._editor(name)(u[real], delta[real], self.place[name])
+            read, write = torch.zeros_like(u), torch.zeros_like(delta)
+            read = read.masked_scatter(real[:, :, None], into)
+            write = write.masked_scatter(real[:, :, None], rate * out)
+            changes[name] = LowRank(read.transpose(1, 2), write.transpose(1, 2))
+        return changes
+
+    def _editor(self, name: str) -> Editor:
+        editor = self.editors["{}x{}".format(*self.matrices[name])]
+        assert isinstance(editor, Editor)
+        return editor
+
+    def write(self, path: Path, about: Mapping[str, Any]) -> None:
+        """Writes a safetensors file with `about` in its metadata."""
+        description = {**about, "matrices": self.matrices, "rank": self.rank}
+        write_tensors(path, self.state_dict(), description)
+
+
+def write_reason(path: Path, reason: str) -> None:
+    """Writes, in the place of an editor, why there is none."""
+    write_tensors(path, {}, {"skipped": reason})
+
+
+def read_hypernet(path: Path, loaded: Loaded) -> HyperNet:
+    """Reads a file of `HyperNet.write` onto the model's device.
+
+    Raises CannotEdit if the file holds the reason why there is none, and InputError if it is missing,
+    damaged, or of another model or template.
+    """
+    tensors, about = read_tensors(path, "factdrift edit mend-train", str(loaded.device))
+    if "skipped" in about:
+        raise CannotEdit(about["skipped"])
+    if about.get("model") != loaded.digest:
+        raise InputError(f"{path}: trained for another model than {loaded.name}; delete it and train again")
+    if about.get("template", loaded.template) != loaded.template:  # a published one names none
+        raise InputError(f"{path}: trained with --template {about['template']}; delete it and train again")
+    matrices = {name: (shape[0], shape[1]) for name, shape in about["matrices"].items()}
+    net = HyperNet(matrices, about["rank"], 0.0)
+    net.load_state_dict(tensors)
+    return net.to(loaded.device).requires_grad_(False)
+
+
+def _real(u: Tensor, delta: Tensor) -> Tensor:
+    """[edits, tokens]: True for tokens with a gradient."""
+    return (u != 0).any(2) & (delta != 0).any(2)

@@ -7,7 +7,7 @@ signs agree, or DARE (Yu et al. 2024, arXiv 2311.03099, section 3.2), which keep
 The combinations are peft's functions, on whole changes B A and not on the factors. Imports torch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,12 +16,9 @@ from torch import Tensor
 from factdrift.evaluation.methods import lora
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.seeds import generator
+from factdrift.evaluation.methods.shared import generator
 from factdrift.models.deltas import Deltas, Dense, LowRank
 from factdrift.models.loaded import Loaded
-
-Adapter = Mapping[str, LowRank]
-"""Full name of a matrix -> its change, of one edit."""
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
@@ -32,10 +29,7 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     size = hyper["turn"] or max(len(edits), 1)
     starts = range(0, len(edits), size)
     made = [lora.together(loaded, edits[start : start + size], hyper, Artefacts()) for start in starts]
-    adapters: list[Adapter] = [
-        *(artefacts.memory or ()),
-        *(factors(one.deltas) for one in made if one.deltas),
-    ]
+    adapters: list[Deltas] = [*(artefacts.memory or ()), *(one.deltas for one in made if one.deltas)]
     return Edited(
         merged(adapters, hyper),
         failed={
@@ -43,19 +37,13 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
             for start, one in zip(starts, made, strict=True)
             for place, reason in one.failed.items()
         },
-        owner=[owner for one in made for owner in one.owner or ()],
         steps=torch.cat([one.steps for one in made if one.steps is not None]),
         losses=torch.cat([one.losses for one in made if one.losses is not None]),
         memory=adapters,
     )
 
 
-def factors(deltas: Deltas) -> dict[str, LowRank]:
-    """The changes of LoRA, which are of low rank."""
-    return {name: delta for name, delta in deltas.items() if isinstance(delta, LowRank)}
-
-
-def merged(adapters: Sequence[Adapter], hyper: Hyper) -> Deltas:
+def merged(adapters: Sequence[Deltas], hyper: Hyper) -> Deltas:
     """One change of each matrix, with the weights of `weights_of`; none without adapters.
 
     A weighted sum has the factors of all adapters. The other combinations are full matrices.
@@ -63,7 +51,7 @@ def merged(adapters: Sequence[Adapter], hyper: Hyper) -> Deltas:
     found: Deltas = {}
     weights = weights_of(len(adapters), hyper)
     for name in adapters[0] if adapters else ():
-        parts = [adapter[name] for adapter in adapters]
+        parts = [part for adapter in adapters if isinstance(part := adapter[name], LowRank)]  # all are
         if hyper["combination"] == "linear":
             write = [weight * part.write for weight, part in zip(weights, parts, strict=True)]
             found[name] = LowRank(torch.cat([part.read for part in parts], 2), torch.cat(write, 2))

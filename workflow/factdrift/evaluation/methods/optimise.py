@@ -1,30 +1,165 @@
-"""Optimises, for each edit of a batch, one vector that makes the model say the new object; collects batches.
+"""What ROME and MEMIT share: the sentences of an edit, and the vector that makes the model say its object.
 
-Shared by ROME (v*, at the output of the MLP's last matrix; Meng et al., 2022, eq. 4) and MEMIT (z*, at the
-output of the block; Meng et al., 2023, eq. 16). Adam works element by element, so edits in a batch take the
+The sentences are the prompt after each prefix, and the essence prompt. For each edit of a batch one vector is
+optimised: ROME's v*, at the output of the MLP's last matrix (Meng et al., 2022, eq. 4), or MEMIT's z*, at the
+output of the block (Meng et al., 2023, eq. 16). Adam works element by element, so edits in a batch take the
 same steps as alone. An edit whose loss is small enough no longer changes, and leaves the batch at the next
 check.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from factdrift.evaluation.methods.contexts import Contexts
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.interface import Edited
-from factdrift.models.deltas import Deltas, LowRank
-from factdrift.models.families import shape_of
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.methods.shared import aligned_texts, spread
+from factdrift.models.alignment import Sentence, align
+from factdrift.models.deltas import LowRank
 from factdrift.models.fork import Fork, unembedded
-from factdrift.models.hooks import hooked
+from factdrift.models.hooks import hooked, stopping
 from factdrift.models.loaded import Loaded
+from factdrift.models.memory import free_bytes, in_batches
+from factdrift.models.padding import padded
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 """Parameters of Adam, the defaults of torch."""
 LOOK = 5
 """Steps between checks for finished edits; each check makes the host wait for the device."""
+CPU_BYTES = 1 << 30
+"""Memory of a batch on the CPU in bytes; larger batches are no faster there."""
+SHARE = 0.6
+"""Share of the free memory that a batch may use, by estimate."""
+VALUES_PER_TOKEN = 28
+"""Vectors of the hidden size that a block keeps for each token for the backward pass, measured in bfloat16:
+GPT-J 28, GPT-2 25, Llama 16. A batch that is estimated too large costs a run, one too small hardly anything.
+"""
+LOGIT_BYTES = 12
+"""For each entry of the vocabulary: the logit, its probability's logarithm, and a gradient, in float32."""
+PADDED = 1.25
+"""The tokens that a batch runs over those that it needs are at most this many times as many."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """The sentences of one edit as tokens."""
+
+    place: int
+    """Index of the edit among the given edits."""
+    prompts: tuple[Sentence, ...]
+    """The prompt with the target after each prefix, the bare one first."""
+    essence: Sentence
+
+    @property
+    def width(self) -> int:
+        """The largest number of tokens from the subject's last token on; these are run in each step."""
+        return max(len(sentence.ids) - (sentence.subject_last or 0) for sentence in self.prompts)
+
+
+def contexts_of(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts
+) -> tuple[list[Contexts], dict[int, str]]:
+    """The contexts of the edits, sorted by width, and the reasons of the edits that have none, by index."""
+
+    def texts(edit: Edit) -> list[Sentence]:
+        prompts = [
+            align(loaded.tokenizer, edit.prompt, edit.target, subject=edit.subject, context=prefix)
+            for prefix in artefacts.prefixes
+        ]
+        essence = hyper["essence"].format(subject=edit.subject)
+        return [*prompts, align(loaded.tokenizer, essence, subject=edit.subject)]
+
+    aligned, failed = aligned_texts(loaded, edits, texts)
+    found = [Contexts(place, tuple(prompts), essence) for place, (*prompts, essence) in aligned.items()]
+    return sorted(found, key=lambda one: (one.width, one.place)), failed
+
+
+def in_batches_of(
+    loaded: Loaded, contexts: Sequence[Contexts], work: Callable[[Sequence[Contexts]], Result]
+) -> list[Result]:
+    """Runs `work` on batches of edits of similar width, in their order.
+
+    The size is estimated from the free memory, and halved if it is too large.
+    """
+    results: list[Result] = []
+    for alike in _alike(contexts):
+        sentences = [one for each in alike for one in each.prompts]
+        need = edit_bytes(
+            loaded,
+            len(alike[0].prompts) + 1,
+            max(one.width for one in alike),
+            max(len(one.ids) for one in sentences),
+            max(len(one.ids) - one.target for one in sentences),
+        )
+        size = max(1, int(SHARE * free_bytes(loaded.device, CPU_BYTES) / need))
+        results += in_batches(alike, size, work)
+    return results
+
+
+def _alike(contexts: Sequence[Contexts]) -> Iterator[Sequence[Contexts]]:
+    """Edits in sorted order, cut where the padding to the widest would exceed PADDED."""
+    start, needed = 0, 0
+    for place, one in enumerate(contexts):
+        if one.width * (place - start + 1) > PADDED * (needed + one.width):
+            yield contexts[start:place]
+            start, needed = place, 0
+        needed += one.width
+    if contexts:
+        yield contexts[start:]
+
+
+def edit_bytes(loaded: Loaded, rows: int, width: int, length: int, targets: int) -> int:
+    """Bytes that the forward and backward pass of one edit takes.
+
+    `rows`: its sentences, of `length` tokens of which the last `width` are run in each step, with `targets`
+    tokens of the target.
+    """
+    spec = loaded.spec
+    run = width * VALUES_PER_TOKEN
+    kept = length * 2  # keys and values
+    # Logits of each target token of a prompt, in float32, with gradients.
+    logits = targets * LOGIT_BYTES * spec.vocabulary
+    return rows * ((run + kept) * spec.layers * spec.hidden * loaded.dtype.itemsize + logits)
+
+
+def look(loaded: Loaded, contexts: Sequence[Contexts], entering: str, leaving: str) -> tuple[Tensor, Tensor]:
+    """Hidden states at the subject's last token: the input of `entering` and the output of `leaving`.
+
+    `leaving` is the same module or a later one. Both results are [E, prefixes, width], float64, for E edits
+    with the same number of prefixes. Tokens after the subject are not run, since they have no effect.
+    """
+    sentences = [sentence for one in contexts for sentence in one.prompts]
+    rows = [sentence.ids[: (sentence.subject_last or 0) + 1] for sentence in sentences]
+    seen = at_end(loaded, rows, entering, leaving)
+    first, second = (states.reshape(len(contexts), -1, states.shape[1]) for states in seen)
+    return first, second
+
+
+def at_end(
+    loaded: Loaded, rows: Sequence[Sequence[int]], entering: str, leaving: str
+) -> tuple[Tensor, Tensor]:
+    """Hidden states at the last token of each row of tokens, as `look`; both are [rows, width], float64."""
+    last = torch.tensor([len(row) - 1 for row in rows], device=loaded.device)
+    each = torch.arange(len(rows), device=loaded.device)
+    seen: dict[str, Tensor] = {}
+
+    def see(name: str, value: Tensor) -> None:
+        seen[name] = value[each, last].double()
+
+    model = loaded.model
+    with (
+        torch.no_grad(),
+        hooked(model, {entering: lambda taken, given: see("entering", taken)}),
+        hooked(model, {leaving: lambda taken, given: see("leaving", given)}),
+        stopping(model, leaving),
+    ):
+        model(padded(rows, loaded.device), use_cache=False)
+    return seen["entering"], seen["leaving"]
 
 
 @dataclass
@@ -89,47 +224,32 @@ def optimise(
     return Optimised(change, steps, losses)
 
 
-def collected(
+def each_alone(
     loaded: Loaded,
-    edits: int,
-    contexts: Sequence[Contexts],
-    results: Sequence[tuple[Deltas, Optimised]],
-    failed: dict[int, str],
-    ranks: Mapping[str, int],
+    edits: Sequence[Edit],
+    hyper: Hyper,
+    artefacts: Artefacts,
+    work: Callable[[Sequence[Contexts]], tuple[dict[str, LowRank], Optimised]],
 ) -> Edited:
-    """The changes of all edits; zero for those that failed or whose changes are not finite.
-
-    `edits`: their number. `contexts`: in the order of the results. `ranks`: module -> rank of its changes.
-    """
-    kind = loaded.change_dtype
-    places = torch.tensor([one.place for one in contexts], dtype=torch.long, device=loaded.device)
-    finite = torch.ones(len(contexts), dtype=torch.bool, device=loaded.device)
-    deltas: Deltas = {}
-    for name, rank in ranks.items():
-        factors = []
-        for width, side in zip(reversed(shape_of(loaded.model.get_submodule(name))), (0, 1), strict=True):
-            whole = torch.zeros(edits, width, rank, dtype=kind, device=loaded.device)
-            if results:
-                part = torch.cat([_factor(found[name], side) for found, _ in results])
-                finite &= part.isfinite().all(2).all(1)
-                whole[places] = part
-            factors.append(whole)
-        deltas[name] = LowRank(*factors)
-    steps = torch.zeros(edits, dtype=torch.long, device=loaded.device)
-    losses = torch.full((edits,), torch.nan, dtype=kind, device=loaded.device)
-    if results:
-        steps[places] = torch.cat([found.steps for _, found in results])
-        losses[places] = torch.cat([found.losses for _, found in results])
-    diverged = places[~finite].tolist()
-    for delta in deltas.values():
-        for factor in (_factor(delta, 0), _factor(delta, 1)):
-            factor[diverged] = 0
-    return Edited(deltas, failed=failed | dict.fromkeys(diverged, "diverged"), steps=steps, losses=losses)
-
-
-def _factor(delta: object, side: int) -> Tensor:
-    assert isinstance(delta, LowRank)
-    return (delta.read, delta.write)[side]
+    """The changes of all edits, each by itself; `work`: those of a batch, in its order."""
+    contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
+    results = in_batches_of(loaded, contexts, work)
+    if not results:
+        return Edited(failed=failed)
+    places = [one.place for one in contexts]
+    made = {
+        name: LowRank(
+            torch.cat([found[name].read for found, _ in results]),
+            torch.cat([found[name].write for found, _ in results]),
+        )
+        for name in results[0][0]
+    }
+    deltas, diverged = spread(made, places, len(edits))
+    steps = torch.zeros(len(edits), dtype=torch.long, device=loaded.device)
+    losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype, device=loaded.device)
+    steps[places] = torch.cat([found.steps for _, found in results])
+    losses[places] = torch.cat([found.losses for _, found in results])
+    return Edited(deltas, failed=failed | diverged, steps=steps, losses=losses)
 
 
 class _Batch:
@@ -176,18 +296,20 @@ class _Batch:
         `delta` [E, hidden] is added to the output of the module `down` or, without it, to the input of the
         first block that runs.
         """
-        added = delta[self.owner].to(self.loaded.dtype)[:, None]
+
+        def plus(value: Tensor) -> Tensor:
+            """`value` [rows, tokens, hidden] with the vector of each row's edit at the first token."""
+            added = delta[self.owner].to(self.loaded.dtype)[:, None]
+            return torch.cat([value[:, :1] + added, value[:, 1:]], 1)
+
         if down is None:
-            hidden = self.fork.run(_plus(self.fork.hidden, added))
+            hidden = self.fork.run(plus(self.fork.hidden))
         else:
-            with hooked(self.loaded.model, {down: lambda taken, given: _plus(given, added)}):
+            with hooked(self.loaded.model, {down: lambda taken, given: plus(given)}):
                 hidden = self.fork.run(self.fork.hidden)
-        drift_rows, drift_places = self.essence.T
-        logits = unembedded(
-            self.loaded,
-            torch.cat([hidden[self.row, self.place], hidden[drift_rows, drift_places]]),
-        )
-        logs = logits.log_softmax(1)
+        rows, places = self.essence.T
+        read = torch.cat([hidden[self.row, self.place], hidden[rows, places]])
+        logs = unembedded(self.loaded, read).log_softmax(1)
         told, drift = logs[: len(self.row)], logs[len(self.row) :]
         if self.before is None:
             self.before = drift.detach()
@@ -201,21 +323,13 @@ class _Batch:
     def keep(self, edits: Tensor) -> None:
         """Drops all edits but these (indices, ascending)."""
         assert self.before is not None
-        device = edits.device
-        new_edit = torch.full((len(self.essence),), -1, device=device)
-        new_edit[edits] = torch.arange(len(edits), device=device)
-        rows = (new_edit[self.owner] >= 0).nonzero()[:, 0]
-        new_row = torch.full((len(self.owner),), -1, device=device)
-        new_row[rows] = torch.arange(len(rows), device=device)
-        kept = new_edit[self.edit] >= 0
-        self.fork.keep(rows)
+        going = torch.zeros(len(self.essence), dtype=torch.bool, device=edits.device)
+        going[edits] = True
+        rows, kept = going[self.owner], going[self.edit]
+        new_edit, new_row = going.cumsum(0) - 1, rows.cumsum(0) - 1
+        self.fork.keep(rows.nonzero()[:, 0])
         self.owner = new_edit[self.owner[rows]]
         self.edit, self.row = new_edit[self.edit[kept]], new_row[self.row[kept]]
         self.place, self.token, self.weight = self.place[kept], self.token[kept], self.weight[kept]
         self.essence = torch.stack([new_row[self.essence[edits, 0]], self.essence[edits, 1]], 1)
         self.before = self.before[edits]
-
-
-def _plus(value: Tensor, added: Tensor) -> Tensor:
-    """`value` [rows, tokens, hidden] with `added` [rows, 1, hidden] at the first token."""
-    return torch.cat([value[:, :1] + added, value[:, 1:]], 1)

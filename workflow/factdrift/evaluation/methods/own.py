@@ -39,6 +39,9 @@ class Entry:
     function than `edit`) or the entry point's."""
     given: str
     """As the user named it."""
+    values: Path
+    """Where `read_hyper` finds its hyper-parameters: the folder of factdrift's methods; of the user's own
+    NAME.yaml beside the code, else the function itself."""
     path: Path | None = None
     """The file with the user's function; None for a method of factdrift."""
     function: str = ""
@@ -47,17 +50,6 @@ class Entry:
     plain: bool = False
     code: str = ""
     """`code_digest` of the file and of what it imports from beside it."""
-
-    @property
-    def values(self) -> Path:
-        """Where its hyper-parameters are described: NAME.yaml beside the code, else the function itself."""
-        assert self.path is not None
-        beside = self.path.parent / f"{self.name}.yaml"
-        return beside if beside.is_file() else self.path.parent / f"{self.path.name}:{self.function}"
-
-    def described_in(self, folder: Path) -> Path:
-        """Where `read_hyper` finds its hyper-parameters; `folder`: of the files of factdrift's methods."""
-        return folder if self.path is None else self.values
 
     def files(self) -> list[Path]:
         """What its results depend on besides the configuration."""
@@ -90,7 +82,7 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
     """
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if given in known:
-        return Entry(given, given)
+        return Entry(given, given, folder)
     named = split_function(given, "methods")
     if named is None:
         path, function, module = _entry_point(given, known, folder)
@@ -102,11 +94,20 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
         raise InputError(
             f"methods: {given} would be called {name}, as a method of factdrift; rename the file"
         )
-    plain = _is_plain(given, _arguments(path, function))
-    code = code_digest(code_files(path, module))
-    found = Entry(name, given, path, function, module, plain, code)
-    _check_keys(found)
-    return found
+    arguments = _arguments(path, function)
+    plain = _is_plain(given, arguments)
+    beside = path.parent / f"{name}.yaml"
+    values = beside if beside.is_file() else path.parent / f"{path.name}:{function}"
+    keys = read_description(values)["keys"]
+    if plain and values is beside:
+        taken = {each.arg: default for each, default in _own(arguments)}
+        for key in keys if arguments.kwarg is None else ():
+            if key not in taken:
+                raise InputError(f"methods: {beside}: {function} has no parameter {key}")
+        for key, default in taken.items():
+            if default is None and key not in keys:
+                raise InputError(f"methods: {beside}: the parameter {key} of {function} is no key")
+    return Entry(name, given, values, path, function, module, plain, code_digest(code_files(path, module)))
 
 
 def read_description(path: Path) -> dict[str, Any]:
@@ -217,21 +218,6 @@ _KINDS = {
     **{"list": "array", "dict": "object"},
 }
 """Type of a default -> type in JSON Schema."""
-
-
-def _check_keys(found: Entry) -> None:
-    """Raises InputError if a plain method cannot be called with the keys of its YAML file."""
-    keys = read_description(found.values)["keys"]
-    if not found.plain or found.path is None or found.values.suffix != ".yaml":
-        return
-    arguments = _arguments(found.path, found.function)
-    taken = {each.arg: default for each, default in _own(arguments)}
-    for name in keys if arguments.kwarg is None else ():
-        if name not in taken:
-            raise InputError(f"methods: {found.values}: {found.function} has no parameter {name}")
-    for name, default in taken.items():
-        if default is None and name not in keys:
-            raise InputError(f"methods: {found.values}: the parameter {name} of {found.function} is no key")
 
 
 def _checked(path: Path) -> dict[str, Any]:

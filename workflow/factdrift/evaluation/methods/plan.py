@@ -30,14 +30,6 @@ def needs(hyper: Hyper) -> dict[str, str]:
     return found | hyper.record.needs
 
 
-def check_encoder(hyper: Hyper) -> None:
-    """Raises InputError if RAG is to compare dense vectors and no encoder is named."""
-    if hyper.get("index") == "dense" and not hyper["encoder"]:
-        raise InputError(
-            "rag.encoder: none is given, which `index: dense` needs; name a sentence encoder, or take tfidf"
-        )
-
-
 def check_kept(hyper: Hyper) -> None:
     """Raises InputError if the method changes full matrices, which no adapter holds; for `edit.keep`."""
     if hyper.own and hyper.own.plain:
@@ -67,7 +59,7 @@ class Plan:
         self._folder = folder
         self._entries = {each.name: each for each in entries(config["methods"], folder)}
         known = {path.stem: folder for path in sorted(folder.glob("*.yaml"))}
-        known |= {name: each.described_in(folder) for name, each in self._entries.items()}
+        known |= {name: each.values for name, each in self._entries.items()}
         given = {name: config[name] for name in known if name in config}
         for name, values in given.items():
             check_values(name, values, known[name])
@@ -84,7 +76,11 @@ class Plan:
                         raise
                     self.skipped.append(Skipped(model, method, str(error)))
                 else:
-                    check_encoder(hyper)
+                    if hyper.get("index") == "dense" and not hyper["encoder"]:
+                        raise InputError(
+                            "rag.encoder: none is given, which `index: dense` needs; name a sentence "
+                            "encoder, or take tfidf"
+                        )
                     if config.get("edit", {}).get("keep") == "adapters":
                         check_kept(hyper)
                     self._hypers[model, method] = hyper

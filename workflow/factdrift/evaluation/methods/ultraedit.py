@@ -15,9 +15,8 @@ from torch import Tensor
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.mend import gradients
-from factdrift.evaluation.methods.mend_editor import Factors, Shape, Statistics
-from factdrift.evaluation.methods.targets import aligned
+from factdrift.evaluation.methods.mend import Factors, Shape, Statistics, gradients
+from factdrift.evaluation.methods.shared import aligned, mlp_matrix
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.loaded import Loaded
@@ -41,9 +40,8 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
         for values in factors:
             lost |= {*places[~values.isfinite().all(1)].tolist()}
     failed |= dict.fromkeys(sorted(lost), "diverged")
-    owner = [-1 if place in failed else 0 for place in range(len(edits))]
     if len(failed) == len(edits):
-        return Edited(failed=failed, owner=owner)
+        return Edited(failed=failed)
     kept = torch.tensor([place not in lost for place in places.tolist()], device=loaded.device)
     tokens = {name: (keys[kept], grads[kept]) for name, (keys, grads) in tokens.items()}
     # Statistics first see the tokens of all matrices; then each is normalised.
@@ -64,8 +62,8 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
         deltas[name] = LowRank(read, write)
     if not finite:
         failed |= dict.fromkeys(range(len(edits)), "diverged")
-        return Edited(failed=failed, owner=[-1] * len(edits), memory=artefacts.memory)
-    return Edited(deltas, failed=failed, owner=owner, memory=memory)
+        return Edited(failed=failed, memory=artefacts.memory)
+    return Edited(deltas, failed=failed, memory=memory)
 
 
 def edited_matrices(loaded: Loaded, hyper: Hyper) -> list[str]:
@@ -75,19 +73,15 @@ def edited_matrices(loaded: Loaded, hyper: Hyper) -> list[str]:
     """
     spec = loaded.spec
     names = [spec.module(layer, spec.down) for layer in hyper["layers"]]
-    parts = {part.rsplit(".", 1)[-1]: part for part in spec.mlp_matrices}
     for other, layers in hyper["others"].items():
-        if other not in parts:
-            raise InputError(
-                f"{hyper.method}.others: the MLP of {loaded.name} has no {other}, but {', '.join(parts)}"
-            )
+        part = mlp_matrix(loaded, f"{hyper.method}.others", other)
         for layer in layers:
             if layer >= spec.layers:
                 raise InputError(
                     f"{hyper.method}.others: {loaded.name} has no block {layer}, but blocks 0 to "
                     f"{spec.layers - 1}"
                 )
-            names.append(spec.module(layer, parts[other]))
+            names.append(spec.module(layer, part))
     if not names:
         raise InputError(f"{hyper.method}: neither `layers` nor `others` names a matrix of {loaded.name}")
     return list(dict.fromkeys(names))

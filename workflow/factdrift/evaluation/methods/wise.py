@@ -18,9 +18,8 @@ from torch import Tensor
 from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.seeds import generator
-from factdrift.evaluation.methods.targets import Targets
-from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.evaluation.methods.shared import Targets, aligned_texts, generator
+from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import matrix
 from factdrift.models.families import shape_of
 from factdrift.models.fork import Fork
@@ -72,26 +71,29 @@ def _edited(
     loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts, *, alone: bool
 ) -> Edited:
     name = loaded.spec.module(hyper["layer"], loaded.spec.down)
+    shape = shape_of(loaded.model.get_submodule(name))
     others = texts(loaded, hyper, artefacts)
+    before = artefacts.prefixes[: hyper["contexts"] + 1]
+    sentences, failed = aligned_texts(
+        loaded,
+        edits,
+        lambda edit: [align(loaded.tokenizer, edit.prompt, edit.target, context=text) for text in before],
+    )
     sides: list[Side] = [] if alone else list(artefacts.memory or ())
-    failed: dict[int, str] = {}
     steps = torch.zeros(len(edits), dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
     for place, edit in enumerate(edits):
         if alone or not sides or sides[-1].edits >= hyper["shard"]:
-            sides.append(_empty(loaded, name))
-        try:
-            rows = prompts(loaded, edit, hyper, artefacts)
-        except AlignmentError as error:
-            failed[place] = error.reason
+            empty = torch.zeros(shape, dtype=loaded.change_dtype, device=loaded.device)
+            sides.append(Side(empty, torch.inf, 0))
+        if place not in sentences:
             continue
         last = sides[-1]
         number = 0 if alone else sum(side.edits for side in sides[:-1]) // hyper["shard"]
         kept = mask(last.change, hyper, number)
-        other = others[
-            int(torch.randint(len(others), (1,), generator=generator(f"{hyper['seed']}/{edit.id}")))
-        ]
-        made = train(loaded, name, hyper, (rows, other), last.change, kept)
+        draw = generator(f"{hyper['seed']}/{edit.id}")
+        other = others[int(torch.randint(len(others), (1,), generator=draw))]
+        made = train(loaded, name, hyper, (sentences[place], other), last.change, kept)
         losses[place], steps[place] = made.loss, made.steps
         if not made.change.isfinite().all():
             failed[place] = "diverged"
@@ -99,25 +101,17 @@ def _edited(
         sides[-1] = Side(made.change, min(last.least, made.activation), last.edits + 1)
         if not alone:
             sides = merged(sides, hyper)
-    memories = _memories([[side] for side in sides] if alone else [sides], hyper)
-    owner = None if alone else [-1 if place in failed else 0 for place in range(len(edits))]
-    return Edited(
-        codebooks={name: memories},
-        failed=failed,
-        owner=owner,
-        steps=steps,
-        losses=losses,
-        memory=None if alone else sides,
+    groups = [[side] for side in sides] if alone else [sides]
+    memories = Memories(
+        torch.stack([torch.stack([side.change for side in group]) for group in groups]),
+        torch.tensor(
+            [[hyper["threshold"] * side.least for side in group] for group in groups],
+            dtype=loaded.change_dtype,
+            device=loaded.device,
+        ),  # that of a memory without edits is infinite
     )
-
-
-def prompts(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts) -> list[Sentence]:
-    """Prompt and target, bare and after each of the first `contexts` texts; raises AlignmentError."""
-    before = artefacts.prefixes[: hyper["contexts"] + 1]
-    rows = [align(loaded.tokenizer, edit.prompt, edit.target, context=text) for text in before]
-    if max(len(row.ids) for row in rows) > loaded.spec.positions:
-        raise AlignmentError("too_long", f"{edit.prompt!r} has more tokens than the model has positions")
-    return rows
+    memory = None if alone else sides
+    return Edited(codebooks={name: memories}, failed=failed, steps=steps, losses=losses, memory=memory)
 
 
 def texts(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> list[tuple[int, ...]]:
@@ -207,20 +201,3 @@ def merged(sides: Sequence[Side], hyper: Hyper) -> list[Side]:
     whole = ties(changes, changes[0].new_ones(len(last)), hyper["density"]) if len(last) > 1 else changes[0]
     one = Side(whole, min(side.least for side in last), sum(side.edits for side in last))
     return [*sides[: -hyper["shards"]], one]
-
-
-def _empty(loaded: Loaded, name: str) -> Side:
-    shape = shape_of(loaded.model.get_submodule(name))
-    return Side(torch.zeros(shape, dtype=loaded.change_dtype, device=loaded.device), torch.inf, 0)
-
-
-def _memories(sides: Sequence[Sequence[Side]], hyper: Hyper) -> Memories:
-    """The side memories of each edit, or of the group; one without edits has an infinite threshold."""
-    return Memories(
-        torch.stack([torch.stack([side.change for side in some]) for some in sides]),
-        torch.tensor(
-            [[hyper["threshold"] * side.least for side in some] for some in sides],
-            dtype=sides[0][0].change.dtype,
-            device=sides[0][0].change.device,
-        ),
-    )

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from factdrift.streams.changes import day_number
-from factdrift.streams.timelines import EVER, NEVER_ENDS, Held
+from factdrift.streams.timelines import EVER, NEVER_ENDS, Held, day_number
 from factdrift.wikidata.time import pack_date
 
 

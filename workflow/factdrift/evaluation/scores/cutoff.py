@@ -32,7 +32,7 @@ from factdrift.evaluation.scores.cutoff_fit import (
     estimate,
 )
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
-from factdrift.streams.changes import day_number
+from factdrift.streams.timelines import day_number
 from factdrift.tempripple.score import Cutoff
 
 Row = dict[str, Any]

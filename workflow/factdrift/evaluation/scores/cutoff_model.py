@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from factdrift.streams.changes import day_number
+from factdrift.streams.timelines import day_number
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int64]

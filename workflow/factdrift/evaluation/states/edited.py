@@ -1,22 +1,35 @@
-"""Makes edits independently, sequentially, or in one batch change."""
+"""Makes edits independently, sequentially, in one batch change, or interval by interval of a stream.
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+What a method has in place after the intervals so far is kept on disk. Imports torch.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from pickle import PicklingError, UnpicklingError
+from typing import Any
 
 import torch
+from torch import Tensor, nn
 
 from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.owned import atomic_path
+from factdrift.evaluation.methods.grace import Entry
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.record import Record, records
-from factdrift.evaluation.methods.refusals import blocks_of, check
-from factdrift.evaluation.methods.registry import method_of, named
+from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited, method_of, named
+from factdrift.evaluation.methods.mend import Statistics
+from factdrift.evaluation.methods.record import Record, records, refusal
+from factdrift.evaluation.methods.wise import Side
+from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Placed, State
 from factdrift.evaluation.states.plain import InPlace
+from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
-from factdrift.models.families import shape_of
+from factdrift.models.families import ModelSpec, shape_of
 from factdrift.models.loaded import Loaded
+from factdrift.models.memories import Memories
 from factdrift.models.memory import free_bytes
 from factdrift.models.quantized import check_gradient, is_quantized
 
@@ -26,6 +39,11 @@ SHARE = 0.6
 """Share of the free memory that these matrices may use, by estimate."""
 CPU_BYTES = 1 << 32
 """Memory for them on the CPU."""
+_KEPT = (LowRank, Dense, Codebook, Entry, Statistics, Memories, Side)
+"""The classes of what is kept, besides tensors and plain values."""
+
+Recalled = Callable[[Sequence[str]], Sequence[Context]]
+"""The ids of edits -> what stands before questions in the presence of each."""
 
 
 def _listed(wanted: Callable[[Record], bool]) -> str:
@@ -63,36 +81,37 @@ def edited(
             f"{_listed(lambda each: bool(each.together))}, sequential for methods that change weights, "
             f"stream for all but none, independent for all but {_listed(lambda each: bool(each.not_alone))}"
         )
+    if regime != "independent":
+        result.owner = [-1 if place in result.failed else 0 for place in range(len(edits))]
+    elif result.failed:
+        for delta in result.deltas.values():
+            for part in vars(delta).values():
+                if part is not None:
+                    part.detach()[list(result.failed)] = 0
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)
     return result
 
 
-@dataclass(frozen=True)
-class Fresh:
-    """A State of the methods that return changes of weights, or texts: each time of the unedited model."""
+@contextmanager
+def opened(
+    loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "independent"
+) -> Iterator[State]:
+    """What makes the edits of a method; at the end of the `with` block the model is as it was.
 
-    loaded: Loaded
-    hyper: Hyper
-    artefacts: Artefacts
-    regime: str = "independent"
-
-    @contextmanager
-    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
-        made = edited(self.loaded, edits, self.hyper, self.artefacts, self.regime)
-        yield Placed(self.loaded, made, [edit.id for edit in edits])
-
-
-def fresh(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "independent") -> State:
-    """What makes the edits of a method; raises CannotEdit if the method does not support the regime."""
+    Raises CannotEdit if the method does not support the regime.
+    """
     if hyper.own is None or not hyper.own.plain:
-        return Fresh(loaded, hyper, artefacts, regime)
+        yield Beside(loaded, hyper, artefacts, regime)
+        return
     if regime == "batch":
         raise CannotEdit(
             f"edit.regime: batch: {hyper.method} takes one update at a time; choose independent or sequential"
         )
     check_layers(loaded, hyper)
-    return InPlace(loaded, hyper)
+    state = InPlace(loaded, hyper, lasting=regime == "stream")
+    with state.restored() if state.lasting else nullcontext():
+        yield state
 
 
 def at_a_time(loaded: Loaded, hyper: Hyper, edits: int) -> int:
@@ -116,30 +135,23 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
 
     Factors that are not trained are small.
     """
-    spec = loaded.spec
-    itemsize: int = loaded.change_dtype.itemsize
-    record = hyper.record
+    spec, record = loaded.spec, hyper.record
+    rough = hyper.get("precision") == "weights"
     if hyper.own is not None or record.not_alone or (record.changes != "weights" and not record.copies):
         return 0
     if record.edits == "trained":
         names = [spec.trained(layer) for layer in hyper.layers]
-        each = TRAINED_COPIES + int(hyper["precision"] == "weights")
+        each = TRAINED_COPIES + int(rough)
     elif record.adapter:
         names = named(record.matrices)(loaded, hyper)
-        factors: int = sum(sum(shape_of(loaded.model.get_submodule(name))) for name in names)
-        return TRAINED_COPIES * itemsize * int(hyper["rank"]) * factors
-    elif record.copies or hyper.get("precision") == "weights":
-        each = record.copies or 1
-        if record.matrices:
-            names = named(record.matrices)(loaded, hyper)
-        else:
-            parts = spec.mlp_matrices if record.edits == "all" else (spec.down,)
-            names = [spec.module(layer, part) for layer in blocks_of(spec, hyper) for part in parts]
+        each = TRAINED_COPIES * int(hyper["rank"])
     else:
-        return 0
+        parts = spec.mlp_matrices if record.edits == "all" else (spec.down,)
+        names = [spec.module(layer, part) for layer in blocks_of(spec, hyper) for part in parts]
+        each = record.copies or int(rough)
     shapes = [shape_of(loaded.model.get_submodule(name)) for name in names]
-    numbers = sum(out * into for out, into in shapes)
-    return each * itemsize * numbers
+    numbers: int = sum(out + into if record.adapter else out * into for out, into in shapes)
+    return each * numbers * loaded.change_dtype.itemsize
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
@@ -154,15 +166,14 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
                 f"{loaded.spec.layers - 1}"
             )
-    check_written(loaded, hyper)
+    check_able(loaded, hyper)
     if hyper.own is None and hyper.record.changes in ("weights", "codebook"):
         check_gradient(loaded, hyper.method)
-    check(loaded.spec, hyper, loaded.name)
 
 
-def check_written(loaded: Loaded, hyper: Hyper) -> None:
-    """Raises CannotEdit if the method would write into quantized weights."""
-    record = hyper.record
+def check_able(loaded: Loaded, hyper: Hyper) -> None:
+    """Raises CannotEdit if the method would write into quantized weights, or cannot edit a block."""
+    record, spec = hyper.record, loaded.spec
     writes = hyper.own is None and record.changes == "weights" and not record.adapter
     if writes and is_quantized(loaded.model.config):
         raise CannotEdit(
@@ -170,6 +181,21 @@ def check_written(loaded: Loaded, hyper: Hyper) -> None:
             "that could be changed; give the model without quantization, or use "
             f"{_listed(lambda each: each.changes != 'weights' or each.adapter)}"
         )
+    for layer in blocks_of(spec, hyper):
+        reason = None if hyper.own else refusal(spec, hyper.method, layer)
+        if record.edits == "output" and hyper["module"] and not spec.has_down(layer):
+            reason = spec.lacking(layer)
+        if reason is not None:
+            raise CannotEdit(f"methods: {hyper.method} on {loaded.name}: {reason}")
+
+
+def blocks_of(spec: ModelSpec, hyper: Hyper) -> list[int]:
+    """The blocks that a method edits: as its hyper-parameters say."""
+    if hyper.record.edits == "all":
+        return list(range(max(spec.layers - hyper.get("blocks", 0), 0), spec.layers))
+    if hyper.record.edits == "named":
+        return sorted({*hyper.layers, *(layer for layers in hyper["others"].values() for layer in layers)})
+    return hyper.layers
 
 
 def _in_turn(
@@ -202,8 +228,7 @@ def _in_turn(
             memory = one.memory
         if regime == "stream":
             total = {name: folded(delta) for name, delta in total.items()}
-    owner = [-1 if place in failed else 0 for place in range(len(edits))]
-    return Edited(total, failed=failed, owner=owner, memory=memory)
+    return Edited(total, failed=failed, memory=memory)
 
 
 def _sum(before: LowRank | Dense | None, more: LowRank | Dense) -> LowRank | Dense:
@@ -230,3 +255,103 @@ def folded(delta: LowRank | Dense) -> LowRank | Dense:
 
 def _dense(delta: LowRank | Dense) -> Dense:
     return Dense(delta.write @ delta.read.transpose(1, 2)) if isinstance(delta, LowRank) else delta
+
+
+@dataclass(frozen=True)
+class _All(Placed):
+    """A model with all edits so far: one change for all, and texts by what the method remembers."""
+
+    contexts: Recalled | None = None
+
+    def owner(self, edit: str) -> int:
+        return 0 if self.made.changes else -1
+
+    def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
+        if self.contexts is None:
+            return [""] * len(questions)
+        found = dict(zip(edits, self.contexts(edits), strict=True))
+        told = Edited(contexts=list(found.values()))
+        return Placed(self.loaded, told, list(found), self.left_out).before(questions, edits)
+
+
+class Beside(State):
+    """Changes beside the model; in a stream one sum, one codebook, one index, or a text for each edit."""
+
+    def __init__(self, loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str):
+        self._loaded, self._hyper, self._artefacts = loaded, hyper, artefacts
+        self._regime, self.lasting = regime, regime == "stream"
+        self._made = Edited()
+
+    @contextmanager
+    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
+        now = replace(self._artefacts, before=self._made.deltas, memory=self._made.memory)
+        made = edited(self._loaded, edits, self._hyper, now, self._regime)
+        names = [edit.id for edit in edits]
+        if not self.lasting:
+            yield Placed(self._loaded, made, names)
+            return
+        self._made = made
+        contexts: Recalled | None = None
+        if recalled := self._hyper.record.recalled:
+            contexts = partial(named(recalled), made.memory, hyper=self._hyper, loaded=self._loaded)
+        yield _All(self._loaded, made, names, contexts=contexts)
+
+    def size(self) -> tuple[int | None, int | None]:
+        # A codebook is written down twice, as a memory and for the hooks.
+        memory = self._made.memory
+        counted = self._hyper.record.changes == "text" or (
+            isinstance(memory, list) and any(isinstance(each, Entry) for each in memory)
+        )
+        return size_of([self._made.deltas, memory]), len(memory) if counted else None
+
+    def save(self, path: Path) -> None:
+        parts = {name: getattr(self._made, name) for name in ("deltas", "codebooks", "memory")}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(path) as temporary:
+            try:
+                torch.save(parts, temporary)
+            except (AttributeError, PicklingError, TypeError) as error:
+                raise self._refused(path, str(error)) from None
+            if self._hyper.own is not None:
+                self._read(temporary)
+
+    def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
+        self._made = Edited(**self._read(path))
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        """What `save` wrote; raises InputError if it holds other objects, which could run anything."""
+        try:
+            with torch.serialization.safe_globals(list(_KEPT)):
+                parts: dict[str, Any] = torch.load(path, map_location=self._loaded.device, weights_only=True)
+        except UnpicklingError as error:
+            why = next((line.strip() for line in str(error).splitlines() if "GLOBAL" in line), str(error))
+            raise self._refused(path, why) from None
+        return parts
+
+    def _refused(self, path: Path, why: str) -> InputError:
+        own = self._hyper.own
+        return InputError(
+            f"methods: {own.given}: the memory that it returned cannot be kept between intervals: {why}; "
+            "let it be tensors, numbers, texts, and lists, tuples and dicts of these"
+            if own
+            else f"{path}: it holds more than a job keeps, and is not read, since that could run "
+            f"anything ({why}); delete its folder"
+        )
+
+
+def size_of(value: Any) -> int:
+    """Bytes of all tensors and texts in dicts, sequences, dataclasses and modules."""
+    match value:
+        case Tensor():
+            return value.numel() * value.itemsize
+        case str():
+            return len(value.encode())
+        case nn.Module():
+            return size_of([*value.parameters(), *value.buffers()])
+        case Mapping():
+            return size_of(list(value.values()))
+        case list() | tuple():
+            return sum(map(size_of, value))
+    if is_dataclass(value):
+        return size_of([getattr(value, field.name) for field in fields(value)])
+    return 0

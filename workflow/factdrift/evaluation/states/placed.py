@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from factdrift.evaluation.methods.interface import Edit, Edited
 from factdrift.evaluation.methods.record import UNEDITED
@@ -60,19 +59,19 @@ class Placed:
         return texts
 
 
-class State(Protocol):
+class State:
     """Tells a model edits."""
+
+    lasting = False
+    """Whether they stay when it is told more."""
 
     def put(self, edits: Sequence[Edit]) -> AbstractContextManager[Placed]:
         """The model with these edits, until the end of the `with` block."""
-
-
-@runtime_checkable
-class Lasting(State, Protocol):
-    """Tells a model edits that stay when it is told more."""
+        raise NotImplementedError
 
     def size(self) -> tuple[int | None, int | None]:
         """Bytes of what is kept beside the model, and entries or texts in it; None where there are none."""
+        return None, None
 
     def save(self, path: Path) -> None:
         """Writes what `resume` reads."""
@@ -89,7 +88,7 @@ class _Told(Placed):
 
 
 @dataclass(frozen=True)
-class Unedited:
+class Unedited(State):
     """A model in which no method makes edits; also one in which others have made all."""
 
     loaded: Loaded

@@ -5,40 +5,39 @@ Imports torch.
 
 import contextlib
 import copy
+import math
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from torch import nn
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.interface import Edit, Edited
+from factdrift.evaluation.methods.interface import Edit, Edited, own_function
 from factdrift.evaluation.methods.own import DOCUMENT, Entry
-from factdrift.evaluation.methods.registry import own_function
-from factdrift.evaluation.methods.seeds import seeded
+from factdrift.evaluation.methods.shared import seeded
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.states.placed import Placed
+from factdrift.evaluation.states.placed import Placed, State
 from factdrift.models.leaks import ROUNDING, tokenizer_state, variables
 from factdrift.models.loaded import Loaded
 from factdrift.models.snapshot import Snapshot
 from factdrift.models.templated import untemplated
 
-Making = Callable[[Sequence[Edit]], tuple[Loaded, Edited]]
-"""Makes edits in turn; returns the model to probe, and which of them failed."""
-
 MOST = 200
 """Characters of the reason why an edit has failed."""
 
 
-class InPlace:
-    """Calls a plain method on a model, and restores the model after its edits have been probed.
+class InPlace(State):
+    """Calls a plain method on a model, and restores the model when its edits have been probed, or at the end.
 
     The function is called as `edit(model, tokenizer, update, **hyper)` with the model itself, in evaluation
     mode, whose parameters require gradients; a copy of the tokenizer, which is restored with the model; and
@@ -46,15 +45,16 @@ class InPlace:
     name the parameters that it changes, so that only these are copied.
     """
 
-    def __init__(self, loaded: Loaded, hyper: Hyper):
+    def __init__(self, loaded: Loaded, hyper: Hyper, lasting: bool = False):
         assert hyper.own is not None
-        self._loaded, self._hyper, self._given = loaded, hyper, hyper.own.given
+        self._loaded, self._hyper, self._given, self.lasting = loaded, hyper, hyper.own.given, lasting
         self._function = own_function(hyper.own)
         self._tokenizer = copy.deepcopy(untemplated(loaded.tokenizer))
         self._tokens = tokenizer_state(self._tokenizer)
         self._patterns = self._named()
         self._start = Snapshot(loaded.model, self._patterns)
-        self._said = False
+        self._model: Any = loaded.model
+        self._untouched, self._said = True, False
 
     @contextlib.contextmanager
     def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
@@ -63,49 +63,57 @@ class InPlace:
         An edit fails if the function raises an exception; the model is then as before it. Raises InputError
         if the function returns what is no model, or changed a parameter that `changes` does not name.
         """
-        with self.begun() as make:
-            loaded, made = make(edits)
-            yield Placed(loaded, made, [edit.id for edit in edits])
+        with contextlib.nullcontext() if self.lasting else self.restored():
+            yield self._made(edits)
 
     @contextlib.contextmanager
-    def begun(self) -> Iterator[Making]:
-        """A function that makes more edits; all stay in place until the end of the `with` block."""
-        model: Any = self._loaded.model
-        untouched = True
-
-        def make(edits: Sequence[Edit]) -> tuple[Loaded, Edited]:
-            nonlocal model, untouched
-            failed: dict[int, str] = {}
-            for place, edit in enumerate(edits):
-                before = self._start
-                if not untouched:
-                    # What is no module can be restored no further than the model that it wraps.
-                    whole = model if isinstance(model, nn.Module) else self._loaded.model
-                    patterns = self._patterns if whole is self._loaded.model else ("*",)
-                    before = Snapshot(whole, patterns, since=self._start)
-                untouched = False
-                try:
-                    model = self._called(model, edit)
-                except InputError:
-                    raise
-                except Exception as error:
-                    self._report(edit)
-                    failed[place] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
-                    self._check(before.restore())
-            alone = model is not self._loaded.model or not self._start.only_weights()
-            if isinstance(model, nn.Module):
-                model.eval()
-            if alone and len(failed) < len(edits):
-                self._check_logits(model, edits[0].prompt)
-            return replace(self._loaded, model=model, alone=alone), Edited(failed=failed)
-
+    def restored(self) -> Iterator[None]:
+        """Restores the model at the end of the `with` block."""
         try:
-            yield make
+            yield
         finally:
             lost = self._start.restore()
+            self._model, self._untouched = self._loaded.model, True
             if tokenizer_state(self._tokenizer) != self._tokens:
                 self._tokenizer = copy.deepcopy(untemplated(self._loaded.tokenizer))
         self._check(lost)
+
+    def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
+        self._made(earlier)
+
+    def _made(self, edits: Sequence[Edit]) -> Placed:
+        """The model after further edits, which stay in place."""
+        failed: dict[int, str] = {}
+        for place, edit in enumerate(edits):
+            before = self._start
+            if not self._untouched:
+                # What is no module can be restored no further than the model that it wraps.
+                whole = self._model if isinstance(self._model, nn.Module) else self._loaded.model
+                patterns = self._patterns if whole is self._loaded.model else ("*",)
+                before = Snapshot(whole, patterns, since=self._start)
+            self._untouched = False
+            try:
+                self._model = self._called(self._model, edit)
+            except InputError:
+                raise
+            except Exception as error:
+                if not self._said:  # tables have only the reason
+                    print(
+                        f"{self._given}: the edit {edit.id} failed; others are not reported here",
+                        file=sys.stderr,
+                    )
+                    traceback.print_exc()
+                    self._said = True
+                failed[place] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
+                self._check(before.restore())
+        model = self._model
+        alone = model is not self._loaded.model or not self._start.only_weights()
+        if isinstance(model, nn.Module):
+            model.eval()
+        if alone and len(failed) < len(edits):
+            self._check_logits(model, edits[0].prompt)
+        now = replace(self._loaded, model=model, alone=alone)
+        return Placed(now, Edited(failed=failed), [edit.id for edit in edits])
 
     def _called(self, model: Any, edit: Edit) -> Any:
         """The model after one edit: the same one, or a wrapper that the function has returned."""
@@ -171,13 +179,6 @@ class InPlace:
                 + f", which its attribute `changes` does not name, so that it cannot be restored ({DOCUMENT})"
             )
 
-    def _report(self, edit: Edit) -> None:
-        """Prints where the function failed, the first time; tables have only the reason."""
-        if not self._said:
-            print(f"{self._given}: the edit {edit.id} failed; others are not reported here", file=sys.stderr)
-            traceback.print_exc()
-        self._said = True
-
 
 class Repeated:
     """Compares edits with the same ones, made again after others."""
@@ -199,36 +200,33 @@ class Repeated:
         `questions`: about those that were made again. `before`: the tables of the first time, and perhaps of
         other edits. `again`: those of the second time.
         """
-        bound = max(ROUNDING, torch.finfo(loaded.dtype).eps)
+
+        def keeps(edit: str, what: str) -> InputError:
+            now = variables(self._function)
+            changed = [name for name, value in now.items() if self._start.get(name) != value]
+            hint = f" (variables that changed: {', '.join(changed)})" if changed else ""
+            return InputError(
+                f"methods: {self._given}: the edit {edit} gives other results when it is made again after "
+                f"others: {what}. The method keeps something from one edit to the next{hint}, or draws "
+                "random numbers that are not seeded; let each call depend on what it is given alone "
+                f"({DOCUMENT})"
+            )
+
         known = {row["edit"]: row["failed"] for row in before["edits"].to_pylist()}
         for row in again["edits"].to_pylist():
             if row["failed"] != known[row["edit"]]:
                 what = f"{known[row['edit']] or 'no failure'}, then {row['failed'] or 'no failure'}"
-                raise self._keeps(row["edit"], what)
+                raise keeps(row["edit"], what)
+        bound = max(ROUNDING, torch.finfo(loaded.dtype).eps)
         of_id = {question.id: question for question in questions}
-        first = {row["question"]: row["logprobs"] for row in _likelihoods(before["answers"])}
-        for row in _likelihoods(again["answers"]):
-            pair = [each or [] for each in (first[row["question"]], row["logprobs"])]
-            for target, one, other in zip_longest(of_id[row["question"]].targets, *pair):
-                if one is None and other is None:
-                    continue
-                if one is None or other is None or not abs(one - other) <= bound:
-                    asked = of_id[row["question"]]
-                    texts = ("none" if each is None else f"{each:.4f}" for each in (one, other))
-                    what = f"log-probability of {target!r} after {asked.prompt or asked.words!r} "
-                    what += ", then ".join(texts)
-                    raise self._keeps(row["edit"], what)
-
-    def _keeps(self, edit: str, what: str) -> InputError:
-        now = variables(self._function)
-        changed = [name for name, value in now.items() if self._start.get(name) != value]
-        hint = f" (variables that changed: {', '.join(changed)})" if changed else ""
-        return InputError(
-            f"methods: {self._given}: the edit {edit} gives other results when it is made again after "
-            f"others: {what}. The method keeps something from one edit to the next{hint}, or draws random "
-            f"numbers that are not seeded; let each call depend on what it is given alone ({DOCUMENT})"
-        )
-
-
-def _likelihoods(answers: pa.Table) -> list[dict[str, Any]]:
-    return [row for row in answers.to_pylist() if row["way"] == "loglik"]
+        scored = pc.field("way") == "loglik"
+        first = {row["question"]: row["logprobs"] for row in before["answers"].filter(scored).to_pylist()}
+        for row in again["answers"].filter(scored).to_pylist():
+            asked = of_id[row["question"]]
+            pair = [each or [] for each in (first[asked.id], row["logprobs"])]
+            for target, *both in zip_longest(asked.targets, *pair):
+                one, other = (math.nan if each is None else each for each in both)
+                if both != [None, None] and not abs(one - other) <= bound:
+                    texts = ", then ".join("none" if each is None else f"{each:.4f}" for each in both)
+                    words = asked.prompt or asked.words
+                    raise keeps(row["edit"], f"log-probability of {target!r} after {words!r} {texts}")

@@ -8,9 +8,8 @@ from typing import Any
 from factdrift.evaluation.methods.interface import Artefacts, Prepared
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.states.edited import fresh
+from factdrift.evaluation.states.edited import opened
 from factdrift.evaluation.states.placed import ASKS_UNEDITED, State
-from factdrift.evaluation.states.standing import standing
 from factdrift.models.loaded import Loaded
 
 
@@ -49,9 +48,7 @@ class Telling:
             return nullcontext(self.unedited(loaded))
         hyper = self.prepared.hyper
         artefacts = self.artefacts() if self.artefacts else self.prepared.artefacts
-        if self.lasting:
-            return standing(loaded, hyper, artefacts)
-        return nullcontext(fresh(loaded, hyper, artefacts, self.regime))
+        return opened(loaded, hyper, artefacts, self.regime)
 
     def meta(self, session: Session) -> dict[str, Any]:
         """Values of the columns META, and `source`."""

@@ -17,7 +17,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.states.edited import fresh
+from factdrift.evaluation.states.edited import opened
 from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import next_tokens, score
@@ -108,7 +108,7 @@ def attempt(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, arou
     ]
     before, chances = _View(loaded).seen(edit.prompt, parts)
     start = time.perf_counter()
-    with fresh(loaded, hyper, artefacts).put([edit]) as placed:
+    with opened(loaded, hyper, artefacts) as state, state.put([edit]) as placed:
         seconds = time.perf_counter() - start
         if placed.made.failed:
             raise InputError(f"{hyper.method}: the edit failed: {placed.made.failed[0]}")

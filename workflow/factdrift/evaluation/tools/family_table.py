@@ -2,8 +2,7 @@
 
 import textwrap
 
-from factdrift.evaluation.methods.record import DOWN, record_of, records
-from factdrift.evaluation.methods.refusals import refusal
+from factdrift.evaluation.methods.record import DOWN, record_of, records, refusal
 from factdrift.models.families import ModelSpec, read_families
 from factdrift.models.tiny import tiny_model
 

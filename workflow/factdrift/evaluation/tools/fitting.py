@@ -1,7 +1,7 @@
 """The memory of a GPU that a model needs to be asked, and to be edited by each method, by arithmetic.
 
 Weights, changes and second moments are counted from the shapes of a model without weights. What a pass
-through the blocks needs is what `models/scoring.py`, `methods/contexts.py` and `states/edited.py` estimate.
+through the blocks needs is what `models/scoring.py`, `methods/optimise.py` and `states/edited.py` estimate.
 Imports torch.
 """
 
@@ -15,14 +15,13 @@ from transformers import AutoConfig
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import SHAPES
-from factdrift.evaluation.methods.contexts import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
-from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices
+from factdrift.evaluation.methods.interface import named
+from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
+from factdrift.evaluation.methods.optimise import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
 from factdrift.evaluation.methods.plan import needs
 from factdrift.evaluation.methods.record import records
-from factdrift.evaluation.methods.refusals import check
-from factdrift.evaluation.methods.registry import named
-from factdrift.evaluation.states.edited import check_written, matrix_bytes
+from factdrift.evaluation.states.edited import check_able, matrix_bytes
 from factdrift.models.families import ModelSpec, shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import stored_bytes, without_weights
@@ -119,8 +118,7 @@ def unpacked_bytes(loaded: Loaded) -> int:
 
 def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
     """What a method needs beside the weights; raises CannotEdit if it cannot edit the model."""
-    check_written(loaded, hyper)
-    check(loaded.spec, hyper, loaded.name)
+    check_able(loaded, hyper)
     wanted, spec = needs(hyper), loaded.spec
     if hyper.record.changes in ("text", "nothing"):
         return Needs(0, 0)

@@ -15,10 +15,10 @@ import msgspec
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import SHIPPED_MODELS
-from factdrift.evaluation.methods.artefacts.prefixes import write_prefixes
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts
 from factdrift.evaluation.methods.plan import needs
+from factdrift.evaluation.methods.shared import write_prefixes
 from factdrift.models.loaded import Loaded
 from factdrift.models.names import BUNDLED, folder_of
 from factdrift.models.running import Computing

@@ -229,7 +229,7 @@ class Describe(Job, command="models describe"):
     folder: Annotated[Place, "of the bundled models"] = Path("results/models")
 
     def run(self) -> str:
-        from factdrift.evaluation.methods.refusals import anywhere, refused, role
+        from factdrift.evaluation.methods.record import anywhere, refused, role
         from factdrift.evaluation.tools.fitting import known_rows, lines_of, table
         from factdrift.models.describe import describe
 

@@ -19,10 +19,9 @@ import yaml
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import scratch
-from factdrift.evaluation.methods.artefacts.prefixes import draw_prefixes
-from factdrift.evaluation.methods.derived import block_at
 from factdrift.evaluation.methods.hyperparameters import (
     Hyper,
+    block_at,
     check_values,
     default_values,
     hyper_of,
@@ -31,6 +30,7 @@ from factdrift.evaluation.methods.hyperparameters import (
 from factdrift.evaluation.methods.interface import Artefacts, Prepared
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.plan import needs
+from factdrift.evaluation.methods.shared import draw_prefixes
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark
 from factdrift.evaluation.questions.updates import Choice, write_edits
@@ -204,8 +204,8 @@ def tune(job: Tune) -> None:
             "another file"
         )
     own = entry(job.method, job.methods)
-    check_values(own.name, job.set, own.described_in(job.methods))
-    tried = read_search(own.name, own.described_in(job.methods))
+    check_values(own.name, job.set, own.values)
+    tried = read_search(own.name, own.values)
     if job.settings.regime != "independent":
         raise InputError("edit.regime: hyper-parameters are tuned on independent edits; leave the key out")
     with job.loaded() as model, scratch() as folder:
@@ -286,7 +286,7 @@ def write(job: Tune, model: str, best: Trial, trials: int, updates: int) -> Sequ
     """
 
     own = entry(job.method, job.methods)
-    defaults = default_values(own.name, own.described_in(job.methods))
+    defaults = default_values(own.name, own.values)
     values = {
         key: value
         for key, value in best.hyper.items()

@@ -1,4 +1,6 @@
-"""Updates before each prompt in the place of a change of weights: RAG and `context_all`. Imports torch.
+"""Updates before each prompt in the place of a change of weights: PROMPT, RAG and `context_all`; and `none`.
+
+PROMPT puts the new fact of an edit before each of its probes.
 
 Retrieval-augmented generation (Lewis et al. 2020, arXiv 2005.11401, section 2) takes the k documents of an
 index with the greatest p(z | x) for a query x and gives them to the model with x. Here the documents are the
@@ -8,7 +10,7 @@ hidden states over the tokens (Izacard et al. 2022, arXiv 2112.09118, section 3)
 
 `context_all` is in-context editing (Zheng et al. 2023, arXiv 2305.12740, section 3) without retrieval and
 demonstrations: the model reads all new facts, the newest last. Where they do not fit before a prompt, the
-oldest are left out and counted.
+oldest are left out and counted. Imports torch.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +24,6 @@ from numpy.typing import NDArray
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
-from factdrift.evaluation.methods.prompt import texts_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import UNREADABLE
 from factdrift.models.padding import padded
@@ -36,17 +37,51 @@ BATCH = 64
 """Texts that an encoder reads at a time."""
 
 
+def texts_of(edits: Sequence[Edit], hyper: Hyper) -> list[str]:
+    """The updates as texts; by default "<update prompt> <new object>. ", as in the reference."""
+    return [hyper["text"].format(prompt=edit.prompt, target=edit.target) for edit in edits]
+
+
+def none(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """The unedited model."""
+    return Edited()
+
+
+def prompt(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """The text of an edit before each of its probes."""
+    return Edited(contexts=texts_of(edits, hyper))
+
+
+def prompt_in_stream(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """As `prompt`, after earlier edits: one that these replace has their text from now on.
+
+    `memory`: the id of each edit so far -> its text.
+    """
+    made = texts_of(edits, hyper)
+    memory = dict(artefacts.memory or {})
+    for edit, text in zip(edits, made, strict=True):
+        memory |= dict.fromkeys((edit.id, *edit.replaces), text)
+    return Edited(contexts=made, memory=memory)
+
+
+def prompt_recalled(memory: dict[str, str], names: Sequence[str], hyper: Hyper, loaded: Loaded) -> list[str]:
+    """Texts to write before the prompts of the edits with these ids, after `prompt_in_stream`."""
+    return [memory.get(name, "") for name in names]
+
+
 def alone(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """Each edit by itself before every probe: the same as PROMPT, which RAG therefore is."""
+    """Each edit by itself before every probe, if there is room: `context_all` of one update."""
     return Edited(contexts=[Recent(loaded, [text], hyper) for text in texts_of(edits, hyper)])
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """All edits so far: those that are retrieved for each prompt or, with the key `room`, all.
 
-    `memory`: what is `remembered`.
+    `memory`: (id, text) of the updates so far, without those that the edits replace.
     """
-    memory = remembered(edits, hyper, artefacts)
+    gone = {name for edit in edits for name in edit.replaces}
+    memory = [pair for pair in artefacts.memory or () if pair[0] not in gone]
+    memory += zip([edit.id for edit in edits], texts_of(edits, hyper), strict=True)
     return Edited(contexts=recalled(memory, [edit.id for edit in edits], hyper, loaded), memory=memory)
 
 
@@ -55,8 +90,15 @@ def recalled(
 ) -> list[Context]:
     """Texts to write before the prompts of the edits with these ids, given the memory of `together`."""
     texts = [text for _, text in memory]
-    context = Recent(loaded, texts, hyper) if "room" in hyper else retrieving(texts, hyper, loaded.device)
-    return [context] * len(names)
+    if "room" in hyper:
+        return [Recent(loaded, texts, hyper)] * len(names)
+    dense_index = hyper["index"] == "dense"
+    similar = dense(texts, hyper["encoder"], loaded.device) if dense_index else tfidf(texts)
+
+    def best(prompts: Sequence[str]) -> list[str]:
+        return ["".join(texts[place] for place in row) for row in ranked(similar(prompts), hyper["k"])]
+
+    return [best] * len(names)
 
 
 class Recent:
@@ -74,40 +116,16 @@ class Recent:
     def __call__(self, prompts: Sequence[str]) -> list[str]:
         found = []
         for prompt in prompts:
-            first = self.first(prompt)
+            room, first = self._room - self._tokens(prompt), len(self._texts)
+            while first and self._lengths[first - 1] <= room:
+                first -= 1
+                room -= self._lengths[first]
             self.left_out = max(self.left_out, first)
             found.append("".join(self._texts[first:]))
         return found
 
-    def first(self, prompt: str) -> int:
-        """The index of the first text that fits, with all after it, before a prompt."""
-        room, first = self._room - self._tokens(prompt), len(self._texts)
-        while first and self._lengths[first - 1] <= room:
-            first -= 1
-            room -= self._lengths[first]
-        return first
-
     def _tokens(self, text: str, begins: bool = True) -> int:
         return len(self._tokenizer(text, add_special_tokens=begins, verbose=False)["input_ids"])
-
-
-def retrieving(
-    texts: Sequence[str], hyper: Hyper, device: torch.device
-) -> Callable[[Sequence[str]], list[str]]:
-    """A function that gives the texts of an index to be put before each prompt."""
-    similar = dense(texts, hyper["encoder"], device) if hyper["index"] == "dense" else tfidf(texts)
-
-    def best(prompts: Sequence[str]) -> list[str]:
-        return ["".join(texts[place] for place in row) for row in ranked(similar(prompts), hyper["k"])]
-
-    return best
-
-
-def remembered(edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> list[tuple[str, str]]:
-    """(id, text) of the updates so far, without those that the edits replace."""
-    gone = {name for edit in edits for name in edit.replaces}
-    kept = [pair for pair in artefacts.memory or () if pair[0] not in gone]
-    return [*kept, *zip([edit.id for edit in edits], texts_of(edits, hyper), strict=True)]
 
 
 def ranked(similarities: NDArray[np.float64], k: int) -> list[list[int]]:

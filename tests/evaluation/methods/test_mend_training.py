@@ -15,15 +15,15 @@ from support.tiny_models import tiny_model
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.rows import SCHEMA
-from factdrift.evaluation.methods.artefacts import mend_training
-from factdrift.evaluation.methods.artefacts.mend_facts import (
+from factdrift.evaluation.methods import mend_training
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.mend_training import (
     Fact,
     Split,
     draw_examples,
     read_split,
+    train,
 )
-from factdrift.evaluation.methods.artefacts.mend_training import train
-from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.models.tensor_files import ABOUT
 
 Row = dict[str, Any]
@@ -129,15 +129,15 @@ def test_practice_edits() -> None:
     assert examples == draw_examples(known, known.train, 50, "seed")
     assert examples != draw_examples(known, known.train, 50, "other")
     by_prompt = {prompt: fact for fact in known.train for prompt in fact.prompts}
-    for example in examples:
-        fact, target = by_prompt[example.edit[0]], example.edit[1]
+    for (prompt, target), paraphrase, locality in examples:
+        fact = by_prompt[prompt]
         assert target in known.pools["P36"]
         assert target != fact.object
-        assert example.paraphrase[1] == target
-        assert {example.edit[0], example.paraphrase[0]} == set(fact.prompts)
-        other = by_prompt[example.locality[0]]
+        assert paraphrase[1] == target
+        assert {prompt, paraphrase[0]} == set(fact.prompts)
+        other = by_prompt[locality[0]]
         assert other.subject != fact.subject
-        assert example.locality[1] == other.object
+        assert locality[1] == other.object
 
 
 def test_training_lowers_what_practice_edits_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,12 +12,11 @@ from support.tiny_models import tiny_model
 from torch import Tensor
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.artefacts.mend_published import import_checkpoint
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts
-from factdrift.evaluation.methods.mend import gradients, mend
-from factdrift.evaluation.methods.mend_editor import edited_matrices
-from factdrift.evaluation.methods.targets import aligned
+from factdrift.evaluation.methods.mend import edited_matrices, gradients, mend
+from factdrift.evaluation.methods.mend_training import import_checkpoint
+from factdrift.evaluation.methods.shared import aligned
 from factdrift.models.deltas import LowRank
 from factdrift.models.loaded import Loaded
 

@@ -7,7 +7,8 @@ from support.tiny_models import tiny_model
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.artefacts.prefixes import draw_prefixes, read_prefixes, write_prefixes
+from factdrift.evaluation.methods import shared
+from factdrift.evaluation.methods.shared import draw_prefixes, read_prefixes, write_prefixes
 from factdrift.models.loading import load
 
 
@@ -22,7 +23,7 @@ def test_the_reference_has_twenty_one_for_rome_and_six_for_memit():
 
 
 def test_braces_are_no_part_of_a_prefix(monkeypatch):
-    monkeypatch.setattr("factdrift.models.texts.sampled", lambda *more, **others: ["a {b} c"])
+    monkeypatch.setattr(shared, "sampled", lambda *more, **others: ["a {b} c"])
     assert draw_prefixes(tiny_model("gpt2"), tiny_hyper("rome"), 0)[1] == "a  b  c. "
 
 
