@@ -29,9 +29,8 @@ from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
 from factdrift.evaluation.locators.own import found_of  # noqa: E402
 from factdrift.evaluation.locators.plan import Entry, Plan, entry, records  # noqa: E402
 from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # noqa: E402
-from factdrift.evaluation.locators.report import draw, lines  # noqa: E402
 from factdrift.evaluation.locators.run import make_job, write_located  # noqa: E402
-from factdrift.evaluation.locators.table import SCORES, compare, groups_of, write_table  # noqa: E402
+from factdrift.evaluation.locators.table import SCORES, compare, grouped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
     at_block,
     default_values,
@@ -47,6 +46,7 @@ from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.states.telling import Telling  # noqa: E402
 from factdrift.klob.scoring.examples import read_examples  # noqa: E402
 from factdrift.klob.scoring.locator import read_scores  # noqa: E402
+from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines  # noqa: E402
 from factdrift.models.deltas import applied  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
@@ -114,15 +114,11 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
     names = ["causal_tracing", "attribution_patching_heads", "gradient_x_input", "activation"]
     names += ["pmet_cosine", "rome_layer"]
     folders = [made(loaded, sentences, tmp_path / name, name) for name in names]
-    groups = groups_of(folders)
-    assert [(group.granularity, group.units, len(group.methods)) for group in groups] == [
+    assert [(*units[2:], len(methods)) for units, methods in grouped(folders).items()] == [
         ("neuron", 168, 2), ("head", 12, 1), ("module", 6, 1), ("layer", 3, 2)
     ]  # fmt: skip
-    subtasks = {name: read_examples(sentences.parent / f"klob_{name}.parquet", name) for name in "cru"}
-    found = compare(folders, subtasks, [1, 20], tmp_path, 0)
-    rows = write_table(found, tmp_path / "scores.parquet")
-    table = pq.read_table(tmp_path / "scores.parquet", schema=SCORES)
-    assert len(table) == rows
+    found, table = compare(folders, read_examples(sentences.parent), [1, 20], tmp_path, 0)
+    assert table.schema == SCORES
     frame = table.to_pandas()
     references = {"random", "oracle", "constant", "mostly_constant", "lexical"}
     assert set(frame[frame["kind"] == "reference"]["locator"]) == references
@@ -142,7 +138,9 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
             assert text.count("above permuted  ") == 4
             said = [line for line in text.splitlines() if line.startswith("RSim of permuted sentences")]
             assert {name for line in said for name in line.partition(": ")[2].split(", ")} == high
-        draw(found, subtask, [tmp_path / f"{subtask}.svg"])
+        path = tmp_path / f"{subtask}.svg"
+        titled = [(group.title, group, subtask) for group in found]
+        draw_rsd(found, path) if subtask == "u" else draw_rsim(titled, 4, path)
         assert "tiny-llama, 168 neurons" in (tmp_path / f"{subtask}.svg").read_text(encoding="utf-8")
 
 

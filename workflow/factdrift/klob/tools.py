@@ -12,8 +12,7 @@ from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.klob.jobs import OfTables
 
 if TYPE_CHECKING:
-    from factdrift.klob.scoring.evaluate import Choices, Evaluation
-    from factdrift.klob.scoring.examples import Examples
+    pass
 
 SWEEP = ("0.1", "0.5", "1", "2", "5", "10", "20")
 """k in percent."""
@@ -74,23 +73,12 @@ class Templates(OfTables, command="klob templates"):
             )
 
 
-class OfExamples(Job):
-    """Fields of commands that read the three subtasks."""
-
-    examples: Annotated[Place, "of klob_c, _r and _u.parquet", Flag("FOLDER")] = Path("results")
-    seed: int = 0
-
-    def subtasks(self) -> dict[str, Examples]:
-        """Subtask -> its examples."""
-        from factdrift.klob.scoring.examples import read_examples
-
-        return {name: read_examples(self.examples / f"klob_{name}.parquet", name) for name in "cru"}
-
-
-class Score(OfExamples, command="klob score"):
+class Score(Job, command="klob score"):
     """RSim and RSD of locating methods that are given as files."""
 
     scores: Annotated[tuple[Path, ...], "folders: docs/klob_scores.md", Flag("SCORES", by_place=True)]
+    examples: Annotated[Place, "of klob_c, _r and _u.parquet", Flag("FOLDER")] = Path("results")
+    seed: int = 0
     k: Annotated[tuple[str, ...], f"default: {' '.join(SWEEP)}", Flag("PERCENT")] = SWEEP
     headline: Annotated[str, "k of the printed table (default 1)", Flag("PERCENT")] = "1"
     ties: Literal["index", "fractional"] = "index"
@@ -106,17 +94,35 @@ class Score(OfExamples, command="klob score"):
     output: Annotated[Output, Flag("FOLDER")] = Path("results/klob_scores")
 
     def run(self) -> str:
+        import pyarrow as pa
+
         from factdrift.core.owned import claim, scratch
+        from factdrift.core.tables import write_parquet
         from factdrift.klob.scoring import report
-        from factdrift.klob.scoring.evaluate import Choices, evaluate
+        from factdrift.klob.scoring.evaluate import (
+            EXAMPLES,
+            MEASURES,
+            Choices,
+            evaluate,
+            lexical,
+            references,
+        )
+        from factdrift.klob.scoring.examples import read_examples
         from factdrift.klob.scoring.locator import read_scores
 
         headline = _percent("--headline", self.headline)
         percents = tuple(sorted({_percent("--k", text) for text in self.k} | {headline}))
         methods = [read_scores(folder) for folder in self.scores]
-        for method in methods[1:]:
-            methods[0].comparable(method)
-        subtasks = self.subtasks()
+        first = methods[0]
+        for other in methods[1:]:
+            for key in ("granularity", "units", "model", "revision"):
+                mine, its = getattr(first, key), getattr(other, key)
+                if mine != its:
+                    raise InputError(
+                        f"{first.name} and {other.name} cannot be compared: {key} is {mine!r} and {its!r}, "
+                        "and RSim means something only where the same units are chosen from; score them apart"
+                    )
+        subtasks = read_examples(self.examples)
         claim(self.output, ("measures.parquet", "examples.parquet", "rsim.svg"))
         with scratch() as folder:
             choices = Choices(
@@ -131,14 +137,33 @@ class Score(OfExamples, command="klob score"):
                 self.device,
                 folder,
             )
-            evaluations = [evaluate(method, subtasks, choices) for method in methods]
-            references = [] if self.no_references else _references(subtasks, choices, methods[0].units)
-        for evaluation in evaluations:
-            print(report.summary(evaluation, float(headline)))
-        if references:
-            print(report.comparison(references, float(headline)))
-        report.write([*evaluations, *references], self.output)
-        report.draw(evaluations, references, self.output / "rsim.svg")
+            found = [evaluate(method, subtasks, choices) for method in methods]
+            compared = []
+            if not self.no_references:
+                plain = choices._replace(ties="index", sim_all="exact", unit="results", device=None)
+                units = min(first.units, REFERENCE_UNITS)
+                compared = [
+                    *references(subtasks, plain, units, CONTROLLED),
+                    lexical(subtasks, self.exclude, self.seed),
+                ]
+        group = report.Group(f"{first.model}, {first.units:,} {first.granularity}s", found, compared)
+        for subtask in subtasks:
+            print(*report.lines([group], subtask, float(headline)), sep="\n")
+            for method in found:
+                print(*report.details(method, subtask, float(headline)), sep="\n")
+            print()
+        print(
+            "RSD is unchanged by a constant that is added to a sentence's scores and by one factor for all "
+            "scores, not by a factor of each sentence's own."
+        )
+        every = [*found, *compared]
+        rows = [row for one in every for row in one.measures]
+        write_parquet(pa.Table.from_pylist(rows, schema=MEASURES), self.output / "measures.parquet")
+        tables = [table for one in every for table in one.examples]
+        of_examples = pa.concat_tables([EXAMPLES.empty_table(), *tables])
+        write_parquet(of_examples, self.output / "examples.parquet")
+        pieces = [("KLoB-c, consistency", group, "c"), ("KLoB-r, relevance", group, "r")]
+        report.draw_rsim(pieces, max(min(4, len(found)), 2), self.output / "rsim.svg")
         return f"{self.output}: measures.parquet, examples.parquet, rsim.svg"
 
 
@@ -150,35 +175,3 @@ def _percent(flag: str, text: str) -> Fraction:
     if not 0 < value <= 100:
         raise InputError(f"{flag}: {text!r} is no percentage above 0 and up to 100")
     return value
-
-
-def _references(subtasks: dict[str, Examples], choices: Choices, units: int) -> list[Evaluation]:
-    from factdrift.klob.scoring.evaluate import evaluate, lexical
-    from factdrift.klob.scoring.reference import REFERENCES, reference
-
-    own = choices._replace(ties="index", sim_all="exact", unit="results", device=None)
-    parts = list(subtasks.values())
-    drawn = [
-        evaluate(reference(kind, parts, min(units, REFERENCE_UNITS), choices.seed), subtasks, own, CONTROLLED)
-        for kind in REFERENCES
-        if kind != "constant"
-    ]
-    return [*drawn, lexical(subtasks, choices.exclude, choices.seed)]
-
-
-class Locate(OfExamples, command="klob locate"):
-    """Write the scores of a reference locator, to try `score` on."""
-
-    kind: Annotated[Literal["constant", "mostly_constant", "random", "oracle"], Flag(by_place=True)]
-    units: int = 1000
-    output: Annotated[Output, Flag("FOLDER")]
-
-    def run(self) -> str:
-        from factdrift.klob.scoring.locator import write_scores
-        from factdrift.klob.scoring.reference import reference
-
-        if self.units < 1:
-            raise InputError(f"--units: {self.units} is no number of units; give 1 or more")
-        scores = reference(self.kind, list(self.subtasks().values()), self.units, self.seed)
-        write_scores(scores, self.output)
-        return f"{self.output}: {len(scores.sentences):,} sentences x {scores.units:,} units"
