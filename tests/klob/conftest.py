@@ -15,13 +15,12 @@ from support.rows import Row, rows
 from support.worlds import SCHEMAS, Fact, World
 
 from factdrift.core.keys import read_settings
-from factdrift.core.paths import KLOB, KLOB_TEMPLATES, NOUN_PHRASES
+from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.core.tables import write_parquet
 from factdrift.klob.build import Plan, build, write_subtask
-from factdrift.klob.candidates import Hops, Inputs, write_candidates
-from factdrift.klob.facts import DEATH, write_facts
+from factdrift.klob.facts import DEATH, Inputs, write_candidates, write_facts
 from factdrift.klob.random_words import WordList
-from factdrift.klob.relations import Method, check_properties, inverses_of, read_method, second_hops
+from factdrift.klob.relations import Method, check_properties, read_method, second_hops
 from factdrift.klob.sentences import Wording
 from factdrift.klob.settings import Settings
 from factdrift.klob.templates import read_templates
@@ -39,7 +38,7 @@ WORDS = WordList("file", [f"word{number}" for number in range(3000)], "0" * 64, 
 
 @pytest.fixture(scope="session")
 def method() -> Method:
-    return read_method(KLOB, NOUN_PHRASES)
+    return read_method()
 
 
 @dataclass
@@ -144,10 +143,10 @@ def built(tmp_path: Path, method: Method) -> Build:
         seconds = second_hops(method, settings.second_hop)
         bucket = out / "bucket.parquet"
         write_facts(out / "statements.parquet", sorted({*method.relations, *seconds, DEATH}), DAY, bucket)
-        inputs = Inputs([bucket], [out / "entities.parquet"], out / "classes.parquet", labels)
-        hops = Hops(method.relations, seconds, inverses_of(out / "properties.parquet", method))
+        tables = (out / f"{name}.parquet" for name in ("classes", "properties"))
+        inputs = Inputs([bucket], [out / "entities.parquet"], *tables, labels)
         files = out / "facts.parquet", out / "chains.parquet"
-        write_candidates(inputs, hops, settings, files)
+        write_candidates(inputs, method, settings, files)
         wording = Wording(
             read_templates(templates, method.relations),
             method,

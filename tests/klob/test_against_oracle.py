@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.worlds import Fact
 
-from factdrift.klob.candidates import Hops, Inputs, write_candidates
-from factdrift.klob.facts import write_facts
+from factdrift.klob.facts import Inputs, write_candidates, write_facts
 from factdrift.klob.relations import Method
 from factdrift.klob.settings import Settings
 
@@ -141,14 +140,13 @@ def test_candidates(world: Snapshot, single: bool, support: int, tmp_path: Path,
     switches = settings_with(single_valued=single, min_sitelinks=3, min_pair_support=support)
     world.write(tmp_path, method)
     write_facts(tmp_path / "statements.parquet", [*RELATIONS, 1376], DAY, tmp_path / "bucket.parquet")
-    write_candidates(
-        Inputs(
-            [tmp_path / "bucket.parquet"], [tmp_path / "entities.parquet"], tmp_path / "classes.parquet", []
-        ),
-        Hops(RELATIONS, SECOND, INVERSES),
-        switches,
-        (tmp_path / "facts.parquet", tmp_path / "chains.parquet"),
+    bucket, entities, classes, properties, *outputs = (
+        tmp_path / f"{name}.parquet"
+        for name in ("bucket", "entities", "classes", "properties", "facts", "chains")
     )
+    relations = {number: method.relations[number] for number in RELATIONS}
+    given = method._replace(relations=relations, second_hops=frozenset(SECOND), inverses=frozenset(INVERSES))
+    write_candidates(Inputs([bucket], [entities], classes, properties, []), given, switches, tuple(outputs))
     wanted_facts, wanted_chains = oracle(world, switches)
     found = {(row["s"], row["p1"], row["o1"]): row["dropped_by"] for row in rows(tmp_path / "facts.parquet")}
     assert found == wanted_facts

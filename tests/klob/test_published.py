@@ -15,7 +15,7 @@ from support.worlds import Fact
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.klob.published import escapes, export, import_published
+from factdrift.klob.published import export, import_published
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
 
 from .conftest import Build, Snapshot, rows
@@ -45,7 +45,7 @@ def there_and_back(folder: Path, output: Path) -> dict[str, bytes]:
     found = {}
     for subtask in import_published(folder, output):
         dataset = output / f"klob_{subtask}.parquet"
-        export(dataset, output / "back.jsonl", escapes(dataset))
+        export(dataset, output / "back.jsonl")
         found[subtask] = (output / "back.jsonl").read_bytes()
     return found
 

@@ -19,8 +19,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines, write_json
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import database, sql, write_parquet
-from factdrift.klob.build import sentence_row, short_id, write_subtask
-from factdrift.klob.meta import table1
+from factdrift.klob.build import sentence_row, short_id, table1, write_subtask
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK, SUBTASKS
 
 Row = dict[str, Any]
@@ -174,29 +173,23 @@ def _text(blank: Any) -> str:
     return blank.removesuffix(BLANK)
 
 
-def export(dataset: Path, output: Path, ascii_only: bool = False) -> int:
+def export(dataset: Path, output: Path) -> int:
     """Writes klob_c, klob_r or klob_u.parquet in the published layout; returns the number of lines.
 
-    Imported examples keep the order of their lines, others are sorted by id. `ascii_only` escapes all other
-    characters. Raises InputError if `dataset` is no such table.
+    Imported examples keep the order of their lines, and escape characters beyond ASCII if their file did;
+    others are sorted by id. Raises InputError if `dataset` is no such table.
     """
     if not dataset.is_file() or pq.read_schema(dataset).names != SUBTASK.names:
         raise InputError(f"{dataset}: no table of a KLoB subtask; give klob_c, klob_r or klob_u.parquet")
     rows = pq.read_table(dataset).to_pylist()
     rows.sort(key=lambda row: (row["line"] is None, row["line"] or 0, row["example_id"]))
+    account = dataset.with_name("klob_meta.json")
+    meta = json.loads(account.read_text(encoding="utf-8")) if account.is_file() else {}
+    ascii_only = meta.get("ascii", {}).get(file_name(dataset.stem.removeprefix("klob_")), False)
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for record in _records(rows):
             file.write(json.dumps(record, ensure_ascii=ascii_only) + "\n")
     return len(rows)
-
-
-def escapes(dataset: Path) -> bool:
-    """Whether a dataset was imported from a file that escapes characters beyond ASCII."""
-    account = dataset.with_name("klob_meta.json")
-    if not account.is_file():
-        return False
-    files = json.loads(account.read_text(encoding="utf-8")).get("ascii", {})
-    return bool(files.get(file_name(dataset.stem.removeprefix("klob_")), False))
 
 
 def _records(rows: Iterable[Row]) -> Iterator[Row | str]:
