@@ -22,14 +22,13 @@ from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.core.paths import LOCATORS  # noqa: E402
 from factdrift.core.settings import configure  # noqa: E402
-from factdrift.evaluation.locators import run as running  # noqa: E402
 from factdrift.evaluation.locators.choose import write_examples  # noqa: E402
 from factdrift.evaluation.locators.gather import LOCATED, gather, skipped  # noqa: E402
+from factdrift.evaluation.locators.interface import found_of  # noqa: E402
 from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
-from factdrift.evaluation.locators.own import found_of  # noqa: E402
 from factdrift.evaluation.locators.plan import Entry, Plan, entry, records  # noqa: E402
 from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # noqa: E402
-from factdrift.evaluation.locators.run import make_job, write_located  # noqa: E402
+from factdrift.evaluation.locators.run import Locating, write_located  # noqa: E402
 from factdrift.evaluation.locators.table import SCORES, compare, grouped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
     at_block,
@@ -93,7 +92,7 @@ def sentences(klob: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made(loaded: Loaded, sentences: Path, folder: Path, name: str, shards: int = 1, **given: Any) -> Path:
     """A folder of scores from jobs in `shards`."""
-    job = make_job(loaded, entry(name), CHANGES.get(name, {}), settings(**given))
+    job = Locating(loaded, entry(name), CHANGES.get(name, {}), settings(**given))
     tables, about = ([folder / f"{place}.{form}" for place in range(shards)] for form in ("parquet", "json"))
     for place, files in enumerate(zip(tables, about, strict=True)):
         parts = folder / f"{place}"
@@ -153,7 +152,7 @@ def test_shards_checkpoints_and_a_kill_change_no_byte(
     parts = made(loaded, sentences, tmp_path / "parts", name, shards=3, budget=100, batch=1)
     assert bytes_of(parts) == bytes_of(whole)
     calls = []
-    located = running._located
+    located = Locating.locate
 
     def dying(*given: Any) -> Any:
         calls.append(1)
@@ -161,10 +160,10 @@ def test_shards_checkpoints_and_a_kill_change_no_byte(
             raise KeyboardInterrupt
         return located(*given)
 
-    job = make_job(loaded, entry(name), {}, settings(budget=100, batch=1))
+    job = Locating(loaded, entry(name), {}, settings(budget=100, batch=1))
     rows = read_sentences(sentences)
     given = (rows, (0, 1), tmp_path / "killed", tmp_path / "0.parquet", tmp_path / "0.json")
-    monkeypatch.setattr(running, "_located", dying)
+    monkeypatch.setattr(Locating, "locate", dying)
     with pytest.raises(KeyboardInterrupt):
         write_located(job, *given)
     assert not (tmp_path / "0.parquet").exists()
@@ -203,7 +202,7 @@ def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
     assert len(known[0]["layers"]) == 3
     assert pq.read_table(found[1] / "known.parquet")["layers"].null_count == len(known)
     with pytest.raises(InputError, match=r"--set: .*mine\.py:locate is a function of your own, without"):
-        make_job(loaded, entry(f"{own}:locate"), {"steps": 3}, settings())
+        Locating(loaded, entry(f"{own}:locate"), {"steps": 3}, settings())
     with pytest.raises(InputError, match="no function none"):
         made(loaded, sentences, tmp_path / "none", f"{own}:none")
 
@@ -313,7 +312,7 @@ def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path
 
 
 def test_what_is_no_locator_is_refused(tmp_path: Path) -> None:
-    assert entry("activation") == Entry("activation", "activation")
+    assert entry("activation") == Entry("activation", "activation", record=records()["activation"])
     (tmp_path / "mine.py").write_text("def f(): pass", encoding="utf-8")
     assert entry(f"{tmp_path}/mine.py:f").name == "mine.f"
     (tmp_path / "scores.json").write_text("{}", encoding="utf-8")

@@ -74,9 +74,9 @@ class Run(OfModel, command="locate run", beside="values"):
         rows = read_sentences(self.sentences)
         try:
             with loaded(self, self.settings.computing, self.threads) as model:
-                from factdrift.evaluation.locators.run import make_job, write_located
+                from factdrift.evaluation.locators.run import Locating, write_located
 
-                job = make_job(model, locator, self.set, self.settings)
+                job = Locating(model, locator, self.set, self.settings)
                 write_located(job, rows, shard, self.parts, self.output, self.out_about, self.threads)
                 return None
         except Unsupported as error:
@@ -160,7 +160,7 @@ class Taught(Job, command="locate taught", beside="examples"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.locators.taught import write_taught
+        from factdrift.evaluation.locators.choose import write_taught
 
         facts = write_taught(self.examples, self.wikifactdiff, self.limit, self.seed, self.output)
         return f"{self.output}: {facts:,} facts and chains"
