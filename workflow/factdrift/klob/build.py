@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -18,65 +19,66 @@ import pyarrow as pa
 from factdrift.core.files import write_json
 from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.klob.choice import Drops, choose_chains, choose_facts
-from factdrift.klob.facts import DEATH, Inputs, create_names
+from factdrift.klob.facts import DEATH, create_names
 from factdrift.klob.random_words import Source, WordList, pool, random_sentences, stratified
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK, SUBTASKS
 from factdrift.klob.sentences import Wording, create_examples, define_wording, sentences_query
-from factdrift.klob.settings import Settings
 from factdrift.wikidata.ids import property_id
+
+if TYPE_CHECKING:
+    from factdrift.klob.jobs import Examples, OfChoice
 
 _BATCH = 10_000
 
 
 class Plan(NamedTuple):
-    """What examples are made of."""
+    """How the examples of a job are worded, and how many there are."""
 
-    inputs: Inputs
-    facts: Path
-    """CANDIDATES for facts, as `chains` for chains."""
-    chains: Path
-    passes: Path | None
-    """PASSES, which the recall filter writes; None if it did not run."""
+    job: OfChoice
     wording: Wording
     quotas: Mapping[int, int | None]
     """The most examples of KLoB-c of each relation that has templates; None: no limit."""
-    settings: Settings
-    snapshot: str
-    """The date of the dump."""
 
 
-def build(
-    plan: Plan,
-    words: WordList,
-    origin: Mapping[str, Any],
-    outputs: tuple[Path, Path, Path],
-    memory_mb: int = 5000,
-    threads: int = 2,
-) -> None:
-    """Writes EXAMPLES, SENTENCES and klob_meta.json, which begins with the entries of `origin`."""
-    inputs, settings, share = plan.inputs, plan.settings, plan.settings.answer_share
-    out_examples, out_sentences, out_meta = outputs
-    with database(memory_mb, threads) as db:
-        facts, chains = (passed(path, plan.passes, plan.quotas) for path in (plan.facts, plan.chains))
+def build(job: Examples, plan: Plan, words: WordList) -> None:
+    """Writes EXAMPLES, SENTENCES and klob_meta.json."""
+    settings, share = job.settings, job.settings.answer_share
+    with database(job.memory_mb, job.threads) as db:
+        facts, chains = (passed(path, job.passes, plan.quotas) for path in (job.candidates, job.chains))
         drops = {
             "c": choose_facts(db, facts, plan.quotas, share),
             "r": choose_chains(db, chains, settings.r_quota, settings.pair_share, share),
         }
         both = "FROM chosen_facts UNION ALL SELECT s, o1, o2 FROM chosen_chains"
-        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM (SELECT s, o1, o2 {both})", inputs)
-        create_stated(db, inputs.facts)
+        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM (SELECT s, o1, o2 {both})", job)
+        create_stated(db, job.facts)
         define_wording(db, plan.wording)
-        create_examples(db, chosen(settings.source), settings.source, plan.snapshot)
-        if plan.passes is not None:
+        create_examples(db, chosen(settings.source), settings.source, job.date)
+        if job.passes is not None:
             db.execute("UPDATE examples SET recall_pass = true")
         db.execute(f"CREATE TEMP TABLE sentences AS {sentences_query(settings.chain_text)}")
         _add_random(db, words, plan)
-        write_query(db, f"SELECT {', '.join(EXAMPLES.names)} FROM examples ORDER BY example_id", out_examples)
-        write_query(
-            db, f"SELECT {', '.join(SENTENCES.names)} FROM sentences ORDER BY sentence_id", out_sentences
-        )
+        for name, schema, output in (
+            ("example", EXAMPLES, job.out_examples),
+            ("sentence", SENTENCES, job.out_sentences),
+        ):
+            columns = ", ".join(schema.names)
+            write_query(db, f"SELECT {columns} FROM {name}s ORDER BY {name}_id", output)
         counts = _account(db, plan, drops)
-    write_json({**origin, **counts}, out_meta, indent=2)
+    dump = json.loads(job.snapshot.read_text(encoding="utf-8"))
+    origin = {
+        "snapshot": {"id": job.date, "date": job.date, "dump": dump.get("dump"), "scope": dump.get("scope")},
+        "seed": settings.seed,
+        "configuration": settings.resolved(),
+        "words": {
+            "name": words.name,
+            "entries": len(words.entries),
+            "sha256": words.sha256,
+            "source": words.source,
+        },
+        "templates": {"table": job.templates.name, "sha256": plan.wording.templates.sha256},
+    }
+    write_json({**origin, **counts}, job.out_meta, indent=2)
 
 
 def create_stated(db: duckdb.DuckDBPyConnection, facts: Sequence[Path]) -> None:
@@ -136,7 +138,7 @@ def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, plan: Plan) -> N
         FROM sentences GROUP BY text ORDER BY id"""
     ).fetchall()
     sources = [Source(identifier, tokens) for identifier, tokens in rows]
-    size, seed = plan.settings.size, plan.settings.seed
+    size, seed = plan.job.settings.size, plan.job.settings.seed
     if size != "per_sentence":
         sources = stratified(sources, size, seed)
     made = (
@@ -148,7 +150,7 @@ def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, plan: Plan) -> N
         db.execute(
             f"""INSERT INTO sentences BY NAME SELECT * FROM batch;
             INSERT INTO examples BY NAME
-            SELECT example_id, 'u' AS subtask, 'snapshot' AS origin, '{plan.snapshot}' AS snapshot_id
+            SELECT example_id, 'u' AS subtask, 'snapshot' AS origin, '{plan.job.date}' AS snapshot_id
             FROM batch"""
         )
         db.unregister("batch")
@@ -198,7 +200,7 @@ def _account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drop
     """
     of_statements: Drops = {}
     statements = db.sql(
-        f"SELECT property, dropped_by, count(*) FROM read_parquet({sql(plan.inputs.facts)}) "
+        f"SELECT property, dropped_by, count(*) FROM read_parquet({sql(plan.job.facts)}) "
         f"WHERE property <> {DEATH} AND dropped_by IS NOT NULL GROUP BY ALL ORDER BY ALL"
     ).fetchall()
     for number, reason, count in statements:
@@ -221,7 +223,7 @@ def _account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drop
         "table1": table1(db),
         "table2": table2,
         "klob_r": {
-            "quota": plan.settings.r_quota,
+            "quota": plan.job.settings.r_quota,
             "examples": sum(number for _, number in pairs),
             "pairs": dict(pairs),
         },

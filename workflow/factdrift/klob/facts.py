@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 
 from factdrift.core.tables import database, records, sql, write_query
-from factdrift.klob.relations import Method, second_hops
+from factdrift.klob.relations import Method, read_method, second_hops
 from factdrift.klob.settings import Settings
 from factdrift.wikidata.tables import supplied_labels
+
+if TYPE_CHECKING:
+    from factdrift.klob.jobs import Candidates, Facts, OfSnapshot
 
 DEATH = 570
 """Dates of death are among the statements, dropped as `datatype`: they say of whom to speak in the past."""
@@ -69,31 +72,23 @@ the last object has no label; or is a page; its label is part of an earlier item
 is; the pair of relations has too few chains."""
 
 
-def write_facts(
-    statements: Path,
-    properties: Sequence[int],
-    day: int,
-    output: Path,
-    memory_mb: int = 2000,
-    threads: int = 1,
-) -> int:
-    """Writes FACTS for one bucket of a snapshot's statements and returns the number of rows.
-
-    `day` is the snapshot's date as an integer (20230227).
-    """
-    with database(memory_mb, threads) as db:
+def write_facts(job: Facts) -> int:
+    """Writes FACTS for one bucket of a snapshot's statements and returns the number of rows."""
+    method = read_method()
+    wanted = [*sorted({*method.relations, *second_hops(method, job.settings.second_hop)}), DEATH]
+    with database(job.memory_mb, job.threads) as db:
         query = f"""
             WITH ranked AS (
                 SELECT *, max(rank = 'preferred') OVER (PARTITION BY subject, property) AS has_preferred
-                FROM read_parquet({sql(statements)})
-                WHERE property IN (SELECT unnest({sql(list(properties))}))
+                FROM read_parquet({sql(job.statements)})
+                WHERE property IN (SELECT unnest({sql(wanted)}))
             ), judged AS (
                 SELECT subject, property, object, statement, revision, position, CASE
                     WHEN rank = 'deprecated' THEN 'deprecated'
                     WHEN rank <> 'preferred' AND has_preferred THEN 'rank'
                     WHEN snak <> 'value' THEN 'snak'
                     WHEN datatype <> 'wikibase-item' OR object IS NULL OR object < 0 THEN 'datatype'
-                    WHEN end_unknown OR "end".first <= {int(day)} THEN 'ended'
+                    WHEN end_unknown OR "end".first <= {int(job.date.replace("-", ""))} THEN 'ended'
                 END AS reason
                 FROM ranked
             )
@@ -104,44 +99,27 @@ def write_facts(
                     PARTITION BY subject, property, object, reason ORDER BY position, statement
                 ) > 1 THEN 'duplicate' ELSE reason END AS dropped_by
             FROM judged ORDER BY subject, property, statement"""
-        return write_query(db, query, output)
+        return write_query(db, query, job.output)
 
 
-class Inputs(NamedTuple):
-    """Tables of one snapshot; a list has the files of all buckets."""
-
-    facts: Sequence[Path]
-    entities: Sequence[Path]
-    classes: Path
-    properties: Path
-    labels: Sequence[Path]
-    """Tab-separated `id label` of entities that the snapshot lacks."""
-
-
-def write_candidates(
-    inputs: Inputs,
-    method: Method,
-    settings: Settings,
-    outputs: tuple[Path, Path],
-    memory_mb: int = 6000,
-    threads: int = 2,
-) -> None:
+def write_candidates(job: Candidates, method: Method) -> None:
     """Writes CANDIDATES twice: the facts of the first hops, and the chains from these over the second."""
     columns = ", ".join(CANDIDATES.names)
-    with database(memory_mb, threads) as db:
+    settings = job.settings
+    with database(job.memory_mb, job.threads) as db:
         db.execute(
-            f"CREATE VIEW facts AS SELECT * FROM read_parquet({sql(inputs.facts)}) WHERE dropped_by IS NULL"
+            f"CREATE VIEW facts AS SELECT * FROM read_parquet({sql(job.facts)}) WHERE dropped_by IS NULL"
         )
         wanted = "SELECT subject AS id FROM facts UNION SELECT object FROM facts"
-        create_names(db, wanted, inputs, settings.page_numbers)
+        create_names(db, wanted, job, settings.page_numbers)
         _create_candidate_facts(db, method, settings)
-        write_query(db, f"SELECT {columns} FROM candidate_facts ORDER BY s, p1, o1", outputs[0])
-        _create_chains(db, method, inputs.properties, settings)
-        write_query(db, f"SELECT {columns} FROM chains ORDER BY s, p1, o1, p2, o2", outputs[1])
+        write_query(db, f"SELECT {columns} FROM candidate_facts ORDER BY s, p1, o1", job.out_facts)
+        _create_chains(db, method, job.properties, settings)
+        write_query(db, f"SELECT {columns} FROM chains ORDER BY s, p1, o1, p2, o2", job.out_chains)
 
 
 def create_names(
-    db: duckdb.DuckDBPyConnection, wanted: str, inputs: Inputs, page_classes: Sequence[int] = ()
+    db: duckdb.DuckDBPyConnection, wanted: str, job: OfSnapshot, page_classes: Sequence[int] = ()
 ) -> None:
     """TEMP TABLE names of the ids of a query.
 
@@ -163,22 +141,22 @@ def create_names(
         CREATE OR REPLACE TEMP MACRO leaks(aliases, name) AS
             len(list_filter(aliases, lambda alias: contains(name, bare(folded(alias))))) > 0"""
     )
-    db.register("supplied", supplied_labels(inputs.labels))
+    db.register("supplied", supplied_labels(job.labels))
     db.execute(
         f"""CREATE TEMP TABLE names AS
         WITH RECURSIVE edges AS (
-            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(inputs.classes)})
+            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(job.classes)})
         ), pages AS (
             SELECT unnest({sql(list(page_classes))}) AS id
             UNION SELECT edges.id FROM edges JOIN pages ON edges.superclass = pages.id
         ), items AS (
-            SELECT * FROM read_parquet({sql(inputs.entities)}) SEMI JOIN wanted USING (id)
+            SELECT * FROM read_parquet({sql(job.entities)}) SEMI JOIN wanted USING (id)
         )
         SELECT id, coalesce(e.label, given.label) AS label,
             folded(coalesce(e.label, given.label)) AS folded,
             coalesce(e.aliases, []) AS aliases, coalesce(e.sitelinks, 0) AS sitelinks, e.revision, e.classes,
             id IN (
-                SELECT subject FROM read_parquet({sql(inputs.facts)})
+                SELECT subject FROM read_parquet({sql(job.facts)})
                 WHERE property = {DEATH} AND dropped_by = 'datatype'
             ) AS dead,
             id IN (

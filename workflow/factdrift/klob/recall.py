@@ -147,20 +147,19 @@ def write_recall(
     model: CausalModel,
     outputs: tuple[Path, Path],
     memory_mb: int = 4000,
-    threads: int = 2,
 ) -> None:
     """Asks the model and writes RECALL and PASSES.
 
     `demonstrations`: texts by relation that replace the demonstrations made from other candidates; empty for
     none.
     """
-    settings = plan.settings
-    with database(memory_mb, threads) as db:
-        for name, path in (("facts", plan.facts), ("chains", plan.chains)):
+    job, settings = plan.job, plan.job.settings
+    with database(memory_mb, job.threads) as db:
+        for name, path in (("facts", job.candidates), ("chains", job.chains)):
             rows = passed(path, None, plan.quotas)
             db.execute(f"CREATE TEMP TABLE open_{name} AS SELECT * FROM ({rows}) WHERE dropped_by IS NULL")
         items = " UNION ALL ".join(f"SELECT s, o1, o2 FROM open_{name}" for name in ("facts", "chains"))
-        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM ({items})", plan.inputs)
+        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM ({items})", job)
         # Statement ids are not needed here; an empty table satisfies the query.
         db.register("stated", FACTS.empty_table())
         define_wording(db, plan.wording)
@@ -186,7 +185,7 @@ class _Asking:
     def __init__(
         self, db: duckdb.DuckDBPyConnection, plan: Plan, demonstrations: Mapping[int, str], model: CausalModel
     ):
-        self.db, self.model, self.settings, self.snapshot = db, model, plan.settings, plan.snapshot
+        self.db, self.model, self.settings, self.snapshot = db, model, plan.job.settings, plan.job.date
         self.given = demonstrations
         self.rows: dict[str, dict[str, Any]] = {}
         self.passes: list[dict[str, Any]] = []

@@ -12,18 +12,19 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct, structs
 from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.klob.scoring.examples import Examples
 
-GRANULARITIES = ("weight", "neuron", "column", "head", "module", "layer")
-SIGNS = ("as_given", "abs", "relu")
-_TEXTS = ("name", "model", "revision", "granularity")
+Granularity = Literal["weight", "neuron", "column", "head", "module", "layer"]
+GRANULARITIES = get_args(Granularity)
 _CHUNK = 32_000_000
 """The number of scores that are read at a time."""
 
@@ -69,12 +70,27 @@ class Scores(NamedTuple):
             yield first, self.signed(slice(first, first + rows))
 
 
+class _About(Struct):
+    """scores.json."""
+
+    name: str
+    model: str
+    granularity: Granularity
+    units: Annotated[int, Meta(ge=1)]
+    revision: str = ""
+    sign: Literal["as_given", "abs", "relu"] = "as_given"
+
+
 def read_scores(folder: Path) -> Scores:
     """Reads a folder of scores, with arrays mapped into memory.
 
     Raises InputError that names the file and what is wrong with it.
     """
-    known = _metadata(folder / "scores.json")
+    path = folder / "scores.json"
+    try:
+        known = structs.asdict(msgspec.convert(json.loads(_text(path)), _About))
+    except ValueError as error:
+        raise InputError(f"{path}: {error}; its keys: docs/klob_scores.md") from None
     sentences = _text(folder / "sentences.txt").split()
     if len(set(sentences)) != len(sentences):
         twice = next(name for place, name in enumerate(sentences) if name in sentences[:place])
@@ -87,36 +103,13 @@ def read_scores(folder: Path) -> Scores:
         scores = _array(dense, np.floating, (len(sentences), known["units"]))
         return Scores(**known, sentences=sentences, dense=scores)
     if known["sign"] != "as_given":
-        raise InputError(
-            f"{folder / 'scores.json'}: sign {known['sign']} needs all scores; apply it before units.npy"
-        )
+        raise InputError(f"{path}: sign {known['sign']} needs all scores; apply it before units.npy")
     units = _array(top, np.integer, (len(sentences), None))
     _check_units(top, units, known["units"])
     mean, sd = (_array(folder / f"{name}.npy", np.floating, (len(sentences),)) for name in ("mean", "sd"))
     return Scores(
         **known, sentences=sentences, top=units, mean=mean.astype(np.float64), sd=sd.astype(np.float64)
     )
-
-
-def _metadata(path: Path) -> dict[str, Any]:
-    try:
-        metadata = json.loads(_text(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}: no JSON: {error}") from None
-    if not isinstance(metadata, dict):
-        raise InputError(f"{path}: a JSON object is expected")
-    known: dict[str, Any] = {"sign": "as_given", "revision": ""} | metadata
-    for key in (*_TEXTS, "units", "sign"):
-        if key not in known:
-            raise InputError(f"{path}: the key {key!r} is missing")
-        if key in _TEXTS and not isinstance(known[key], str):
-            raise InputError(f"{path}: {key}: {known[key]!r} is no text; write it in quotation marks")
-    if not isinstance(known["units"], int) or isinstance(known["units"], bool) or known["units"] < 1:
-        raise InputError(f"{path}: units: {known['units']!r} is no number of units")
-    for key, choices in (("granularity", GRANULARITIES), ("sign", SIGNS)):
-        if known[key] not in choices:
-            raise InputError(f"{path}: {key}: {known[key]!r} is none of {', '.join(choices)}")
-    return {key: known[key] for key in (*_TEXTS, "units", "sign")}
 
 
 def _text(path: Path) -> str:
