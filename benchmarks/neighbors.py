@@ -85,7 +85,7 @@ def measure(folder: Path, way: str, every: int, answer: int, share: tuple[int, i
 
     `share`: of so many processes among which the queries are divided, this is which.
     """
-    from factdrift.neighbors.tfidf import nearest
+    from factdrift.neighbors.nearest import nearest
     from factdrift.neighbors.vectors import open_space
 
     space = open_space(folder / "space")

@@ -23,7 +23,7 @@ rule klob_facts:
     log:
         "logs/snapshots/{date}/klob/{bucket}.txt",
     shell:
-        job("klob facts", without="resources phrases memory_mb")
+        job("klob facts", without="memory_mb")
 
 
 rule klob_candidates:
@@ -36,7 +36,7 @@ rule klob_candidates:
     log:
         "logs/{pair}/klob/candidates.txt",
     shell:
-        job("klob candidates", without="resources phrases memory_mb")
+        job("klob candidates", without="memory_mb")
 
 
 rule klob_mquake:
@@ -49,7 +49,7 @@ rule klob_mquake:
     log:
         "logs/{pair}/klob/mquake.txt",
     shell:
-        job("klob mquake", without="resources phrases")
+        job("klob mquake")
 
 
 rule klob_recall:
@@ -71,7 +71,7 @@ rule klob_recall:
         weights=weights_stamp(config["klob"]["recall"].get("model", "")),
         date=lambda wildcards: date_of(wildcards, KLOB_SIDE),
     shell:
-        job("klob recall", without="resources phrases memory_mb models")
+        job("klob recall", without="memory_mb models")
 
 
 rule klob_examples:
@@ -92,7 +92,7 @@ rule klob_examples:
     params:
         date=lambda wildcards: date_of(wildcards, KLOB_SIDE),
     shell:
-        job("klob examples", without="resources phrases memory_mb")
+        job("klob examples", without="memory_mb")
 
 
 rule klob_subtask:
@@ -121,4 +121,4 @@ rule klob_export:
     group:
         together("klob")
     shell:
-        job("klob export", without="ascii")
+        job("klob export")

@@ -15,19 +15,15 @@ from support.rows import Row, rows
 from support.worlds import SCHEMAS, Fact, World
 
 from factdrift.core.keys import read_settings
-from factdrift.core.paths import KLOB, KLOB_TEMPLATES, NOUN_PHRASES
+from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.core.tables import write_parquet
 from factdrift.klob.build import Plan, build, write_subtask
-from factdrift.klob.candidates import Hops, Inputs, write_candidates
-from factdrift.klob.facts import DEATH, write_facts
+from factdrift.klob.jobs import Candidates, Examples, Facts
 from factdrift.klob.random_words import WordList
-from factdrift.klob.relations import Method, check_properties, inverses_of, read_method, second_hops
-from factdrift.klob.sentences import Wording
+from factdrift.klob.relations import Method, read_method
 from factdrift.klob.settings import Settings
-from factdrift.klob.templates import read_templates
-from factdrift.words.names import read_names
 
-DAY = 20230227
+DAY = "2023-02-27"
 PAGE = 4167410
 """The class of disambiguation pages."""
 SETTINGS = read_settings(
@@ -39,7 +35,7 @@ WORDS = WordList("file", [f"word{number}" for number in range(3000)], "0" * 64, 
 
 @pytest.fixture(scope="session")
 def method() -> Method:
-    return read_method(KLOB, NOUN_PHRASES)
+    return read_method()
 
 
 @dataclass
@@ -140,29 +136,33 @@ def built(tmp_path: Path, method: Method) -> Build:
     ) -> Built:
         out = tmp_path / folder
         snapshot.write(out, method)
-        settings = settings_with(**changes, **({"source": "mquake"} if chains else {}))
-        seconds = second_hops(method, settings.second_hop)
-        bucket = out / "bucket.parquet"
-        write_facts(out / "statements.parquet", sorted({*method.relations, *seconds, DEATH}), DAY, bucket)
-        inputs = Inputs([bucket], [out / "entities.parquet"], out / "classes.parquet", labels)
-        hops = Hops(method.relations, seconds, inverses_of(out / "properties.parquet", method))
-        files = out / "facts.parquet", out / "chains.parquet"
-        write_candidates(inputs, hops, settings, files)
-        wording = Wording(
-            read_templates(templates, method.relations),
-            method,
-            check_properties(out / "properties.parquet", method, False),
-            stop_words,
-            read_names() if fitted else None,
+        changes |= {"source": "mquake"} if chains else {}
+        settings = settings_with(grammar="fitted" if fitted else "plain", **changes)
+        bucket, files = out / "bucket.parquet", (out / "facts.parquet", out / "chains.parquet")
+        Facts(statements=out / "statements.parquet", date=DAY, settings=settings, output=bucket).run()
+        tables: dict[str, Any] = {name: out / f"{name}.parquet" for name in ("classes", "properties")}
+        tables |= {"facts": [bucket], "entities": [out / "entities.parquet"], "labels": labels}
+        Candidates(**tables, settings=settings, out_facts=files[0], out_chains=files[1]).run()
+        (out / "snapshot.json").write_text("{}")
+        job = Examples(
+            **tables,
+            settings=settings,
+            candidates=files[0],
+            chains=chains or files[1],
+            templates=templates,
+            date=DAY,
+            passes=passes,
+            snapshot=out / "snapshot.json",
+            out_examples=out / "klob_examples.parquet",
+            out_sentences=out / "klob_sentences.parquet",
+            out_meta=out / "klob_meta.json",
         )
-        if quotas is None:
-            quotas = {number: relation.examples for number, relation in method.relations.items()}
-        quotas = {number: quota for number, quota in quotas.items() if number in wording.templates.of}
-        plan = Plan(inputs, files[0], chains or files[1], passes, wording, quotas, settings, "2023-02-27")
-        examples, sentences, meta = (
-            out / f"klob_{name}" for name in ("examples.parquet", "sentences.parquet", "meta.json")
-        )
-        build(plan, WORDS, {"seed": 0}, (examples, sentences, meta))
+        plan = job.plan()
+        if quotas is not None:
+            worded = plan.wording.templates.of
+            plan = plan._replace(quotas={each: quota for each, quota in quotas.items() if each in worded})
+        plan = plan._replace(wording=plan.wording._replace(stop_words=stop_words))
+        build(job, plan, WORDS)
         return Built(out, plan)
 
     return run

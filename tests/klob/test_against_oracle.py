@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.worlds import Fact
 
-from factdrift.klob.candidates import Hops, Inputs, write_candidates
-from factdrift.klob.facts import write_facts
+from factdrift.klob.facts import write_candidates
+from factdrift.klob.jobs import Candidates, Facts
 from factdrift.klob.relations import Method
 from factdrift.klob.settings import Settings
 
@@ -140,15 +140,16 @@ def oracle(
 def test_candidates(world: Snapshot, single: bool, support: int, tmp_path: Path, method: Method) -> None:
     switches = settings_with(single_valued=single, min_sitelinks=3, min_pair_support=support)
     world.write(tmp_path, method)
-    write_facts(tmp_path / "statements.parquet", [*RELATIONS, 1376], DAY, tmp_path / "bucket.parquet")
-    write_candidates(
-        Inputs(
-            [tmp_path / "bucket.parquet"], [tmp_path / "entities.parquet"], tmp_path / "classes.parquet", []
-        ),
-        Hops(RELATIONS, SECOND, INVERSES),
-        switches,
-        (tmp_path / "facts.parquet", tmp_path / "chains.parquet"),
+    bucket, statements, entities, classes, properties, *outputs = (
+        tmp_path / f"{name}.parquet"
+        for name in ("bucket", "statements", "entities", "classes", "properties", "facts", "chains")
     )
+    Facts(statements=statements, date=DAY, settings=switches, output=bucket).run()
+    relations = {number: method.relations[number] for number in RELATIONS}
+    given = method._replace(relations=relations, second_hops=frozenset(SECOND), inverses=frozenset(INVERSES))
+    tables = {"facts": [bucket], "entities": [entities], "classes": classes, "properties": properties}
+    job = Candidates(**tables, settings=switches, out_facts=outputs[0], out_chains=outputs[1])
+    write_candidates(job, given)
     wanted_facts, wanted_chains = oracle(world, switches)
     found = {(row["s"], row["p1"], row["o1"]): row["dropped_by"] for row in rows(tmp_path / "facts.parquet")}
     assert found == wanted_facts

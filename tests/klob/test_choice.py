@@ -19,8 +19,8 @@ from support.examples import examples
 from factdrift.core.errors import InputError
 from factdrift.core.paths import KLOB
 from factdrift.core.tables import database
-from factdrift.klob.candidates import CANDIDATES
 from factdrift.klob.choice import choose_chains, choose_facts, largest_output
+from factdrift.klob.facts import CANDIDATES
 from factdrift.klob.random_words import Source, pool, random_sentences, read_words, stratified
 
 PINS = KLOB / "word_lists.tsv"

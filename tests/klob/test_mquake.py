@@ -51,7 +51,7 @@ CASES = [
 def read(tmp_path: Path, method: Method, cases: Any, chain_text: str = "np") -> list[Row]:
     path = tmp_path / "mquake.json"
     path.write_text(json.dumps(cases), encoding="utf-8")
-    write_mquake(path, method.shared, method.second_hops, chain_text, 0, tmp_path / "mquake.parquet")
+    write_mquake(path, method, chain_text, 0, tmp_path / "mquake.parquet")
     return rows(tmp_path / "mquake.parquet")
 
 
@@ -100,7 +100,7 @@ def test_a_truncated_and_a_missing_file(tmp_path: Path, method: Method) -> None:
     (tmp_path / "m.json").write_text(json.dumps(CASES)[:-5], encoding="utf-8")
     for name, message in (("m.json", r"m\.json: no JSON"), ("n.json", "no such file")):
         with pytest.raises(InputError, match=message):
-            write_mquake(tmp_path / name, method.shared, method.second_hops, "np", 0, tmp_path / "o.parquet")
+            write_mquake(tmp_path / name, method, "np", 0, tmp_path / "o.parquet")
 
 
 def test_examples_take_labels_of_the_snapshot_first_or_questions_as_chains(

@@ -15,7 +15,7 @@ from support.worlds import Fact
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.klob.published import escapes, export, import_published
+from factdrift.klob.published import export, import_published
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
 
 from .conftest import Build, Snapshot, rows
@@ -45,7 +45,7 @@ def there_and_back(folder: Path, output: Path) -> dict[str, bytes]:
     found = {}
     for subtask in import_published(folder, output):
         dataset = output / f"klob_{subtask}.parquet"
-        export(dataset, output / "back.jsonl", escapes(dataset))
+        export(dataset, output / "back.jsonl")
         found[subtask] = (output / "back.jsonl").read_bytes()
     return found
 
@@ -96,11 +96,11 @@ def test_right_spellings_are_read_and_the_published_ones_written(tmp_path: Path)
 @pytest.mark.parametrize(
     ("subtask", "record", "message"),
     [
-        ("c", {"prompts": ["x is _"]}, "KeyError"),
+        ("c", {"prompts": ["x is _"]}, "missing required field `knowledge`"),
         ("c", C | {"prompts": ["x is"]}, "does not end with a blank"),
-        ("c", C | {"prompts": []}, "no list of some texts"),
+        ("c", C | {"prompts": []}, "Expected `array` of length >= 1"),
         ("c", C | {"knowledge": ["x", "a", "y"]}, "'a' is no relation"),
-        ("c", "words _", "TypeError"),
+        ("c", "words _", "Expected `object`, got `str`"),
         ("r", R | {"single_knowledge": ["Bob", "spouse_(P26)", "Carl"]}, "does not begin with the single"),
         ("u", {"a": 1}, "does not end"),
     ],
@@ -120,7 +120,10 @@ def test_an_import_of_some_of_the_files(tmp_path: Path, capsys: pytest.CaptureFi
     assert "none of KLoB-c.jsonl" in capsys.readouterr().err
     (tmp_path / "KLoB-u.jsonl").write_bytes(b'"a b _"\n"c d')
     assert main(["klob", "import", str(tmp_path), "-o", str(tmp_path / "none")]) == 1
-    assert "KLoB-u.jsonl, line 2: no JSON" in capsys.readouterr().err
+    assert (
+        "KLoB-u.jsonl, line 2: not a record of KLoB-u as it was published: Unt"
+        in capsys.readouterr().err
+    )
     import_published(write(tmp_path / "whole", c=[C], u=[U]), tmp_path / "out")
     write(tmp_path / "in", u=[U])
     assert main(["klob", "import", str(tmp_path / "in"), "-o", str(tmp_path / "out")]) == 0

@@ -13,11 +13,10 @@ from support.klob_scores import dense, overall, row
 from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import ABOVE, Choices, evaluate, lexical
 from factdrift.klob.scoring.examples import Examples, of_rows
-from factdrift.klob.scoring.locator import Scores
-from factdrift.klob.scoring.overlap import pair_overlap
-from factdrift.klob.scoring.reference import reference, word_sets
-from factdrift.klob.scoring.report import high_control, summary
-from factdrift.klob.scoring.selection import locate
+from factdrift.klob.scoring.locator import Scores, reference
+from factdrift.klob.scoring.report import Group, lines
+from factdrift.klob.scoring.rsim import pair_overlap
+from factdrift.klob.scoring.selection import locate, word_sets
 
 APPROX = pytest.approx
 
@@ -71,8 +70,8 @@ def test_a_locator_that_mostly_names_one_unit_is_no_better_than_its_control() ->
         dense(*map(tuple, np.eye(4)[units].tolist()), sentences=examples.sentences),
         reference("mostly_constant", [examples], 4),
     ):
-        found = evaluate(scores, {"c": examples}, Choices((Fraction(1),))).measures
-        rows = overall(found)
+        found = evaluate(scores, {"c": examples}, Choices((Fraction(1),)))
+        rows = overall(found.measures)
         assert rows["rsim", "all"]["value"] > 0.7
         assert rows["rsim", "permuted"]["value"] > 0.6
         leading = rows[ABOVE, "all"]
@@ -80,7 +79,8 @@ def test_a_locator_that_mostly_names_one_unit_is_no_better_than_its_control() ->
         assert leading["n"] == 400
         both = [rows["rsim_raw", name]["value"] for name in ("all", "permuted")]
         assert leading["value"] == APPROX(both[0] - both[1])
-        assert high_control(found).startswith("warning: RSim of permuted sentences is 0.")
+        said = [*lines([Group("", [found], [])], "c", 1)][-1]
+        assert said.startswith("RSim of permuted sentences is above 0.1, so read RSim above permuted")
     names = reference("mostly_constant", [examples], 4).signed(slice(None)).argmax(1)
     assert 0.85 < np.bincount(names).max() / 1200 < 0.97
 
@@ -88,9 +88,9 @@ def test_a_locator_that_mostly_names_one_unit_is_no_better_than_its_control() ->
 def test_scores_that_are_all_not_finite_leave_the_measures_undefined() -> None:
     examples = {"c": of_rows([row(example, "eee") for example in range(4)], "c")}
     scores = dense(*[(float("nan"),) * 5] * 12, sentences=examples["c"].sentences)
-    text = summary(evaluate(scores, examples, Choices((Fraction(20),))), 20)
-    assert "RSim above permuted at k = 20 % (K = 1, 20 % of the units): undefined (n = 0)" in text
-    assert "12 sentences were excluded: their scores are not finite" in text
+    text = [*lines([Group("", [evaluate(scores, examples, Choices((Fraction(20),)))], [])], "c", 20)]
+    assert text[-2].split() == ["tried", "1", *["-"] * 8, "0", "4", "0"]
+    assert text[-1].startswith("tried: 12 of 12 sentences left out: they could not be scored, or a score is")
 
 
 def test_lexical_floor_is_the_cosine_of_the_sentences_words() -> None:
@@ -102,7 +102,7 @@ def test_lexical_floor_is_the_cosine_of_the_sentences_words() -> None:
     words = [set(text.lower().replace(",", "").split()) for text in examples.texts]
     pairs = [*itertools.combinations(range(6), 2)]
     cosines = [len(words[a] & words[b]) / (len(words[a]) * len(words[b])) ** 0.5 for a, b in pairs]
-    assert pair_overlap(word_sets(examples), *np.array(pairs).T).tolist() == APPROX(cosines)
+    assert pair_overlap(word_sets(examples.texts), *np.array(pairs).T).tolist() == APPROX(cosines)
     found = overall(lexical({"c": examples}).measures)
     of_one_fact = [cosine for (a, b), cosine in zip(pairs, cosines, strict=True) if a // 3 == b // 3]
     assert found["sim_cand", "all"]["value"] == APPROX(np.mean(of_one_fact))

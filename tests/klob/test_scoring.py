@@ -9,11 +9,9 @@ import pytest
 from support.klob_scores import dense, overall, row
 
 from factdrift.core.errors import InputError
-from factdrift.klob.scoring.evaluate import Choices, evaluate
+from factdrift.klob.scoring.evaluate import Choices, evaluate, paired, rsd
 from factdrift.klob.scoring.examples import Examples, of_rows
-from factdrift.klob.scoring.overlap import pair_overlap, total_overlap
-from factdrift.klob.scoring.rsd import paired, rsd
-from factdrift.klob.scoring.rsim import Results, approximate, similarity
+from factdrift.klob.scoring.rsim import Results, approximate, pair_overlap, similarity, total_overlap
 from factdrift.klob.scoring.selection import Selection, how_many, locate, of_top
 
 APPROX = pytest.approx

@@ -14,8 +14,7 @@ from support.klob_scores import dense, row
 
 from factdrift.klob.scoring.evaluate import Choices, evaluate
 from factdrift.klob.scoring.examples import Examples, of_rows
-from factdrift.klob.scoring.overlap import total_overlap
-from factdrift.klob.scoring.rsim import POPULATIONS, Results, by_examples, similarity
+from factdrift.klob.scoring.rsim import POPULATIONS, Results, by_examples, similarity, total_overlap
 from factdrift.klob.scoring.selection import locate, of_top
 
 APPROX = pytest.approx
@@ -176,7 +175,7 @@ def test_large_and_small_labels_count_alike(monkeypatch: pytest.MonkeyPatch) -> 
     ]
     assert total_overlap(selection, rows, labels).tolist() == expected
     for entries in (1, 100, 10**9):
-        monkeypatch.setattr("factdrift.klob.scoring.overlap._ENTRIES", entries)
+        monkeypatch.setattr("factdrift.klob.scoring.rsim._ENTRIES", entries)
         assert total_overlap(selection, rows, labels).tolist() == expected
     monkeypatch.undo()
     wide = of_top(20, 10**7, top)

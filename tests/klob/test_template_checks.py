@@ -10,15 +10,17 @@ import pytest
 from factdrift.core.paths import KLOB, KLOB_TEMPLATES
 from factdrift.klob.random_words import read_words
 from factdrift.klob.relations import Method
-from factdrift.klob.template_checks import (
+from factdrift.klob.templates import (
     Finding,
+    Template,
+    Templates,
     WordLists,
     check_templates,
     golden_sentences,
     read_golden,
+    read_templates,
     read_word_lists,
 )
-from factdrift.klob.templates import Template, Templates, read_templates
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def own(method: Method) -> Templates:
 
 @pytest.fixture(scope="module")
 def lists() -> WordLists:
-    return read_word_lists(KLOB / "template_words.tsv")
+    return read_word_lists()
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def words() -> frozenset[str]:
 
 @pytest.fixture(scope="module")
 def golden() -> dict[str, str]:
-    return read_golden(KLOB / "golden.tsv")
+    return read_golden()
 
 
 Check = Callable[..., list[Finding]]
@@ -67,6 +69,7 @@ def test_the_relations(method: Method) -> None:
     assert len(method.relations) == 32
     assert sum(relation.examples for relation in method.relations.values()) == 13_675
     assert len(method.second_hops) == 44
+    assert {*method.relations, *method.second_hops} <= set(method.phrases)
     assert len(method.shared) == 25
     assert method.shared <= set(method.relations) & set(method.second_hops)
     assert (36, 1376) in method.inverses
@@ -75,7 +78,7 @@ def test_the_relations(method: Method) -> None:
 
 def test_no_allowed_word_is_needless(own: Templates, words: frozenset[str], lists: WordLists) -> None:
     used = {word for template in own.all() for word in re.findall(r"[a-z]+", template.text.lower())}
-    assert lists.allowed <= used - words
+    assert lists["allowed"] <= used - words
 
 
 def test_golden_sentences_of_the_direction_pairs(

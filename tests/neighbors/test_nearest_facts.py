@@ -14,10 +14,9 @@ import pytest
 from support.tables import written
 
 from factdrift.core.tables import database
-from factdrift.neighbors.documents import count_documents, read_documents
 from factdrift.neighbors.facts import NEIGHBORS, gather
 from factdrift.neighbors.jobs import Holding, Search, Space
-from factdrift.neighbors.vectors import DOCUMENTS, make_space
+from factdrift.neighbors.vectors import DOCUMENTS, count_documents, make_space, read_documents
 
 from .conftest import FILTERED, LABELS, UPDATES, Row, day, statement, update
 
@@ -169,17 +168,17 @@ def test_documents_hold_what_later_filters_drop(tmp_path):
     path = written(tmp_path / "old.parquet", FILTERED, rows)
     with database() as db:
         counts = count_documents(db, [path], bare_relations=False, documents=2)
-        documents = read_documents(db, [path], False, counts.subjects)
-        bare = read_documents(db, [path], True, counts.subjects)
+        subjects, rows, codes = read_documents(db, [path], False, counts.subjects)
+        _, *bare = read_documents(db, [path], True, counts.subjects)
         with_bare = count_documents(db, [path], bare_relations=True, documents=1)
-    assert documents.subjects.tolist() == [1, 4]
-    first = sorted(documents.codes[documents.rows == 0].tolist())
+    assert subjects.tolist() == [1, 4]
+    first = sorted(codes[rows == 0].tolist())
     assert len(first) == 5  # itself, the class twice, the pair twice
     assert len(set(first)) == 3
-    assert documents.codes[documents.rows == 1].tolist() == [2**31 + 4]
-    assert len(bare.codes) == len(documents.codes) + 2
-    for found, counted in ((documents, counts), (bare, with_bare)):
-        having = Counter(code for _, code in {*zip(found.rows.tolist(), found.codes.tolist(), strict=True)})
+    assert codes[rows == 1].tolist() == [2**31 + 4]
+    assert len(bare[1]) == len(codes) + 2
+    for found, counted in (((rows, codes), counts), (bare, with_bare)):
+        having = Counter(code for _, code in {*zip(*(each.tolist() for each in found), strict=True)})
         assert dict(zip(counted.vocabulary.tolist(), counted.having.tolist(), strict=True)) == having
 
 

@@ -14,7 +14,7 @@ from support.tables import written
 
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.neighbors.jobs import SharedObjects
-from factdrift.neighbors.shared_objects import write_shared_objects
+from factdrift.neighbors.other_facts import write_shared_objects
 
 from .conftest import LABELS, Row, day, in_space, statement, update
 

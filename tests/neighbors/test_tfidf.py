@@ -13,31 +13,25 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 from support.examples import examples
 
-from factdrift.neighbors.documents import Counts, Documents
-from factdrift.neighbors.tfidf import Neighbors, Sizes, TfIdf, pair_similarities
-from factdrift.neighbors.tfidf import nearest as nearest_of
+from factdrift.neighbors.nearest import Neighbors, Sizes
+from factdrift.neighbors.nearest import nearest as nearest_of
+from factdrift.neighbors.vectors import Counts, Space
 
 BAGS = st.lists(st.lists(st.integers(-30, 30), min_size=1, max_size=12), min_size=2, max_size=25)
 
 
-def documents(bags: list[list[int]]) -> Documents:
-    return Documents(
-        np.arange(len(bags), dtype=np.int32),
-        np.repeat(np.arange(len(bags)), [len(bag) for bag in bags]),
-        np.array([code for bag in bags for code in bag], np.int64),
-    )
+def vectors(counts: Counts, bags: list[list[int]]) -> sparse.csr_array:
+    rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
+    return counts.vectors(len(bags), rows, np.array([code for bag in bags for code in bag], np.int64))
 
 
-def fitted(counted: Documents) -> TfIdf:
-    bags = [set(counted.codes[counted.rows == row].tolist()) for row in range(len(counted.subjects))]
-    having = Counter(code for bag in bags for code in bag)
+def fitted(bags: list[list[int]]) -> Counts:
+    having = Counter(code for bag in bags for code in set(bag))
     vocabulary = sorted(having)
-    return TfIdf.fit(
-        Counts(
-            counted.subjects,
-            np.array(vocabulary, np.int64),
-            np.array([having[code] for code in vocabulary], np.int32),
-        )
+    return Counts(
+        np.arange(len(bags), dtype=np.int32),
+        np.array(vocabulary, np.int64),
+        np.array([having[code] for code in vocabulary], np.int32),
     )
 
 
@@ -51,11 +45,11 @@ def nearest(queries, corpus, number, **sizes) -> list[Neighbors]:
 def test_equals_scikit_learn(bags, others):
     vectorizer = TfidfVectorizer(analyzer=lambda bag: bag)
     expected = vectorizer.fit_transform(bags)
-    ours = fitted(documents(bags))
+    ours = fitted(bags)
     assert ours.vocabulary.tolist() == vectorizer.get_feature_names_out().tolist()
-    corpus = ours.transform(documents(bags))
+    corpus = vectors(ours, bags)
     np.testing.assert_allclose(corpus.toarray(), expected.toarray(), atol=1e-12)
-    queries = ours.transform(documents(others))
+    queries = vectors(ours, others)
     similarities = cosine_similarity(vectorizer.transform(others), expected)
     for row, found in enumerate(nearest(queries, corpus, 5)):
         rounded = np.round(similarities[row], 9)
@@ -69,7 +63,7 @@ def test_equals_scikit_learn(bags, others):
 @settings(max_examples=examples(30))
 @given(BAGS, st.integers(1, 9))
 def test_does_not_depend_on_blocks(bags, blocks):
-    corpus = fitted(documents(bags)).transform(documents(bags))
+    corpus = vectors(fitted(bags), bags)
     whole = nearest(corpus, corpus, 4)
     small = {"documents": blocks, "together": 1 + blocks % 3, "common": blocks - 1, "held": blocks}
     single = nearest(corpus, corpus, 4, **small)
@@ -80,9 +74,9 @@ def test_does_not_depend_on_blocks(bags, blocks):
 
 def test_ties_go_to_the_smaller_id_also_at_the_cut():
     bags = [[1, 2], [1, 3], [1, 4], [1, 5], [9]]
-    weights = fitted(documents(bags))
-    query = weights.transform(documents([[1]]))
-    (found,) = nearest(query, weights.transform(documents(bags)), 3)
+    weights = fitted(bags)
+    query = vectors(weights, [[1]])
+    (found,) = nearest(query, vectors(weights, bags), 3)
     assert found.documents.tolist() == [0, 1, 2]
     assert len(set(found.similarities.tolist())) == 1
 
@@ -95,8 +89,9 @@ def test_what_rounds_to_no_similarity_is_no_neighbor():
 
 
 def test_pairs():
-    bags = documents([[1, 2], [1, 3]])
-    corpus = fitted(bags).transform(bags)
-    similarity = pair_similarities(corpus, corpus[[1, 1]])
+    bags = [[1, 2], [1, 3]]
+    corpus, ids = vectors(fitted(bags), bags), np.array([4, 7], np.int32)
+    space = Space(np.ones(3, np.int32), ids, corpus, ids[:0], corpus[[]])
+    similarity = space.similarities(ids, ids[[1, 1]])
     assert similarity[1] == pytest.approx(1)
     assert similarity[0] == pytest.approx(float((corpus[[0]] @ corpus[[1]].T).toarray()[0, 0]))

@@ -36,7 +36,7 @@ COMMANDS = {
     "ripples": ("ripples.jobs", "what follows from updates, what must stay, and what was true before"),
     "streams": ("streams.jobs", "the updates of a sequence of dates, linked to chains"),
     "recent": ("snapshots.recent.jobs", ""),
-    "klob": ("klob.jobs klob.tools", "sentences on which locating methods are judged (KLoB)"),
+    "klob": ("klob.jobs", "sentences on which locating methods are judged (KLoB)"),
     "tempripple": ("tempripple.jobs", "what changed, what it was, and what follows"),
     "rdf": ("tempripple.jobs", ""),
     "sparql": ("tempripple.jobs", ""),

@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.locators.choose import drawn, write_edit_facts, write_examples
+from factdrift.evaluation.locators.choose import drawn, write_edit_facts, write_examples, write_taught
 from factdrift.evaluation.locators.prompts import SENTENCES, Sentence, cut, read_sentences
-from factdrift.evaluation.locators.taught import write_taught
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.klob.schemas import SUBTASK
 from factdrift.models.bundled.taught import TAUGHT

@@ -22,16 +22,14 @@ from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.core.paths import LOCATORS  # noqa: E402
 from factdrift.core.settings import configure  # noqa: E402
-from factdrift.evaluation.locators import run as running  # noqa: E402
 from factdrift.evaluation.locators.choose import write_examples  # noqa: E402
 from factdrift.evaluation.locators.gather import LOCATED, gather, skipped  # noqa: E402
+from factdrift.evaluation.locators.interface import found_of  # noqa: E402
 from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
-from factdrift.evaluation.locators.own import found_of  # noqa: E402
 from factdrift.evaluation.locators.plan import Entry, Plan, entry, records  # noqa: E402
 from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # noqa: E402
-from factdrift.evaluation.locators.report import draw, lines  # noqa: E402
-from factdrift.evaluation.locators.run import make_job, write_located  # noqa: E402
-from factdrift.evaluation.locators.table import SCORES, compare, groups_of, write_table  # noqa: E402
+from factdrift.evaluation.locators.run import Locating, write_located  # noqa: E402
+from factdrift.evaluation.locators.table import SCORES, compare, grouped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
     at_block,
     default_values,
@@ -50,6 +48,7 @@ from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.states.telling import Telling  # noqa: E402
 from factdrift.klob.scoring.examples import read_examples  # noqa: E402
 from factdrift.klob.scoring.locator import read_scores  # noqa: E402
+from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines  # noqa: E402
 from factdrift.models.deltas import applied  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
@@ -96,7 +95,7 @@ def sentences(klob: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made(loaded: Loaded, sentences: Path, folder: Path, name: str, shards: int = 1, **given: Any) -> Path:
     """A folder of scores from jobs in `shards`."""
-    job = make_job(loaded, entry(name), CHANGES.get(name, {}), settings(**given))
+    job = Locating(loaded, entry(name), CHANGES.get(name, {}), settings(**given))
     tables, about = ([folder / f"{place}.{form}" for place in range(shards)] for form in ("parquet", "json"))
     for place, files in enumerate(zip(tables, about, strict=True)):
         parts = folder / f"{place}"
@@ -117,15 +116,11 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
     names = ["causal_tracing", "attribution_patching_heads", "gradient_x_input", "activation"]
     names += ["pmet_cosine", "rome_layer"]
     folders = [made(loaded, sentences, tmp_path / name, name) for name in names]
-    groups = groups_of(folders)
-    assert [(group.granularity, group.units, len(group.methods)) for group in groups] == [
+    assert [(*units[2:], len(methods)) for units, methods in grouped(folders).items()] == [
         ("neuron", 168, 2), ("head", 12, 1), ("module", 6, 1), ("layer", 3, 2)
     ]  # fmt: skip
-    subtasks = {name: read_examples(sentences.parent / f"klob_{name}.parquet", name) for name in "cru"}
-    found = compare(folders, subtasks, [1, 20], tmp_path, 0)
-    rows = write_table(found, tmp_path / "scores.parquet")
-    table = pq.read_table(tmp_path / "scores.parquet", schema=SCORES)
-    assert len(table) == rows
+    found, table = compare(folders, read_examples(sentences.parent), [1, 20], tmp_path, 0)
+    assert table.schema == SCORES
     frame = table.to_pandas()
     references = {"random", "oracle", "constant", "mostly_constant", "lexical"}
     assert set(frame[frame["kind"] == "reference"]["locator"]) == references
@@ -145,7 +140,9 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
             assert text.count("above permuted  ") == 4
             said = [line for line in text.splitlines() if line.startswith("RSim of permuted sentences")]
             assert {name for line in said for name in line.partition(": ")[2].split(", ")} == high
-        draw(found, subtask, [tmp_path / f"{subtask}.svg"])
+        path = tmp_path / f"{subtask}.svg"
+        titled = [(group.title, group, subtask) for group in found]
+        draw_rsd(found, path) if subtask == "u" else draw_rsim(titled, 4, path)
         assert "tiny-llama, 168 neurons" in (tmp_path / f"{subtask}.svg").read_text(encoding="utf-8")
 
 
@@ -158,7 +155,7 @@ def test_shards_checkpoints_and_a_kill_change_no_byte(
     parts = made(loaded, sentences, tmp_path / "parts", name, shards=3, budget=100, batch=1)
     assert bytes_of(parts) == bytes_of(whole)
     calls = []
-    located = running._located
+    located = Locating.locate
 
     def dying(*given: Any) -> Any:
         calls.append(1)
@@ -166,10 +163,10 @@ def test_shards_checkpoints_and_a_kill_change_no_byte(
             raise KeyboardInterrupt
         return located(*given)
 
-    job = make_job(loaded, entry(name), {}, settings(budget=100, batch=1))
+    job = Locating(loaded, entry(name), {}, settings(budget=100, batch=1))
     rows = read_sentences(sentences)
     given = (rows, (0, 1), tmp_path / "killed", tmp_path / "0.parquet", tmp_path / "0.json")
-    monkeypatch.setattr(running, "_located", dying)
+    monkeypatch.setattr(Locating, "locate", dying)
     with pytest.raises(KeyboardInterrupt):
         write_located(job, *given)
     assert not (tmp_path / "0.parquet").exists()
@@ -208,7 +205,7 @@ def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
     assert len(known[0]["layers"]) == 3
     assert pq.read_table(found[1] / "known.parquet")["layers"].null_count == len(known)
     with pytest.raises(InputError, match=r"--set: .*mine\.py:locate is a function of your own, without"):
-        make_job(loaded, entry(f"{own}:locate"), {"steps": 3}, settings())
+        Locating(loaded, entry(f"{own}:locate"), {"steps": 3}, settings())
     with pytest.raises(InputError, match="no function none"):
         made(loaded, sentences, tmp_path / "none", f"{own}:none")
 
@@ -318,7 +315,7 @@ def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path
 
 
 def test_what_is_no_locator_is_refused(tmp_path: Path) -> None:
-    assert entry("activation") == Entry("activation", "activation")
+    assert entry("activation") == Entry("activation", "activation", record=records()["activation"])
     (tmp_path / "mine.py").write_text("def f(): pass", encoding="utf-8")
     assert entry(f"{tmp_path}/mine.py:f").name == "mine.f"
     (tmp_path / "scores.json").write_text("{}", encoding="utf-8")

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import CannotEdit, InputError
-from factdrift.evaluation.locators.table import groups_of
+from factdrift.evaluation.locators.table import grouped
 from factdrift.evaluation.scores.answers import write_runs
 from factdrift.evaluation.scores.metrics import weights_of
 from factdrift.models.names import check_same_weights
@@ -55,6 +55,6 @@ def test_locators_on_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
         np.save(found[-1] / "units.npy", np.zeros((1, 1), np.int32))
         for moment in ("mean", "sd"):
             np.save(found[-1] / f"{moment}.npy", np.ones(1))
-    assert [len(group.methods) for group in groups_of(found[:2])] == [2]
+    assert [len(methods) for methods in grouped(found[:2]).values()] == [2]
     with pytest.raises(InputError, match=r"models: tiny@main: .*first was made with other weights"):
-        groups_of(found)
+        grouped(found)

@@ -1,78 +1,84 @@
-"""Chooses the examples and writes klob_examples, klob_sentences and klob_meta.json."""
+"""Chooses the examples and writes klob_examples, klob_sentences and klob_meta.json.
+
+klob_meta.json counts what the paper's Tables 1 and 2 do, dropped candidates, and the balance of answers.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from factdrift.core.files import write_json
 from factdrift.core.tables import database, sql, write_parquet, write_query
-from factdrift.klob.candidates import Inputs, create_names
-from factdrift.klob.choice import choose_chains, choose_facts
-from factdrift.klob.meta import account
+from factdrift.klob.choice import Drops, choose_chains, choose_facts
+from factdrift.klob.facts import DEATH, create_names
 from factdrift.klob.random_words import Source, WordList, pool, random_sentences, stratified
-from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
+from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK, SUBTASKS
 from factdrift.klob.sentences import Wording, create_examples, define_wording, sentences_query
-from factdrift.klob.settings import Settings
+from factdrift.wikidata.ids import property_id
+
+if TYPE_CHECKING:
+    from factdrift.klob.jobs import Examples, OfChoice
 
 _BATCH = 10_000
 
 
 class Plan(NamedTuple):
-    """What examples are made of."""
+    """How the examples of a job are worded, and how many there are."""
 
-    inputs: Inputs
-    facts: Path
-    """CANDIDATES for facts, as `chains` for chains."""
-    chains: Path
-    passes: Path | None
-    """PASSES, which the recall filter writes; None if it did not run."""
+    job: OfChoice
     wording: Wording
     quotas: Mapping[int, int | None]
     """The most examples of KLoB-c of each relation that has templates; None: no limit."""
-    settings: Settings
-    snapshot: str
-    """The date of the dump."""
 
 
-def build(
-    plan: Plan,
-    words: WordList,
-    origin: Mapping[str, Any],
-    outputs: tuple[Path, Path, Path],
-    memory_mb: int = 5000,
-    threads: int = 2,
-) -> None:
-    """Writes EXAMPLES, SENTENCES and klob_meta.json, which begins with the entries of `origin`."""
-    inputs, settings, share = plan.inputs, plan.settings, plan.settings.answer_share
-    out_examples, out_sentences, out_meta = outputs
-    with database(memory_mb, threads) as db:
-        facts, chains = (passed(path, plan.passes, plan.quotas) for path in (plan.facts, plan.chains))
+def build(job: Examples, plan: Plan, words: WordList) -> None:
+    """Writes EXAMPLES, SENTENCES and klob_meta.json."""
+    settings, share = job.settings, job.settings.answer_share
+    with database(job.memory_mb, job.threads) as db:
+        facts, chains = (passed(path, job.passes, plan.quotas) for path in (job.candidates, job.chains))
         drops = {
             "c": choose_facts(db, facts, plan.quotas, share),
             "r": choose_chains(db, chains, settings.r_quota, settings.pair_share, share),
         }
         both = "FROM chosen_facts UNION ALL SELECT s, o1, o2 FROM chosen_chains"
-        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM (SELECT s, o1, o2 {both})", inputs)
-        create_stated(db, inputs.facts)
+        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM (SELECT s, o1, o2 {both})", job)
+        create_stated(db, job.facts)
         define_wording(db, plan.wording)
-        create_examples(db, chosen(settings.source), settings.source, plan.snapshot)
-        if plan.passes is not None:
+        create_examples(db, chosen(settings.source), settings.source, job.date)
+        if job.passes is not None:
             db.execute("UPDATE examples SET recall_pass = true")
         db.execute(f"CREATE TEMP TABLE sentences AS {sentences_query(settings.chain_text)}")
         _add_random(db, words, plan)
-        write_query(db, f"SELECT {', '.join(EXAMPLES.names)} FROM examples ORDER BY example_id", out_examples)
-        write_query(
-            db, f"SELECT {', '.join(SENTENCES.names)} FROM sentences ORDER BY sentence_id", out_sentences
-        )
-        counts = account(db, plan, drops)
-    write_json({**origin, **counts}, out_meta, indent=2)
+        for name, schema, output in (
+            ("example", EXAMPLES, job.out_examples),
+            ("sentence", SENTENCES, job.out_sentences),
+        ):
+            columns = ", ".join(schema.names)
+            write_query(db, f"SELECT {columns} FROM {name}s ORDER BY {name}_id", output)
+        counts = _account(db, plan, drops)
+    dump = json.loads(job.snapshot.read_text(encoding="utf-8"))
+    origin = {
+        "snapshot": {"id": job.date, "date": job.date, "dump": dump.get("dump"), "scope": dump.get("scope")},
+        "seed": settings.seed,
+        "configuration": settings.resolved(),
+        "words": {
+            "name": words.name,
+            "entries": len(words.entries),
+            "sha256": words.sha256,
+            "source": words.source,
+        },
+        "templates": {"table": job.templates.name, "sha256": plan.wording.templates.sha256},
+    }
+    write_json({**origin, **counts}, job.out_meta, indent=2)
 
 
 def create_stated(db: duckdb.DuckDBPyConnection, facts: Sequence[Path]) -> None:
@@ -132,7 +138,7 @@ def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, plan: Plan) -> N
         FROM sentences GROUP BY text ORDER BY id"""
     ).fetchall()
     sources = [Source(identifier, tokens) for identifier, tokens in rows]
-    size, seed = plan.settings.size, plan.settings.seed
+    size, seed = plan.job.settings.size, plan.job.settings.seed
     if size != "per_sentence":
         sources = stratified(sources, size, seed)
     made = (
@@ -144,7 +150,7 @@ def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, plan: Plan) -> N
         db.execute(
             f"""INSERT INTO sentences BY NAME SELECT * FROM batch;
             INSERT INTO examples BY NAME
-            SELECT example_id, 'u' AS subtask, 'snapshot' AS origin, '{plan.snapshot}' AS snapshot_id
+            SELECT example_id, 'u' AS subtask, 'snapshot' AS origin, '{plan.job.date}' AS snapshot_id
             FROM batch"""
         )
         db.unregister("batch")
@@ -185,3 +191,128 @@ def write_subtask(examples: Path, sentences: Path, subtask: str, output: Path) -
             WHERE subtask = {sql(subtask)} ORDER BY example_id"""
         ).to_arrow_table()
     return write_parquet(table.cast(SUBTASK), output)
+
+
+def _account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drops]) -> dict[str, Any]:
+    """The counts of klob_meta.json, from the tables `examples`, `sentences` and `names`.
+
+    `drops`: subtask -> relation or pair -> reason -> number.
+    """
+    of_statements: Drops = {}
+    statements = db.sql(
+        f"SELECT property, dropped_by, count(*) FROM read_parquet({sql(plan.job.facts)}) "
+        f"WHERE property <> {DEATH} AND dropped_by IS NOT NULL GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    for number, reason, count in statements:
+        of_statements.setdefault(property_id(number), {})[reason] = count
+    dropped = {"statements": of_statements, **drops}
+    pairs = db.sql(
+        """SELECT p1 || '>' || p2, count(*) FROM examples WHERE subtask = 'r'
+        GROUP BY ALL ORDER BY count(*) DESC, 1"""
+    ).fetchall()
+    query = "SELECT n_p1, count(*) FROM examples WHERE subtask = 'c' GROUP BY ALL"
+    examples = dict(db.sql(query).fetchall())
+    table2 = []
+    for number, relation in plan.wording.method.relations.items():
+        quota, found = plan.quotas.get(number, 0), examples.get(number, 0)
+        row = {"pid": property_id(number), "label": relation.label, "name": relation.name}
+        # No quota: no limit; 0: no templates.
+        shortfall = max(quota - found, 0) if quota is not None else None
+        table2.append(row | {"quota": quota, "examples": found, "shortfall": shortfall})
+    return {
+        "table1": table1(db),
+        "table2": table2,
+        "klob_r": {
+            "quota": plan.job.settings.r_quota,
+            "examples": sum(number for _, number in pairs),
+            "pairs": dict(pairs),
+        },
+        "balance": {f"klob_{subtask}": _balance(db, subtask, plan.wording.stop_words) for subtask in "cr"},
+        "dropped": {
+            where: dict(sorted(sum(map(Counter, reasons.values()), Counter()).items()))
+            for where, reasons in dropped.items()
+        },
+        "dropped_by_relation": dropped,
+        "notes": [
+            "The published rule for the number of random sentences is not known: 25,470 is neither the "
+            "number of examples of KLoB-c and KLoB-r nor a multiple of it. Here each different sentence of "
+            "the two has one, or fewer where klob.u.size says so."
+        ],
+    }
+
+
+def table1(db: duckdb.DuckDBPyConnection) -> dict[str, dict[str, Any]]:
+    """Subtask -> `relations`, `mean_length` in words (the `_` is one), `examples`, `sentences` (Table 1).
+
+    The relations of r are those of both hops. Its mean length is that of a single and a chain sentence
+    together, as the paper counts it; `mean_length_by_role` separates them. Null without sentences.
+    """
+    table: dict[str, dict[str, Any]] = {}
+    lengths = {
+        (subtask, role): (mean, number)
+        for subtask, role, mean, number in db.sql(
+            "SELECT subtask, role, round(avg(n_tokens), 4), count(*) FROM sentences GROUP BY ALL"
+        ).fetchall()
+    }
+    for subtask in SUBTASKS:
+        examples, relations = db.sql(
+            f"""SELECT count(*), (SELECT count(DISTINCT p) FROM (
+                SELECT unnest([p1, p2]) AS p FROM examples WHERE subtask = '{subtask}'))
+            FROM examples WHERE subtask = '{subtask}'"""
+        ).fetchall()[0]
+        by_role = {role: mean for (of, role), (mean, _) in sorted(lengths.items()) if of == subtask}
+        table[f"klob_{subtask}"] = {
+            "relations": relations,
+            "mean_length": round(sum(by_role.values()), 4) if by_role else None,
+            "mean_length_by_role": by_role,
+            "examples": examples,
+            "sentences": sum(number for (of, _), (_, number) in lengths.items() if of == subtask),
+        }
+    return table
+
+
+def _balance(db: duckdb.DuckDBPyConnection, subtask: str, stop_words: Collection[str]) -> dict[str, Any]:
+    """How far answers can be guessed without knowledge, from the tables `examples` and `names`.
+
+    `majority_answer_share`: the share of examples with the most frequent answer of their relation (in r of
+    their pair of relations). `shared_word_share`: the share of examples whose answer has a word in common
+    with the subject, `stop_words` not counted. Both for the subtask and each relation; null without examples.
+    """
+    rows = db.execute(
+        f"""SELECT relation, any_value(answer) AS answer, count(*) AS number, count(*) FILTER (shared) FROM (
+            SELECT concat_ws('>', p1, p2) AS relation, coalesce(o2, o1) AS item,
+                coalesce(o2_label, o1_label) AS answer, len(list_filter(
+                    list_intersect(string_split(folded(s_label), ' '), string_split(folded(answer), ' ')),
+                    lambda word: word <> '' AND NOT list_contains($stop, word)
+                )) > 0 AS shared
+            FROM examples WHERE subtask = '{subtask}'
+        ) GROUP BY relation, item ORDER BY relation, number DESC, item""",
+        {"stop": sorted(stop_words)},
+    ).fetchall()
+    relations: dict[str, list[tuple[str, int, int]]] = {}
+    for relation, *of_answer in rows:
+        relations.setdefault(relation, []).append(tuple(of_answer))
+    return _shares(relations.values()) | {
+        "relations": {
+            relation: {
+                "examples": sum(number for _, number, _ in answers),
+                "answers": len(answers),
+                "majority_answer": answers[0][0],
+                **_shares([answers]),
+            }
+            for relation, answers in relations.items()
+        }
+    }
+
+
+def _shares(relations: Collection[Sequence[tuple[str, int, int]]]) -> dict[str, float | None]:
+    """The two shares of some relations; each is a list of (answer, examples, those with a shared word)."""
+    total = sum(number for answers in relations for _, number, _ in answers)
+    if not total:
+        return {"majority_answer_share": None, "shared_word_share": None}
+    majority = sum(answers[0][1] for answers in relations)
+    shared = sum(number for answers in relations for _, _, number in answers)
+    return {
+        "majority_answer_share": round(majority / total, 4),
+        "shared_word_share": round(shared / total, 4),
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ from factdrift.wikidata.ids import property_id
 
 _LIMITS = pa.schema([("p1", pa.int32()), ("p2", pa.int32()), ("size", pa.int64()), ("of_answer", pa.int64())])
 
-Key = tuple[int | None, ...]
+Key = tuple[int, ...]
 """A relation, or a pair of relations."""
 
 Answers = Mapping[Key, Sequence[int]]
@@ -75,22 +76,15 @@ def choose_facts(
     No object has more than `answer_share` of the facts of its relation. `candidates` is a query with the
     columns of CANDIDATES; rows with `dropped_by` are only counted.
     """
-    open_ = f"SELECT * FROM ({candidates}) WHERE dropped_by IS NULL"
-    answers = {key: counts for key, counts in _answers(db, open_, ("p1",), "o1").items() if key[0] in quotas}
+    table = f"SELECT * FROM ({candidates}) WHERE dropped_by IS NULL"
+    answers = {(p1,): counts for (p1,), counts in _answers(db, table, "p1", "o1").items() if p1 in quotas}
     limits: dict[Key, tuple[int, int]] = {}
-    for key, counts in answers.items():
-        assert key[0] is not None
-        quota = quotas[key[0]]
-        limits[key] = largest_output(counts, sum(counts) if quota is None else quota, answer_share)
-    _choose(db, "chosen_facts", open_, limits, "o1")
-    drops = _dropped(db, candidates, ("p1",))
-    chosen = dict(db.sql("SELECT p1, count(*) FROM chosen_facts GROUP BY ALL").fetchall())
-    for key, counts in answers.items():
-        spread, _ = largest_output(counts, sum(counts), answer_share)
-        _add(drops, key, "answer_share", sum(counts) - spread)
-        _add(drops, key, "quota", spread - chosen.get(key[0], 0))
-    _report_empty(answers, answer_share)
-    return _named(drops)
+    for (relation,), counts in answers.items():
+        quota = quotas[relation]
+        limits[relation,] = largest_output(counts, sum(counts) if quota is None else quota, answer_share)
+    _choose(db, "chosen_facts", table, limits, "o1")
+    chosen = _answers(db, "SELECT * FROM chosen_facts", "p1", "o1")
+    return _drops(db, candidates, "p1", answers, chosen, answer_share)
 
 
 def choose_chains(
@@ -102,8 +96,7 @@ def choose_chains(
     change if the shares leave nothing.
     """
     table = f"SELECT * FROM ({candidates}) WHERE dropped_by IS NULL"
-    answers = _answers(db, table, ("p1", "p2"), "o2")
-    drops = _dropped(db, candidates, ("p1", "p2"))
+    answers = _answers(db, table, "p1, p2", "o2")
     size, most, limits = chain_limits(answers, quota, share, answer_share)
     if answers and quota and not size:
         print(
@@ -114,19 +107,11 @@ def choose_chains(
     while True:
         _choose(db, "chosen_chains", table, limits, "o2", size)
         # The limit of the whole may have cut a pair so that an answer has more than its share of the rest.
-        kept = _answers(db, "SELECT * FROM chosen_chains", ("p1", "p2"), "o2")
+        kept = _answers(db, "SELECT * FROM chosen_chains", "p1, p2", "o2")
         size, most, limits = chain_limits(kept, size, share, answer_share)
         if size == sum(map(sum, kept.values())):
-            break
+            return _drops(db, candidates, "p1, p2", answers, kept, answer_share, most)
         table = "SELECT * FROM chosen_chains"
-    chosen = {pair: sum(counts) for pair, counts in kept.items()}
-    for pair, counts in answers.items():
-        spread, _ = largest_output(counts, sum(counts), answer_share)
-        _add(drops, pair, "answer_share", sum(counts) - spread)
-        _add(drops, pair, "pair_share", max(spread - most, 0))
-        _add(drops, pair, "quota", min(spread, most) - chosen.get(pair, 0))
-    _report_empty(answers, answer_share)
-    return _named(drops)
 
 
 def _choose(
@@ -156,56 +141,52 @@ def _choose(
     db.unregister("limits")
 
 
-def _answers(
-    db: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str], answer: str
-) -> dict[Key, list[int]]:
-    names = ", ".join(columns)
+def _answers(db: duckdb.DuckDBPyConnection, table: str, keys: str, answer: str) -> dict[Key, list[int]]:
     rows = db.sql(
-        f"SELECT {names}, list(number ORDER BY number) FROM ("
-        f"SELECT {names}, {answer}, count(*) AS number FROM ({table}) GROUP BY ALL) GROUP BY ALL"
+        f"SELECT {keys}, list(number ORDER BY number) FROM ("
+        f"SELECT {keys}, {answer}, count(*) AS number FROM ({table}) GROUP BY ALL) GROUP BY ALL"
     ).fetchall()
     return {tuple(key): counts for *key, counts in sorted(rows)}
 
 
-def _dropped(
-    db: duckdb.DuckDBPyConnection, candidates: str, columns: Sequence[str]
-) -> dict[Key, dict[str, int]]:
-    dropped: dict[Key, dict[str, int]] = {}
+def _drops(
+    db: duckdb.DuckDBPyConnection,
+    candidates: str,
+    keys: str,
+    answers: Answers,
+    chosen: Answers,
+    answer_share: float,
+    most: int | None = None,
+) -> Drops:
+    """Why candidates are no examples; `most`: the limit of a pair. Prints the keys without examples.
+
+    These have too few different answers for the share of one.
+    """
+    drops: dict[Key, Counter[str]] = defaultdict(Counter)
     rows = db.sql(
-        f"SELECT {', '.join(columns)}, dropped_by, count(*) FROM ({candidates}) "
-        "WHERE dropped_by IS NOT NULL GROUP BY ALL"
+        f"SELECT {keys}, dropped_by, count(*) FROM ({candidates}) WHERE dropped_by IS NOT NULL GROUP BY ALL"
     ).fetchall()
     for *key, reason, number in rows:
-        dropped.setdefault(tuple(key), {})[reason] = number
-    return dropped
-
-
-def _add(drops: dict[Key, dict[str, int]], key: Key, reason: str, number: int) -> None:
-    """Adds to the number of a reason; the recall filter drops some candidates by `quota` before."""
-    if number:
-        reasons = drops.setdefault(key, {})
-        reasons[reason] = reasons.get(reason, 0) + number
-
-
-def _report_empty(answers: Answers, answer_share: float) -> None:
-    """Prints the relations, or pairs, which have too few different answers for the share of one."""
-    empty = [
-        _name(key)
-        for key, counts in answers.items()
-        if counts and not largest_output(counts, sum(counts), answer_share)[0]
-    ]
+        drops[tuple(key)][reason] = number
+    empty = []
+    for key, counts in answers.items():
+        spread, _ = largest_output(counts, sum(counts), answer_share)
+        within = spread if most is None else min(spread, most)
+        drops[key]["answer_share"] = sum(counts) - spread
+        drops[key]["pair_share"] = spread - within
+        # The recall filter drops some candidates by `quota` before.
+        drops[key]["quota"] += within - sum(chosen.get(key, ()))
+        if not spread:
+            empty.append(_name(key))
     if empty:
         print(
             f"klob.max_answer_share: no answer may have more than {answer_share:g} of the examples of its "
             f"relation, so those with too few different answers have none: {', '.join(empty)}"
         )
+    # A Counter that is added to another keeps what is above 0.
+    named = {_name(key): dict(sorted((drops[key] + Counter()).items())) for key in sorted(drops)}
+    return {name: reasons for name, reasons in named.items() if reasons}
 
 
 def _name(key: Key) -> str:
-    return ">".join(property_id(number) for number in key if number is not None)
-
-
-def _named(drops: dict[Key, dict[str, int]]) -> Drops:
-    """With the ids of the relations, in their order."""
-    keys = sorted(drops, key=lambda key: tuple(number or 0 for number in key))
-    return {_name(key): dict(sorted(drops[key].items())) for key in keys}
+    return ">".join(map(property_id, key))

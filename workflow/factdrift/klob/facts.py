@@ -1,13 +1,24 @@
-"""The statements of KLoB's relations in one snapshot, and which are facts."""
+"""Facts of one snapshot that can be examples of KLoB-c, chains of two for KLoB-r, and why others are dropped.
+
+DuckDB does all of it, so that memory does not grow with the dump. Quotas are applied later.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import duckdb
 import pyarrow as pa
 
-from factdrift.core.tables import database, sql, write_query
+from factdrift.core.tables import database, records, sql, write_query
+from factdrift.klob.relations import Method, read_method, second_hops
+from factdrift.klob.settings import Settings
+from factdrift.wikidata.tables import supplied_labels
+
+if TYPE_CHECKING:
+    from factdrift.klob.jobs import Candidates, Facts, OfSnapshot
 
 DEATH = 570
 """Dates of death are among the statements, dropped as `datatype`: they say of whom to speak in the past."""
@@ -31,32 +42,53 @@ DROPS = ("deprecated", "rank", "snak", "datatype", "ended", "duplicate")
 statement with that property and this is not one; its value is unknown; its value is no item; it ended, or may
 have ended, by the snapshot's day; an earlier statement has the same object."""
 
+CANDIDATES = pa.schema(
+    [
+        ("s", pa.int32()),
+        ("p1", pa.int32()),
+        ("o1", pa.int32()),
+        ("p2", pa.int32()),
+        ("o2", pa.int32()),
+        ("draw", pa.uint64()),
+        ("dropped_by", pa.string()),
+    ]
+)
+"""One row a fact (`p2`, `o2` null) or a chain, sorted by `s`, `p1`, `o1`, `p2`, `o2`; ids are integers.
+`draw`: the first 64 bits of the SHA-256 of seed and fact; the lowest fill a quota. `dropped_by`: null if the
+row can be an example."""
 
-def write_facts(
-    statements: Path,
-    properties: Sequence[int],
-    day: int,
-    output: Path,
-    memory_mb: int = 2000,
-    threads: int = 1,
-) -> int:
-    """Writes FACTS for one bucket of a snapshot's statements and returns the number of rows.
+FACT_DROPS = (
+    *("multi_valued", "no_label", "page", "leak", "alias_leak", "twin", "words", "sitelinks", "homonym"),
+)
+"""Why a fact is no example of KLoB-c, the first reason that holds: the subject has several objects; one of
+the two has no label; or is a page of Wikimedia's own; the object's label, without `The`, is part of the
+subject's; an alias of the object is; another subject with the same label has an object too; the object's
+label has too many words; the subject has too few sitelinks; a subject with more sitelinks has the same label
+and an example in another relation."""
 
-    `day` is the snapshot's date as an integer (20230227).
-    """
-    with database(memory_mb, threads) as db:
+CHAIN_DROPS = ("inverse_pair", "same_item", "no_label", "page", "leak", "alias_leak", "pair_support")
+"""Why a chain is no example of KLoB-r: the second relation is the inverse of the first; an item occurs twice;
+the last object has no label; or is a page; its label is part of an earlier item's label; one of its aliases
+is; the pair of relations has too few chains."""
+
+
+def write_facts(job: Facts) -> int:
+    """Writes FACTS for one bucket of a snapshot's statements and returns the number of rows."""
+    method = read_method()
+    wanted = [*sorted({*method.relations, *second_hops(method, job.settings.second_hop)}), DEATH]
+    with database(job.memory_mb, job.threads) as db:
         query = f"""
             WITH ranked AS (
                 SELECT *, max(rank = 'preferred') OVER (PARTITION BY subject, property) AS has_preferred
-                FROM read_parquet({sql(statements)})
-                WHERE property IN (SELECT unnest({sql(list(properties))}))
+                FROM read_parquet({sql(job.statements)})
+                WHERE property IN (SELECT unnest({sql(wanted)}))
             ), judged AS (
                 SELECT subject, property, object, statement, revision, position, CASE
                     WHEN rank = 'deprecated' THEN 'deprecated'
                     WHEN rank <> 'preferred' AND has_preferred THEN 'rank'
                     WHEN snak <> 'value' THEN 'snak'
                     WHEN datatype <> 'wikibase-item' OR object IS NULL OR object < 0 THEN 'datatype'
-                    WHEN end_unknown OR "end".first <= {int(day)} THEN 'ended'
+                    WHEN end_unknown OR "end".first <= {int(job.date.replace("-", ""))} THEN 'ended'
                 END AS reason
                 FROM ranked
             )
@@ -67,4 +99,140 @@ def write_facts(
                     PARTITION BY subject, property, object, reason ORDER BY position, statement
                 ) > 1 THEN 'duplicate' ELSE reason END AS dropped_by
             FROM judged ORDER BY subject, property, statement"""
-        return write_query(db, query, output)
+        return write_query(db, query, job.output)
+
+
+def write_candidates(job: Candidates, method: Method) -> None:
+    """Writes CANDIDATES twice: the facts of the first hops, and the chains from these over the second."""
+    columns = ", ".join(CANDIDATES.names)
+    settings = job.settings
+    with database(job.memory_mb, job.threads) as db:
+        db.execute(
+            f"CREATE VIEW facts AS SELECT * FROM read_parquet({sql(job.facts)}) WHERE dropped_by IS NULL"
+        )
+        wanted = "SELECT subject AS id FROM facts UNION SELECT object FROM facts"
+        create_names(db, wanted, job, settings.page_numbers)
+        _create_candidate_facts(db, method, settings)
+        write_query(db, f"SELECT {columns} FROM candidate_facts ORDER BY s, p1, o1", job.out_facts)
+        _create_chains(db, method, job.properties, settings)
+        write_query(db, f"SELECT {columns} FROM chains ORDER BY s, p1, o1, p2, o2", job.out_chains)
+
+
+def create_names(
+    db: duckdb.DuckDBPyConnection, wanted: str, job: OfSnapshot, page_classes: Sequence[int] = ()
+) -> None:
+    """TEMP TABLE names of the ids of a query.
+
+    Columns: id, label, folded, aliases, sitelinks, revision, classes, dead, page.
+
+    `folded`: the label's words in lower case, each between blanks, in which a sequence of words can be
+    searched; null if it has no word. `dead`: it has a date of death. `page`: the item is an instance of a
+    page class or of a subclass of one.
+    Also the macros `folded(name)`; `bare(name)`: a folded name without `the` in front; and
+    `leaks(aliases, name)`: one of the aliases, bare, is part of a folded name.
+    """
+    db.execute(
+        f"""CREATE TEMP TABLE wanted AS {wanted};
+        CREATE OR REPLACE TEMP MACRO folded(name) AS nullif(' ' || array_to_string(regexp_extract_all(
+            replace(lower(upper(name)), 'ß', 'ss'), '[\\p{{L}}\\p{{M}}\\p{{N}}]+'
+        ), ' ') || ' ', '  ');
+        CREATE OR REPLACE TEMP MACRO bare(name) AS
+            CASE WHEN starts_with(name, ' the ') AND name <> ' the ' THEN name[5:] ELSE name END;
+        CREATE OR REPLACE TEMP MACRO leaks(aliases, name) AS
+            len(list_filter(aliases, lambda alias: contains(name, bare(folded(alias))))) > 0"""
+    )
+    db.register("supplied", supplied_labels(job.labels))
+    db.execute(
+        f"""CREATE TEMP TABLE names AS
+        WITH RECURSIVE edges AS (
+            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(job.classes)})
+        ), pages AS (
+            SELECT unnest({sql(list(page_classes))}) AS id
+            UNION SELECT edges.id FROM edges JOIN pages ON edges.superclass = pages.id
+        ), items AS (
+            SELECT * FROM read_parquet({sql(job.entities)}) SEMI JOIN wanted USING (id)
+        )
+        SELECT id, coalesce(e.label, given.label) AS label,
+            folded(coalesce(e.label, given.label)) AS folded,
+            coalesce(e.aliases, []) AS aliases, coalesce(e.sitelinks, 0) AS sitelinks, e.revision, e.classes,
+            id IN (
+                SELECT subject FROM read_parquet({sql(job.facts)})
+                WHERE property = {DEATH} AND dropped_by = 'datatype'
+            ) AS dead,
+            id IN (
+                SELECT id FROM (SELECT id, unnest(classes) AS class FROM items)
+                WHERE class IN (SELECT id FROM pages)
+            ) AS page
+        FROM items e FULL JOIN (SELECT * FROM supplied SEMI JOIN wanted USING (id)) AS given USING (id)"""
+    )
+
+
+def _drawn(seed: int, *numbers: str) -> str:
+    """SQL: the first 64 bits of the SHA-256 of `seed|Q1|P17|Q2`, from columns item, property, item, ..."""
+    ids = [f"'{'P' if place % 2 else 'Q'}' || {number}" for place, number in enumerate(numbers)]
+    return f"('0x' || substr(sha256(concat_ws('|', {int(seed)}, {', '.join(ids)})), 1, 16))::UBIGINT"
+
+
+def _create_candidate_facts(db: duckdb.DuckDBPyConnection, method: Method, settings: Settings) -> None:
+    most = 1 if settings.object_words == "single" else settings.max_object_words
+    db.execute(
+        f"""CREATE TEMP TABLE twins AS
+        SELECT f.property, n.label FROM facts f JOIN names n ON n.id = f.subject
+        WHERE n.label IS NOT NULL GROUP BY ALL HAVING count(DISTINCT f.subject) > 1;
+        CREATE TEMP TABLE candidate_facts AS
+        SELECT f.subject AS s, f.property AS p1, f.object AS o1, NULL::INTEGER AS p2, NULL::INTEGER AS o2,
+            f.objects, CASE
+                WHEN {str(settings.single_valued).upper()} AND f.objects > 1 THEN 'multi_valued'
+                WHEN s.label IS NULL OR o.label IS NULL THEN 'no_label'
+                WHEN s.page OR o.page THEN 'page'
+                WHEN contains(s.folded, bare(o.folded)) THEN 'leak'
+                WHEN leaks(o.aliases, s.folded) THEN 'alias_leak'
+                WHEN t.label IS NOT NULL THEN 'twin'
+                WHEN len(string_split(trim(o.label), ' ')) > {most} THEN 'words'
+                WHEN s.sitelinks < {settings.sitelinks} THEN 'sitelinks'
+            END AS dropped_by,
+            {_drawn(settings.seed, "f.subject", "f.property", "f.object")} AS draw
+        FROM facts f LEFT JOIN names s ON s.id = f.subject LEFT JOIN names o ON o.id = f.object
+            LEFT JOIN twins t ON t.property = f.property AND t.label = s.label
+        WHERE f.property IN (SELECT unnest({sql(sorted(method.relations))}));
+        UPDATE candidate_facts c SET dropped_by = 'homonym' FROM names n JOIN (
+            SELECT label, arg_max(id, (sitelinks, -id)) AS known FROM names
+            WHERE id IN (SELECT s FROM candidate_facts WHERE dropped_by IS NULL) GROUP BY label
+        ) h USING (label)
+        WHERE c.s = n.id AND c.dropped_by IS NULL AND c.s <> h.known"""
+    )
+
+
+def _create_chains(
+    db: duckdb.DuckDBPyConnection, method: Method, properties: Path, settings: Settings
+) -> None:
+    """TEMP VIEW chains. A first hop may have too long an object or too few sitelinks to be in KLoB-c."""
+    stated = records(properties, ["id", "inverses"])
+    inverses = {(row["id"], other) for row in stated for other in row["inverses"] or ()} | method.inverses
+    pairs = ", ".join(f"({first}, {second})" for first, second in sorted(inverses))
+    wanted = second_hops(method, settings.second_hop)
+    db.execute(
+        f"""CREATE TEMP TABLE inverses AS SELECT * FROM (VALUES {pairs}) AS pairs(p1, p2);
+        CREATE TEMP TABLE joined AS
+        SELECT a.s, a.p1, a.o1, b.property AS p2, b.object AS o2, CASE
+                WHEN i.p1 IS NOT NULL THEN 'inverse_pair'
+                WHEN b.object IN (a.s, a.o1) OR a.o1 = a.s THEN 'same_item'
+                WHEN z.label IS NULL THEN 'no_label'
+                WHEN z.page THEN 'page'
+                WHEN contains(s.folded, bare(z.folded)) OR contains(o.folded, bare(z.folded)) THEN 'leak'
+                WHEN leaks(z.aliases, s.folded) OR leaks(z.aliases, o.folded) THEN 'alias_leak'
+            END AS reason
+        FROM candidate_facts a JOIN facts b ON b.subject = a.o1
+            JOIN names s ON s.id = a.s JOIN names o ON o.id = a.o1 LEFT JOIN names z ON z.id = b.object
+            LEFT JOIN inverses i ON i.p1 = a.p1 AND i.p2 = b.property
+        WHERE a.objects = 1 AND (a.dropped_by IS NULL OR a.dropped_by IN ('words', 'sitelinks'))
+            AND b.objects = 1 AND b.property IN (SELECT unnest({sql(wanted)}));
+        CREATE TEMP TABLE supported AS
+        SELECT p1, p2 FROM joined WHERE reason IS NULL
+        GROUP BY ALL HAVING count(*) >= {settings.min_pair_support};
+        CREATE TEMP VIEW chains AS
+        SELECT j.s, j.p1, j.o1, j.p2, j.o2,
+            CASE WHEN reason IS NULL AND u.p1 IS NULL THEN 'pair_support' ELSE reason END AS dropped_by,
+            {_drawn(settings.seed, "j.s", "j.p1", "j.o1", "j.p2", "j.o2")} AS draw
+        FROM joined j LEFT JOIN supported u ON u.p1 = j.p1 AND u.p2 = j.p2"""
+    )

@@ -1,38 +1,33 @@
-"""Jobs that make the sentences on which locating methods are judged (KLoB)."""
+"""Jobs that make the sentences on which locating methods are judged (KLoB), and score these methods."""
 
 from __future__ import annotations
 
-import json
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
-from factdrift.core.paths import KLOB, KLOB_TEMPLATES, NOUN_PHRASES
+from factdrift.core.paths import KLOB, KLOB_TEMPLATES
 from factdrift.klob.settings import Settings, recall_model
 
 if TYPE_CHECKING:
     from factdrift.klob.build import Plan
-    from factdrift.klob.candidates import Inputs
-    from factdrift.klob.relations import Method
+
+SWEEP = ("0.1", "0.5", "1", "2", "5", "10", "20")
+"""k in percent."""
+
+CONTROLLED = ("all", "permuted")
+"""The populations of the reference locators."""
+
+REFERENCE_UNITS = 10_000
+"""The most units of the reference locators in the table; their RSim hardly depends on it."""
 
 Table = Annotated[Output, Flag("PARQUET")]
 Memory = Annotated[int, "for the tables"]
 
 
-class OfTables(Job, beside="resources"):
-    """Fields of jobs that read the project's own tables, which can be replaced."""
-
-    resources: Annotated[Path, "relations and words", Flag("FOLDER")] = KLOB
-    phrases: Annotated[Path, "noun phrases", Flag("TSV")] = NOUN_PHRASES
-
-    def method(self) -> Method:
-        """The relations with their words."""
-        from factdrift.klob.relations import read_method
-
-        return read_method(self.resources, self.phrases)
-
-
-class OfSnapshot(OfTables):
+class OfSnapshot(Job, beside="resources"):
     """Fields of jobs that read the tables of one snapshot."""
 
     facts: Annotated[Paths, "tables that `facts` wrote"]
@@ -41,12 +36,6 @@ class OfSnapshot(OfTables):
     properties: Annotated[Path, "the snapshot's properties"]
     labels: Annotated[Paths, "tables `id label` of entities that it lacks"] = ()
     threads: int = 1
-
-    def inputs(self) -> Inputs:
-        """The tables that name items."""
-        from factdrift.klob.candidates import Inputs
-
-        return Inputs(self.facts, self.entities, self.classes, self.labels)
 
 
 class OfChoice(OfSnapshot):
@@ -58,29 +47,26 @@ class OfChoice(OfSnapshot):
     date: Annotated[str, "the snapshot's date"]
     settings: Annotated[Settings, Key("klob")]
 
-    def plan(self, passes: Path | None = None) -> Plan:
-        """Where examples come from and how many there are; `passes`: what the recall filter wrote."""
+    def plan(self) -> Plan:
+        """How examples are worded, and how many there are."""
         from factdrift.klob.build import Plan
-        from factdrift.klob.relations import check_properties, quotas
+        from factdrift.klob.relations import check_properties, quotas, read_method
         from factdrift.klob.sentences import Wording
-        from factdrift.klob.template_checks import read_word_lists
-        from factdrift.klob.templates import read_templates
+        from factdrift.klob.templates import read_templates, read_word_lists
         from factdrift.words.names import read_names
 
-        method = self.method()
+        method = read_method()
         labels = check_properties(self.properties, method, self.settings.slice)
-        stop = read_word_lists(self.resources / "template_words.tsv").stop
+        stop = read_word_lists()["stop"]
         templates = read_templates(self.templates, method.relations)
         # A user's table is filled in byte for byte.
         used = read_names() if templates.are_own and self.settings.chosen_grammar != "plain" else None
         wording = Wording(templates, method, labels, stop, used)
         wanted = quotas(method, self.settings.c_quota)
-        worded = {relation: wanted[relation] for relation in wanted if relation in templates.of}
-        files = self.candidates, self.chains, passes
-        return Plan(self.inputs(), *files, wording, worded, self.settings, self.date)
+        return Plan(self, wording, {each: quota for each, quota in wanted.items() if each in templates.of})
 
 
-class Facts(OfTables, command="klob facts"):
+class Facts(Job, command="klob facts", beside="resources"):
     """The statements of KLoB's relations in one bucket of a snapshot."""
 
     statements: Annotated[Path, "the statements of one bucket"]
@@ -91,14 +77,9 @@ class Facts(OfTables, command="klob facts"):
     threads: int = 1
 
     def run(self) -> str:
-        from factdrift.klob.facts import DEATH, write_facts
-        from factdrift.klob.relations import second_hops
+        from factdrift.klob.facts import write_facts
 
-        method = self.method()
-        wanted = sorted({*method.relations, *second_hops(method, self.settings.second_hop)})
-        day = int(self.date.replace("-", ""))
-        rows = write_facts(self.statements, [*wanted, DEATH], day, self.output, self.memory_mb, self.threads)
-        return f"{rows:,} statements of {len(wanted)} relations"
+        return f"{write_facts(self):,} statements"
 
 
 class Candidates(OfSnapshot, command="klob candidates"):
@@ -117,18 +98,15 @@ class Candidates(OfSnapshot, command="klob candidates"):
     memory_mb: Memory = 6000
 
     def run(self) -> None:
-        from factdrift.klob.candidates import Hops, write_candidates
-        from factdrift.klob.relations import check_properties, inverses_of, second_hops
+        from factdrift.klob.facts import write_candidates
+        from factdrift.klob.relations import check_properties, read_method
 
-        settings, method = self.settings, self.method()
-        check_properties(self.properties, method, settings.slice)
-        seconds = second_hops(method, settings.second_hop)
-        hops = Hops(method.relations, seconds, inverses_of(self.properties, method))
-        outputs = self.out_facts, self.out_chains
-        write_candidates(self.inputs(), hops, settings, outputs, self.memory_mb, self.threads)
+        method = read_method()
+        check_properties(self.properties, method, self.settings.slice)
+        write_candidates(self, method)
 
 
-class Mquake(OfTables, command="klob mquake"):
+class Mquake(Job, command="klob mquake", beside="resources"):
     """Chains from a file in MQuAKE's format."""
 
     cases: Annotated[Path, Flag("FILE.json", by_place=True)]
@@ -137,12 +115,10 @@ class Mquake(OfTables, command="klob mquake"):
 
     def run(self) -> str:
         from factdrift.klob.mquake import write_mquake
+        from factdrift.klob.relations import read_method
 
-        settings, method = self.settings, self.method()
-        rows = write_mquake(
-            self.cases, method.shared, method.second_hops, settings.chain_text, settings.seed, self.output
-        )
-        return f"{rows:,} chains"
+        chain_text, seed = self.settings.chain_text, self.settings.seed
+        return f"{write_mquake(self.cases, read_method(), chain_text, seed, self.output):,} chains"
 
 
 class Recall(OfChoice, command="klob recall", beside="demos model weights"):
@@ -178,7 +154,7 @@ class Recall(OfChoice, command="klob recall", beside="demos model weights"):
         with held(settings.device) as device:
             loaded = load(name, revision=revision, device=device, dtype=dtype, folder=self.models)
             model, outputs = CausalModel(loaded, settings.budget), (self.out_recall, self.out_passes)
-            write_recall(plan, demonstrations, model, outputs, self.memory_mb, self.threads)
+            write_recall(plan, demonstrations, model, outputs, self.memory_mb)
 
 
 class Examples(OfChoice, command="klob examples", beside="words"):
@@ -195,28 +171,9 @@ class Examples(OfChoice, command="klob examples", beside="words"):
         from factdrift.klob.build import build
         from factdrift.klob.random_words import read_words
 
-        settings, plan = self.settings, self.plan(self.passes)
-        words = read_words(settings.words, self.resources / "word_lists.tsv", settings.words_sha256)
-        dump = json.loads(self.snapshot.read_text(encoding="utf-8"))
-        origin = {
-            "snapshot": {
-                "id": self.date,
-                "date": self.date,
-                "dump": dump.get("dump"),
-                "scope": dump.get("scope"),
-            },
-            "seed": settings.seed,
-            "configuration": settings.resolved(),
-            "words": {
-                "name": words.name,
-                "entries": len(words.entries),
-                "sha256": words.sha256,
-                "source": words.source,
-            },
-            "templates": {"table": self.templates.name, "sha256": plan.wording.templates.sha256},
-        }
-        outputs = (self.out_examples, self.out_sentences, self.out_meta)
-        build(plan, words, origin, outputs, self.memory_mb, self.threads)
+        settings = self.settings
+        words = read_words(settings.words, KLOB / "word_lists.tsv", settings.words_sha256)
+        build(self, self.plan(), words)
 
 
 class Subtask(Job, command="klob subtask"):
@@ -238,10 +195,150 @@ class Export(Job, command="klob export"):
     """A subtask in the published layout."""
 
     dataset: Annotated[Path, Flag("klob_c.parquet", by_place=True)]
-    ascii: Annotated[bool, "escape what is not ASCII (default: as imported)"] = False
     output: Annotated[Output, Flag("JSONL")]
 
     def run(self) -> str:
-        from factdrift.klob.published import escapes, export
+        from factdrift.klob.published import export
 
-        return f"{export(self.dataset, self.output, self.ascii or escapes(self.dataset)):,} lines"
+        return f"{export(self.dataset, self.output):,} lines"
+
+
+class Import(Job, command="klob import"):
+    """The published files (KLoB-c.jsonl, ...) as tables."""
+
+    folder: Annotated[Path, Flag("DIR", by_place=True)]
+    output: Annotated[Output, Flag("FOLDER")]
+
+    def run(self) -> str:
+        from factdrift.klob.published import import_published
+
+        examples = import_published(self.folder, self.output)
+        return "\n".join(f"{rows:,} examples of KLoB-{subtask}" for subtask, rows in examples.items())
+
+
+class Templates(Job, command="klob templates"):
+    """Check a table of templates, the project's own or a user's."""
+
+    table: Annotated[Path, Flag("TABLE", by_place=True)] = KLOB_TEMPLATES
+    words: Annotated[str, "web2, nltk, or a path"] = "web2"
+
+    def run(self) -> None:
+        from factdrift.klob.random_words import read_words
+        from factdrift.klob.relations import read_method
+        from factdrift.klob.templates import check_templates, read_golden, read_templates, read_word_lists
+
+        relations = read_method().relations
+        own = read_templates(KLOB_TEMPLATES, relations)
+        table = read_templates(self.table, relations)
+        words = {word.lower() for word in read_words(self.words, KLOB / "word_lists.tsv").entries}
+        golden = read_golden() if table.sha256 == own.sha256 else {}
+        findings = check_templates(table.all(), own.all(), relations, words, read_word_lists(), golden)
+        errors = sum(finding.error for finding in findings)
+        summary = f"{len(table.all())} templates, {errors} defects, {len(findings) - errors} warnings"
+        print(*findings, summary, sep="\n")
+        if errors and self.table == KLOB_TEMPLATES:
+            raise InputError(f"{self.table}: {errors} defects; fix them")
+
+
+class Score(Job, command="klob score"):
+    """RSim and RSD of locating methods that are given as files."""
+
+    scores: Annotated[tuple[Path, ...], "folders: docs/klob_scores.md", Flag("SCORES", by_place=True)]
+    examples: Annotated[Place, "of klob_c, _r and _u.parquet", Flag("FOLDER")] = Path("results")
+    seed: int = 0
+    k: Annotated[tuple[str, ...], f"default: {' '.join(SWEEP)}", Flag("PERCENT")] = SWEEP
+    headline: Annotated[str, "k of the printed table (default 1)", Flag("PERCENT")] = "1"
+    ties: Literal["index", "fractional"] = "index"
+    sim_all: Literal["exact", "paper_approx"] = "exact"
+    exclude: Literal["fact", "example", "none"] = "fact"
+    unit: Annotated[Literal["results", "examples"], "of the population"] = "results"
+    normalise: Annotated[Literal["none", "l2", "rank"], "for paper_approx"] = "none"
+    rsd_pool: Literal["sentences", "subtasks"] = "sentences"
+    device: Annotated[str | None, "where PyTorch sorts the scores, such as cuda (NumPy does otherwise)"] = (
+        None
+    )
+    no_references: Annotated[bool, "leave out the reference locators"] = False
+    output: Annotated[Output, Flag("FOLDER")] = Path("results/klob_scores")
+
+    def run(self) -> str:
+        import pyarrow as pa
+
+        from factdrift.core.owned import claim, scratch
+        from factdrift.core.tables import write_parquet
+        from factdrift.klob.scoring import report
+        from factdrift.klob.scoring.evaluate import (
+            EXAMPLES,
+            MEASURES,
+            Choices,
+            evaluate,
+            lexical,
+            references,
+        )
+        from factdrift.klob.scoring.examples import read_examples
+        from factdrift.klob.scoring.locator import read_scores
+
+        headline = _percent("--headline", self.headline)
+        percents = tuple(sorted({_percent("--k", text) for text in self.k} | {headline}))
+        methods = [read_scores(folder) for folder in self.scores]
+        first = methods[0]
+        for other in methods[1:]:
+            for key in ("granularity", "units", "model", "revision"):
+                mine, its = getattr(first, key), getattr(other, key)
+                if mine != its:
+                    raise InputError(
+                        f"{first.name} and {other.name} cannot be compared: {key} is {mine!r} and {its!r}, "
+                        "and RSim means something only where the same units are chosen from; score them apart"
+                    )
+        subtasks = read_examples(self.examples)
+        claim(self.output, ("measures.parquet", "examples.parquet", "rsim.svg"))
+        with scratch() as folder:
+            choices = Choices(
+                percents,
+                self.ties,
+                self.sim_all,
+                self.exclude,
+                self.unit,
+                self.normalise,
+                self.rsd_pool,
+                self.seed,
+                self.device,
+                folder,
+            )
+            found = [evaluate(method, subtasks, choices) for method in methods]
+            compared = []
+            if not self.no_references:
+                plain = choices._replace(ties="index", sim_all="exact", unit="results", device=None)
+                units = min(first.units, REFERENCE_UNITS)
+                compared = [
+                    *references(subtasks, plain, units, CONTROLLED),
+                    lexical(subtasks, self.exclude, self.seed),
+                ]
+        group = report.Group(f"{first.model}, {first.units:,} {first.granularity}s", found, compared)
+        for subtask in subtasks:
+            print(*report.lines([group], subtask, float(headline)), sep="\n")
+            for method in found:
+                print(*report.details(method, subtask, float(headline)), sep="\n")
+            print()
+        print(
+            "RSD is unchanged by a constant that is added to a sentence's scores and by one factor for all "
+            "scores, not by a factor of each sentence's own."
+        )
+        every = [*found, *compared]
+        rows = [row for one in every for row in one.measures]
+        write_parquet(pa.Table.from_pylist(rows, schema=MEASURES), self.output / "measures.parquet")
+        tables = [table for one in every for table in one.examples]
+        of_examples = pa.concat_tables([EXAMPLES.empty_table(), *tables])
+        write_parquet(of_examples, self.output / "examples.parquet")
+        pieces = [("KLoB-c, consistency", group, "c"), ("KLoB-r, relevance", group, "r")]
+        report.draw_rsim(pieces, max(min(4, len(found)), 2), self.output / "rsim.svg")
+        return f"{self.output}: measures.parquet, examples.parquet, rsim.svg"
+
+
+def _percent(flag: str, text: str) -> Fraction:
+    try:
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        value = Fraction(0)
+    if not 0 < value <= 100:
+        raise InputError(f"{flag}: {text!r} is no percentage above 0 and up to 100")
+    return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from msgspec import Struct, ValidationError
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
-from factdrift.klob.candidates import CANDIDATES
+from factdrift.klob.facts import CANDIDATES
+from factdrift.klob.relations import Method
 from factdrift.wikidata.ids import entity_number
 
 MQUAKE = pa.schema(
@@ -56,37 +57,29 @@ class _Case(Struct):
     questions: list[str] | None = None
 
 
-def write_mquake(
-    path: Path,
-    first_hops: Collection[int],
-    second_hops: Collection[int],
-    chain_text: str,
-    seed: int,
-    output: Path,
-) -> int:
+def write_mquake(path: Path, method: Method, chain_text: str, seed: int, output: Path) -> int:
     """Writes MQUAKE, sorted by ids: consecutive triples of a case whose first object is the second's subject.
 
-    `dropped_by` is `relation` if a hop is not in `first_hops` or `second_hops`, `no_question` if `chain_text`
+    `dropped_by` is `relation` if a hop is none of MQuAKE's that the method has, `no_question` if `chain_text`
     is `question` and the case has more than two hops. Returns the number of chains. Raises InputError that
     names file and case if the file has another layout.
     """
     chains: dict[tuple[int, ...], dict[str, Any]] = {}
     for place, case in enumerate(_cases(path)):
-        for chain in _windows(path, place, case):
-            key = tuple(chain[name] for name in ("s", "p1", "o1", "p2", "o2"))
+        for key, chain in _windows(path, place, case):
             if key not in chains or (chain["question"] and not chains[key]["question"]):
                 chains[key] = chain
     rows = []
     for key in sorted(chains):
-        chain = chains[key]
-        if chain["p1"] not in first_hops or chain["p2"] not in second_hops:
-            chain["dropped_by"] = "relation"
-        elif chain_text == "question" and not chain["question"]:
-            chain["dropped_by"] = "no_question"
+        dropped = None
+        if key[1] not in method.shared or key[3] not in method.second_hops:
+            dropped = "relation"
+        elif chain_text == "question" and not chains[key]["question"]:
+            dropped = "no_question"
         ids = [f"{'P' if place % 2 else 'Q'}{number}" for place, number in enumerate(key)]
-        digest = hashlib.sha256("|".join([str(seed), *ids]).encode()).hexdigest()
-        chain["draw"] = int(digest[:16], 16)
-        rows.append(chain)
+        draw = int(hashlib.sha256("|".join([str(seed), *ids]).encode()).hexdigest()[:16], 16)
+        candidate = dict(zip(CANDIDATES.names, (*key, draw, dropped), strict=True))
+        rows.append(candidate | chains[key])
     return write_parquet(pa.Table.from_pylist(rows, schema=MQUAKE), output)
 
 
@@ -102,8 +95,10 @@ def _cases(path: Path) -> list[dict[str, Any]]:
     return cases
 
 
-def _windows(path: Path, place: int, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The chains of a case, as rows of MQUAKE without `draw`."""
+def _windows(
+    path: Path, place: int, record: dict[str, Any]
+) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+    """The chains of a case: the ids, and the file's names of them."""
     where = f"{path}, case {record.get('case_id', place)}"
     try:
         case = msgspec.convert(record, _Case)
@@ -116,20 +111,18 @@ def _windows(path: Path, place: int, record: dict[str, Any]) -> Iterator[dict[st
             f"{where}: neither `orig.triples` nor `orig_triples`, each with its labels; give a file of MQuAKE"
         )
     hops = case.single_hops or []
-    aliases = [hop.answer_alias or [] for hop in hops] if len(hops) == len(triples) else None
-    numbers = [_numbers(where, triple) for triple in triples]
-    for first, second in itertools.pairwise(range(len(numbers))):
-        s, p1, o1 = numbers[first]
-        middle, p2, o2 = numbers[second]
-        if middle != o1:
-            continue
-        yield dict.fromkeys(MQUAKE.names) | {
-            **{"s": s, "p1": p1, "o1": o1, "p2": p2, "o2": o2},
-            **{"s_label": labels[first][0], "o1_label": labels[first][2], "o2_label": labels[second][2]},
-            "o1_aliases": aliases[first] if aliases else [],
-            "o2_aliases": aliases[second] if aliases else [],
-            "question": case.questions[0] if case.questions and len(numbers) == 2 else None,
-        }
+    aliases = [hop.answer_alias or [] for hop in hops] if len(hops) == len(triples) else [[]] * len(triples)
+    facts = list(zip([_numbers(where, triple) for triple in triples], labels, aliases, strict=True))
+    for ((s, p1, o1), first, names), ((middle, p2, o2), second, other_names) in itertools.pairwise(facts):
+        if middle == o1:
+            yield (
+                (s, p1, o1, p2, o2),
+                {
+                    **{"s_label": first[0], "o1_label": first[2], "o2_label": second[2]},
+                    **{"o1_aliases": names, "o2_aliases": other_names},
+                    "question": case.questions[0] if case.questions and len(facts) == 2 else None,
+                },
+            )
 
 
 def _numbers(where: str, triple: _Triple) -> tuple[int, int, int]:

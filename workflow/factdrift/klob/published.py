@@ -10,17 +10,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Meta, Struct
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines, write_json
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import database, sql, write_parquet
-from factdrift.klob.build import sentence_row, short_id, write_subtask
-from factdrift.klob.meta import table1
+from factdrift.klob.build import sentence_row, short_id, table1, write_subtask
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK, SUBTASKS
 
 Row = dict[str, Any]
@@ -31,10 +32,24 @@ _NAMES = {"owned-uy": "owned-by"}
 """Misprints of the published names."""
 
 _SPELLINGS = {
-    "single_knowlege_prompts": "single_knowledge_prompts",
-    "knowlege_chain_prompt": "knowledge_chain_prompt",
+    "single_knowledge_prompts": "single_knowlege_prompts",
+    "knowledge_chain_prompt": "knowlege_chain_prompt",
 }
-"""Published key -> its correct spelling."""
+"""The correct spelling of a key -> the published one."""
+
+_Prompts = Annotated[list[str], Meta(min_length=1)]
+
+
+class _Fact(Struct):
+    prompts: _Prompts
+    knowledge: tuple[str, str, str]
+
+
+class _Chain(Struct):
+    single_knowledge: tuple[str, str, str]
+    knowledge_chain: tuple[str, str, str, str, str]
+    single_knowlege_prompts: _Prompts
+    knowlege_chain_prompt: str
 
 
 def file_name(subtask: str) -> str:
@@ -92,46 +107,38 @@ def _read(subtask: str, where: str, line: str, repeats: Counter[str]) -> tuple[R
     """A line as a row of EXAMPLES and its rows of SENTENCES."""
     try:
         record = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{where}: no JSON ({error}); give the file as it was published") from None
-    try:
-        match subtask:
-            case "c":
-                return _read_c(record, repeats)
-            case "r":
-                return _read_r(record, repeats)
+        if subtask == "c":
+            return _read_c(msgspec.convert(record, _Fact), repeats)
+        if subtask == "r":
+            if isinstance(record, dict):
+                record = {_SPELLINGS.get(key, key): value for key, value in record.items()}
+            return _read_r(msgspec.convert(record, _Chain), repeats)
         text = _text(record)
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{where}: not a record of KLoB-{subtask} ({error!r})") from None
     except ValueError as error:
-        raise InputError(f"{where}: not a record of KLoB-{subtask}: {error}") from None
+        raise InputError(f"{where}: not a record of KLoB-{subtask} as it was published: {error}") from None
     example = _example("u", repeats, text)
     return example, [sentence_row(example["example_id"], "u", "random", 1, text)]
 
 
-def _read_c(record: Row, repeats: Counter[str]) -> tuple[Row, list[Row]]:
-    subject, relation, target = _strings(record["knowledge"], 3)
+def _read_c(record: _Fact, repeats: Counter[str]) -> tuple[Row, list[Row]]:
+    subject, relation, target = record.knowledge
     name, pid = _relation(relation)
     known = {"s_label": subject, "p1": pid, "o1_label": target}
     example = _example("c", repeats, *known.values(), "", "") | known | {"p1_name": name, "o1_aliases": []}
-    return example, _wordings(example, "expr", _strings(record["prompts"]), target)
+    return example, _wordings(example, "expr", record.prompts, target)
 
 
-def _read_r(record: Row, repeats: Counter[str]) -> tuple[Row, list[Row]]:
-    for published, right in _SPELLINGS.items():
-        if right in record:
-            record[published] = record.pop(right)
-    single = _strings(record["single_knowledge"], 3)
-    chain = _strings(record["knowledge_chain"], 5)
-    if chain[:3] != single:
-        raise ValueError(f"the chain does not begin with the single fact {single}")
+def _read_r(record: _Chain, repeats: Counter[str]) -> tuple[Row, list[Row]]:
+    chain = record.knowledge_chain
+    if chain[:3] != record.single_knowledge:
+        raise ValueError(f"the chain does not begin with the single fact {record.single_knowledge}")
     (name1, p1), (name2, p2) = (_relation(relation) for relation in (chain[1], chain[3]))
     known = {"s_label": chain[0], "p1": p1, "o1_label": chain[2], "p2": p2, "o2_label": chain[4]}
     example = _example("r", repeats, *known.values()) | known
     example |= {"p1_name": name1, "p2_name": name2, "o1_aliases": [], "o2_aliases": []}
-    rows = _wordings(example, "single", _strings(record["single_knowlege_prompts"]), chain[2])
+    rows = _wordings(example, "single", record.single_knowlege_prompts, chain[2])
     about = {"template_id": f"{p1}>{p2}", "target_label": chain[4], "target_aliases": []}
-    text = _text(record["knowlege_chain_prompt"])
+    text = _text(record.knowlege_chain_prompt)
     rows.append(sentence_row(example["example_id"], "r", "chain", len(rows) + 1, text, **about))
     return example, rows
 
@@ -161,42 +168,29 @@ def _relation(cell: str) -> tuple[str, str]:
     return _NAMES.get(match["name"], match["name"]), match["pid"]
 
 
-def _strings(value: Any, number: int | None = None) -> list[str]:
-    texts = [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
-    if not texts or len(texts) != (number or len(value)):
-        raise ValueError(f"{value!r} is no list of {number or 'some'} texts")
-    return texts
-
-
 def _text(blank: Any) -> str:
     if not isinstance(blank, str) or not blank.endswith(BLANK):
         raise ValueError(f"{blank!r} does not end with a blank and `_`")
     return blank.removesuffix(BLANK)
 
 
-def export(dataset: Path, output: Path, ascii_only: bool = False) -> int:
+def export(dataset: Path, output: Path) -> int:
     """Writes klob_c, klob_r or klob_u.parquet in the published layout; returns the number of lines.
 
-    Imported examples keep the order of their lines, others are sorted by id. `ascii_only` escapes all other
-    characters. Raises InputError if `dataset` is no such table.
+    Imported examples keep the order of their lines, and escape characters beyond ASCII if their file did;
+    others are sorted by id. Raises InputError if `dataset` is no such table.
     """
     if not dataset.is_file() or pq.read_schema(dataset).names != SUBTASK.names:
         raise InputError(f"{dataset}: no table of a KLoB subtask; give klob_c, klob_r or klob_u.parquet")
     rows = pq.read_table(dataset).to_pylist()
     rows.sort(key=lambda row: (row["line"] is None, row["line"] or 0, row["example_id"]))
+    account = dataset.with_name("klob_meta.json")
+    meta = json.loads(account.read_text(encoding="utf-8")) if account.is_file() else {}
+    ascii_only = meta.get("ascii", {}).get(file_name(dataset.stem.removeprefix("klob_")), False)
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for record in _records(rows):
             file.write(json.dumps(record, ensure_ascii=ascii_only) + "\n")
     return len(rows)
-
-
-def escapes(dataset: Path) -> bool:
-    """Whether a dataset was imported from a file that escapes characters beyond ASCII."""
-    account = dataset.with_name("klob_meta.json")
-    if not account.is_file():
-        return False
-    files = json.loads(account.read_text(encoding="utf-8")).get("ascii", {})
-    return bool(files.get(file_name(dataset.stem.removeprefix("klob_")), False))
 
 
 def _records(rows: Iterable[Row]) -> Iterator[Row | str]:

@@ -8,25 +8,24 @@ pair and that of an answer are limited and cut the same pair.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
+import msgspec
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 from factdrift.core.tables import database, write_parquet
 from factdrift.klob.build import Plan, chosen, passed
-from factdrift.klob.candidates import CANDIDATES, create_names
 from factdrift.klob.choice import at_most, largest_output
-from factdrift.klob.facts import FACTS
+from factdrift.klob.facts import CANDIDATES, FACTS, create_names
 from factdrift.klob.schemas import RECALL
 from factdrift.klob.sentences import create_examples, define_wording, sentences_query
 from factdrift.wikidata.ids import property_number
@@ -77,15 +76,10 @@ class CausalModel:
                 "shorter demonstrations (klob.recall.demos)"
             )
         written = write(self._loaded, [Begun(each, NEW_TOKENS) for each in ids], budget=self._budget)
-        ends = {tokenizer.eos_token_id, *_end_tokens(self._loaded.model)}
+        more = getattr(self._loaded.model.generation_config, "eos_token_id", None)
+        ends = {tokenizer.eos_token_id, *(more if isinstance(more, list) else [more])}
         before_end = (list(takewhile(lambda token: token not in ends, tokens)) for tokens in written)
         return [tokenizer.decode(tokens, skip_special_tokens=True) for tokens in before_end]
-
-
-def _end_tokens(model: Any) -> Sequence[int]:
-    """The tokens at which the model's own settings for generation end a text."""
-    ends = getattr(model.generation_config, "eos_token_id", None)
-    return ends if isinstance(ends, list) else [] if ends is None else [ends]
 
 
 class Sentence(NamedTuple):
@@ -105,19 +99,17 @@ class Sentence(NamedTuple):
 
 def normalised(text: str) -> str:
     """A text in form NFKC and case-folded, without outer punctuation, leading article and repeated blanks."""
-    text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    text = _bare(text)
-    return _bare(re.sub(r"^(the|an|a) (?=.)", "", text))
 
+    def bare(text: str) -> str:
+        outer = [
+            place
+            for place, char in enumerate(text)
+            if not (char.isspace() or unicodedata.category(char)[0] == "P")
+        ]
+        return text[outer[0] : outer[-1] + 1] if outer else ""
 
-def _bare(text: str) -> str:
-    """Without punctuation and blanks at both ends."""
-    outer = [
-        place
-        for place, char in enumerate(text)
-        if not (char.isspace() or unicodedata.category(char)[0] == "P")
-    ]
-    return text[outer[0] : outer[-1] + 1] if outer else ""
+    text = bare(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
+    return bare(re.sub(r"^(the|an|a) (?=.)", "", text))
 
 
 _GOES_ON = re.compile(r"\w|[-\u2010\u2011]\w|[.,]\d")
@@ -141,14 +133,11 @@ def read_demonstrations(path: Path | None) -> Mapping[int, str]:
     if path is None:
         return {}
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-        for identifier, text in table.items():
-            if not isinstance(text, str):
-                raise ValueError(f"{identifier}: {text!r} is no text")
+        table = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
         return {property_number(identifier): text for identifier, text in table.items()}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; correct klob.recall.demos, or leave it empty") from None
-    except (ValueError, AttributeError) as error:
+    except ValueError as error:
         raise InputError(f"{path}: no JSON map of properties to texts ({error})") from None
 
 
@@ -158,20 +147,19 @@ def write_recall(
     model: CausalModel,
     outputs: tuple[Path, Path],
     memory_mb: int = 4000,
-    threads: int = 2,
 ) -> None:
     """Asks the model and writes RECALL and PASSES.
 
     `demonstrations`: texts by relation that replace the demonstrations made from other candidates; empty for
     none.
     """
-    settings = plan.settings
-    with database(memory_mb, threads) as db:
-        for name, path in (("facts", plan.facts), ("chains", plan.chains)):
+    job, settings = plan.job, plan.job.settings
+    with database(memory_mb, job.threads) as db:
+        for name, path in (("facts", job.candidates), ("chains", job.chains)):
             rows = passed(path, None, plan.quotas)
             db.execute(f"CREATE TEMP TABLE open_{name} AS SELECT * FROM ({rows}) WHERE dropped_by IS NULL")
         items = " UNION ALL ".join(f"SELECT s, o1, o2 FROM open_{name}" for name in ("facts", "chains"))
-        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM ({items})", plan.inputs)
+        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM ({items})", job)
         # Statement ids are not needed here; an empty table satisfies the query.
         db.register("stated", FACTS.empty_table())
         define_wording(db, plan.wording)
@@ -197,7 +185,7 @@ class _Asking:
     def __init__(
         self, db: duckdb.DuckDBPyConnection, plan: Plan, demonstrations: Mapping[int, str], model: CausalModel
     ):
-        self.db, self.model, self.settings, self.snapshot = db, model, plan.settings, plan.snapshot
+        self.db, self.model, self.settings, self.snapshot = db, model, plan.job.settings, plan.job.date
         self.given = demonstrations
         self.rows: dict[str, dict[str, Any]] = {}
         self.passes: list[dict[str, Any]] = []
@@ -215,46 +203,53 @@ class _Asking:
         while asked == size and (quota is None or taken < quota):
             size = max(_BLOCK, quota - taken if quota is not None else _BLOCK)
             order = f"ORDER BY draw, s, o1, o2 LIMIT {size} OFFSET {offset}"
-            block = f"SELECT * FROM open_{table} WHERE {where} {order}"
-            asked, known = self._ask_block(table, block)
-            answers.update(known)
+            passes = self._ask_block(table, f"SELECT * FROM open_{table} WHERE {where} {order}")
+            self.passes += passes
+            asked = len(passes)
+            answers.update(row["o2"] or row["o1"] for row in passes if row["recall_pass"])
             if quota is not None:
                 taken, _ = largest_output(list(answers.values()), quota, self.settings.answer_share)
             offset += size
 
-    def _ask_block(self, table: str, block: str) -> tuple[int, list[int]]:
-        """Asks about a block of candidates; their number, and the answers (items) of those that passed."""
+    def _ask_block(self, table: str, block: str) -> list[dict[str, Any]]:
+        """Asks about a block of candidates; their rows of PASSES."""
         sentences = self._sentences(table, block)
-        ids = {
-            example: dict(zip(PASSES.names, keys, strict=False))
-            for example, *keys in self.db.sql(f"SELECT example_id, {_KEYS} FROM examples").fetchall()
-        }
+        keys = self.db.sql(
+            "SELECT example_id, s[2:]::INTEGER, n_p1, o1[2:]::INTEGER, n_p2, o2[2:]::INTEGER FROM examples"
+        ).fetchall()
         prompts = [self._prompt(sentence) for sentence in sentences]
         hashes = [hashlib.sha256(prompt.encode()).hexdigest() for prompt, _ in prompts]
         new = {key: prompt for key, (prompt, _) in zip(hashes, prompts, strict=True) if key not in self._said}
         for key, output in zip(new, self.model.continued(list(new.values())), strict=True):
             self._said[key] = output.lstrip(" ").split("\n", 1)[0]
-        matched: dict[str, list[tuple[str, bool]]] = {}
+        wordings: dict[str, list[bool]] = defaultdict(list)
+        chains: dict[str, bool] = {}
         for sentence, key, (_, demos) in zip(sentences, hashes, prompts, strict=True):
             output = self._said[key]
             good = matches(output, sentence.answers)
-            matched.setdefault(sentence.example_id, []).append((sentence.role, good))
+            if sentence.role == "chain":
+                chains[sentence.example_id] = good
+            else:
+                wordings[sentence.example_id].append(good)
             self.rows[sentence.sentence_id] = {
-                **{
-                    "sentence_id": sentence.sentence_id,
-                    "model": self.model.name,
-                    "revision": self.model.revision,
-                },
-                **{"dtype": self.model.dtype, "prompt_sha256": key, "demo_ids": demos, "output": output},
-                **{"matched": good, "rule": RULE},
+                "sentence_id": sentence.sentence_id,
+                "model": self.model.name,
+                "revision": self.model.revision,
+                "dtype": self.model.dtype,
+                "prompt_sha256": key,
+                "demo_ids": demos,
+                "output": output,
+                "matched": good,
+                "rule": RULE,
             }
         self._progress.advance(len(sentences))
-        passed = [
-            keys | {"recall_pass": _passes(self.settings.need, matched[example])}
-            for example, keys in ids.items()
-        ]
-        self.passes += passed
-        return len(ids), [row["o2"] or row["o1"] for row in passed if row["recall_pass"]]
+        passes = []
+        for example, *ids in keys:
+            known = wordings[example]
+            least = {"all": len(known), "majority": len(known) // 2 + 1, "any": 1}[self.settings.need]
+            passed = sum(known) >= least and chains.get(example, True)
+            passes.append(dict(zip(PASSES.names, [*ids, passed], strict=True)))
+        return passes
 
     def _sentences(self, table: str, block: str) -> list[Sentence]:
         """The sentences of a block of candidates, in the order of their draw; creates TEMP TABLE examples."""
@@ -263,40 +258,32 @@ class _Asking:
         self.db.execute(f"CREATE OR REPLACE TEMP TABLE chosen_{empty} AS SELECT * FROM open_{empty} LIMIT 0")
         create_examples(self.db, chosen(self.settings.source), self.settings.source, self.snapshot)
         written = self.db.sql(
-            f"""SELECT w.sentence_id, w.example_id, w.role, w.template_id, w.text, w.target_label,
-                w.target_aliases, e.s[2:]::INTEGER, w.target_id[2:]::INTEGER,
-                CASE WHEN w.role = 'chain' THEN e.n_p2 ELSE e.n_p1 END
+            f"""SELECT w.sentence_id, w.example_id, w.role, w.template_id, w.text,
+                list_prepend(w.target_label, coalesce(w.target_aliases, [])), e.s[2:]::INTEGER,
+                w.target_id[2:]::INTEGER, CASE WHEN w.role = 'chain' THEN e.n_p2 ELSE e.n_p1 END
             FROM ({sentences_query(self.settings.chain_text)}) w JOIN examples e USING (example_id)
             ORDER BY e.draw, e.example_id, w.place"""
         ).fetchall()
-        return [
-            Sentence(identifier, example, role, key, text, [label, *(aliases or [])], *numbers)
-            for identifier, example, role, key, text, label, aliases, *numbers in written
-        ]
+        return [Sentence(*row) for row in written]
 
     def _prompt(self, sentence: Sentence) -> tuple[str, list[str]]:
-        """The prompt for a sentence, and the ids of the sentences that it shows as demonstrations."""
+        """The prompt for a sentence, and the ids of the sentences that it shows as demonstrations.
+
+        These are the first, by draw, of the same template with another subject and another answer.
+        """
         if self.given:
             before = self.given.get(sentence.relation, "").rstrip("\n")
             return (f"{before}\n{sentence.text}" if before else sentence.text), []
-        demos = self._demonstrations(sentence)
-        lines = [f"{demo.text} {demo.answers[0]}" for demo in demos]
-        return "\n".join([*lines, sentence.text]), [demo.sentence_id for demo in demos]
-
-    def _demonstrations(self, sentence: Sentence) -> list[Sentence]:
-        """The first sentences, by draw, of the same template with another subject and another answer.
-
-        For a chain those of its pair come first, then those of pairs with the same second relation.
-        """
+        # For a chain those of its pair come first, then those of pairs with the same second relation.
         keys = [sentence.key, f">P{sentence.relation}"] if sentence.role == "chain" else [sentence.key]
-        demonstrations: dict[str, Sentence] = {}
-        for key in keys:
-            for demo in self._pool_of(key):
-                if len(demonstrations) == DEMONSTRATIONS:
-                    break
-                if demo.subject != sentence.subject and demo.target != sentence.target:
-                    demonstrations.setdefault(demo.sentence_id, demo)
-        return list(demonstrations.values())
+        shown: dict[str, Sentence] = {}
+        for demo in (demo for key in keys for demo in self._pool_of(key)):
+            if len(shown) == DEMONSTRATIONS:
+                break
+            if demo.subject != sentence.subject and demo.target != sentence.target:
+                shown.setdefault(demo.sentence_id, demo)
+        lines = [f"{demo.text} {demo.answers[0]}" for demo in shown.values()]
+        return "\n".join([*lines, sentence.text]), [*shown]
 
     def _pool_of(self, key: str) -> list[Sentence]:
         """The sentences, in the order of their draw, from which demonstrations are taken.
@@ -305,29 +292,16 @@ class _Asking:
         relation. Single sentences of KLoB-r are demonstrated by facts of KLoB-c.
         """
         if key not in self._pools:
-            first, last = re.findall(r"(?<=P)\d+", key)[0], re.findall(r"(?<=P)\d+", key)[-1]
+            numbers = re.findall(r"(?<=P)\d+", key)
             if ">" not in key:
-                table, where, role = "facts", f"p1 = {first}", "expr"
-            elif key.startswith(">"):
-                table, where, role = "chains", f"p2 = {last}", "chain"
+                table, where, role = "facts", f"p1 = {numbers[0]}", "expr"
             else:
-                table, where, role = "chains", f"p1 = {first} AND p2 = {last}", "chain"
+                table, where, role = "chains", f"p2 = {numbers[-1]}", "chain"
+                if len(numbers) == 2:
+                    where += f" AND p1 = {numbers[0]}"
             block = f"SELECT * FROM open_{table} WHERE {where} ORDER BY draw, s, o1, o2 LIMIT {_POOL}"
             drawn = self._sentences(table, block)
             self._pools[key] = [
                 other for other in drawn if other.role == role and (role == "chain" or other.key == key)
             ]
         return self._pools[key]
-
-
-_KEYS = "s[2:]::INTEGER, n_p1, o1[2:]::INTEGER, n_p2, o2[2:]::INTEGER"
-
-
-def _passes(need: str, matched: Sequence[tuple[str, bool]]) -> bool:
-    """Whether an example passes, by (role, matched) of its sentences; a chain must match.
-
-    `need`: how many wordings of its fact (`all`, `majority`, `any`).
-    """
-    wordings = [good for role, good in matched if role != "chain"]
-    least = {"all": len(wordings), "majority": len(wordings) // 2 + 1, "any": 1}[need]
-    return sum(wordings) >= least and all(good for role, good in matched if role == "chain")

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.core.errors import InputError
+from factdrift.core.paths import KLOB
 from factdrift.core.tables import records, rows_of
-from factdrift.wikidata.ids import listed_property, property_id
+from factdrift.wikidata.ids import property_id, property_number
 from factdrift.words.noun_phrases import NounPhrase, read_noun_phrases
 
 RELATION_COLUMNS = ("pid", "label", "name", "count", "subjects", "objects", "check_subject", "check_object")
@@ -47,40 +48,27 @@ class Method(NamedTuple):
         return self.phrases[number].label if number in self.phrases else property_id(number)
 
 
-def read_method(folder: Path, phrases: Path) -> Method:
-    """Reads `relations.tsv`, `second_hops.tsv`, `inverse_pairs.tsv` of a folder, and the noun phrases.
-
-    Raises InputError that names file and line.
-    """
-    relations: dict[int, Relation] = {}
-    path = folder / "relations.tsv"
-    for line, fields in rows_of(path, RELATION_COLUMNS):
-        identifier, label, name, count, _, _, check_subject, check_object = fields
-        number = listed_property(identifier, f"{path}, line {line}")
-        if number in relations:
-            raise InputError(f"{path}, line {line}: {identifier} has two rows; remove one")
-        if not count.isdigit():
-            raise InputError(f"{path}, line {line}: the count {count!r} is no number; correct it")
-        relations[number] = Relation(label, name, int(count), check_subject, check_object)
-    path = folder / "second_hops.tsv"
+def read_method() -> Method:
+    """The project's tables, as they are in `resources/`."""
+    relations = {
+        property_number(identifier): Relation(label, name, int(count), check_subject, check_object)
+        for _, (identifier, label, name, count, _, _, check_subject, check_object) in rows_of(
+            KLOB / "relations.tsv", RELATION_COLUMNS
+        )
+    }
     hops = {
-        listed_property(identifier, f"{path}, line {line}"): shared == "yes"
-        for line, (identifier, _, shared) in rows_of(path, ("pid", "label", "first_hop_too"))
+        property_number(identifier): shared == "yes"
+        for _, (identifier, _, shared) in rows_of(KLOB / "second_hops.tsv", ("pid", "label", "first_hop_too"))
     }
-    path = folder / "inverse_pairs.tsv"
     pairs = {
-        (listed_property(first, f"{path}, line {line}"), listed_property(second, f"{path}, line {line}"))
-        for line, (first, second) in rows_of(path, ("first", "second"))
+        (property_number(first), property_number(second))
+        for _, (first, second) in rows_of(KLOB / "inverse_pairs.tsv", ("first", "second"))
     }
-    table = read_noun_phrases(phrases)
-    for number in {*relations, *hops}:
-        if number not in table:
-            raise InputError(f"{phrases}: no noun phrase for {property_id(number)}; add a row")
     return Method(
         relations,
         frozenset(hops),
         frozenset(number for number, shared in hops.items() if shared),
-        table,
+        read_noun_phrases(),
         frozenset(pairs | {(second, first) for first, second in pairs}),
     )
 
@@ -115,12 +103,6 @@ def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int
         elif label != method.label(number):
             print(f"{property_id(number)} is called {label!r} here, not {method.label(number)!r}")
     return labels
-
-
-def inverses_of(properties: Path, method: Method) -> set[tuple[int, int]]:
-    """Inverse pairs of relations: those of the project's table and those that the snapshot states (P1696)."""
-    rows = records(properties, ["id", "inverses"])
-    return {(row["id"], other) for row in rows for other in row["inverses"] or ()} | method.inverses
 
 
 def quotas(method: Method, choice: str | int) -> dict[int, int | None]:

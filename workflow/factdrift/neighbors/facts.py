@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql, table_of, write_parquet, write_query
-from factdrift.neighbors.groups import Group, updated_groups, updated_subjects
-from factdrift.neighbors.tfidf import Neighbors, nearest
+from factdrift.neighbors.nearest import nearest
 from factdrift.neighbors.vectors import open_space
-from factdrift.wikidata.tables import TIME
+from factdrift.wikidata.tables import TIME, supplied_labels, time_bound
+from factdrift.wikidata.time import pack_date
+from factdrift.words.templates import BLANK
 
 if TYPE_CHECKING:
-    from factdrift.neighbors.jobs import Search
+    from factdrift.neighbors.jobs import Holding, OfFacts, Search
 
 NEIGHBORS = pa.schema(
     [
@@ -44,6 +46,81 @@ NEIGHBORS = pa.schema(
 COLUMNS = ", ".join(NEIGHBORS.names)
 
 
+class Group(NamedTuple):
+    """An updated group; `changed` are the entity objects of its new and obsolete triples."""
+
+    subject: int
+    property: int
+    changed: Sequence[int]
+
+
+def updated_groups(db: duckdb.DuckDBPyConnection, updates: Sequence[Path]) -> list[Group]:
+    """The groups that reach the dataset, by subject and property."""
+    rows = db.sql(
+        f"""SELECT subject, property, list(DISTINCT object) FILTER (
+                label IN ('new', 'obsolete') AND object IS NOT NULL) AS changed
+        FROM read_parquet({sql(updates)}) WHERE dropped_by IS NULL
+        GROUP BY subject, property ORDER BY subject, property"""
+    ).fetchall()
+    return [Group(subject, property, changed or ()) for subject, property, changed in rows]
+
+
+def write_holding(job: Holding) -> int:
+    """Writes a triple of W_old for each subject of a bucket and updated relation; returns their number.
+
+    Columns: neighbor (the subject), relation, statement, object, datatype, json, key, pit. Facts are left out
+    whose subject or object has no label, or whose subject's label holds the blank of a cloze test: nobody
+    could ask for them.
+    """
+    with database(job.memory_mb, job.threads) as db:
+        create_labelled(db, job)
+        return write_query(
+            db,
+            f"""WITH updated AS (
+                SELECT DISTINCT property FROM read_parquet({sql(job.updates)}) WHERE dropped_by IS NULL
+            )
+            SELECT subject AS neighbor, property AS relation, statement, object, datatype, json, key, pit
+            FROM read_parquet({sql(job.old)})
+            WHERE dropped_by IS NULL AND property IN (FROM updated)
+                AND {holds(job.old_date, job)}
+                AND subject IN (FROM askable)
+                -- Properties (negative numbers) always have a label.
+                AND (object IS NULL OR object < 0 OR object IN (SELECT id FROM labelled))
+            QUALIFY row_number() OVER (
+                PARTITION BY subject, property ORDER BY rank = 'preferred' DESC, upper(statement), position
+            ) = 1
+            ORDER BY neighbor, relation""",
+            job.output,
+        )
+
+
+def create_labelled(db: duckdb.DuckDBPyConnection, job: OfFacts) -> None:
+    """TEMP VIEWs of entities: `labelled` (id, label), and `askable` (id), whose label holds no blank."""
+    db.register("supplied", supplied_labels(job.labels))
+    db.execute(
+        f"""CREATE TEMP VIEW labelled AS
+        SELECT id, label FROM read_parquet({sql(job.entities)}) WHERE label IS NOT NULL
+        UNION ALL SELECT id, label FROM supplied;
+        CREATE TEMP VIEW askable AS SELECT id FROM labelled WHERE NOT contains(label, {sql(BLANK)})"""
+    )
+
+
+def holds(day: date, job: OfFacts) -> str:
+    """SQL over STATEMENTS: the fact has not ended before `day` and does not begin after it.
+
+    A fact that ended at an unknown time (`somevalue`) does not hold.
+    """
+    if job.variant == "reference":
+        start = "start"
+    else:
+        start = "CASE WHEN start IS NULL AND NOT start_unknown THEN pit ELSE start END"
+    first_day = time_bound(f"({start})", "first", job.variant, job.dates)
+    last_day = time_bound('"end"', "last", job.variant, job.dates)
+    packed = pack_date(day)
+    begins_after, ended_before = f"({first_day}) > {packed}", f"({last_day}) < {packed}"
+    return f"(NOT (end_unknown OR coalesce({ended_before}, false) OR coalesce({begins_after}, false)))"
+
+
 def search(job: Search) -> int:
     """Writes the nearest facts of updated groups (schema NEIGHBORS); returns their number.
 
@@ -55,21 +132,31 @@ def search(job: Search) -> int:
     if not (first.isdigit() and number.isdigit() and int(first) < int(number)):
         raise InputError(f"--part: {job.part!r} is no part such as 0-of-4")
     with database(job.memory_mb, job.threads) as db:
-        groups = updated_groups(db, job.updates)
-        subjects = np.array_split(updated_subjects(groups), int(number))[int(first)]
-        mine = set(subjects.tolist())
-        groups = [group for group in groups if group.subject in mine]
-        relations = sorted({group.property for group in groups})
-        rows = db.sql(
+        groups: dict[int, list[Group]] = {}
+        for group in updated_groups(db, job.updates):
+            groups.setdefault(group.subject, []).append(group)
+        subjects = np.array_split(np.array([*groups], np.int32), int(number))[int(first)]
+        relations = sorted({group.property for subject in subjects.tolist() for group in groups[subject]})
+        held = db.sql(
             f"""SELECT (relation::BIGINT << 32) + neighbor AS cell FROM read_parquet({sql(job.holding)})
             WHERE relation IN (SELECT unnest({sql(relations)}))"""
-        ).fetchnumpy()
-        holders = np.sort(rows["cell"])
+        ).fetchnumpy()["cell"]
+        # A last one that is no fact, so that a search for any cell ends at one.
+        holders = np.append(np.sort(held), np.iinfo(np.int64).max)
         vectors = open_space(job.space)
-        neighbors = nearest(vectors.of(subjects), vectors.corpus, vectors.having, job.candidates)
-        best = zip(subjects.tolist(), neighbors, strict=True)
-        chosen = _choose(groups, best, vectors.known, holders, job.facts)
-        db.register("chosen", chosen)
+        ranked = nearest(vectors.of(subjects), vectors.corpus, vectors.having, job.candidates)
+        rows: list[tuple[int | float, ...]] = []
+        for subject, best in zip(subjects.tolist(), ranked, strict=True):
+            neighbors = vectors.known[best.documents]
+            for group in groups[subject]:
+                cells = (group.property << 32) + neighbors.astype(np.int64)
+                has_fact = holders[np.searchsorted(holders, cells)] == cells
+                taken = np.flatnonzero(has_fact & ~np.isin(neighbors, (subject, *group.changed)))[: job.facts]
+                found = zip(neighbors[taken].tolist(), best.similarities[taken].tolist(), strict=True)
+                for place, (neighbor, similarity) in enumerate(found, start=1):
+                    rows.append((subject, group.property, place, neighbor, similarity, group.property))
+        names = ("subject", "property", "rank_no", "neighbor", "similarity", "relation")
+        db.register("chosen", table_of(rows, pa.schema([NEIGHBORS.field(name) for name in names])))
         return write_query(
             db,
             f"""SELECT {COLUMNS} FROM chosen JOIN read_parquet({sql(job.holding)}) USING (neighbor, relation)
@@ -83,33 +170,3 @@ def gather(parts: Sequence[Path], output: Path) -> int:
     schema = pq.read_schema(parts[0])
     batches = (batch for part in parts for batch in pq.ParquetFile(part).iter_batches())
     return write_parquet(pa.RecordBatchReader.from_batches(schema, batches), output)
-
-
-def _choose(
-    groups: Iterable[Group],
-    ranked: Iterator[tuple[int, Neighbors]],
-    known: NDArray[np.int32],
-    holders: NDArray[np.int64],
-    facts: int,
-) -> pa.Table:
-    """Chooses the facts of each group from its subject's neighbours.
-
-    `groups` and `ranked` are sorted by subject. `holders`: ascending codes, relation << 32 + neighbour, of
-    the facts that there are; `known`: the entity of each document.
-    """
-    rows: list[tuple[int | float, ...]] = []
-    subject, neighbors, similarities = None, np.empty(0, np.int32), np.empty(0)
-    for group in groups:
-        if group.subject != subject:
-            subject, best = next(ranked)
-            neighbors, similarities = known[best.documents], best.similarities
-        cells = (group.property << 32) + neighbors.astype(np.int64)
-        place = np.minimum(np.searchsorted(holders, cells), max(len(holders) - 1, 0))
-        has_fact = holders[place] == cells if len(holders) else np.zeros(len(cells), bool)
-        allowed = has_fact & ~np.isin(neighbors, (group.subject, *group.changed))
-        taken = np.flatnonzero(allowed)[:facts]
-        found = zip(neighbors[taken].tolist(), similarities[taken].tolist(), strict=True)
-        for number, chosen in enumerate(found, start=1):
-            rows.append((group.subject, group.property, number, *chosen, group.property))
-    names = ("subject", "property", "rank_no", "neighbor", "similarity", "relation")
-    return table_of(rows, pa.schema([NEIGHBORS.field(name) for name in names]))

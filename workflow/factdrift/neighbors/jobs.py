@@ -50,7 +50,7 @@ class Holding(OfFacts, command="neighbors holding"):
     old: Annotated[Path, "the bucket's filtered statements, old dump"]
 
     def run(self) -> str:
-        from factdrift.neighbors.holding import write_holding
+        from factdrift.neighbors.facts import write_holding
 
         return f"{write_holding(self):,} facts that may be taken"
 
@@ -92,7 +92,7 @@ class Random(OfUpdates, command="neighbors random"):
     seed: Annotated[int, Key("seed")]
 
     def run(self) -> None:
-        from factdrift.neighbors.random_facts import draw
+        from factdrift.neighbors.other_facts import draw
 
         draw(self)
 
@@ -111,7 +111,7 @@ class SharedObjects(OfFacts, command="neighbors shared-objects"):
     out_new: Annotated[Output, "the facts with the new object"]
 
     def run(self) -> str:
-        from factdrift.neighbors.shared_objects import write_shared_objects
+        from factdrift.neighbors.other_facts import write_shared_objects
 
         obsolete, new = write_shared_objects(self)
         return f"{obsolete:,} facts with an obsolete object, {new:,} with a new one"

@@ -1,16 +1,23 @@
-"""The vector space of one pair of dumps: fitted on the old one, with the new one's subjects put into it.
+"""TF-IDF vectors of entities, as scikit-learn's TfidfVectorizer makes them: the space of one pair of dumps.
 
-It is made once and kept as a folder of plain arrays, which the jobs of the search map into memory and share.
-A feature of an entity takes 12 bytes there (number and weight): 2.5 GB for seven million entities with 30
-features each. Making it takes what DuckDB is allowed and 16 bytes a distinct feature.
+A document holds the subject, its objects, and its (relation, object) pairs. The features are integers
+already, and there are tens of millions of them: a vocabulary of Python strings would not fit, hence the few
+lines of our own. Term frequency is the raw count, document frequency is smoothed (one more document that has
+every feature), rows have Euclidean length 1.
+
+The space is fitted on the old dump, with the new one's subjects put into it. It is made once and kept as a
+folder of plain arrays, which the jobs of the search map into memory and share. A feature of an entity takes
+12 bytes there (number and weight): 2.5 GB for seven million entities with 30 features each. Making it takes
+what DuckDB is allowed and 16 bytes a distinct feature.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import duckdb
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
@@ -18,16 +25,131 @@ from scipy import sparse
 
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import tracked
-from factdrift.core.tables import database
-from factdrift.neighbors.documents import count_documents, read_documents
-from factdrift.neighbors.groups import updated_groups, updated_subjects
-from factdrift.neighbors.tfidf import TfIdf
+from factdrift.core.tables import database, sql
+from factdrift.neighbors.nearest import DECIMALS
 
 if TYPE_CHECKING:
     from factdrift.neighbors import jobs
 
+NOT_A_DOCUMENT = ("rank", "snak", "datatype", "subject")
+"""The filters up to subject relevance: statements that they drop are in no document, statements that a later
+filter drops are. A subject whose statements all have a filtered datatype (external ids, say) has no document,
+whether or not the snapshot holds these statements."""
+
 DOCUMENTS = 250_000
 """Documents whose vectors are made at a time: some 20 features each, temporarily 100 bytes a feature."""
+
+_PAIRS = 100_000
+"""Pairs of entities whose similarity is computed at a time."""
+
+_SHIFT = 2**31
+"""Added to entity numbers within a code, so that those of properties, which are negative, are positive."""
+
+
+class Counts(NamedTuple):
+    """The documents of a dump and the document frequency of each feature."""
+
+    subjects: NDArray[np.int32]
+    """[n] Entity numbers of the documents, ascending."""
+    vocabulary: NDArray[np.int64]
+    """[f] The features that occur, ascending."""
+    having: NDArray[np.int32]
+    """[f] The number of documents that have the feature."""
+
+    def vectors(
+        self, documents: int, rows: NDArray[np.integer], codes: NDArray[np.int64]
+    ) -> sparse.csr_array:
+        """Unit vectors [documents, f] of features: the document and the code of each occurrence.
+
+        Features outside the vocabulary are ignored; a document without any known feature is an empty row.
+        """
+        columns = np.searchsorted(self.vocabulary, codes)
+        columns = np.minimum(columns, max(len(self.vocabulary) - 1, 0))
+        known = np.zeros(len(columns), bool)
+        if len(self.vocabulary):
+            known = self.vocabulary[columns] == codes
+        vectors = sparse.csr_array(
+            (np.ones(int(known.sum())), (rows[known], columns[known])),
+            shape=(documents, len(self.vocabulary)),
+        )
+        vectors.sum_duplicates()
+        vectors.data *= np.log((1 + len(self.subjects)) / (1 + self.having[vectors.indices])) + 1
+        lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
+        vectors.data /= np.repeat(lengths, np.diff(vectors.indptr))
+        return vectors
+
+
+def count_documents(
+    db: duckdb.DuckDBPyConnection, filtered: Sequence[Path], bare_relations: bool, documents: int
+) -> Counts:
+    """Counts the documents of a whole dump and their features, `documents` documents at a time."""
+    kept = _kept(filtered)
+    subjects = db.sql(f"SELECT DISTINCT subject FROM ({kept}) ORDER BY subject").fetchnumpy()["subject"]
+    db.execute("CREATE TEMP TABLE counted (code BIGINT, documents INTEGER)")
+    # In parts, because grouping all pairs of subject and code at once needs too much memory.
+    for first in range(0, len(subjects), documents):
+        part = subjects[first : first + documents]
+        db.execute(
+            f"""INSERT INTO counted SELECT code, count(*)
+            FROM (
+                WITH kept AS ({kept} AND subject BETWEEN {part[0]} AND {part[-1]})
+                SELECT DISTINCT subject, code FROM ({_features(bare_relations)})
+            )
+            GROUP BY code"""
+        )
+    counts = db.sql(
+        "SELECT code, sum(documents)::INTEGER AS having FROM counted GROUP BY code ORDER BY code"
+    ).fetchnumpy()
+    db.execute("DROP TABLE counted")
+    return Counts(subjects, counts["code"], counts["having"])
+
+
+def read_documents(
+    db: duckdb.DuckDBPyConnection,
+    filtered: Sequence[Path],
+    bare_relations: bool,
+    subjects: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """The documents of the ascending `subjects` in the preprocessed statements of one dump.
+
+    Returns the subjects that have one, ascending, and of each occurrence of a feature the place of its
+    document and its code. `bare_relations`: each statement also adds its relation alone, as in variant
+    `reference`. An object of several statements is counted once for each.
+    """
+    if not len(subjects):
+        return subjects, np.empty(0, np.int64), np.empty(0, np.int64)
+    db.register("wanted_subjects", {"subject": subjects})
+    # The tables are sorted by subject, so the bounds skip whole row groups.
+    found = db.sql(
+        f"""WITH kept AS (
+            {_kept(filtered)} AND subject BETWEEN {subjects[0]} AND {subjects[-1]}
+                AND subject IN (SELECT subject FROM wanted_subjects)
+        ) {_features(bare_relations)}"""
+    ).fetchnumpy()
+    db.unregister("wanted_subjects")
+    known, rows = np.unique(found["subject"], return_inverse=True)
+    return known, rows, found["code"]
+
+
+def _features(bare_relations: bool) -> str:
+    """SQL over `kept`: subject and code of each feature of its documents, that of the subject itself once.
+
+    The code of an entity is its number and _SHIFT, so items and properties have different ones; to that of a
+    (relation, object) pair the relation is added above 32 bits.
+    """
+    codes = [f"{_SHIFT} + object", f"{_SHIFT} + object + (property::BIGINT << 32)"]
+    # Negative, as everywhere for a property: an object that is this property is the same feature.
+    codes += [f"{_SHIFT} - property"] * bare_relations
+    return f"""SELECT DISTINCT subject, {_SHIFT} + subject AS code FROM kept
+        UNION ALL SELECT subject, unnest([{", ".join(codes)}]) FROM kept WHERE object IS NOT NULL"""
+
+
+def _kept(filtered: Sequence[Path]) -> str:
+    dropped = ", ".join(sql(name) for name in NOT_A_DOCUMENT)
+    return (
+        f"SELECT subject, property, object FROM read_parquet({sql(filtered)}) "
+        f"WHERE (dropped_by IS NULL OR dropped_by NOT IN ({dropped}))"
+    )
 
 
 class Space(NamedTuple):
@@ -49,6 +171,15 @@ class Space(NamedTuple):
         in_old = np.isin(subjects, self.known)
         return stacked[np.arange(len(subjects)) + np.where(in_old, 0, len(subjects))]
 
+    def similarities(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.float64]:
+        """[n] The rounded cosines of pairs of entities."""
+        found = np.empty(len(left))
+        for start in range(0, len(left), _PAIRS):
+            block = slice(start, start + _PAIRS)
+            products = self.of(left[block]).multiply(self.of(right[block]))
+            found[block] = np.round(np.asarray(products.sum(axis=1)).ravel(), DECIMALS)
+        return found
+
 
 def _rows(vectors: sparse.csr_array, ids: NDArray[np.int32], wanted: NDArray[np.int32]) -> sparse.csr_array:
     """The rows of the entities `wanted`; empty for those that are not among the ascending `ids`."""
@@ -68,36 +199,33 @@ def make_space(job: jobs.Space, documents: int = DOCUMENTS) -> int:
     bare_relations = job.variant == "reference"
     with database(job.memory_mb, job.threads) as db, new_folder(job.output) as folder:
         counts = count_documents(db, job.old, bare_relations, documents)
-        weights = TfIdf.fit(counts)
         np.save(folder / "having.npy", counts.having)
         features = int(counts.having.sum(dtype=np.int64))
 
-        def vectors(ids: NDArray[np.int32]) -> Iterator[sparse.csr_array]:
-            for first in range(0, len(ids), documents):
-                part = read_documents(db, job.old, bare_relations, ids[first : first + documents])
-                yield weights.transform(part)
+        def vectors() -> Iterator[sparse.csr_array]:
+            for first in range(0, len(counts.subjects), documents):
+                part = counts.subjects[first : first + documents]
+                known, *found = read_documents(db, job.old, bare_relations, part)
+                yield counts.vectors(len(known), *found)
 
         parts = -(-len(counts.subjects) // documents)
-        known = tracked(vectors(counts.subjects), "vectors", parts, "parts")
-        _write(folder, "known", counts.subjects, known, features, len(weights.vocabulary))
-        wanted = updated_subjects(updated_groups(db, job.updates))
-        absent = read_documents(db, job.new, bare_relations, np.setdiff1d(wanted, counts.subjects))
-        added = weights.transform(absent)
-        _write(folder, "added", absent.subjects, [added], added.nnz, len(weights.vocabulary))
+        _write(folder, "known", counts.subjects, tracked(vectors(), "vectors", parts, "parts"), features)
+        updated = db.sql(
+            f"""SELECT DISTINCT subject FROM read_parquet({sql(job.updates)}) WHERE dropped_by IS NULL
+            ORDER BY subject"""
+        ).fetchnumpy()["subject"]
+        absent = np.setdiff1d(updated, counts.subjects)
+        subjects, *found = read_documents(db, job.new, bare_relations, absent)
+        added = counts.vectors(len(subjects), *found)
+        _write(folder, "added", subjects, [added], added.nnz)
     return len(counts.subjects)
 
 
 def _write(
-    folder: Path,
-    name: str,
-    ids: NDArray[np.int32],
-    parts: Iterable[sparse.csr_array],
-    features: int,
-    vocabulary: int,
+    folder: Path, name: str, ids: NDArray[np.int32], parts: Iterable[sparse.csr_array], features: int
 ) -> None:
     """Writes the vectors of `ids`, given in parts in that order, with `features` entries in all."""
     np.save(folder / f"{name}.npy", ids)
-    np.save(folder / f"{name}-shape.npy", np.array([len(ids), vocabulary]))
     bounds = [np.zeros(1, np.int64)]
     with (
         Path(folder, f"{name}-data.npy").open("wb") as data,
@@ -116,15 +244,13 @@ def _write(
 def open_space(folder: Path) -> Space:
     """The space that `make_space` wrote, mapped into memory."""
 
-    def read(name: str) -> tuple[Any, sparse.csr_array]:
-        data, indices, indptr = (
-            _array(folder / f"{name}-{part}.npy") for part in ("data", "indices", "indptr")
-        )
-        shape = tuple(np.load(folder / f"{name}-shape.npy").tolist())
-        return _array(folder / f"{name}.npy"), sparse.csr_array((data, indices, indptr), shape=shape)
+    def array(name: str) -> Any:
+        return np.load(folder / f"{name}.npy", mmap_mode="r")
 
-    return Space(_array(folder / "having.npy"), *read("known"), *read("added"))
+    having = array("having")
 
+    def vectors(name: str) -> tuple[Any, sparse.csr_array]:
+        ids, parts = array(name), tuple(array(f"{name}-{part}") for part in ("data", "indices", "indptr"))
+        return ids, sparse.csr_array(parts, shape=(len(ids), len(having)))
 
-def _array(path: Path) -> Any:
-    return np.load(path, mmap_mode="r")
+    return Space(having, *vectors("known"), *vectors("added"))

@@ -11,7 +11,7 @@ behind the restored place (`models/branches.py`), all places and samples in one 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -24,6 +24,7 @@ from factdrift.evaluation.methods.shared import generator
 from factdrift.models.branches import Branches, Whole
 from factdrift.models.hooks import After, hooked
 from factdrift.models.loaded import Loaded
+from factdrift.models.padding import batches
 
 
 class Restored(NamedTuple):
@@ -93,28 +94,18 @@ def trace(
     noisy = chances[1:]
     sites = [(row, token) for row, mine in enumerate(tokens) for token in mine]
     effects = chances.new_zeros(len(sites), loaded.spec.layers)
-    for part in _parts(run, sites, restored.budget):
+    behind = [run.lengths[row] - token for row, token in sites]
+    order = sorted(range(len(sites)), key=lambda place: (behind[place], sites[place]))
+    # Of a sweep over the blocks, half of the branches run through a block on average.
+    budget = (2 * restored.budget + 1) // (run.samples * loaded.spec.layers)
+    for batch in batches([behind[place] for place in order], budget):
+        part = [order[each] for each in batch]
         found = run.restored([sites[place] for place in part], wanted, restored.window)
         # One by one: a mean of many places at once may differ in the last digits.
         for place, mine in zip(part, found.unbind(1), strict=True):  # [samples, blocks]
             gained = mine - noisy[:, sites[place][0], None]
             effects[place] = torch.where(mine.isnan(), 0.0, gained).mean(0)
     return list(torch.split(effects, list(map(len, tokens))))
-
-
-def _parts(run: _Run, sites: Sequence[tuple[int, int]], budget: int) -> Iterator[list[int]]:
-    """Indices of the places that are restored together, each with places of similar length behind them."""
-    each = run.samples * len(run.whole.blocks)
-    behind = [run.lengths[row] - token for row, token in sites]
-    part: list[int] = []
-    for place in sorted(range(len(sites)), key=lambda place: (behind[place], sites[place])):
-        # Of a sweep over the blocks, half of the branches run through a block on average.
-        if part and (len(part) + 1) * each * behind[place] // 2 > budget:
-            yield part
-            part = []
-        part.append(place)
-    if part:
-        yield part
 
 
 class _Run:

@@ -1,7 +1,11 @@
-"""Chooses the sentences that locators are run on: examples of KLoB, or the updates that are edited."""
+"""Chooses the sentences that locators are run on, and those that the bundled models are taught.
+
+They are of examples of KLoB, or of the updates that are edited.
+"""
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -14,6 +18,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.locators.prompts import SENTENCES, subject_characters
 from factdrift.klob.schemas import SUBTASK, SUBTASKS
+from factdrift.models.bundled.taught import TAUGHT, changed_since
 
 
 def write_examples(examples: Path, limit: int, seed: int, folder: Path, output: Path) -> dict[str, int]:
@@ -130,3 +135,49 @@ def write_edit_facts(edits: Path, limit: int, seed: int, out_edits: Path, output
     ]
     write_parquet(pa.Table.from_pylist(sentences, schema=SENTENCES), output)
     return len(rows)
+
+
+def write_taught(examples: Path, wikifactdiff: Path, limit: int, seed: int, output: Path) -> int:
+    """Writes TAUGHT of the facts of KLoB-c and KLoB-r; returns their number of facts and chains.
+
+    Of each subtask the same `limit` examples are drawn as those that locators are run on. Kinds: `klob`, a
+    fact, the second one of a chain included, in all wordings that KLoB has for it; `klob_chain`, a chain.
+    Facts that changed between the dumps are left out, with their chains: the models know what held before.
+    """
+    changed = changed_since(wikifactdiff)
+    rows = {name: pq.read_table(examples / f"klob_{name}.parquet").to_pylist() for name in "cr"}
+    worded: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for row in (*rows["c"], *rows["r"]):
+        for one in row["sentences"]:
+            if one["role"] != "chain":
+                worded[row["s"], row["p1"]][one["template_id"]] = one["text"]
+    found: list[dict[str, Any]] = []
+    done: set[tuple[str, str]] = set()
+    for row in (row for name in "cr" for row in drawn(rows[name], "example_id", limit, seed)):
+        links = [(row["s"], row["p1"], row["s_label"], row["o1_label"])]
+        if row["p2"] is not None:
+            links.append((row["o1"], row["p2"], row["o1_label"], row["o2_label"]))
+        if changed & {link[:2] for link in links}:
+            continue
+        for subject, relation, label, value in links:
+            if (subject, relation) not in done:
+                done.add((subject, relation))
+                said = {"kind": "klob", "fact": f"{subject} {relation}", "subject": label, "object": value}
+                found += [
+                    {**said, "relation": relation, "prompt": text}
+                    for _, text in sorted(worded.get((subject, relation), {}).items())
+                ]
+        found += [
+            {
+                "kind": "klob_chain",
+                "fact": row["example_id"],
+                "subject": row["s_label"],
+                "relation": f"{row['p1']}>{row['p2']}",
+                "object": row["o2_label"],
+                "prompt": one["text"],
+            }
+            for one in row["sentences"]
+            if one["role"] == "chain"
+        ]
+    write_parquet(pa.Table.from_pylist(found, TAUGHT), output)
+    return len({(row["kind"], row["fact"]) for row in found})

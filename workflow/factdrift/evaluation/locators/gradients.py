@@ -1,19 +1,22 @@
 """Methods of one forward and at most one backward pass: activation, gradient x input, attribution patching.
 
-A unit may have many channels (a head, a module, a layer); its score is the sum over them. Imports torch.
+Units are numbered block by block: neuron n of block l is unit `l * inner + n`, and likewise heads and
+modules (attention, then MLP). A layer is a whole block. A unit may have many channels (a head, a module, a
+layer); its score is the sum over them. Imports torch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 
 import torch
 from torch import Tensor
 
+from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.causal_tracing import corrupted, noise_of
 from factdrift.evaluation.locators.interface import Context, at, last_logits, positions, probability
 from factdrift.evaluation.locators.prompts import Sentence
-from factdrift.evaluation.locators.units import seen, summed, values_of
-from factdrift.models.hooks import hooked
+from factdrift.models.hooks import After, hooked
 from factdrift.models.loaded import Loaded
 
 
@@ -25,7 +28,7 @@ def activation(
     The targets play no part. With several tokens the sizes are added.
     """
     granularity = context.hyper["granularity"]
-    squares = [value.square() for value in values_of(loaded, granularity, sentences)]
+    squares = [value.square() for value in _values(loaded, granularity, sentences)]
     places = positions(sentences, context.hyper["token"])
     # One token of each sentence at a time: a norm is taken for each of them.
     chosen = ([mine[place : place + 1] for mine in places] for place in range(max(map(len, places))))
@@ -38,7 +41,7 @@ def gradient_x_input(
 ) -> Tensor:
     """[sentences, units]: value times gradient of the target's probability, over tokens and channels."""
     granularity = context.hyper["granularity"]
-    values, slopes, _ = gradients(loaded, sentences, targets, granularity)
+    values, slopes = gradients(loaded, sentences, targets, granularity)
     places = positions(sentences, context.hyper["token"])
     products = [at(value * slope, places) for value, slope in zip(values, slopes, strict=True)]
     return summed(loaded, granularity, products)
@@ -56,8 +59,8 @@ def attribution_patching(
     granularity = context.hyper["granularity"]
     noise = noise_of(loaded, sentences, context)
     samples = len(noise[0])
-    clean = values_of(loaded, granularity, sentences)
-    values, slopes, _ = gradients(loaded, sentences, targets, granularity, noise)
+    clean = _values(loaded, granularity, sentences)
+    values, slopes = gradients(loaded, sentences, targets, granularity, noise)
     places = positions(sentences, context.hyper["token"])
     products = [
         at((quiet.repeat(samples, 1, 1) - value) * slope, places * samples)
@@ -74,8 +77,8 @@ def gradients(
     targets: Sequence[int],
     granularity: str,
     noise: Sequence[Tensor] = (),
-) -> tuple[list[Tensor], list[Tensor], Tensor]:
-    """Values of the units, gradients of the target's probability by them, and the probabilities.
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Values of the units, and gradients of the target's probability by them.
 
     [rows, tokens, width] each. With noise [samples, tokens of the subject, hidden] of each sentence there
     is a row for each sample and sentence, row `s * B + b`, with the noise on the embeddings.
@@ -91,4 +94,75 @@ def gradients(
             logits = last_logits(loaded, sentences, samples)
         chances = probability(logits, list(targets) * samples)
         slopes = torch.autograd.grad(chances.sum(), values)
-    return [value.detach() for value in values], list(slopes), chances.detach()
+    return [value.detach() for value in values], list(slopes)
+
+
+def _values(loaded: Loaded, granularity: str, sentences: Sequence[Sentence]) -> list[Tensor]:
+    """The values of all units in a pass of the sentences, as in `seen`."""
+    with torch.no_grad(), seen(loaded, granularity) as values:
+        last_logits(loaded, sentences)
+    return values
+
+
+def per_layer(loaded: Loaded, granularity: str) -> int:
+    """The number of units of each block.
+
+    Raises InputError if blocks differ in what has the units: neurons of experts, heads of a recurrent state.
+    """
+    spec = loaded.spec
+    if granularity == "neuron":
+        if not spec.uniform():
+            raise InputError(
+                f"locators: {loaded.name}: the blocks of the family {spec.family} do not have equally many "
+                "neurons in one MLP (mixture of experts), so that neurons cannot be numbered; use a locator "
+                "of modules or layers"
+            )
+        return spec.inner
+    if granularity == "head":
+        if spec.recurrent:
+            raise InputError(
+                f"locators: {loaded.name}: some blocks of the family {spec.family} mix tokens by a recurrent "
+                "state and have no attention heads; use a locator of modules or layers"
+            )
+        return int(loaded.model.config.get_text_config().num_attention_heads)
+    return {"module": 2, "layer": 1}[granularity]
+
+
+@contextmanager
+def seen(loaded: Loaded, granularity: str) -> Iterator[list[Tensor]]:
+    """Keeps the values [rows, tokens, width] of all units in the latest forward pass, in a list.
+
+    There is one value for each block, or two for modules, in the order of the units: the input of the down
+    projection (neurons: one channel each), the input of attention's output projection (heads: equal shares
+    of the channels), the outputs of attention and MLP (modules), the block's output (layers).
+    """
+    per_layer(loaded, granularity)  # raises if there are none
+    spec = loaded.spec
+    inside = granularity in ("neuron", "head")
+    parts = {
+        "neuron": [spec.down],
+        "head": [spec.attention_out],
+        "module": [spec.attention_out, spec.mlp],
+        "layer": [""],
+    }[granularity]
+    names = [spec.module(layer, part) for layer in range(spec.layers) for part in parts]
+    values = [torch.empty(0)] * len(names)
+
+    def seeing(index: int) -> After:
+        def look(taken: Tensor, given: Tensor) -> Tensor | None:
+            values[index] = taken if inside else given
+            # Falcon adds to the MLP's output in place, which must not change the value that was seen.
+            return None if inside else given.clone()
+
+        return look
+
+    with hooked(loaded.model, {name: seeing(index) for index, name in enumerate(names)}):
+        yield values
+
+
+def summed(loaded: Loaded, granularity: str, values: list[Tensor]) -> Tensor:
+    """Sums over the channels of each unit: of values [rows, width] of `seen`, to [rows, units]."""
+    if granularity == "neuron":
+        return torch.cat(values, 1)
+    shares = per_layer(loaded, granularity) if granularity == "head" else 1
+    return torch.cat([value.reshape(len(value), shares, -1).sum(2) for value in values], 1)

@@ -74,9 +74,9 @@ class Run(OfModel, command="locate run", beside="values"):
         rows = read_sentences(self.sentences)
         try:
             with loaded(self, self.settings.computing, self.threads) as model:
-                from factdrift.evaluation.locators.run import make_job, write_located
+                from factdrift.evaluation.locators.run import Locating, write_located
 
-                job = make_job(model, locator, self.set, self.settings)
+                job = Locating(model, locator, self.set, self.settings)
                 write_located(job, rows, shard, self.parts, self.output, self.out_about, self.threads)
                 return None
         except Unsupported as error:
@@ -118,15 +118,14 @@ class Scores(
         from fractions import Fraction
 
         from factdrift.core.owned import scratch
+        from factdrift.core.tables import write_parquet
         from factdrift.evaluation.locators.gather import skipped
-        from factdrift.evaluation.locators.report import draw, lines
-        from factdrift.evaluation.locators.table import compare, write_table
+        from factdrift.evaluation.locators.table import compare
         from factdrift.klob.scoring.examples import read_examples
+        from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines
         from factdrift.models.bundled.taught import recall_lines
 
-        subtasks = {
-            name: read_examples(self.examples / f"klob_{name}.parquet", name) for name in ("c", "r", "u")
-        }
+        subtasks = read_examples(self.examples)
         percents = [Fraction(str(percent)) for percent in (self.headline, *self.k)]
         reasons = {folder: skipped(folder / "scores.json") for folder in self.folders}
         folders = [folder for folder in self.folders if reasons[folder] is None]
@@ -134,8 +133,8 @@ class Scores(
         if not folders:
             raise CannotEdit(f"locators: none of them has a score: {'; '.join(notes)}")
         with scratch() as folder:
-            groups = compare(folders, subtasks, percents, folder, self.seed)
-            rows = write_table(groups, self.out_scores)
+            groups, table = compare(folders, subtasks, percents, folder, self.seed)
+        write_parquet(table, self.out_scores)
         notes += recall_lines(self.recall)
         printed = []
         for subtask in subtasks:
@@ -143,8 +142,12 @@ class Scores(
             printed.append(text)
             write_text(text, self.out_reports / f"table_{subtask}.txt")
             figures = [self.out_reports / f"figure_{subtask}.{form}" for form in ("svg", "pdf")]
-            draw(groups, subtask, figures)
-        return "\n".join([*printed, f"{self.out_scores}: {rows:,} rows"])
+            if subtask == "u":
+                draw_rsd(groups, *figures)
+            else:
+                pieces = [(f"{group.title}, KLoB-{subtask}", group, subtask) for group in groups]
+                draw_rsim(pieces, 4, *figures)
+        return "\n".join([*printed, f"{self.out_scores}: {len(table):,} rows"])
 
 
 class Taught(Job, command="locate taught", beside="examples"):
@@ -157,7 +160,7 @@ class Taught(Job, command="locate taught", beside="examples"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.locators.taught import write_taught
+        from factdrift.evaluation.locators.choose import write_taught
 
         facts = write_taught(self.examples, self.wikifactdiff, self.limit, self.seed, self.output)
         return f"{self.output}: {facts:,} facts and chains"

@@ -66,11 +66,8 @@ class Entry:
     """As the user named it."""
     function: tuple[Path, str] | None = None
     """File and name of the user's function."""
-
-    @property
-    def record(self) -> Record | None:
-        """What is known of one of factdrift's locators; None for others."""
-        return records().get(self.given)
+    record: Record | None = None
+    """What is known of one of factdrift's locators; None for others."""
 
     @property
     def is_run(self) -> bool:
@@ -92,8 +89,8 @@ def entry(given: str) -> Entry:
     """What the user means by a locator; raises InputError if there is none such."""
     if function := split_function(given, "locators"):
         return Entry(f"{function[0].stem}.{function[1]}", given, function)
-    if given in records():
-        return Entry(given, given)
+    if record := records().get(given):
+        return Entry(given, given, record=record)
     if Path(given, "scores.json").is_file():
         return Entry(Path(given).name, given)
     raise InputError(

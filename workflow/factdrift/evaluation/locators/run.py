@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +23,18 @@ from factdrift.core.progress import Progress
 from factdrift.core.tables import parquet_writer
 from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.locators.gather import LOCATED
-from factdrift.evaluation.locators.interface import Context, Found, last_logits, of_scores, probability
-from factdrift.evaluation.locators.own import DOCUMENT, found_of
+from factdrift.evaluation.locators.interface import (
+    DOCUMENT,
+    Context,
+    Found,
+    found_of,
+    last_logits,
+    of_scores,
+    probability,
+)
 from factdrift.evaluation.locators.plan import HYPER, Entry, locator_of
 from factdrift.evaluation.locators.prompts import Sentence, cut, grouped, tokenized
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.session import peak_mb
 from factdrift.klob.scoring.selection import how_many
 from factdrift.models.alignment import AlignmentError
@@ -38,41 +45,126 @@ from factdrift.models.memory import in_batches
 if TYPE_CHECKING:
     from factdrift.evaluation.locators.jobs import Settings
 
-_ABOUT = pa.schema([("granularity", pa.string()), ("units", pa.int64())])
-"""Of the results of a batch; all must agree."""
-
 Row = Mapping[str, Any]
 
+_PART = LOCATED.append(pa.field("granularity", pa.string())).append(pa.field("units", pa.int64()))
+"""Rows of LOCATED with what all results of a locator must agree on."""
 
-class Job(NamedTuple):
-    """A locator on a loaded model."""
 
-    loaded: Loaded
-    entry: Entry
-    hyper: Hyper | None
-    """None for a function of the user."""
-    settings: Settings
+class Locating:
+    """A locator on a loaded model, with the values that the user has set; it locates batches of sentences."""
 
-    def most(self, units: int) -> int:
+    def __init__(self, loaded: Loaded, entry: Entry, values: dict[str, Any], settings: Settings):
+        """Raises InputError if a value is not valid, or `values` are given for a function of the user."""
+        if values and not entry.record:
+            raise InputError(f"--set: {entry.given} is a function of your own, without hyper-parameters")
+        self.loaded, self.entry, self.settings = loaded, entry, settings
+        self.hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER) if entry.record else None
+        self.spread = 0.0
+        """The standard deviation of the embeddings of all subjects' tokens."""
+        self._function = (
+            read_function(*entry.function, "locators") if entry.function else locator_of(entry.name)
+        )
+
+    def about(self) -> dict[str, Any]:
+        """What the scores depend on."""
+        loaded, hyper, entry = self.loaded, self.hyper, self.entry
+        own: dict[str, Any] = {}
+        if entry.function:
+            file, *others = entry.files()
+            own = {"code": file.read_text(encoding="utf-8")}
+            own |= {"modules": {path.name: code_digest([path]) for path in others}} if others else {}
+        return {
+            "name": entry.name,
+            "model": loaded.name,
+            "revision": loaded.revision,
+            "model_digest": loaded.digest,
+            "hyper": dict(hyper) if hyper else own,
+            "source": hyper.source if hyper else entry.given,
+            "token": hyper.get("token", "") if hyper else "",
+            "dtype": str(loaded.dtype).removeprefix("torch."),
+            "seed": self.settings.seed,
+            **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
+            "subject_spread": self.spread,
+        }
+
+    def locate(self, batch: Sequence[Sentence]) -> list[pa.Table]:
+        """Results of one batch, which is halved between two groups where it does not fit into memory."""
+        groups = grouped(batch)
+        return in_batches(groups, len(groups), self._locate)
+
+    def _locate(self, groups: Sequence[list[Sentence]]) -> pa.Table:
+        sentences = [one for group in groups for one in group]
+        with torch.no_grad():
+            logits = last_logits(self.loaded, sentences)
+        likeliest = logits.argmax(1).tolist()
+        targets = [
+            one.answer[0] if one.answer else top for one, top in zip(sentences, likeliest, strict=True)
+        ]
+        chances = probability(logits, targets).tolist()
+        found = self._scored(sentences, targets)
+        columns = {
+            "sentence": [one.id for one in sentences],
+            "subtask": [one.subtask for one in sentences],
+            "reason": [None] * len(sentences),
+            "target": targets,
+            "target_text": self.loaded.tokenizer.convert_ids_to_tokens(targets),
+            # Of output that is not finite no token is the likeliest, and the answer has no probability.
+            "probability": [chance if math.isfinite(chance) else None for chance in chances],
+            "known": [
+                (math.isfinite(chance) and target == top) if one.answer else None
+                for one, chance, target, top in zip(sentences, chances, targets, likeliest, strict=True)
+            ],
+            "mean": found.mean,
+            "sd": found.sd,
+            "layers": [None] * len(sentences) if found.layers is None else list(found.layers),
+            "top": list(found.top),
+            "granularity": [found.granularity] * len(sentences),
+            "units": [found.units] * len(sentences),
+        }
+        return pa.table([pa.array(columns[each.name], each.type) for each in _PART], schema=_PART)
+
+    def _scored(self, sentences: Sequence[Sentence], targets: Sequence[int]) -> Found:
+        """Runs the locator on sentences and the tokens whose probability is explained."""
+        loaded, hyper, layers = self.loaded, self.hyper, self.loaded.spec.layers
+        if hyper is None:
+            given = self.entry.given
+            with leaving_alone(loaded, f"locators: {given}", f"a locator restores it ({DOCUMENT})"):
+                answer = self._function(loaded, sentences, targets)
+            return found_of(given, answer, len(sentences), layers, self._most)
+        context = Context(hyper, self.spread, self.settings.seed, self.settings.budget)
+        scores = self._function(loaded, sentences, targets, context)
+        array = scores.to(torch.promote_types(scores.dtype, torch.float32)).cpu().numpy()
+        return of_scores(array, hyper["granularity"], layers, self._most(array.shape[1]))
+
+    def _most(self, units: int) -> int:
         """The number of best units that are kept: as many as the largest k asks for."""
         return how_many(units, max(Fraction(str(percent)) for percent in self.settings.k))
 
-    @property
-    def runs(self) -> int:
-        """The number of runs of each sentence in a batch: one, and `samples` with noise."""
-        return 1 + self.hyper.get("samples", 0) if self.hyper else 1
+    def check_repeated(self, first: pa.Table, batch: Sequence[Sentence]) -> None:
+        """Raises InputError if a user's locator gives other scores for sentences that it has seen before.
 
-
-def make_job(loaded: Loaded, entry: Entry, values: dict[str, Any], settings: Settings) -> Job:
-    """Raises InputError if a value is not valid, or `values` are given for a function of the user."""
-    if values and not entry.record:
-        raise InputError(f"--set: {entry.given} is a function of your own, without hyper-parameters")
-    hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER) if entry.record else None
-    return Job(loaded, entry, hyper, settings)
+        `first`: the rows of LOCATED of its first batches. `batch`: the first of them.
+        """
+        bound = max(ROUNDING, torch.finfo(self.loaded.dtype).eps)
+        known = {row["sentence"]: row for row in first.to_pylist()}
+        for row in pa.concat_tables(self.locate(batch)).to_pylist():
+            before = known[row["sentence"]]
+            # Where kernels add in any order, units with almost equal scores may change places.
+            same = self.loaded.device.type != "cpu" or row["top"] == before["top"]
+            one, other = ([found["mean"], found["sd"]] for found in (before, row))
+            size = np.nanmax(np.abs([*one, 0]))
+            if not same or not np.allclose(one, other, rtol=0, atol=bound * size, equal_nan=True):
+                raise InputError(
+                    f"locators: {self.entry.given}: the sentence {row['sentence']} gets other scores when it "
+                    f"is located again after others (mean {before['mean']:.6g}, then {row['mean']:.6g}). The "
+                    "locator keeps something from one call to the next, or draws random numbers that are not "
+                    f"seeded; let each call depend on what it is given alone ({DOCUMENT})"
+                )
 
 
 def write_located(
-    job: Job,
+    job: Locating,
     rows: Sequence[Row],
     shard: tuple[int, int],
     parts: Path,
@@ -85,45 +177,47 @@ def write_located(
     `rows`: all rows of SENTENCES. Batches are cut from all of them, and parts from batches, so neither the
     number of shards nor the size of the parts changes a row. Finished parts are kept in the folder `parts`.
     """
-    loaded, settings = job.loaded, job.settings
+    loaded, settings, entry = job.loaded, job.settings, job.entry
     sentences, lost = aligned(loaded, rows)
-    pieces = _pieces(cut(sentences, max(1, settings.budget // job.runs)), settings.batch)
+    # Each sentence of a batch is run once, and once for each sample of noise.
+    runs = 1 + (job.hyper.get("samples", 0) if job.hyper else 0)
+    pieces: list[list[list[Sentence]]] = []
+    for batch in cut(sentences, max(1, settings.budget // runs)):
+        if not pieces or sum(map(len, pieces[-1])) >= settings.batch:
+            pieces.append([])
+        pieces[-1].append(batch)
     place, count = shard
     numbers = range(place * len(pieces) // count, (place + 1) * len(pieces) // count)
-    about = {**_meta(job), "subject_spread": spread(loaded, sentences)}
-    code = [of_module(name) for name in (__name__, *job.entry.modules())]
+    job.spread = spread(loaded, sentences)
+    about = job.about()
+    code = [of_module(name) for name in (__name__, *entry.modules())]
     kept = Parts(parts, {"about": about, "settings": settings, "rows": rows, "code": code})
-    work = _worker(job, about["subject_spread"])
-    progress = Progress(
-        f"{job.entry.name} on {loaded.name}",
-        sum(len(batch) for number in numbers for batch in pieces[number]),
-        "sentences",
-    )
+    total = sum(len(batch) for number in numbers for batch in pieces[number])
+    progress = Progress(f"{entry.name} on {loaded.name}", total, "sentences")
     for number in numbers:
         if not kept.has(number):
             start = time.perf_counter()
-            found = [part for batch in pieces[number] for part in _located(job, batch, work)]
+            table = pa.concat_tables(part for batch in pieces[number] for part in job.locate(batch))
             if loaded.device.type == "cuda":
                 torch.cuda.synchronize(loaded.device)
             costs = {"seconds": time.perf_counter() - start, "peak_mb": peak_mb(loaded.device)}
-            table = pa.concat_tables(rows for rows, _ in found)
-            units = pa.Table.from_pylist([each for _, each in found], schema=_ABOUT)
-            costs["sentences"] = len(table)
-            kept.write(number, {"located": table, "about": units}, costs)
+            kept.write(number, {"located": table}, costs | {"sentences": len(table)})
         progress.advance(sum(map(len, pieces[number])))
     progress.say()
     if job.hyper is None and numbers:
-        first = kept.table("located", LOCATED, numbers[:1])
-        _check_repeated(job, first, _located(job, pieces[numbers[0]][0], work))
-    kinds = kept.table("about", _ABOUT, numbers).to_pylist()
-    if any(kind != kinds[0] for kind in kinds):
-        raise InputError(f"locators: {job.entry.given}: not all sentences have equally many units")
+        job.check_repeated(kept.table("located", _PART, numbers[:1]), pieces[numbers[0]][0])
+    kinds: set[tuple[str, int]] = set()
     with parquet_writer(output, LOCATED) as writer:
         writer.write_table(pa.Table.from_pylist([] if place else lost, schema=LOCATED))
         for number in numbers:
-            writer.write_table(kept.table("located", LOCATED, [number]))
+            table = kept.table("located", _PART, [number])
+            kinds.update(zip(*(table[name].to_pylist() for name in ("granularity", "units")), strict=True))
+            if len(kinds) > 1:
+                raise InputError(f"locators: {entry.given}: not all sentences have equally many units")
+            writer.write_table(table.select(LOCATED.names))
+    units = dict(zip(("granularity", "units"), *kinds, strict=True)) if kinds else {}
     run = {"device": str(loaded.device), "threads": threads, "batches": kept.costs(numbers)}
-    write_json({**about, **(kinds[0] if kinds else {}), **run}, out_about)
+    write_json({**about, **units, **run}, out_about)
     kept.remove()
 
 
@@ -137,37 +231,6 @@ def aligned(loaded: Loaded, rows: Sequence[Row]) -> tuple[list[Sentence], list[R
         except AlignmentError as error:
             lost.append({"sentence": row["sentence"], "subtask": row["subtask"], "reason": error.reason})
     return sentences, lost
-
-
-def _pieces(batches: Sequence[list[Sentence]], size: int) -> list[list[list[Sentence]]]:
-    """Consecutive batches in pieces of at least `size` sentences, which are stored together."""
-    pieces: list[list[list[Sentence]]] = []
-    for batch in batches:
-        if not pieces or sum(map(len, pieces[-1])) >= size:
-            pieces.append([])
-        pieces[-1].append(batch)
-    return pieces
-
-
-def _meta(job: Job) -> dict[str, Any]:
-    loaded, hyper, entry = job.loaded, job.hyper, job.entry
-    own: dict[str, Any] = {}
-    if entry.function:
-        file, *others = entry.files()
-        own = {"code": file.read_text(encoding="utf-8")}
-        own |= {"modules": {path.name: code_digest([path]) for path in others}} if others else {}
-    return {
-        "name": entry.name,
-        "model": loaded.name,
-        "revision": loaded.revision,
-        "model_digest": loaded.digest,
-        "hyper": dict(hyper) if hyper else own,
-        "source": hyper.source if hyper else entry.given,
-        "token": hyper.get("token", "") if hyper else "",
-        "dtype": str(loaded.dtype).removeprefix("torch."),
-        "seed": job.settings.seed,
-        **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
-    }
 
 
 def spread(loaded: Loaded, sentences: Sequence[Sentence]) -> float:
@@ -187,95 +250,3 @@ def spread(loaded: Loaded, sentences: Sequence[Sentence]) -> float:
     number = weights.sum() * rows.shape[1]
     mean = (rows * weights).sum() / number
     return float(((rows - mean).square() * weights).sum().div(max(number - 1, 1)).sqrt())
-
-
-Work = Callable[[Sequence[Sentence], Sequence[int]], Found]
-"""Runs the locator on sentences and the tokens whose probability is explained."""
-
-
-def _worker(job: Job, scale: float) -> Work:
-    loaded, hyper, entry = job.loaded, job.hyper, job.entry
-    if entry.function:
-        function = read_function(*entry.function, "locators")
-
-        def own(sentences: Sequence[Sentence], targets: Sequence[int]) -> Found:
-            with leaving_alone(loaded, f"locators: {entry.given}", f"a locator restores it ({DOCUMENT})"):
-                answer = function(loaded, sentences, targets)
-            return found_of(entry.given, answer, len(sentences), loaded.spec.layers, job.most)
-
-        return own
-    assert hyper is not None
-    locator = locator_of(entry.name)
-    context = Context(hyper, scale, job.settings.seed, job.settings.budget)
-
-    def built_in(sentences: Sequence[Sentence], targets: Sequence[int]) -> Found:
-        scores = locator(loaded, sentences, targets, context)
-        array = scores.to(torch.promote_types(scores.dtype, torch.float32)).cpu().numpy()
-        return of_scores(array, hyper["granularity"], loaded.spec.layers, job.most(array.shape[1]))
-
-    return built_in
-
-
-Part = tuple[pa.Table, Row]
-"""Rows of LOCATED, and a row of _ABOUT."""
-
-
-def _located(job: Job, batch: Sequence[Sentence], work: Work) -> list[Part]:
-    """Results of one batch, which is halved between two groups where it does not fit into memory."""
-
-    def run(groups: Sequence[list[Sentence]]) -> Part:
-        sentences = [one for group in groups for one in group]
-        with torch.no_grad():
-            logits = last_logits(job.loaded, sentences)
-        likeliest = logits.argmax(1).tolist()
-        targets = [
-            one.answer[0] if one.answer else top for one, top in zip(sentences, likeliest, strict=True)
-        ]
-        chances = probability(logits, targets).tolist()
-        found = work(sentences, targets)
-        columns = {
-            "sentence": [one.id for one in sentences],
-            "subtask": [one.subtask for one in sentences],
-            "reason": [None] * len(sentences),
-            "target": targets,
-            "target_text": job.loaded.tokenizer.convert_ids_to_tokens(targets),
-            # Of output that is not finite no token is the likeliest, and the answer has no probability.
-            "probability": [chance if math.isfinite(chance) else None for chance in chances],
-            "known": [
-                (math.isfinite(chance) and target == top) if one.answer else None
-                for one, chance, target, top in zip(sentences, chances, targets, likeliest, strict=True)
-            ],
-            "mean": found.mean,
-            "sd": found.sd,
-            "layers": [None] * len(sentences) if found.layers is None else list(found.layers),
-            "top": list(found.top),
-        }
-        arrays = [pa.array(columns[field.name], field.type) for field in LOCATED]
-        units = {"granularity": found.granularity, "units": found.units}
-        return pa.table(arrays, schema=LOCATED), units
-
-    groups = grouped(batch)
-    return in_batches(groups, len(groups), run)
-
-
-def _check_repeated(job: Job, first: pa.Table, again: Sequence[Part]) -> None:
-    """Raises InputError if a user's locator gives other scores for sentences that it has seen before.
-
-    `first`: the rows of LOCATED of its first batches. `again`: its first batch, once more.
-    """
-    loaded = job.loaded
-    bound = max(ROUNDING, torch.finfo(loaded.dtype).eps)
-    known = {row["sentence"]: row for row in first.to_pylist()}
-    for row in (row for table, _ in again for row in table.to_pylist()):
-        before = known[row["sentence"]]
-        # Where kernels add in any order, units with almost equal scores may change places.
-        same = loaded.device.type != "cpu" or row["top"] == before["top"]
-        one, other = ([found["mean"], found["sd"]] for found in (before, row))
-        size = np.nanmax(np.abs([*one, 0]))
-        if not same or not np.allclose(one, other, rtol=0, atol=bound * size, equal_nan=True):
-            raise InputError(
-                f"locators: {job.entry.given}: the sentence {row['sentence']} gets other scores when it is "
-                f"located again after others (mean {before['mean']:.6g}, then {row['mean']:.6g}). The "
-                "locator keeps something from one call to the next, or draws random numbers that are not "
-                f"seeded; let each call depend on what it is given alone ({DOCUMENT})"
-            )

@@ -1,8 +1,7 @@
 """RSim and RSD of all locators on all models, compared where KLoB's scorer allows it."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
-from factdrift.klob.scoring.evaluate import MEASURES, Choices, Evaluation, evaluate, lexical
+from factdrift.klob.scoring.evaluate import MEASURES, Choices, Evaluation, evaluate, lexical, references
 from factdrift.klob.scoring.examples import Examples
 from factdrift.klob.scoring.locator import GRANULARITIES, Scores, read_scores
-from factdrift.klob.scoring.reference import REFERENCES, reference
+from factdrift.klob.scoring.report import Group
 from factdrift.models.names import check_same_weights
 
 SCORES = pa.schema(
@@ -30,27 +28,13 @@ SCORES = pa.schema(
 compared if model, revision, granularity and units are the same. `hyper`: hyper-parameters as JSON."""
 
 
-@dataclass
-class Group:
-    """Locators that can be compared: they score the same units of the same model."""
-
-    model: str
-    revision: str
-    granularity: str
-    units: int
-    methods: list[tuple[Scores, Path]] = field(default_factory=list)
-    found: list[Evaluation] = field(default_factory=list)
-    references: list[Evaluation] = field(default_factory=list)
-
-    @property
-    def title(self) -> str:
-        plural = "" if self.units == 1 else "s"
-        return f"{self.model}, {self.units:,} {self.granularity}{plural}"
+Units = tuple[str, str, str, int]
+"""Model, revision, granularity and number of units, by which locators can be compared."""
 
 
-def groups_of(folders: Sequence[Path]) -> list[Group]:
-    """The folders' scores in groups, in the order of models as given and from fine to coarse units."""
-    groups: dict[tuple[Any, ...], Group] = {}
+def grouped(folders: Sequence[Path]) -> dict[Units, dict[Path, Scores]]:
+    """The folders' scores by units, in the order of models as given and from fine to coarse units."""
+    groups: dict[Units, dict[Path, Scores]] = {}
     weights = []
     for folder in folders:
         scores = read_scores(folder)
@@ -59,20 +43,21 @@ def groups_of(folders: Sequence[Path]) -> list[Group]:
         if "model_digest" in about:
             weights.append((f"{scores.model}@{scores.revision}", about["model_digest"], str(folder)))
         key = scores.model, scores.revision, scores.granularity, scores.units
-        groups.setdefault(key, Group(*key)).methods.append((scores, folder))
+        mine = groups.setdefault(key, {})
+        if any(scores.name == other.name for other in mine.values()):
+            raise InputError(
+                f"locators: two of {_title(key)} are called {scores.name}; rename one in scores.json"
+            )
+        mine[folder] = scores
     check_same_weights(weights)
-    models = list(dict.fromkeys((group.model, group.revision) for group in groups.values()))
-    for group in groups.values():
-        names = [scores.name for scores, _ in group.methods]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"locators: two of {group.title} are called {twice}; rename one in scores.json")
+    models = list(dict.fromkeys(key[:2] for key in groups))
+    order = sorted(groups, key=lambda key: (models.index(key[:2]), GRANULARITIES.index(key[2]), key[3]))
+    return {key: groups[key] for key in order}
 
-    def order(group: Group) -> tuple[int, int, int]:
-        place = models.index((group.model, group.revision))
-        return place, GRANULARITIES.index(group.granularity), group.units
 
-    return sorted(groups.values(), key=order)
+def _title(units: Units) -> str:
+    model, _, granularity, number = units
+    return f"{model}, {number:,} {granularity}{'' if number == 1 else 's'}"
 
 
 def compare(
@@ -81,29 +66,16 @@ def compare(
     percents: Sequence[Fraction],
     scratch: Path,
     seed: int,
-) -> list[Group]:
-    """Evaluates every folder, and the reference locators with as many units as each group."""
-    groups = groups_of(folders)
+) -> tuple[list[Group], pa.Table]:
+    """Evaluates every folder, and the reference locators with as many units as each group; with SCORES."""
     choices = Choices(tuple(sorted(set(percents))), seed=seed, scratch=scratch)
     words = lexical(subtasks, seed=seed)
-    parts = list(subtasks.values())
-    for group in groups:
-        for scores, folder in group.methods:
-            found = evaluate(scores, subtasks, choices)
-            group.found.append(found._replace(measures=[*found.measures, *recalled(folder, scores.name)]))
-        for kind in REFERENCES:
-            drawn = reference(kind, parts, group.units, seed, like=group.methods[0][0])
-            group.references.append(evaluate(drawn, subtasks, choices))
-        group.references.append(words)
-    return groups
-
-
-def write_table(groups: Sequence[Group], output: Path) -> int:
-    """Writes SCORES; returns the number of rows."""
+    groups = []
     rows: list[dict[str, Any]] = []
-    for group in groups:
-        common = {name: getattr(group, name) for name in ("model", "revision", "granularity", "units")}
-        for (_, folder), found in zip(group.methods, group.found, strict=True):
+    for units, methods in grouped(folders).items():
+        common = dict(zip(("model", "revision", "granularity", "units"), units, strict=True))
+        group = Group(_title(units), [], [*references(subtasks, choices, units[3]), words])
+        for folder, scores in methods.items():
             about = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
             own = common | {
                 "kind": "method",
@@ -111,13 +83,17 @@ def write_table(groups: Sequence[Group], output: Path) -> int:
                 "hyper": json.dumps(about["hyper"], sort_keys=True) if "hyper" in about else None,
                 "source": about.get("source"),
             }
+            found = evaluate(scores, subtasks, choices)
+            _add_recalled(found, folder)
+            group.found.append(found)
             rows += [own | row for row in found.measures]
-        rows += [common | {"kind": "reference"} | row for found in group.references for row in found.measures]
-    return write_parquet(pa.Table.from_pylist(rows, schema=SCORES), output)
+        rows += [common | {"kind": "reference"} | row for one in group.references for row in one.measures]
+        groups.append(group)
+    return groups, pa.Table.from_pylist(rows, schema=SCORES)
 
 
-def recalled(folder: Path, locator: str) -> Iterator[dict[str, Any]]:
-    """Rows of MEASURES: how often the answer's first token is the likeliest one, and its mean probability.
+def _add_recalled(found: Evaluation, folder: Path) -> None:
+    """Adds how often the answer's first token is the likeliest one, and its mean probability.
 
     The mean is over the sentences for which the model's output is finite; the others count as not known. Of
     folders that others have written nothing is known.
@@ -132,5 +108,4 @@ def recalled(folder: Path, locator: str) -> Iterator[dict[str, Any]]:
         for measure in columns:
             values = [float(row[measure]) for row in asked if row[measure] is not None]
             value = sum(values) / len(values) if values else None
-            named = {"locator": locator, "subtask": subtask, "measure": measure}
-            yield dict.fromkeys(MEASURES.names) | named | {"value": value, "n": len(values)}
+            found.add(subtask, measure, value, len(values))

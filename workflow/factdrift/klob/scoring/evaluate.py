@@ -1,8 +1,14 @@
-"""Evaluates one locating method on the three subtasks; every measure is a row of a table."""
+"""Evaluates one locating method on the three subtasks; every measure is a row of a table.
+
+RSD does not change with a constant added to a sentence's scores, nor with one common factor for all. It does
+with a factor of its own for each sentence: use the CV or entropy version for a method that scales its scores
+by sentence.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,14 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy import stats
 
 from factdrift.core.errors import InputError
 from factdrift.klob.scoring.examples import Examples
-from factdrift.klob.scoring.locator import Scores
-from factdrift.klob.scoring.reference import word_sets
-from factdrift.klob.scoring.rsd import Spread, paired, rsd
+from factdrift.klob.scoring.locator import REFERENCES, Scores, reference
 from factdrift.klob.scoring.rsim import POPULATIONS, Results, Similarity, approximate, by_examples, similarity
-from factdrift.klob.scoring.selection import Located, Selection, locate
+from factdrift.klob.scoring.selection import Located, Selection, locate, word_sets
 
 MEASURES = pa.schema(
     [
@@ -75,11 +80,18 @@ class Choices(NamedTuple):
     scratch: Path | None = None
 
 
-class Evaluation(NamedTuple):
+@dataclass
+class Evaluation:
     """Rows of MEASURES and tables of EXAMPLES, of one locating method."""
 
-    measures: list[dict[str, Any]]
-    examples: list[pa.Table]
+    locator: str
+    measures: list[dict[str, Any]] = field(default_factory=list)
+    examples: list[pa.Table] = field(default_factory=list)
+
+    def add(self, subtask: str | None, measure: str, value: float | None, n: int, **more: Any) -> None:
+        """Adds a row of MEASURES; `more`: its other columns."""
+        row = dict.fromkeys(MEASURES.names) | {"locator": self.locator, "subtask": subtask}
+        self.measures.append(row | {"measure": measure, "value": value, "n": n} | more)
 
 
 def evaluate(
@@ -108,11 +120,13 @@ def evaluate(
         if choices.ties != "fractional":
             fair = locate(scores, choices.percents, "fractional", choices.device, choices.scratch)
         shared = fair.selections
-    result = Evaluation([], [])
-    usable = {name: _usable(each, located) for name, each in rows.items()}
+    result = Evaluation(scores.name)
+    # The row -1, of a sentence without scores, takes the last flag.
+    flags = np.append(located.usable, False)
+    usable = {name: np.where(flags[each], each, -1) for name, each in rows.items()}
     for name, examples in subtasks.items():
         lost = int((rows[name] >= 0).sum() - (usable[name] >= 0).sum())
-        result.measures.append(_row(scores.name, name, "excluded_sentences", value=lost, n=len(rows[name])))
+        result.add(name, "excluded_sentences", lost, len(rows[name]))
         if name == "u" or not (rows[name] >= 0).any():
             continue
         for percent, selection, tied in zip(choices.percents, located.selections, shared, strict=True):
@@ -121,35 +135,50 @@ def evaluate(
             common["effective_k"] = 100 * selection.chosen / selection.units
             shares = selection.tie_share[usable[name][usable[name] >= 0]]
             if len(shares) and not np.isnan(shares).any():
-                ties = {"tie_share": np.mean(shares), "tied_sentences": np.sum(shares > 0)}
-                for measure, value in ties.items():
-                    result.measures.append(
-                        _row(scores.name, name, measure, **common, value=value, n=len(shares))
-                    )
+                result.add(name, "tie_share", np.mean(shares), len(shares), **common)
+                result.add(name, "tied_sentences", np.sum(shares > 0), len(shares), **common)
             compared = {
                 population: similarity(results, population, choices.exclude, choices.seed)
                 for population in POPULATIONS[name]
                 if populations is None or population in populations
             }
             if tied is not None:
-                compared |= _averaged(Results(examples, tied, usable[name]), scores, choices)
-            _add_rsim(result, scores.name, examples, compared, common)
-    result.measures.extend(_of_rsd(scores.name, subtasks, usable, located, choices.pool))
+                results = Results(examples, tied, usable[name])
+                if choices.unit == "examples":
+                    compared["examples"] = by_examples(results, scores, choices.exclude)
+                if choices.sim_all == "paper_approx":
+                    compared["paper_approx"] = approximate(results, scores, choices.normalise)
+            _add_rsim(result, examples, compared, common)
+    _add_rsd(result, subtasks, usable, located, choices.pool)
     return result
 
 
 def lexical(subtasks: Mapping[str, Examples], exclude: str = "fact", seed: int = 0) -> Evaluation:
     """RSim of the overlap of words alone, on c and r, for every population; it has no k (null)."""
-    result = Evaluation([], [])
+    result = Evaluation("lexical")
     for name, examples in subtasks.items():
         if name == "u" or not examples.sentences:
             continue
-        results = Results(examples, word_sets(examples), np.arange(len(examples.sentences)))
+        results = Results(examples, word_sets(examples.texts), np.arange(len(examples.sentences)))
         compared = {
             population: similarity(results, population, exclude, seed) for population in POPULATIONS[name]
         }
-        _add_rsim(result, "lexical", examples, compared, {})
+        _add_rsim(result, examples, compared, {})
     return result
+
+
+def references(
+    subtasks: Mapping[str, Examples],
+    choices: Choices,
+    units: int,
+    populations: Sequence[str] | None = None,
+) -> list[Evaluation]:
+    """The reference locators with so many units; `populations` as in `evaluate`."""
+    parts = [*subtasks.values()]
+    return [
+        evaluate(reference(kind, parts, units, choices.seed), subtasks, choices, populations)
+        for kind in REFERENCES
+    ]
 
 
 def _rows(scores: Scores, examples: Examples, places: Mapping[str, int]) -> NDArray[np.int64]:
@@ -165,191 +194,174 @@ def _rows(scores: Scores, examples: Examples, places: Mapping[str, int]) -> NDAr
     return rows
 
 
-def _usable(rows: NDArray[np.int64], located: Located) -> NDArray[np.int64]:
-    """The rows of the scores, [sentences], -1 also where a score is not finite."""
-    known = rows.copy()
-    known[rows >= 0] = np.where(located.usable[rows[rows >= 0]], rows[rows >= 0], -1)
-    return known
-
-
-def _averaged(results: Results, scores: Scores, choices: Choices) -> dict[str, Similarity]:
-    """The populations of mean score vectors that are asked for; `results` have fractional ties."""
-    means = {}
-    if choices.unit == "examples":
-        means["examples"] = by_examples(results, scores, choices.exclude)
-    if choices.sim_all == "paper_approx":
-        means["paper_approx"] = approximate(results, scores, choices.normalise)
-    return means
-
-
 def _add_rsim(
-    result: Evaluation,
-    locator: str,
-    examples: Examples,
-    compared: Mapping[str, Similarity],
-    common: Mapping[str, Any],
+    result: Evaluation, examples: Examples, compared: Mapping[str, Similarity], common: Mapping[str, Any]
 ) -> None:
-    """Adds the rows of the populations compared; `common`: the columns of MEASURES about k, if any."""
-    for population, similar in compared.items():
-        result.measures.extend(_of_rsim(locator, examples, population, similar, common))
-        result.examples.append(_per_example(locator, examples, population, similar, common.get("k")))
-    result.measures.extend(_above_permuted(locator, examples, compared, common))
+    """Adds means over the examples; `compared`: by population; `common`: the columns about k, if any.
 
-
-def _of_rsim(
-    locator: str, examples: Examples, population: str, similar: Similarity, common: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """Rows of MEASURES: means over the examples, whose intervals allow for several examples of a fact."""
-    facts = _facts(examples)
-    raw, clipped = similar.raw(), similar.rsim()
-    known = ~np.isnan(raw)
-    rows = []
-
-    def add(measure: str, value: float | None, n: int, **more: Any) -> None:
-        about = {"population": population, **common, **more}
-        rows.append(_row(locator, examples.subtask, measure, value=value, n=n, **about))
-
-    number = int(known.sum())
-    for measure, values in (
-        ("rsim", clipped),
-        ("rsim_raw", raw),
-        ("sim_cand", similar.candidate),
-        ("sim_all", similar.population),
-    ):
-        value, bounds = _mean(values[known], facts[known])
-        add(measure, value, number, **bounds)
-    candidate, everything = (part[known].mean() if number else np.nan for part in similar)
-    ratio = None if not number or everything >= 1 else float((candidate - everything) / (1 - everything))
-    add("rsim_of_means", ratio, number)
-    relations = np.array(examples.relations, object)
-    of_relations = []
-    for relation in sorted(set(examples.relations)):
-        mine = known & (relations == relation)
-        value, bounds = _mean(clipped[mine], facts[mine])
-        add("rsim", value, int(mine.sum()), relation=relation, **bounds)
-        of_relations += [value] if value is not None else []
-    add("rsim_macro", float(np.mean(of_relations)) if of_relations else None, len(of_relations))
-    add("degenerate", float(similar.degenerate()[known].sum()), number)
-    add("left_out", float((~known).sum()), len(known))
-    return rows
-
-
-def _facts(examples: Examples) -> NDArray[np.int64]:
-    """The fact of each example, [examples]."""
-    return examples.fact[np.searchsorted(examples.example, np.arange(len(examples.names)))]
-
-
-def _above_permuted(
-    locator: str, examples: Examples, compared: Mapping[str, Similarity], common: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """A row of MEASURES, if both populations were compared: the mean of the examples' paired differences.
-
-    A locator that chooses nearly the same units whatever the sentence says has a high RSim, also among
-    permuted sentences. Clipped values of noise are above 0 by chance, so the values are not clipped.
+    The leading measure, if both of its populations were compared, is the mean of the examples' paired
+    differences. A locator that chooses nearly the same units whatever the sentence says has a high RSim, also
+    among permuted sentences. Clipped values of noise are above 0 by chance, so the values are not clipped.
     """
-    if not {"all", "permuted"} <= compared.keys():
-        return []
-    gain = compared["all"].raw() - compared["permuted"].raw()
-    known = ~np.isnan(gain)
-    value, bounds = _mean(gain[known], _facts(examples)[known])
-    about = {"population": "all", **common}
-    return [_row(locator, examples.subtask, ABOVE, **about, value=value, n=int(known.sum()), **bounds)]
+    subtask, number = examples.subtask, len(examples.names)
+    # Intervals allow for several examples of a fact.
+    facts = examples.fact[np.searchsorted(examples.example, np.arange(number))]
+    relations = np.array(examples.relations, object)
+    for population, similar in compared.items():
+        about = {"population": population, **common}
+        raw, clipped = similar.raw(), similar.rsim()
+        known = ~np.isnan(raw)
+        n = int(known.sum())
+        measures = {"rsim": clipped, "rsim_raw": raw}
+        measures |= {"sim_cand": similar.candidate, "sim_all": similar.population}
+        for measure, values in measures.items():
+            result.add(subtask, measure, n=n, **_mean(values[known], facts[known]), **about)
+        candidate, everything = (part[known].mean() if n else np.nan for part in similar)
+        ratio = None if not n or everything >= 1 else float((candidate - everything) / (1 - everything))
+        result.add(subtask, "rsim_of_means", ratio, n, **about)
+        of_relations = []
+        for relation in sorted(set(examples.relations)):
+            mine = known & (relations == relation)
+            found = _mean(clipped[mine], facts[mine])
+            result.add(subtask, "rsim", n=int(mine.sum()), relation=relation, **found, **about)
+            of_relations += [found["value"]] if mine.any() else []
+        macro = float(np.mean(of_relations)) if of_relations else None
+        result.add(subtask, "rsim_macro", macro, len(of_relations), **about)
+        result.add(subtask, "degenerate", float(similar.degenerate()[known].sum()), n, **about)
+        result.add(subtask, "left_out", float((~known).sum()), number, **about)
+        columns = [
+            *([result.locator] * number, [subtask] * number, examples.names),
+            *(pa.array([common.get("k")] * number, pa.float64()), [population] * number),
+            *(pa.array(each, pa.float64(), from_pandas=True) for each in (*similar, raw, clipped)),
+        ]
+        result.examples.append(pa.table(columns, schema=EXAMPLES))
+    if {"all", "permuted"} <= compared.keys():
+        gain = compared["all"].raw() - compared["permuted"].raw()
+        known = ~np.isnan(gain)
+        above = _mean(gain[known], facts[known])
+        result.add(subtask, ABOVE, n=int(known.sum()), population="all", **above, **common)
 
 
-def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> tuple[float | None, dict[str, float]]:
-    """The mean of `values` and its 95 % interval; values with equal `clusters` are not independent.
+def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> dict[str, Any]:
+    """The mean as `value`, and its 95 % interval; values with equal `clusters` are not independent.
 
     There is no interval if all values are equal: then the sample has no spread to judge by.
     """
     if not len(values):
-        return None, {}
+        return {"value": None}
     mean = float(values.mean())
     _, place = np.unique(clusters, return_inverse=True)
     sums = np.bincount(place, values - mean)
     if len(sums) < 2 or not np.ptp(values):
-        return mean, {}
+        return {"value": mean}
     variance = float((sums**2).sum()) / len(values) ** 2 * len(sums) / (len(sums) - 1)
-    return mean, {"low": mean - 1.96 * variance**0.5, "high": mean + 1.96 * variance**0.5}
+    error = 1.96 * variance**0.5
+    return {"value": mean, "low": mean - error, "high": mean + error}
 
 
-def _per_example(
-    locator: str, examples: Examples, population: str, similar: Similarity, percent: float | None
-) -> pa.Table:
-    number = len(examples.names)
-    columns = [
-        [locator] * number,
-        [examples.subtask] * number,
-        examples.names,
-        pa.array([percent] * number, pa.float64()),
-        [population] * number,
-        *(
-            pa.array(values, pa.float64(), from_pandas=True)
-            for values in (similar.candidate, similar.population, similar.raw(), similar.rsim())
-        ),
-    ]
-    return pa.table(columns, schema=EXAMPLES)
-
-
-def _of_rsd(
-    locator: str,
+def _add_rsd(
+    result: Evaluation,
     subtasks: Mapping[str, Examples],
     rows: Mapping[str, NDArray[np.int64]],
     located: Located,
     pool: str,
-) -> list[dict[str, Any]]:
-    chosen = {name: each[each >= 0] for name, each in rows.items()}
+) -> None:
+    """Adds RSD by three measures of spread, and paired; `rows`: of each sentence, -1 without scores."""
     with np.errstate(divide="ignore", invalid="ignore"):
         variation = np.where(located.mean != 0, located.sd / np.abs(located.mean), np.nan)
-    measures = []
-
-    def add(measure: str, spread: Spread, n: int, subtask: str | None = None) -> None:
-        values = {f"{measure}_factual": spread.factual, f"{measure}_nonfactual": spread.nonfactual}
-        for name, value in values.items():
-            measures.append(_row(locator, subtask, name, value=value, n=n))
-        bounds = {"low": spread.low, "high": spread.high}
-        measures.append(_row(locator, subtask, f"{measure}_unclipped", value=spread.unclipped, n=n, **bounds))
-        measures.append(_row(locator, subtask, measure, value=spread.value, n=n))
-
-    for measure, values in (
-        ("rsd", located.sd),
-        ("rsd_cv", variation),
-        ("rsd_entropy", located.concentration),
-    ):
-        factual = {name: values[chosen[name]] for name in ("c", "r") if name in subtasks}
-        random = values[chosen["u"]] if "u" in subtasks else np.empty(0)
-        number = sum(int((~np.isnan(each)).sum()) for each in factual.values())
-        add(measure, rsd(factual, random, pool), number)
+    spreads = {"rsd": located.sd, "rsd_cv": variation, "rsd_entropy": located.concentration}
+    for measure, values in spreads.items():
+        factual = {name: values[each[each >= 0]] for name, each in rows.items()}
+        random = factual.pop("u", np.empty(0))
+        compared: dict[str | None, Mapping[str, NDArray[np.float64]]] = {None: factual}
         if measure == "rsd":
-            for name, each in factual.items():
-                add(measure, rsd({name: each}, random, pool), int((~np.isnan(each)).sum()), name)
-    if "u" in subtasks:
-        measures.extend(_paired(locator, subtasks, rows, located))
-    return measures
-
-
-def _paired(
-    locator: str, subtasks: Mapping[str, Examples], rows: Mapping[str, NDArray[np.int64]], results: Located
-) -> list[dict[str, Any]]:
-    """Rows of MEASURES: RSD against the sentence whose length was copied, and the sign test's p-value."""
-    spread = {
-        sentence: results.sd[row]
-        for name in ("c", "r")
-        if name in subtasks
+            compared |= {name: {name: each} for name, each in factual.items()}
+        for subtask, mine in compared.items():
+            spread = rsd(mine, random, pool)
+            n = sum(int((~np.isnan(each)).sum()) for each in mine.values())
+            result.add(subtask, f"{measure}_factual", spread.factual, n)
+            result.add(subtask, f"{measure}_nonfactual", spread.nonfactual, n)
+            bounds = {"low": spread.low, "high": spread.high}
+            result.add(subtask, f"{measure}_unclipped", spread.unclipped, n, **bounds)
+            result.add(subtask, measure, spread.value, n)
+    if "u" not in subtasks:
+        return
+    known = {
+        sentence: located.sd[row]
+        for name in subtasks
         for sentence, row in zip(subtasks[name].sentences, rows[name], strict=True)
         if row >= 0
     }
-    random, sources = [], []
-    for source, row in zip(subtasks["u"].sources, rows["u"], strict=True):
-        if row >= 0:
-            random.append(results.sd[row])
-            sources.append(spread.get(source or "", np.nan))
-    compared = paired(np.array(random), np.array(sources))
-    return [
-        _row(locator, None, "rsd_paired", value=compared.value, n=compared.pairs),
-        _row(locator, None, "rsd_paired_p_value", value=compared.p_value, n=compared.pairs),
+    scored = [
+        (located.sd[row], known.get(source or "", np.nan))
+        for source, row in zip(subtasks["u"].sources, rows["u"], strict=True)
+        if row >= 0
     ]
+    found = paired(*np.array(scored, np.float64).reshape(-1, 2).T)
+    result.add(None, "rsd_paired", found.value, found.pairs)
+    result.add(None, "rsd_paired_p_value", found.p_value, found.pairs)
 
 
-def _row(locator: str, subtask: str | None, measure: str, **values: Any) -> dict[str, Any]:
-    row = dict.fromkeys(MEASURES.names) | {"locator": locator, "subtask": subtask, "measure": measure}
-    return row | values
+class Spread(NamedTuple):
+    """RSD with its parts and 95 % interval; None if undefined (no sentences, or SD_factual is 0)."""
+
+    factual: float | None
+    nonfactual: float | None
+    unclipped: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def value(self) -> float | None:
+        """max(1 - SD_nonfactual / SD_factual, 0)."""
+        return None if self.unclipped is None else max(self.unclipped, 0.0)
+
+
+def rsd(
+    factual: Mapping[str, NDArray[np.float64]], nonfactual: NDArray[np.float64], pool: str = "sentences"
+) -> Spread:
+    """RSD from a measure of spread of each sentence, [sentences]; NaNs are left out.
+
+    `factual`: subtask -> spreads. `nonfactual`: the spreads of KLoB-u. `pool`: SD_factual is the mean over
+    all `sentences`, or over the means of the `subtasks`. The 95 % interval is by the delta method for a ratio
+    of means.
+    """
+    groups = [known for values in factual.values() if len(known := values[~np.isnan(values)])]
+    random = nonfactual[~np.isnan(nonfactual)]
+    if pool == "sentences" and groups:
+        groups = [np.concatenate(groups)]
+    mean = float(np.mean([group.mean() for group in groups])) if groups else None
+    other = float(random.mean()) if len(random) else None
+    if mean is None or other is None or mean == 0:
+        return Spread(mean, other, None, None, None)
+    ratio = other / mean
+    of_mean = sum(_variance(group) for group in groups) / len(groups) ** 2
+    error = 1.96 * np.sqrt(_variance(random) / mean**2 + of_mean * ratio**2 / mean**2)
+    return Spread(mean, other, 1 - ratio, 1 - ratio - float(error), 1 - ratio + float(error))
+
+
+def _variance(sample: NDArray[np.float64]) -> float:
+    """The variance of the sample's mean."""
+    return float(sample.var(ddof=1) / len(sample)) if len(sample) > 1 else 0.0
+
+
+class Paired(NamedTuple):
+    """Paired RSD: the mean of 1 - SD / SD of the source, the number of pairs, the sign test's p-value."""
+
+    value: float | None
+    pairs: int
+    p_value: float | None
+
+
+def paired(nonfactual: NDArray[np.float64], sources: NDArray[np.float64]) -> Paired:
+    """RSD against each random sentence's own source, from two arrays [pairs] of SDs.
+
+    Pairs with a NaN, or with an SD of 0 in the source, are left out.
+    """
+    known = ~np.isnan(nonfactual) & ~np.isnan(sources) & (sources > 0)
+    if not known.any():
+        return Paired(None, 0, None)
+    random, source = nonfactual[known], sources[known]
+    less, above = int((random < source).sum()), int((random > source).sum())
+    p_value = float(stats.binomtest(less, less + above).pvalue) if less + above else 1.0
+    return Paired(float((1 - random / source).mean()), len(random), p_value)

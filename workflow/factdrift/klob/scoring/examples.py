@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
+from factdrift.klob.schemas import SUBTASKS
 
 
 class Examples(NamedTuple):
@@ -35,8 +36,12 @@ class Examples(NamedTuple):
     subject: NDArray[np.int64]
 
 
-def read_examples(path: Path, subtask: str) -> Examples:
-    """Reads the table of a subtask (SUBTASK); InputError if it is missing or is that of another subtask."""
+def read_examples(folder: Path) -> dict[str, Examples]:
+    """The examples of each subtask; InputError if a table (SUBTASK) is missing or of another subtask."""
+    return {subtask: _read(folder / f"klob_{subtask}.parquet", subtask) for subtask in SUBTASKS}
+
+
+def _read(path: Path, subtask: str) -> Examples:
     if not path.is_file():
         raise InputError(
             f"{path} is missing; build it (snakemake results/klob_{subtask}.parquet) or import it"

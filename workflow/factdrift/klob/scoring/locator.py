@@ -1,4 +1,4 @@
-"""Reads and writes the scores of a locating method as files, which any framework can write.
+"""The scores of a locating method, read from files that any framework can write, or of a reference locator.
 
 A folder (docs/klob_scores.md) has `scores.json`, `sentences.txt` with the ids of the scored sentences, one
 a line, and in their order either `scores.npy`, the scores of all units [sentences x units], or `units.npy`,
@@ -8,23 +8,31 @@ scores.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct, structs
 from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
-from factdrift.core.owned import new_folder
+from factdrift.klob.scoring.examples import Examples
 
-GRANULARITIES = ("weight", "neuron", "column", "head", "module", "layer")
-SIGNS = ("as_given", "abs", "relu")
-_TEXTS = ("name", "model", "revision", "granularity")
+Granularity = Literal["weight", "neuron", "column", "head", "module", "layer"]
+GRANULARITIES = get_args(Granularity)
 _CHUNK = 32_000_000
 """The number of scores that are read at a time."""
+
+REFERENCES = ("constant", "mostly_constant", "random", "oracle")
+"""The locators that score any number of units; the lexical one is `selection.word_sets`."""
+
+SAME = 0.9
+"""The probability with which the mostly constant locator has the same scores for a sentence."""
 
 
 class Scores(NamedTuple):
@@ -61,15 +69,16 @@ class Scores(NamedTuple):
         for first in range(0, len(self.sentences), rows):
             yield first, self.signed(slice(first, first + rows))
 
-    def comparable(self, other: Scores) -> None:
-        """Raises InputError if the two do not score the same units of the same model."""
-        for key in ("granularity", "units", "model", "revision"):
-            mine, its = getattr(self, key), getattr(other, key)
-            if mine != its:
-                raise InputError(
-                    f"{self.name} and {other.name} cannot be compared: {key} is {mine!r} and {its!r}, and "
-                    "RSim means something only where the same units are chosen from; score them apart"
-                )
+
+class _About(Struct):
+    """scores.json."""
+
+    name: str
+    model: str
+    granularity: Granularity
+    units: Annotated[int, Meta(ge=1)]
+    revision: str = ""
+    sign: Literal["as_given", "abs", "relu"] = "as_given"
 
 
 def read_scores(folder: Path) -> Scores:
@@ -77,7 +86,11 @@ def read_scores(folder: Path) -> Scores:
 
     Raises InputError that names the file and what is wrong with it.
     """
-    known = _metadata(folder / "scores.json")
+    path = folder / "scores.json"
+    try:
+        known = structs.asdict(msgspec.convert(json.loads(_text(path)), _About))
+    except ValueError as error:
+        raise InputError(f"{path}: {error}; its keys: docs/klob_scores.md") from None
     sentences = _text(folder / "sentences.txt").split()
     if len(set(sentences)) != len(sentences):
         twice = next(name for place, name in enumerate(sentences) if name in sentences[:place])
@@ -90,52 +103,13 @@ def read_scores(folder: Path) -> Scores:
         scores = _array(dense, np.floating, (len(sentences), known["units"]))
         return Scores(**known, sentences=sentences, dense=scores)
     if known["sign"] != "as_given":
-        raise InputError(
-            f"{folder / 'scores.json'}: sign {known['sign']} needs all scores; apply it before units.npy"
-        )
+        raise InputError(f"{path}: sign {known['sign']} needs all scores; apply it before units.npy")
     units = _array(top, np.integer, (len(sentences), None))
     _check_units(top, units, known["units"])
     mean, sd = (_array(folder / f"{name}.npy", np.floating, (len(sentences),)) for name in ("mean", "sd"))
     return Scores(
         **known, sentences=sentences, top=units, mean=mean.astype(np.float64), sd=sd.astype(np.float64)
     )
-
-
-def write_scores(scores: Scores, folder: Path) -> None:
-    """Writes a folder that `read_scores` reads, in the place of one written before.
-
-    Raises InputError if the folder has other files.
-    """
-    text = json.dumps({key: getattr(scores, key) for key in (*_TEXTS, "units", "sign")}, indent=1)
-    arrays = {"scores": scores.dense, "units": scores.top, "mean": scores.mean, "sd": scores.sd}
-    with new_folder(folder) as made:
-        (made / "scores.json").write_text(text + "\n", encoding="utf-8")
-        names = "".join(f"{name}\n" for name in scores.sentences)
-        (made / "sentences.txt").write_text(names, encoding="utf-8")
-        for name, array in arrays.items():
-            if array is not None:
-                np.save(made / f"{name}.npy", np.asarray(array[:]))
-
-
-def _metadata(path: Path) -> dict[str, Any]:
-    try:
-        metadata = json.loads(_text(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}: no JSON: {error}") from None
-    if not isinstance(metadata, dict):
-        raise InputError(f"{path}: a JSON object is expected")
-    known: dict[str, Any] = {"sign": "as_given", "revision": ""} | metadata
-    for key in (*_TEXTS, "units", "sign"):
-        if key not in known:
-            raise InputError(f"{path}: the key {key!r} is missing")
-        if key in _TEXTS and not isinstance(known[key], str):
-            raise InputError(f"{path}: {key}: {known[key]!r} is no text; write it in quotation marks")
-    if not isinstance(known["units"], int) or isinstance(known["units"], bool) or known["units"] < 1:
-        raise InputError(f"{path}: units: {known['units']!r} is no number of units")
-    for key, choices in (("granularity", GRANULARITIES), ("sign", SIGNS)):
-        if known[key] not in choices:
-            raise InputError(f"{path}: {key}: {known[key]!r} is none of {', '.join(choices)}")
-    return {key: known[key] for key in (*_TEXTS, "units", "sign")}
 
 
 def _text(path: Path) -> str:
@@ -176,3 +150,47 @@ def _check_units(path: Path, units: NDArray[np.integer], number: int) -> None:
                 f"{path}: row {first + row}: the unit {part[row, column]} is listed twice or is not one "
                 f"of 0 to {number - 1}"
             )
+
+
+def reference(kind: str, examples: Sequence[Examples], units: int, seed: int = 0) -> Scores:
+    """The scores of a reference locator for all sentences of some subtasks, [sentences x units].
+
+    `constant`: 1 for every unit. `mostly_constant`: the same scores with the probability SAME, whatever the
+    sentence says, else random ones: a locator that mostly names one unit. `random`: uniform, drawn for each
+    sentence. `oracle`: uniform, drawn for each fact, so that all wordings of a fact and the chains that begin
+    with it have equal scores.
+    """
+    facts: dict[str, str] = {}
+    for part in examples:
+        for place, sentence in enumerate(part.sentences):
+            # A sentence of KLoB-u states no fact, so it is its own key.
+            fact = f"fact {part.fact[place]} of {part.subtask}" if part.subtask != "u" else sentence
+            facts[sentence] = fact
+    sentences = list(facts)
+    keys = list(facts.values()) if kind == "oracle" else sentences
+    if kind == "mostly_constant":
+        keys = ["the same" if _number(f"{seed}:same:{name}") / 2**64 < SAME else name for name in sentences]
+    dense = _Drawn(keys, units, seed, constant=kind == "constant")
+    return Scores(kind, "", "", "", units, "as_given", sentences, dense=dense)
+
+
+def _number(key: str) -> int:
+    """A number below 2**64 that depends on the key alone."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8])
+
+
+class _Drawn:
+    """Scores [sentences x units] that are drawn when they are read; sentences with equal keys are equal."""
+
+    def __init__(self, keys: Sequence[str], units: int, seed: int, constant: bool):
+        self.keys, self.seed, self.constant = keys, seed, constant
+        self.shape = (len(keys), units)
+
+    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
+        chosen = np.arange(len(self.keys))[rows]
+        scores = np.ones((len(chosen), self.shape[1]), np.float32)
+        if not self.constant:
+            for place, row in enumerate(chosen):
+                dice = np.random.default_rng(_number(f"{self.seed}:{self.keys[row]}"))
+                scores[place] = dice.random(self.shape[1], np.float32)
+        return scores

@@ -1,209 +1,260 @@
-"""The output of `factdrift klob score`: tables, the printed summary, the figure."""
+"""RSim and RSD of locating methods as people read them: a table and a figure of each subtask."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import pyarrow as pa
+from factdrift.core.figures import INK, KEPT, OBSOLETE, SOFT, mark, name_ends, parts, save
+from factdrift.core.screen import grid
+from factdrift.klob.scoring.evaluate import ABOVE, Evaluation
 
-from factdrift.core.figures import KEPT, OBSOLETE, SOFT, mark, name_ends, parts, save
-from factdrift.core.tables import write_parquet
-from factdrift.klob.scoring.evaluate import ABOVE, EXAMPLES, MEASURES, Evaluation
-
-_TITLES = {"c": "KLoB-c, consistency", "r": "KLoB-r, relevance"}
-
-
-def write(evaluations: Sequence[Evaluation], folder: Path) -> None:
-    """Writes measures.parquet and examples.parquet."""
-    rows = [row for evaluation in evaluations for row in evaluation.measures]
-    write_parquet(pa.Table.from_pylist(rows, schema=MEASURES), folder / "measures.parquet")
-    tables = [table for evaluation in evaluations for table in evaluation.examples]
-    write_parquet(pa.concat_tables([EXAMPLES.empty_table(), *tables]), folder / "examples.parquet")
-
-
-def summary(evaluation: Evaluation, k: float) -> str:
-    """The results of one method as text: RSim at k, above the permuted control first, the sweep, RSD."""
-    rows = evaluation.measures
-    lines = [f"{rows[0]['locator']}"]
-    for subtask, title in _TITLES.items():
-        lines.append(f"  {title}")
-        mine = [row for row in rows if row["subtask"] == subtask]
-        at_k = [row for row in mine if row["k"] == k and row["relation"] is None]
-        if not at_k:
-            lines.append("    not scored")
-            continue
-        chosen = f"K = {at_k[0]['chosen']:,}, {at_k[0]['effective_k']:.3g} % of the units"
-        lines += [
-            f"    RSim above permuted at k = {k:g} % ({chosen}): {_value(row)}"
-            for row in at_k
-            if row["measure"] == ABOVE
-        ]
-        lines += [f"    {text}" for text in [high_control(at_k)] if text]
-        for row in at_k:
-            if row["measure"] == "rsim":
-                against = "" if row["population"] == "all" else f" against {row['population']}"
-                lines.append(f"    RSim{against} at k = {k:g} % ({chosen}): {_value(row)}")
-        for name, text in _ALSO.items():
-            for row in at_k:
-                if row["measure"] == name and row["population"] in ("all", None):
-                    lines.append(f"    {text}: {_value(row)}")
-        for measure, text in ((ABOVE, "RSim above permuted"), ("rsim", "RSim")):
-            sweep = [row for row in mine if _headline(row, measure)]
-            lines.append(
-                f"    {text} by k: " + ", ".join(f"{row['k']:g} %: {_number(row['value'])}" for row in sweep)
-            )
-        relations = [row for row in mine if row["k"] == k and row["relation"] and row["population"] == "all"]
-        lines += [f"      {row['relation']:<14} {_value(row)}" for row in relations]
-    lines.append("  KLoB-u, unbiasedness")
-    for row in rows:
-        if row["measure"] in _SPREAD and row["subtask"] is None:
-            lines.append(f"    {_SPREAD[row['measure']]}: {_value(row)}")
-    lost = sum(row["value"] for row in rows if row["measure"] == "excluded_sentences")
-    if lost:
-        lines.append(f"  {lost:,.0f} sentences were excluded: their scores are not finite")
-    return "\n".join(lines)
-
-
-def comparison(references: Sequence[Evaluation], k: float) -> str:
-    """RSim of the reference locators at k, as text; the lexical one has no k."""
-    lines = ["Reference locators"]
-    for evaluation in references:
-        for measure, text in ((ABOVE, "RSim above permuted"), ("rsim", "RSim")):
-            rows = [row for row in evaluation.measures if _headline(row, measure) and row["k"] in (k, None)]
-            at = f" at k = {k:g} %" if any(row["k"] for row in rows) else ""
-            values = ", ".join(f"KLoB-{row['subtask']} {_value(row)}" for row in rows)
-            if rows:
-                lines.append(f"  {text} of {rows[0]['locator']}{at}: {values}")
-    return "\n".join(lines)
-
+TITLES = {
+    "c": "KLoB-c, consistency: RSim between three wordings of a fact",
+    "r": "KLoB-r, relevance: RSim between a chain of two facts and its first fact",
+    "u": "KLoB-u, unbiasedness: RSD of random words against sentences with facts",
+}
+CONTROLS = {"c": ("same_relation", "same_subject", "permuted"), "r": ("cross", "same_relation", "permuted")}
+"""Populations that are printed beside `all`."""
 
 HIGH = 0.1
 """RSim among permuted sentences above which a locator chooses the same units whatever the sentence says."""
 
-
-def high_control(rows: Sequence[dict[str, Any]]) -> str:
-    """A warning if RSim of permuted sentences is above HIGH, of rows of one subtask and k; else empty."""
-    for row in rows:
-        if _headline(row, "rsim", "permuted") and (row["value"] or 0) > HIGH:
-            return (
-                f"warning: RSim of permuted sentences is {row['value']:.3f}, above {HIGH}; RSim alone says "
-                "little, read RSim above permuted"
-            )
-    return ""
-
-
-_ALSO = {
-    "rsim_raw": "not clipped at 0",
-    "rsim_of_means": "of the means",
-    "rsim_macro": "mean of the relations",
-    "sim_cand": "Sim of the candidates",
-    "sim_all": "Sim of all",
-    "tie_share": "share of places given by ties",
-    "degenerate": "examples whose Sim of all is 1",
-    "left_out": "examples left out",
-}
-_SPREAD = {
-    "rsd": "RSD (unchanged by a constant a sentence and by one factor for all, not by a factor a sentence)",
-    "rsd_unclipped": "not clipped at 0",
-    "rsd_cv": "by SD / |mean|",
-    "rsd_entropy": "by entropy",
-    "rsd_paired": "paired with the source",
-    "rsd_paired_p_value": "sign test of the pairs, p",
-}
-
-
-def _headline(row: dict[str, Any], measure: str = "rsim", population: str = "all") -> bool:
-    return (row["measure"], row["population"], row["relation"]) == (measure, population, None)
-
-
-def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.4g}"
-
-
-def _value(row: dict[str, Any]) -> str:
-    interval = "" if row["low"] is None else f" [{row['low']:.4g}, {row['high']:.4g}]"
-    return f"{_number(row['value'])}{interval} (n = {row['n']:,})"
-
-
-Panels = Sequence[Evaluation]
-SIZE = (2.5, 2.1)
+_SIZE = (2.5, 2.1)
 """Of a panel of one locator, in inches."""
 
-
-def draw(evaluations: Panels, references: Panels, path: Path) -> None:
-    """Draws RSim above permuted against k: a part for each subtask, a panel for each locator."""
-    messages = [message(title, evaluations, subtask) for subtask, title in _TITLES.items()]
-    columns = max(min(4, len(evaluations)), 2)
-    figure, found = parts(messages, [len(evaluations)] * 2, columns, SIZE, sharey=True)
-    for axes, subtask in zip(found, _TITLES, strict=True):
-        panels(axes, evaluations, references, subtask)
-    save(figure, path)
+Row = dict[str, Any]
+"""Of MEASURES."""
 
 
-def message(title: str, evaluations: Panels, subtask: str) -> str:
+class Group(NamedTuple):
+    """Locating methods that can be compared, and the reference locators with as many units."""
+
+    title: str
+    found: Sequence[Evaluation]
+    references: Sequence[Evaluation]
+
+
+def lines(groups: Sequence[Group], subtask: str, headline: float) -> Iterator[str]:
+    """The table of one subtask; intervals are 95 %. Below each part: what its numbers do not say."""
+    yield TITLES[subtask]
+    for group in groups:
+        yield ""
+        yield _heading(group, subtask)
+        every = (*group.found, *group.references)
+        if subtask == "u":
+            yield from _rsd_table(every)
+        else:
+            yield from _rsim_table([(found.locator, found, headline) for found in every], subtask)
+        yield from _warnings(group, subtask, headline)
+
+
+def _heading(group: Group, subtask: str) -> str:
+    for row in (row for found in group.found for row in found.measures):
+        if (row["subtask"], row["measure"]) == (subtask, "known") and row["value"] is not None:
+            return f"{group.title}; {100 * row['value']:.0f} % of {row['n']:,} answers known"
+    return group.title
+
+
+def details(found: Evaluation, subtask: str, headline: float) -> Iterator[str]:
+    """RSim of one method by k, and of each relation."""
+    mine = [row for row in found.measures if row["subtask"] == subtask and row["population"] == "all"]
+    if subtask == "u" or not mine:
+        return
+    yield f"\n{found.locator} by k"
+    ks = sorted({row["k"] for row in mine})
+    yield from _rsim_table([(f"{k:g} %", found, k) for k in ks], subtask)
+    yield f"\n{found.locator} by relation"
+    rows = [row for row in mine if row["relation"] and row["k"] == headline]
+    yield from grid(("", "RSim", "n"), [(row["relation"], _cell(row), f"{row['n']:,}") for row in rows])
+
+
+def _warnings(group: Group, subtask: str, headline: float) -> Iterator[str]:
+    """Lines on the methods' excluded sentences, on subtasks without scores, and on high controls."""
+    high = []
+    asked = any(row["subtask"] == subtask for found in group.references for row in found.measures)
+    for found in group.found:
+        mine = [row for row in found.measures if row["subtask"] == subtask]
+        for row in mine:
+            if row["measure"] == "excluded_sentences" and row["value"]:
+                yield (
+                    f"{found.locator}: {row['value']:,.0f} of {row['n']:,} sentences left out: they could "
+                    "not be scored, or a score is not finite"
+                )
+        if subtask != "u" and asked and not any(row["measure"] == "rsim" for row in mine):
+            yield f"{found.locator}: not scored"
+        permuted = _at(found, subtask, headline).get(("rsim", "permuted"))
+        if permuted and (permuted["value"] or 0) > HIGH:
+            high.append(found.locator)
+    if high:
+        yield (
+            f"RSim of permuted sentences is above {HIGH}, so read RSim above permuted, not RSim: "
+            f"{', '.join(high)}"
+        )
+
+
+def _at(found: Evaluation, subtask: str, k: float) -> dict[tuple[str, str | None], Row]:
+    """(measure, population) -> the row over all relations at this k, or without any."""
+    return {
+        (row["measure"], row["population"]): row
+        for row in found.measures
+        if row["subtask"] == subtask and row["k"] in (k, None) and row["relation"] is None
+    }
+
+
+def _rsim_table(wanted: Iterable[tuple[str, Evaluation, float]], subtask: str) -> Iterator[str]:
+    """A line for each name with its method and k; none for a method without scores of the subtask."""
+    header = ["", "K", "above permuted", "RSim", "permuted", "of means", "raw"]
+    header += [*(f"raw, {name}" for name in CONTROLS[subtask]), "n", "left out", "degenerate"]
+    rows = []
+    for name, found, k in wanted:
+        mine = _at(found, subtask, k)
+        main = mine.get(("rsim", "all"))
+        if main is None:
+            continue
+        left, degenerate = (mine[measure, "all"]["value"] for measure in ("left_out", "degenerate"))
+        chosen = "" if main["chosen"] is None else f"{main['chosen']:,}"
+        # All results are alike, so that no number says anything.
+        alike = degenerate == main["n"]
+        cells = [
+            _cell(mine.get((ABOVE, "all"))),
+            _cell(main),
+            _cell(mine.get(("rsim", "permuted")), False),
+            _cell(mine.get(("rsim_of_means", "all")), False),
+            *(_cell(mine.get(("rsim_raw", each)), False) for each in ("all", *CONTROLS[subtask])),
+        ]
+        counts = [f"{main['n']:,}", f"{left:.0f}", f"{degenerate:.0f}"]
+        rows.append([name, chosen, *(["-"] * len(cells) if alike else cells), *counts])
+    yield from grid(header, rows)
+
+
+def _rsd_table(every: Iterable[Evaluation]) -> Iterator[str]:
+    names = ("rsd", "rsd_unclipped", "rsd_cv", "rsd_paired", "rsd_paired_p_value")
+    rows = []
+    for found in every:
+        values = {row["measure"]: row for row in found.measures if row["subtask"] is None}
+        if values:
+            numbers = [values.get(name, {}).get("n", 0) for name in ("rsd", "rsd_paired")]
+            counts = [f"{number:,}" for number in numbers]
+            rows.append([found.locator, *(_cell(values.get(name)) for name in names), *counts])
+    yield from grid(["", "RSD", "not clipped", "by SD/|mean|", "paired", "p", "n", "pairs"], rows)
+
+
+def _cell(row: Row | None, interval: bool = True) -> str:
+    """A value with half of its interval."""
+    if row is None or row["value"] is None:
+        return "-"
+    if not interval or row["low"] is None:
+        return f"{row['value']:.3f}"
+    return f"{row['value']:.3f} ±{(row['high'] - row['low']) / 2:.3f}"
+
+
+def draw_rsim(pieces: Sequence[tuple[str, Group, str]], columns: int, *paths: Path) -> None:
+    """Draws RSim above permuted against k, for each title, group and subtask: a panel for each locator.
+
+    `columns`: panels beside each other. The dashed lines are chance (0) and the overlap of words, which needs
+    no model, the dotted one is RSim of permuted sentences.
+    """
+    messages = [_message(title, group.found, subtask) for title, group, subtask in pieces]
+    panels = [len(group.found) for _, group, _ in pieces]
+    figure, made = parts(messages, panels, columns, _SIZE, sharey=True)
+    for axes, (_, group, subtask) in zip(made, pieces, strict=True):
+        of_words = [row for one in group.references for row in _curve(one, subtask) if row["k"] is None]
+        words = next((row["value"] for row in of_words), None)
+        for axis, found in zip(axes, group.found, strict=True):
+            _draw_panel(axis, found, subtask, words)
+        if axes:
+            axes[0].set(ylabel="RSim above permuted", xlabel="k, % of the units; words: their overlap")
+    save(figure, *paths)
+
+
+def _message(title: str, found: Sequence[Evaluation], subtask: str) -> str:
     """Which locator is furthest above its control at the middle k, in words."""
     best: tuple[float, float, str] | None = None
-    for evaluation in evaluations:
-        rows = _curve(evaluation, subtask, ABOVE, "all")
+    for one in found:
+        rows = _curve(one, subtask)
         if rows:
             row = rows[len(rows) // 2]
-            best = max(best or (-9.0, 0.0, ""), (row["value"], row["k"] or 0.0, in_words(row["locator"])))
+            best = max(best or (-9.0, 0.0, ""), (row["value"], row["k"] or 0.0, _in_words(one)))
     if best is None:
         return f"{title}: not scored"
     return f"{title}: {best[2]} is furthest above chance ({best[0]:.2f} at k\u00a0=\u00a0{best[1]:g}\u00a0%)"
 
 
-def in_words(locator: str) -> str:
+def _in_words(found: Evaluation) -> str:
     """The name of a locator as figures have it."""
-    return locator.replace("_", " ")
+    return found.locator.replace("_", " ")
 
 
-def panels(axes: Sequence[Any], evaluations: Panels, references: Panels, subtask: str) -> None:
-    """RSim above permuted of each locator by k with its interval, in a panel of its own.
-
-    The dashed lines are chance (0) and the overlap of words, which needs no model, the dotted one is RSim of
-    permuted sentences.
-    """
-    words = next((rows[0]["value"] for one in references if (rows := _lexical(one, subtask))), None)
-    for axis, evaluation in zip(axes, evaluations, strict=True):
-        axis.set(title=in_words(evaluation.measures[0]["locator"]), xscale="log", ylim=(-0.33, 1.13))
-        mark(axis, 0)
-        names = [("chance", 0.0, SOFT)]
-        if words is not None:
-            mark(axis, words)
-            names.append(("words", words, SOFT))
-        rows = _curve(evaluation, subtask, ABOVE, "all")
-        if not rows:
-            axis.text(0.5, 0.5, "not scored", transform=axis.transAxes, ha="center", color=SOFT)
-            continue
-        ks, values = [row["k"] for row in rows], [row["value"] for row in rows]
-        axis.plot(ks, values, color=KEPT, marker=".")
-        # Without a spread there is no interval.
-        ends = [[row["value"] if row[end] is None else row[end] for row in rows] for end in ("low", "high")]
-        axis.fill_between(ks, *ends, alpha=0.18, color=KEPT, linewidth=0)
-        control = _curve(evaluation, subtask, "rsim", "permuted")
-        axis.plot([row["k"] for row in control], [row["value"] for row in control], ":", color=OBSOLETE)
-        names.append((f"{values[-1]:.2f}", values[-1], KEPT))
-        names += [("permuted", row["value"], OBSOLETE) for row in control[-1:]]
-        axis.set_xticks(ks, [f"{k:g}" for k in ks], fontsize="x-small")
-        axis.minorticks_off()
-        name_ends(axis, names, SIZE[1])
-    if axes:
-        axes[0].set(ylabel="RSim above permuted", xlabel="k, % of the units; words: their overlap")
+def _draw_panel(axis: Any, found: Evaluation, subtask: str, words: float | None) -> None:
+    axis.set(title=_in_words(found), xscale="log", ylim=(-0.33, 1.13))
+    mark(axis, 0)
+    names = [("chance", 0.0, SOFT)]
+    if words is not None:
+        mark(axis, words)
+        names.append(("words", words, SOFT))
+    rows = _curve(found, subtask)
+    if not rows:
+        axis.text(0.5, 0.5, "not scored", transform=axis.transAxes, ha="center", color=SOFT)
+        return
+    ks, values = [row["k"] for row in rows], [row["value"] for row in rows]
+    axis.plot(ks, values, color=KEPT, marker=".")
+    # Without a spread there is no interval.
+    ends = [[row["value"] if row[end] is None else row[end] for row in rows] for end in ("low", "high")]
+    axis.fill_between(ks, *ends, alpha=0.18, color=KEPT, linewidth=0)
+    control = _curve(found, subtask, "rsim", "permuted")
+    axis.plot([row["k"] for row in control], [row["value"] for row in control], ":", color=OBSOLETE)
+    names.append((f"{values[-1]:.2f}", values[-1], KEPT))
+    names += [("permuted", row["value"], OBSOLETE) for row in control[-1:]]
+    axis.set_xticks(ks, [f"{k:g}" for k in ks], fontsize="x-small")
+    axis.minorticks_off()
+    name_ends(axis, names, _SIZE[1])
 
 
-def _lexical(evaluation: Evaluation, subtask: str) -> list[dict[str, Any]]:
-    """The row of the locator that compares words, which has no k; none for others."""
-    return [row for row in _curve(evaluation, subtask, ABOVE, "all") if row["k"] is None]
-
-
-def _curve(evaluation: Evaluation, subtask: str, measure: str, population: str) -> list[dict[str, Any]]:
+def _curve(found: Evaluation, subtask: str, measure: str = ABOVE, population: str = "all") -> list[Row]:
     """The rows of a measure over all relations that have a value, by k."""
+    wanted = (subtask, measure, population, None)
     rows = [
         row
-        for row in evaluation.measures
-        if row["subtask"] == subtask and _headline(row, measure, population) and row["value"] is not None
+        for row in found.measures
+        if tuple(row[name] for name in ("subtask", "measure", "population", "relation")) == wanted
+        and row["value"] is not None
     ]
     return sorted(rows, key=lambda row: row["k"] or 0)
+
+
+def draw_rsd(groups: Sequence[Group], *paths: Path) -> None:
+    """Draws RSD on KLoB-u, a bar for each locator, by group."""
+    titles = [f"{group.title}: how much more even the scores are without a fact (KLoB-u)" for group in groups]
+    figure, made = parts(titles, [1] * len(groups), 1, (7, 2.8))
+    for (axis,), group in zip(made, groups, strict=True):
+        _draw_bars(axis, group)
+    save(figure, *paths)
+
+
+def _draw_bars(axis: Any, group: Group) -> None:
+    found = [
+        (_in_words(each), row, reference)
+        for reference, every in ((False, group.found), (True, group.references))
+        for each in every
+        for row in each.measures
+        if row["measure"] == "rsd_unclipped" and row["subtask"] is None and row["value"] is not None
+    ]
+    for place, (_, row, reference) in enumerate(reversed(found)):
+        error = None if row["low"] is None else [[row["value"] - row["low"]], [row["high"] - row["value"]]]
+        spread = {"error_kw": {"linewidth": 0.8, "ecolor": INK}}
+        axis.barh(place, row["value"], xerr=error, color=SOFT if reference else KEPT, alpha=0.8, **spread)
+        right = row["value"] if row["high"] is None else row["high"]
+        axis.annotate(
+            f"{row['value']:.2f}",
+            (max(right, 0), place),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="x-small",
+        )
+    axis.set_yticks(range(len(found)), [name for name, *_ in reversed(found)])
+    axis.set_xlabel("RSD: 1 - spread after random words / spread after facts; grey: reference locators")
+    axis.axvline(0, color=SOFT, linewidth=0.9)
+    axis.grid(visible=False, axis="y")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -93,30 +94,28 @@ def locate(
     chosen = [how_many(scores.units, percent) for percent in percents]
     if scores.dense is None:
         return _listed(scores, chosen, percents, ties)
-    number = len(scores.sentences)
-    usable = np.zeros(number, bool)
-    mean, sd, concentration = (np.full(number, np.nan) for _ in range(3))
-    shares = np.zeros((len(chosen), number))
+    sentences = len(scores.sentences)
+    usable = np.zeros(sentences, bool)
+    mean, sd, concentration = (np.full(sentences, np.nan) for _ in range(3))
+    shares = np.zeros((len(chosen), sentences))
     fractional = [_Fractional(scratch) for _ in chosen] if ties == "fractional" else []
-    top = _scratch(scratch, (number, max(chosen)))
+    top = _scratch(scratch, (sentences, max(chosen)))
     for first, rows in scores.chunks():
-        for at, row in enumerate(rows, start=first):
-            usable[at] = bool(np.isfinite(row).all())
-            if usable[at]:
-                mean[at], sd[at], concentration[at] = _moments(row)
         best = _best_on(device, rows, max(chosen)) if device else None
         for at, row in enumerate(rows):
-            if usable[first + at]:
-                order = best_units(row, max(chosen)) if best is None else best[at]
-                top[first + at] = order
-                for place, share in enumerate(_tie_shares(row, order, chosen)):
-                    shares[place, first + at] = share
-                for place, part in enumerate(fractional):
-                    part.add(row, order[: chosen[place]])
-            else:
-                top[first + at] = 0
+            sentence = first + at
+            usable[sentence] = bool(np.isfinite(row).all())
+            if not usable[sentence]:
+                top[sentence] = 0
                 for part in fractional:
                     part.append(np.empty(0, np.int64), np.empty(0), 0.0)
+                continue
+            mean[sentence], sd[sentence], concentration[sentence] = _moments(row)
+            order = best_units(row, max(chosen)) if best is None else best[at]
+            top[sentence] = order
+            shares[:, sentence] = _tie_shares(row, order, chosen)
+            for part, number in zip(fractional, chosen, strict=False):
+                part.add(row, order[:number])
     selections = [
         fractional[place].selection(most, scores.units, shares[place])
         if fractional
@@ -175,6 +174,32 @@ def joined(first: Selection, second: Selection) -> Selection:
     return first._replace(
         **{name: both(name) for name in ("tie_share", "background", "mass", "indices", "weights")},
         indptr=np.concatenate([first.indptr, first.indptr[-1] + second.indptr[1:]]),
+    )
+
+
+def word_sets(texts: Sequence[str]) -> Selection:
+    """The lexical locator's results: the units are the texts' words, and each text has its own words.
+
+    K is the sentence's number of different words n and not a percentage of the vocabulary, of which a
+    sentence has far fewer words than 1 %. Each of its words has the weight 1 / sqrt(n), so that the overlap
+    of two results is (common words) / sqrt(n1 n2), which is Sim where both have K words. Case is ignored.
+    """
+    places: dict[str, int] = {}
+    rows = [
+        sorted({places.setdefault(word, len(places)) for word in re.findall(r"\w+", text.casefold())})
+        for text in texts
+    ]
+    sizes = np.array([len(row) for row in rows], np.int64)
+    zeros = np.zeros(len(rows))
+    return Selection(
+        chosen=1,
+        units=max(1, len(places)),
+        tie_share=zeros,
+        background=zeros,
+        mass=np.sqrt(sizes),
+        indptr=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        indices=np.array([place for row in rows for place in row], np.int32),
+        weights=np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes),
     )
 
 

@@ -1,9 +1,4 @@
-"""TF-IDF vectors as scikit-learn's TfidfVectorizer makes them, and exact nearest neighbours by cosine.
-
-The features are integers already, and there are tens of millions of them: a vocabulary of Python strings
-would not fit, hence the few lines of our own. Term frequency is the raw count, document frequency is smoothed
-(one more document that has every feature), rows have Euclidean length 1.
-"""
+"""Exact nearest neighbours by cosine, among sparse vectors of length 1."""
 
 from __future__ import annotations
 
@@ -15,45 +10,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from factdrift.core.progress import Progress
-from factdrift.neighbors.documents import Counts, Documents
 
 DECIMALS = 9
 """Decimals to which similarities are rounded before they are compared, so that ties are ties.
 
 This needs vectors in double precision: sums in single precision differ from the eighth decimal on, and the
 order of equal similarities, of which there are often thousands, would be random."""
-
-
-class TfIdf(NamedTuple):
-    """A fitted weighting: `vocabulary` [f] the feature codes, ascending; `idf` [f] their weights."""
-
-    vocabulary: NDArray[np.int64]
-    idf: NDArray[np.float64]
-
-    @classmethod
-    def fit(cls, counts: Counts) -> TfIdf:
-        """The weights idf(f) = ln((1 + documents) / (1 + documents with f)) + 1."""
-        return cls(counts.vocabulary, np.log((1 + len(counts.subjects)) / (1 + counts.having)) + 1)
-
-    def transform(self, documents: Documents) -> sparse.csr_array:
-        """Unit vectors [documents, f]; features outside the vocabulary are ignored.
-
-        A document without any known feature is an empty row.
-        """
-        columns = np.searchsorted(self.vocabulary, documents.codes)
-        columns = np.minimum(columns, max(len(self.vocabulary) - 1, 0))
-        known = np.zeros(len(columns), bool)
-        if len(self.vocabulary):
-            known = self.vocabulary[columns] == documents.codes
-        vectors = sparse.csr_array(
-            (np.ones(int(known.sum())), (documents.rows[known], columns[known])),
-            shape=(len(documents.subjects), len(self.vocabulary)),
-        )
-        vectors.sum_duplicates()
-        vectors.data *= self.idf[vectors.indices]
-        lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
-        vectors.data /= np.repeat(lengths, np.diff(vectors.indptr))
-        return vectors
 
 
 class Neighbors(NamedTuple):
@@ -309,8 +271,3 @@ class _Part:
         self.settle()
         for query, rows in enumerate(self.rows):
             yield self.search.best(self.begin + query, rows)
-
-
-def pair_similarities(left: sparse.csr_array, right: sparse.csr_array) -> NDArray[np.float64]:
-    """[n] The rounded cosines of corresponding rows of two matrices [n, f] of unit rows."""
-    return np.round(np.asarray(left.multiply(right).sum(axis=1)).ravel(), DECIMALS)
