@@ -21,8 +21,6 @@ parameter. A field with a `Key` has description, default and limits from the sch
 its value in a rule from the configuration. `run` returns what the command prints when it has ended.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import datetime
@@ -97,9 +95,6 @@ LIST_OF_FILES = ".files"
 """The ending of a file that lists the files beside it, a name a line; by hand it stands for these. Lines that
 begin with # are comments."""
 
-JOBS: dict[str, type[Job]] = {}
-"""Command -> its record, of all stages whose modules are imported."""
-
 
 @dataclass_transform(
     eq_default=False, frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,)
@@ -129,6 +124,8 @@ class Job(ABC):
         """Does the work; what it returns is printed. Raises InputError for what the user can fix."""
 
 
+JOBS: dict[str, type[Job]] = {}
+"""Command -> its record, of all stages whose modules are imported."""
 AnyJob = TypeVar("AnyJob", bound=Job)
 
 

@@ -3,8 +3,6 @@
 The rules pass single values of it to the commands; no command reads the configuration itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import difflib

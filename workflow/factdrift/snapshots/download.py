@@ -3,8 +3,6 @@
 An incomplete file is OUTPUT.part; OUTPUT.part.json records its address, size and validator.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

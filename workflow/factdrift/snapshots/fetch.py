@@ -4,8 +4,6 @@ The connections are those of the library `requests`. This module adds what it do
 download after a fault, and to wait as long as a server asks.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import time

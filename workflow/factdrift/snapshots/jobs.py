@@ -1,7 +1,5 @@
 """Jobs that write the dump of a day: from the sample, from a newer dump, or from Wikidata's API."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import json

@@ -1,7 +1,5 @@
 """Which dumps a server has: its listing of folders named by date, and in each the dump with its checksums."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import re

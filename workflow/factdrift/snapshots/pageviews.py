@@ -1,7 +1,5 @@
 """Filters a month of page views while it is downloaded; the file itself is not stored."""
 
-from __future__ import annotations
-
 import bz2
 import io
 import sys

@@ -1,7 +1,5 @@
 """Addresses of Wikidata's dumps: the registry resources/dumps.tsv, and Wikimedia's pattern of names."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import re

@@ -6,8 +6,6 @@ A file holds address, query, time of the answer, and rows; `rows` is null for a 
 the server and is to be divided. A query with a file is not sent again; remove the file to send it again.
 """
 
-from __future__ import annotations
-
 import datetime
 import gzip
 import hashlib

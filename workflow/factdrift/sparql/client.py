@@ -5,8 +5,6 @@ contact, at most 60 seconds of the server's time per minute, few failures, and w
 says. One request at a time never uses more than 60 seconds per minute.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import http.client

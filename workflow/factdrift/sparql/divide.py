@@ -1,7 +1,5 @@
 """Queries that are cut into parts: a part that is too much for the server is asked for in halves."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Sends a user's own query to the local server, and prints the answer as a table."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.parse

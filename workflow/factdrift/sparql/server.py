@@ -4,8 +4,6 @@ There is no other process that could be left behind when a job ends. The databas
 read-only, so that several jobs can serve it at the same time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import os

@@ -5,8 +5,6 @@ They are (https://www.mediawiki.org/wiki/API:Etiquette): a user agent with a con
 says, and longer after every failure.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

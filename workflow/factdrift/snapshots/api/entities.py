@@ -4,8 +4,6 @@ docs/small-real-builds.md says which entities are fetched with those of a list, 
 parts are kept, and why. A reduced line has no `lastrevid`, because no revision has this content.
 """
 
-from __future__ import annotations
-
 import datetime
 import sys
 from collections.abc import Callable, Iterable, Sequence

@@ -6,8 +6,6 @@ used before 2014 when it serves a revision; a revision that is in an old form ne
 `labels`) is left out.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ A file holds the request, the time of the answer, and the part of the answer abo
 a file is not fetched again; remove the file to fetch it again.
 """
 
-from __future__ import annotations
-
 import datetime
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Writes the files of a build: the list of items, and the configuration that fetches them as of two days."""
 
-from __future__ import annotations
-
 import datetime
 import shlex
 from collections.abc import Sequence

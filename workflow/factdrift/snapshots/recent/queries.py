@@ -3,8 +3,6 @@
 Plain SPARQL 1.1, as those of TempRIPPLE: all prefixes declared, no services or hints of one engine, no LIMIT.
 """
 
-from __future__ import annotations
-
 import datetime
 
 from factdrift.sparql.divide import Period

@@ -1,7 +1,5 @@
 """Asks a SPARQL server which items have something new: one query for each relation and month."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

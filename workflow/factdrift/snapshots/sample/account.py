@@ -1,7 +1,5 @@
 """How far to trust the sample: until when it is complete, which facts were checked, which ids are known."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator

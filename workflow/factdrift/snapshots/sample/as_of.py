@@ -1,7 +1,5 @@
 """The state of the sample in Wikidata on a day: statements, their qualifiers and their ranks."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Days are packed integers (20210104), as `factdrift.wikidata.time` packs them.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from factdrift.snapshots.sample.value_text import Snak

@@ -5,8 +5,6 @@ The layout is that of the dumps since 2015 on any day; what was introduced later
 properties are in every dump, even before Wikidata had them as statements.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

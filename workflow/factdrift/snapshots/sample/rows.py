@@ -1,7 +1,5 @@
 """Reads rows of the sample's tab-separated tables, collecting all problems instead of raising the first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache

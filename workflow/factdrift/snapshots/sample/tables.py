@@ -4,8 +4,6 @@ A folder holds `properties.tsv`, `entities/*.tsv`, `facts/*.tsv` and maybe `tran
 tab-separated, a header row, no quoting. The README beside the tables explains the columns.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import uuid

@@ -3,11 +3,9 @@
 Every function raises ValueError, with the remedy in its message, for text that it cannot read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from factdrift.wikidata.ids import entity_number, property_number
 from factdrift.wikidata.time import DAY, JULIAN_CALENDAR, MONTH, YEAR, Time, covered, pack, parse_time
@@ -44,7 +42,7 @@ class Snak(NamedTuple):
     item: int | None = None
     time: Time | None = None
 
-    def redirected(self, item: int) -> Snak:
+    def redirected(self, item: int) -> Self:
         """The same snak with another item in the place of `item`."""
         if self.type == "quantity":
             return self._replace(item=item, value=self.value | {"unit": f"{ENTITY_URL}Q{item}"})
