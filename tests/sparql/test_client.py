@@ -16,8 +16,7 @@ from support.sparql import QueryService, database_of, query_service, stored_quer
 from support.worlds import Fact, World
 
 from factdrift.core.errors import InputError
-from factdrift.sparql.answers import Answers
-from factdrift.sparql.client import POLICY, Client, TooMuch
+from factdrift.sparql.client import POLICY, Answers, Client, TooMuch
 from factdrift.tempripple.sparql_source import SparqlSource
 
 CONTACT = "me@example.org"

@@ -13,8 +13,7 @@ from support.worlds import Date, Fact, World, time_of
 
 from factdrift.core.errors import InputError
 from factdrift.snapshots.recent.search import Found, Search, chosen, search
-from factdrift.sparql.answers import Answers
-from factdrift.sparql.client import POLICY, Client
+from factdrift.sparql.client import POLICY, Answers, Client
 
 from .conftest import database_of
 

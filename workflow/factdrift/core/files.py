@@ -1,8 +1,11 @@
 """Files of text, CSV, JSON and YAML, and checksums; what is written appears only when it is complete."""
 
 import csv
+import datetime
+import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,6 +75,25 @@ def read_struct(path: Path, kind: type[Kind]) -> Kind:
         return msgspec.yaml.decode(path.read_bytes(), type=kind)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}; correct it, or name another file") from None
+
+
+def keep_answer(path: Path, **content: Any) -> None:
+    """Writes what a server has answered, and the time, as gzipped JSON, which `kept_answer` reads."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    with atomic_path(path) as partial:
+        partial.write_bytes(gzip.compress(msgspec.json.encode(content | {"answered": now}), 6, mtime=0))
+
+
+def kept_answer(path: Path, kind: type[Kind]) -> Kind:
+    """A kept answer as a struct. Raises FileNotFoundError, and InputError for a damaged file."""
+    try:
+        return msgspec.json.decode(gzip.decompress(path.read_bytes()), type=kind)
+    except FileNotFoundError:
+        raise
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: cannot be read as a stored answer ({error}); remove the file and run again"
+        ) from error
 
 
 def sha256(path: Path) -> str:

@@ -113,7 +113,6 @@ class Entities(Job, command="snapshots entities"):
         from factdrift.core.settings import read_ids
         from factdrift.snapshots.api.client import LIMITS, POLICY, Api
         from factdrift.snapshots.api.entities import fetch_entities
-        from factdrift.snapshots.api.store import Store
         from factdrift.snapshots.fetch import Client
 
         check_address("--api", self.api)
@@ -121,7 +120,7 @@ class Entities(Job, command="snapshots entities"):
             read_ids(self.ids, "dumps"),
             self.date.isoformat(),
             Api(self.api, Client(self.contact, POLICY, LIMITS, token=access_token(self.api))),
-            Store(self.store, self.api),
+            self.store,
             self.with_objects,
             self.output,
             self.fetched,

@@ -85,8 +85,7 @@ def _tables(job: OfSource) -> Iterator[Source]:
 @contextlib.contextmanager
 def _sparql(job: OfSource) -> Iterator[Source]:
     """The local server, which runs for the block, or another server, whose answers are kept."""
-    from factdrift.sparql.answers import Answers
-    from factdrift.sparql.client import OWN_LIMIT, Client
+    from factdrift.sparql.client import OWN_LIMIT, Answers, Client
     from factdrift.sparql.server import serving
     from factdrift.tempripple.sparql_source import OWN_BATCH, SparqlSource
 
