@@ -15,6 +15,7 @@ import yaml
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
+from factdrift.core.progress import Progress
 
 Kind = TypeVar("Kind", bound=msgspec.Struct)
 # libyaml where PyYAML has it, because every run begins with the schema.
@@ -94,6 +95,19 @@ def kept_answer(path: Path, kind: type[Kind]) -> Kind:
         raise InputError(
             f"{path}: cannot be read as a stored answer ({error}); remove the file and run again"
         ) from error
+
+
+def digests_of(path: Path, kinds: Iterable[str]) -> dict[str, str]:
+    """Kind (`sha1`, `md5` ...) -> the checksum of a file, in hexadecimal digits; prints progress."""
+    hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in kinds}
+    if hashes:
+        progress = Progress(f"{' and '.join(hashes)} of {path.name}", path.stat().st_size / 1e6, "MB")
+        with path.open("rb") as file:
+            while data := file.read(8 << 20):
+                for hashed in hashes.values():
+                    hashed.update(data)
+                progress.advance(len(data) / 1e6)
+    return {kind: hashed.hexdigest() for kind, hashed in hashes.items()}
 
 
 def sha256(path: Path) -> str:

@@ -1,16 +1,18 @@
-"""Estimate of the time, disk and memory that a run needs, and comparison with what the machine has.
+"""Estimate of the time, disk and memory that a run needs, and what its jobs ask a cluster for.
 
 The costs (`resources/costs`, `factdrift.runs.costs`) were measured on synthetic dumps of some gigabytes, and
-are assumed to grow with the text of the dumps, and with the time that this machine takes to read them.
+are assumed to grow with the text of the dumps, and with the time that this machine takes to read them. What
+jobs ask for are these figures times a margin; for commands whose costs have not been measured, a constant for
+a full dump (`resources/costs/requests.tsv`) times the share that the dumps are of one.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import median_high
+from pathlib import Path
 from typing import NamedTuple
 
-from factdrift.core.errors import InputError
-from factdrift.core.progress import counted
+from factdrift.core.files import read_tsv
+from factdrift.core.paths import COSTS
 from factdrift.runs.costs import (
     ALONE,
     job_count,
@@ -19,7 +21,6 @@ from factdrift.runs.costs import (
     read_quantities,
     read_submissions,
 )
-from factdrift.runs.pace import Pace
 
 SUFFIXES = {"gz": "gzip", "bz2": "bzip2", "zst": "zstd"}
 """Suffix of a dump's name -> compression."""
@@ -38,10 +39,18 @@ share what SPACE writes: it is mapped into memory."""
 SPACE = "neighbors space"
 
 
+class Pace(NamedTuple):
+    """Bytes of text in a byte of the file, and CPU seconds that `statements extract` takes for its GB."""
+
+    text_per_byte: float
+    cpu_s_gb: float
+
+
 class Dump(NamedTuple):
     """A dump: bytes of the file, compression, bytes still to be downloaded, bytes downloaded per second.
 
-    `pace`: what was measured on pieces of the file, None if nothing was.
+    `pace`: what was measured on pieces of the file, None if nothing was. `path`: where it is, or is going to
+    be.
     """
 
     bytes: float
@@ -49,6 +58,7 @@ class Dump(NamedTuple):
     to_come: float = 0.0
     speed: float = math.inf
     pace: Pace | None = None
+    path: Path = Path()
 
 
 class Machine(NamedTuple):
@@ -96,6 +106,15 @@ class Stage(NamedTuple):
     memory: float
     at_once: float
     output: float
+
+
+class Request(NamedTuple):
+    """What a job asks for at its first attempt: megabytes of memory, minutes, and megabytes of scratch, which
+    hold what queries spill."""
+
+    mem_mb: int
+    runtime: int
+    disk_mb: int
 
 
 class Estimate(NamedTuple):
@@ -154,14 +173,15 @@ def estimate(
         space = job_figures(SPACE, dumps, scope, parts).output
         held = stages[SEARCH]
         stages[SEARCH] = held._replace(at_once=held.at_once + space * min(machines, held.jobs))
-    overhead = _on_cluster(stages, cores) if isinstance(cores, Cluster) else _here(stages)
+    run = _on_cluster(stages, cores) if isinstance(cores, Cluster) else _here(stages)
+    seconds, own, submissions = run
     to_come = sum(dump.to_come for dump in dumps)
     return Estimate(
         stages,
         sum(texts_of(dumps)) * 1e9,
-        sum(stage.cpu for stage in stages.values()) + overhead.cpu,
-        overhead.seconds,
-        overhead.submissions,
+        sum(stage.cpu for stage in stages.values()) + own,
+        seconds,
+        submissions,
         to_come,
         max(dump.to_come / dump.speed for dump in dumps),
         to_come + sum(stage.output for stage in stages.values()) * 1e6,
@@ -221,24 +241,19 @@ def _stage(one: JobFigures, jobs: int, cores: int) -> Stage:
     )
 
 
-class _Run(NamedTuple):
-    """Seconds of a run on the clock, CPU seconds of Snakemake itself, and submissions."""
+def _here(stages: Mapping[str, Stage]) -> tuple[float, float, int]:
+    """Seconds on the clock of the run on one machine, CPU seconds of Snakemake itself, and no submission.
 
-    seconds: float
-    cpu: float
-    submissions: int
-
-
-def _here(stages: Mapping[str, Stage]) -> _Run:
-    """The run on one machine: Snakemake starts once, and needs a moment for each job."""
+    Snakemake starts once, and needs a moment for each job.
+    """
     quantities = read_quantities()
     own = quantities["snakemake_start_s"]
     own += quantities["snakemake_job_s"] * sum(stage.jobs for stage in stages.values())
-    return _Run(own + sum(stage.seconds for stage in stages.values()), own, 0)
+    return own + sum(stage.seconds for stage in stages.values()), own, 0
 
 
-def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> _Run:
-    """The run on a cluster: groups of jobs one after the other, each with a Snakemake of its own.
+def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> tuple[float, float, int]:
+    """As `_here`, on a cluster: groups of jobs one after the other, each with a Snakemake of its own.
 
     Jobs that need each other run `submission_lanes` at once, on as many cores of one node, under a second
     Snakemake of their submission. The others of a submission run one by one, each under its own.
@@ -257,7 +272,7 @@ def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> _Run:
         shared = {each: math.ceil(stages[each].jobs / counts[each]) for each in commands}
         whole = all(each.whole for each in sent.values())
         # All but one command of a group have a job for each shard or bucket that it works on, or one a dump.
-        parts = 1 if whole else median_high(shared.values())
+        parts = 1 if whole else sorted(shared.values())[len(shared) // 2]
         wide = min(lanes, cluster.cores, math.ceil(max(shared.values()) / parts))
         work = sum(
             math.ceil(number / (wide if number > parts else 1)) * stages[each].cpu / stages[each].jobs
@@ -270,7 +285,7 @@ def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> _Run:
         submitted += submissions
     # It ends when it would have looked for jobs again.
     seconds += submitted * quantities["submission_s"] + wait
-    return _Run(seconds, start * starts, submitted)
+    return seconds, start * starts, submitted
 
 
 def _seen(seconds: float, wait: float) -> float:
@@ -289,90 +304,38 @@ def _pairs(text: float, scope: str) -> float:
     return held * held * quantities["updated"] / 1e9
 
 
-def report(found: Estimate, machine: Machine, folder: str) -> list[str]:
-    """Lines that print the estimate beside what the machine has, and warnings where memory is too small."""
-    where = f"on {machine.cores} cores"
-    if found.submissions:
-        where = f"in {counted(found.submissions, 'submissions')}, once each begins"
-    time = f"{_clock(found.seconds)} {where}"
-    if found.download:
-        time += f", after {_clock(found.download_seconds)} of downloads (both dumps at once)"
-    disk = f"{_gb(found.disk - found.download)} of tables"
-    if found.download:
-        disk += f" and {_gb(found.download)} of downloads"
-    memory = "" if math.isinf(machine.memory) else f"; this machine has {_gb(machine.memory)}"
-    # The nodes of a cluster are other machines than the one that read pieces of the dumps.
-    sure = "give or take a quarter" if found.measured and not found.submissions else "give or take a half"
-    lines = [
-        f"Estimate for {_gb(found.text)} of text in both dumps ({sure}; docs/runs.md):",
-        f"  time    {time}",
-        f"  disk    {disk}; {_gb(machine.disk)} free in {folder}",
-        f"  memory  {_gb(found.at_once)} for the jobs that run at once, the largest {_gb(found.memory)} "
-        f"({found.largest}){memory}",
-    ]
-    if found.memory > machine.memory:
-        lines.append(
-            f"Warning: the memory cannot hold the largest job, `factdrift {found.largest}`: it takes up to "
-            f"{_gb(found.memory)} of {_gb(machine.memory)}. It may be killed; take a machine with more, "
-            "or more `buckets` and `neighbors.blocks`"
+def first_requests(dumps: Sequence[Dump], scope: str, parts: Parts) -> dict[str, Request]:
+    """Command (`statements extract`) -> the request of a job's first attempt.
+
+    `dumps`: both dumps, or none for the bundled sample and other small ones.
+    """
+    dumps = dumps or [Dump(0.0, "none")] * 2
+    quantities, costs = read_quantities(), read_costs(scope)
+    full = min(max(texts_of(dumps)) / quantities["full_gb"], 1.0)
+    requests = {}
+    for row in read_tsv(COSTS / "requests.tsv"):
+        command, most = row["command"], float(row["most_mb"])
+        if command in costs:
+            figures = job_figures(command, dumps, scope, parts)
+            memory = figures.memory * quantities["request_memory"]
+            minutes, disk = figures.cpu / 60 * quantities["request_time"], figures.output + figures.memory
+        else:
+            memory = max(most * full, min(quantities["request_least_mb"], most))
+            minutes, disk = float(row["minutes"] or 0) * full, float(row["disk_mb"] or 0) * full
+        requests[command] = Request(
+            math.ceil((memory + quantities["request_job_mb"]) / 100) * 100,
+            math.ceil(max(minutes, quantities["request_least_minutes"])),
+            math.ceil(max(disk, quantities["request_least_disk_mb"]) / 100) * 100,
         )
-    elif found.at_once > machine.memory:
-        most = 0.9 * machine.memory / 1e6
-        lines.append(
-            "Warning: the memory cannot hold as many jobs at once as there are cores; give Snakemake "
-            f"--resources mem_mb={most:.0f}, and it runs fewer"
-        )
-    return lines
+    return requests
 
 
-def check_disk(found: Estimate, machine: Machine, folder: str) -> None:
-    """Raises InputError with the numbers if the disk is too small."""
-    if found.disk > machine.disk:
-        raise InputError(
-            f"the disk cannot hold this build: it needs about {_gb(found.disk)}, of which "
-            f"{_gb(found.download)} are downloads, and {folder} has {_gb(machine.disk)} free. Make room; or "
-            "work in a folder on a larger disk (snakemake --directory FOLDER, or make `results` a link to "
-            "one); or, if you know better than the estimate, say --config check_disk=false"
-        )
-
-
-def table(dumps: Sequence[Dump], cores: Sequence[int], nodes: Sequence[int], scope: str, parts: Parts) -> str:
-    """A Markdown table of a whole build: one row per number of cores, and of nodes if there are any."""
-    rows = [
-        "| cores | CPU hours | time | memory of the jobs at once | disk beside the dumps |",
-        "|--:|--:|--:|--:|--:|",
-    ]
-    for each in cores:
-        for number in nodes or [0]:
-            one = estimate(dumps, Cluster(number, each) if number else each, scope, parts)
-            beside = _gb(one.disk - one.download)
-            name = f"{number} x {each}, {one.submissions} submissions" if number else each
-            rows.append(
-                f"| {name} | {one.cpu / 3600:,.1f} | {_clock(one.seconds)} | {_gb(one.at_once)} | {beside} |"
-            )
-    if one.download:
-        rows += ["", f"After {_gb(one.download)} of downloads, {_clock(one.download_seconds)}."]
-    return "\n".join(rows)
-
-
-def command_table(dumps: Sequence[Dump], scope: str, parts: Parts) -> str:
-    """A Markdown table of a whole build: one row per command."""
-    heads = [
-        "| command | jobs | CPU minutes | GB of memory, one job | GB of output |",
-        "|---|--:|--:|--:|--:|",
-    ]
-    for command, stage in estimate(dumps, 1, scope, parts).stages.items():
-        heads.append(
-            f"| {command} | {stage.jobs} | {stage.cpu / 60:,.1f} | {stage.memory / 1e3:,.2f} "
-            f"| {stage.output / 1e3:,.2f} |"
-        )
-    return "\n".join(heads)
-
-
-def _gb(size: float) -> str:
+def in_gb(size: float) -> str:
+    """Bytes as text."""
     return f"{size / 1e9:,.1f} GB" if size >= 1e8 else f"{size / 1e6:,.0f} MB"
 
 
-def _clock(seconds: float) -> str:
+def in_hours(seconds: float) -> str:
+    """Seconds as hours and minutes, at least one minute."""
     hours, minutes = divmod(max(round(seconds / 60), 1), 60)
     return f"{hours}:{minutes:02d} h"

@@ -30,17 +30,23 @@ FIRST, LONGEST = 30.0, 600.0
 """Seconds until the first line of a stage that is running, and the most between two of its lines: each pause
 is twice as long as the one before."""
 
+_COMMAND = re.compile(r"\bfactdrift ([\w-]+(?: \w[\w-]*)?)")
 _WARNING = re.compile(r"(?:^|\s)\w*[Ww]arning: |: skipped[,:] ")
 
 
 class Job(NamedTuple):
-    """A job that is going to run: rule, command (`statements extract`), and the files that it always
-    writes."""
+    """A job that is going to run: rule, shell command, and the files that it always writes."""
 
     rule: str
-    command: str
+    shell: str
     log: Path
     benchmark: Path
+
+    @property
+    def command(self) -> str:
+        """The command of factdrift that it runs, such as `statements extract`; empty if it runs none."""
+        found = _COMMAND.search(self.shell)
+        return found[1] if found else ""
 
 
 class _Running:

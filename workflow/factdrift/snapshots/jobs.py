@@ -62,23 +62,13 @@ class Checksum(Job, command="snapshots checksum"):
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        import hashlib
-
         from factdrift.core.errors import InputError
-        from factdrift.core.files import write_json
-        from factdrift.core.progress import Progress
+        from factdrift.core.files import digests_of, write_json
 
         if not self.dump.is_file():
             raise InputError(f"{self.dump}: the dump is missing; its checksum belongs in the manifest")
-        size = self.dump.stat().st_size
-        progress = Progress(f"{self.kind} of {self.dump.name}", size / 1e6, "MB")
-        digest = hashlib.new(self.kind)
-        with self.dump.open("rb") as file:
-            while chunk := file.read(8 << 20):
-                digest.update(chunk)
-                progress.advance(len(chunk) / 1e6)
-        found = {"file": self.dump.name, "bytes": size, self.kind: digest.hexdigest()}
-        write_json(found, self.output, indent=2)
+        about = {"file": self.dump.name, "bytes": self.dump.stat().st_size}
+        write_json(about | digests_of(self.dump, [self.kind]), self.output, indent=2)
 
 
 class Derive(Job, command="snapshots derive"):
