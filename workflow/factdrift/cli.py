@@ -25,8 +25,8 @@ from factdrift.core.jobs import JOBS, Job, add_job, record, summary
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
     "snapshots": ("snapshots.jobs", "dumps derived from a newer one, or fetched by the API"),
-    "dumps": ("snapshots.download_jobs", "Wikidata's dumps: list, check, download"),
-    "pageviews": ("snapshots.download_jobs", "monthly page views of the English Wikipedia"),
+    "dumps": ("snapshots.jobs", "Wikidata's dumps: list, check, download"),
+    "pageviews": ("snapshots.jobs", "monthly page views of the English Wikipedia"),
     "statements": ("statements.jobs", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
     "neighbors": ("neighbors.jobs", "facts about similar entities, and random facts"),

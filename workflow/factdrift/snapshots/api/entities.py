@@ -27,8 +27,8 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import keep_answer, kept_answer
 from factdrift.core.progress import Progress
 from factdrift.core.tables import table_of, write_parquet
-from factdrift.snapshots.api.client import Api
-from factdrift.snapshots.api.pages import (
+from factdrift.snapshots.api.client import (
+    Api,
     Json,
     Page,
     named_entity,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import incomplete
 from factdrift.core.tables import database, sql
-from factdrift.snapshots.sample.as_of import LAUNCH, day_text
+from factdrift.snapshots.sample.model import LAUNCH, day_text
 from factdrift.snapshots.sample.rows import Problems, Row, read_rows
 from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS
 from factdrift.snapshots.sample.value_text import item_number, parse_day

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.snapshots.compression import dump_writer, php_json
-from factdrift.snapshots.sample.as_of import Standing, content, day_text, history
-from factdrift.snapshots.sample.model import Entity, Sample
+from factdrift.snapshots.sample.model import Entity, Sample, Standing, content, day_text, history
 from factdrift.snapshots.sample.rows import other_sites
 from factdrift.snapshots.sample.value_text import Snak
 from factdrift.wikidata.ids import MADE_UP_REVISIONS, entity_id, property_id

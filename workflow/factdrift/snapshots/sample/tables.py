@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from factdrift.snapshots.sample.as_of import day_text
 from factdrift.snapshots.sample.model import (
     ALWAYS,
     CONSTRAINT,
@@ -27,6 +26,7 @@ from factdrift.snapshots.sample.model import (
     Fact,
     Qualifier,
     Sample,
+    day_text,
 )
 from factdrift.snapshots.sample.rows import Place, Problems, Row, other_sites, read_rows
 from factdrift.snapshots.sample.value_text import (
