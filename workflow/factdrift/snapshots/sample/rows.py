@@ -1,10 +1,9 @@
 """Reads rows of the sample's tab-separated tables, collecting all problems instead of raising the first."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
@@ -15,25 +14,12 @@ SHOWN_PROBLEMS = 30
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
-    """A row of a table."""
+class Row(dict[str, str]):
+    """A row's cells by column; `place`: file and line."""
 
-    file: Path
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}, line {self.line}"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row's cells by column."""
-
-    place: Place
-    cells: dict[str, str]
-
-    def __getitem__(self, column: str) -> str:
-        return self.cells[column]
+    def __init__(self, place: str, cells: Mapping[str, str]) -> None:
+        super().__init__(cells)
+        self.place = place
 
 
 class Problems:
@@ -42,16 +28,22 @@ class Problems:
     def __init__(self) -> None:
         self.found: list[str] = []
 
-    def add(self, place: Place, column: str, what: str) -> None:
+    def add(self, place: str, column: str, what: str) -> None:
         self.found.append(f"{place}, column {column}: {what}")
 
-    def read(self, row: Row, column: str, read: Callable[[str], T], empty: T) -> T:
-        """`read` applied to a cell; `empty` if the cell is empty or `read` raises ValueError."""
-        cell = row.cells[column]
-        if not cell:
+    def read(
+        self, row: Row, column: str, read: Callable[[str], T], empty: T, *, needed: str | None = None
+    ) -> T:
+        """`read` applied to a cell; `empty` if `read` raises ValueError, or the cell is empty.
+
+        `needed`: what says that an empty cell is a problem.
+        """
+        if not row[column]:
+            if needed:
+                self.add(row.place, column, f"is empty; {needed}")
             return empty
         try:
-            return read(cell)
+            return read(row[column])
         except ValueError as error:
             self.add(row.place, column, str(error))
             return empty
@@ -83,13 +75,22 @@ def read_rows(paths: Iterable[Path], columns: str, problems: Problems) -> list[R
             wrong = [f"unknown {name!r}" for name in given if name not in names]
             wrong += [f"missing {name!r}" for name in names if name not in given]
             what = f"{', '.join(wrong) or 'a name occurs twice'}; write {columns}"
-            problems.add(Place(path, 1), "header", what)
+            problems.add(f"{path}, line 1", "header", what)
             continue
         for number, line in enumerate(lines, start=2):
-            if line.strip():
-                row = _row(Place(path, number), given, line.split("\t"), problems)
-                if row is not None:
-                    rows.append(row)
+            place, cells = f"{path}, line {number}", line.split("\t")
+            padded = [name for name, cell in zip(given, cells, strict=False) if cell != cell.strip()]
+            if not line.strip():
+                continue
+            if len(cells) != len(given):
+                remedy = "add the missing cells or take tabs out"
+                problems.add(place, "row", f"{len(cells)} cells under {len(given)} columns; {remedy}")
+            elif padded:
+                problems.add(place, padded[0], "the cell begins or ends with a blank; take it off")
+            else:
+                rows.append(Row(place, dict(zip(given, cells, strict=True))))
+                if not rows[-1]["source"]:
+                    problems.add(place, "source", "is empty; say where the row comes from")
     return rows
 
 
@@ -100,18 +101,3 @@ def other_sites() -> tuple[str, ...]:
     They are those of the bundled sample, also for tables of one's own.
     """
     return tuple(utf8_lines(SAMPLE / "sites.tsv")[1:])
-
-
-def _row(place: Place, header: list[str], cells: list[str], problems: Problems) -> Row | None:
-    if len(cells) != len(header):
-        what = f"{len(cells)} cells under {len(header)} columns; add the missing cells or take tabs out"
-        problems.add(place, "row", what)
-        return None
-    row = Row(place, dict(zip(header, cells, strict=True)))
-    for column, cell in row.cells.items():
-        if cell != cell.strip():
-            problems.add(place, column, f"{cell!r} begins or ends with a blank; take it off")
-            return None
-    if not row["source"]:
-        problems.add(place, "source", "is empty; say where the row comes from")
-    return row

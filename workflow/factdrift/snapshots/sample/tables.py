@@ -8,7 +8,7 @@ import itertools
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from factdrift.snapshots.sample.model import (
@@ -28,7 +28,7 @@ from factdrift.snapshots.sample.model import (
     Sample,
     day_text,
 )
-from factdrift.snapshots.sample.rows import Place, Problems, Row, other_sites, read_rows
+from factdrift.snapshots.sample.rows import Problems, Row, other_sites, read_rows
 from factdrift.snapshots.sample.value_text import (
     DATATYPES,
     Snak,
@@ -90,7 +90,8 @@ def read_sample(folder: str | Path) -> Sample:
         if number < 0:
             reader.add_property_facts(number, row)
         elif number > 0:
-            reader.add_classes(number, row)
+            for text in row["classes"].split():
+                reader.add_made(row, "classes", number, TYPE, text)
     for row in facts:
         reader.add_fact(row)
     for row in read_rows(translations, TRANSLATION_COLUMNS, reader.problems):
@@ -107,16 +108,16 @@ class _Reader:
         self.problems = Problems()
         self.entities: dict[int, Entity] = {}
         self.facts: dict[int, list[Fact]] = defaultdict(list)
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, str] = {}
         self._datatypes: dict[int, str] = dict(_STRUCTURE)
-        self._seen: dict[tuple[str, ...], Place] = {}
+        self._seen: dict[tuple[str, ...], str] = {}
         self._alike: dict[tuple[str, ...], int] = defaultdict(int)
         self._snaks: dict[tuple[int, str], Snak] = {}
-        self._spans: dict[str, list[tuple[int, int, Place]]] = defaultdict(list)
+        self._spans: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
 
     def add_property(self, row: Row) -> int:
         """The property's number, negative; 0 if the row cannot be used."""
-        number = self._id(row, property_number)
+        number = self.problems.read(row, "id", property_number, 0, needed="every row needs one")
         datatype = row["datatype"]
         if datatype not in DATATYPES:
             what = f"{datatype!r} is no datatype that the sample can write; use one of {', '.join(DATATYPES)}"
@@ -132,9 +133,10 @@ class _Reader:
 
     def add_item(self, row: Row) -> int:
         """The item's number; 0 if the row cannot be used."""
-        number = self._id(row, item_number)
-        created = self.problems.read(row, "created", parse_day, ALWAYS)
-        merged, target = self.problems.read(row, "merged", _merge, (NEVER, 0))
+        read = self.problems.read
+        number = read(row, "id", item_number, 0, needed="every row needs one")
+        created = read(row, "created", parse_day, ALWAYS)
+        merged, target = read(row, "merged", _merge, (NEVER, 0))
         return self._add(
             row,
             Entity(
@@ -143,28 +145,27 @@ class _Reader:
                 row["description"],
                 _split(row["aliases"]),
                 title=row["title"],
-                sitelinks=self.problems.read(row, "sitelinks", _site_count, 0),
+                sitelinks=read(row, "sitelinks", _site_count, 0),
                 created=created,
-                article=max(created, self.problems.read(row, "article", parse_day, ALWAYS)),
+                article=max(created, read(row, "article", parse_day, ALWAYS)),
                 merged=merged,
                 target=target,
-                deleted=self.problems.read(row, "deleted", parse_day, NEVER),
+                deleted=read(row, "deleted", parse_day, NEVER),
             ),
         )
 
     def add_translation(self, row: Row) -> None:
         """Adds label and description in another language to an entity."""
-        number = entity_number(row["id"])
-        entity = self.entities.get(number or 0)
-        if number is None or entity is None:
+        number = entity_number(row["id"]) or 0
+        entity = self.entities.get(number)
+        if entity is None:
             self.problems.add(row.place, "id", f"{row['id']!r} has no row in the other tables; add one there")
-            return
-        if row["language"] in ("", "en") or row["language"] in {named[0] for named in entity.translations}:
+        elif row["language"] in {"", "en", *(named[0] for named in entity.translations)}:
             what = f"{row['language']!r} is no other language, or {row['id']} has it already"
             self.problems.add(row.place, "language", what)
-            return
-        added = (row["language"], row["label"], row["description"])
-        self.entities[number] = entity._replace(translations=(*entity.translations, added))
+        else:
+            added = (row["language"], row["label"], row["description"])
+            self.entities[number] = entity._replace(translations=(*entity.translations, added))
 
     def check_redirects(self) -> None:
         for number, entity in self.entities.items():
@@ -183,7 +184,7 @@ class _Reader:
         """P31 from `types`, P2302 with P4155 from `constraints` and `separators`, P1696 from `inverses`, and
         P1855 from `examples`."""
         for text in row["types"].split():
-            self._add_made(row, "types", property_, TYPE, text)
+            self.add_made(row, "types", property_, TYPE, text)
         separators = [("separators", SEPARATOR, text) for text in row["separators"].split()]
         constraints = row["constraints"].split()
         for constraint in constraints:
@@ -195,34 +196,29 @@ class _Reader:
             value = item_value(CONSTRAINTS[constraint])
             snak = Snak(CONSTRAINT, "value", "wikibase-item", "wikibase-entityid", value)
             own = [] if constraint == "symmetric" else separators
-            self._add_made(row, "constraints", property_, CONSTRAINT, snak, own)
+            self.add_made(row, "constraints", property_, CONSTRAINT, snak, own)
         if separators and not {"single-value", "single-best-value"} & {*constraints}:
             what = "there is no single-value constraint to which they belong; name one"
             self.problems.add(row.place, "separators", what)
         for text in row["inverses"].split():
-            self._add_made(row, "inverses", property_, INVERSE, text)
+            self.add_made(row, "inverses", property_, INVERSE, text)
         for text in _split(row["examples"]):
             subject, arrow, value_text = text.partition(">")
             if arrow:
-                self._add_made(
-                    row, "examples", property_, EXAMPLE, subject, [("examples", -property_, value_text)]
-                )
+                qualifier = ("examples", -property_, value_text)
+                self.add_made(row, "examples", property_, EXAMPLE, subject, [qualifier])
             else:
                 self.problems.add(row.place, "examples", f"{text!r} is no example; write subject>value")
 
-    def add_classes(self, item: int, row: Row) -> None:
-        for text in row["classes"].split():
-            self._add_made(row, "classes", item, TYPE, text)
-
     def add_fact(self, row: Row) -> None:
         read, before = self.problems.read, len(self.problems.found)
-        for column in ("subject", "property", "value"):
-            if not row[column]:
-                self.problems.add(row.place, column, "is empty; every fact needs one")
+        needed = "every fact needs one"
         none: list[Snak] = []
-        subject = read(row, "subject", self._known_item, 0)
-        number = read(row, "property", self._known_property, 0)
-        snak = read(row, "value", lambda text: self._snak(number, text), None) if number else None
+        subject = read(row, "subject", self._known_item, 0, needed=needed)
+        number = read(row, "property", self._known_property, 0, needed=needed)
+        snak = None
+        if number:
+            snak = read(row, "value", lambda text: self._snak(number, text), None, needed=needed)
         starts = read(row, "start", lambda text: self._dates(START, text), none)
         ends = read(row, "end", lambda text: self._dates(END, text), none)
         points = read(row, "pit", lambda text: self._dates(POINT_IN_TIME, text), none)
@@ -239,11 +235,18 @@ class _Reader:
         if rank == "latest" and not begins:
             self.problems.add(row.place, "rank", "latest needs a date in start or pit; add one")
         if end_stated is not None and not ends:
-            self.problems.add(
-                row.place, "end_stated", "there is no end; fill the column end, or empty this one"
-            )
-        if snak is None or len(self.problems.found) > before or self._is_double(row, subject, snak):
+            what = "there is no end; fill the column end, or empty this one"
+            self.problems.add(row.place, "end_stated", what)
+        if snak is None or len(self.problems.found) > before:
             return
+        whole = tuple(row[column] for column in _TELLING)
+        first = self._seen.get(whole)
+        if snak.property == TYPE:
+            first = first or self._seen.get((entity_id(subject), f"P{TYPE}", str(snak.value)))
+        if first is not None:
+            self.problems.add(row.place, "row", f"the same fact is in {first}; keep one of the two")
+            return
+        self._seen[whole] = row.place
 
         qualifiers = [Qualifier(date, ALWAYS) for date in starts]
         for end in ends:
@@ -273,11 +276,6 @@ class _Reader:
                     what = f"{statement} is in {first} at the same time; fill the column removed there"
                     self.problems.add(second, "statement", what)
 
-    def _id(self, row: Row, number: Callable[[str], int]) -> int:
-        if not row["id"]:
-            self.problems.add(row.place, "id", "is empty; every row needs one")
-        return self.problems.read(row, "id", number, 0)
-
     def _add(self, row: Row, entity: Entity) -> int:
         if entity.number in self.entities:
             what = f"{row['id']} is in {self._places[entity.number]} too; keep one of the rows"
@@ -288,7 +286,7 @@ class _Reader:
             self._places[entity.number] = row.place
         return entity.number
 
-    def _add_made(
+    def add_made(
         self,
         row: Row,
         column: str,
@@ -315,17 +313,6 @@ class _Reader:
         self.facts[subject].append(
             Fact(subject, snaks[0], others, "normal", _guid(subject, identity), since, NEVER, ())
         )
-
-    def _is_double(self, row: Row, subject: int, snak: Snak) -> bool:
-        whole = tuple(row[column] for column in _TELLING)
-        first = self._seen.get(whole)
-        if snak.property == TYPE:
-            first = first or self._seen.get((entity_id(subject), f"P{TYPE}", str(snak.value)))
-        if first is None:
-            self._seen[whole] = row.place
-            return False
-        self.problems.add(row.place, "row", f"the same fact is in {first}; keep one of the two")
-        return True
 
     def _known_item(self, text: str) -> int:
         item = item_number(text)
