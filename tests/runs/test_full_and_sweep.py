@@ -13,7 +13,7 @@ import duckdb
 import psutil
 import pytest
 
-from factdrift.core.disk import full, is_full
+from factdrift.core.exhausted import full, is_full
 from factdrift.core.nodes import node, writer
 from factdrift.core.owned import WRITER, atomic_path, unfinished
 from factdrift.runs.leftovers import FORGOTTEN, sweep

@@ -33,8 +33,8 @@ from support.server import Fault, Server
 from support.waiting import LONGEST, wait_until
 
 from factdrift.cli import main
-from factdrift.core.disk import is_full
 from factdrift.core.errors import InputError
+from factdrift.core.exhausted import is_full
 from factdrift.core.nodes import try_lock
 from factdrift.snapshots import download as module
 from factdrift.snapshots.download import download, published

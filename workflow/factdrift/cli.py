@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import factdrift
-from factdrift.core import disk, memory
+from factdrift.core import exhausted
 from factdrift.core.errors import DAMAGED, DamagedDump, InputError
 from factdrift.core.jobs import JOBS, Job, add_job, record, summary
 
@@ -240,7 +240,7 @@ def wait_asleep() -> None:
 def main(arguments: list[str] | None = None) -> int:
     options, ended = argparse.Namespace(), False
     try:
-        memory.warn_of_limit()
+        exhausted.warn_of_limit()
         words = sys.argv[1:] if arguments is None else arguments
         of_all = words[:1] in ([], ["-h"], ["--help"], ["--version"])
         options = (_empty()[0] if of_all else parser(words[0])).parse_args(words)
@@ -272,10 +272,10 @@ def main(arguments: list[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
-        if disk.is_full(error):
-            message = disk.full(error)
-        elif memory.is_exhausted(error):
-            message = memory.exhausted(error)
+        if exhausted.is_full(error):
+            message = exhausted.full(error)
+        elif exhausted.is_exhausted(error):
+            message = exhausted.exhausted(error)
         elif missing := _missing(options, error):
             message = missing
         else:

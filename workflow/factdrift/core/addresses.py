@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from factdrift.core.errors import InputError
-from factdrift.core.redaction import redacted
+from factdrift.core.errors import InputError, redacted
 
 QUERY_SERVICE = "https://query.wikidata.org/sparql"
 WIKIDATA_API = "https://www.wikidata.org/w/api.php"

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from factdrift.core.errors import InputError
-from factdrift.core.redaction import redacted
+from factdrift.core.errors import InputError, redacted
 
 _DOUBLINGS = 60
 """A wait is doubled no more often, so that it stays a number."""

@@ -61,26 +61,16 @@ def read_costs(scope: str, folder: Path = COSTS) -> dict[str, Cost]:
 
     Measured for `enwiki` and `all`; `anywiki` lies between them as its share of the items does.
     """
-    few, many = (_measured(kept, folder) for kept in ("enwiki", "all"))
     quantities = read_quantities(folder)
     low, here, high = (quantities[f"held_{kept}"] for kept in ("enwiki", scope, "all"))
     weight = (here - low) / (high - low)
-    return {command: _between(few[command], many[command], weight) for command in few}
-
-
-def _measured(scope: str, folder: Path) -> dict[str, Cost]:
-    return {
-        row["command"]: Cost._make(
-            [row["split"], *(float(row[name]) for name in _FIGURES), row["kept"] == "yes"]
-        )
-        for row in read_tsv(folder / "jobs.tsv")
-        if row["scope"] == scope
-    }
-
-
-def _between(few: Cost, many: Cost, weight: float) -> Cost:
-    figures = ((1 - weight) * getattr(few, name) + weight * getattr(many, name) for name in _FIGURES)
-    return Cost._make([few.split, *figures, few.kept])
+    rows = {(row["scope"], row["command"]): row for row in read_tsv(folder / "jobs.tsv")}
+    costs = {}
+    for command, few in ((command, row) for (of, command), row in rows.items() if of == "enwiki"):
+        many = rows["all", command]
+        figures = ((1 - weight) * float(few[name]) + weight * float(many[name]) for name in _FIGURES)
+        costs[command] = Cost._make([few["split"], *figures, few["kept"] == "yes"])
+    return costs
 
 
 class Submission(NamedTuple):

@@ -88,14 +88,6 @@ PARTS = Parts(64, 64, 28)
 """Those of a whole dump, unless others are given."""
 
 
-class JobFigures(NamedTuple):
-    """Estimate for one job: CPU seconds, megabytes of memory, megabytes of output."""
-
-    cpu: float
-    memory: float
-    output: float
-
-
 class Stage(NamedTuple):
     """Estimate for one command: jobs to run, CPU seconds of all, seconds on the clock, megabytes of memory of
     one job and of the jobs that run at once, megabytes of output."""
@@ -161,20 +153,29 @@ def estimate(
     `cores`: of this machine, or the nodes of a cluster. How long jobs wait in a queue behind those of others
     is in no estimate.
     """
-    slower = slowness(dumps, scope)
+    costs, quantities, slower = read_costs(scope), read_quantities(), slowness(dumps, scope)
     machines, each = cores if isinstance(cores, Cluster) else Cluster(1, cores)
     stages = {}
-    for command, cost in read_costs(scope).items():
+    for command, cost in costs.items():
         wanted = job_count(cost.split, *parts) if jobs is None else jobs.get(command, 0)
         if wanted:
-            one = job_figures(command, dumps, scope, parts)
-            stages[command] = _stage(one._replace(cpu=slower * one.cpu), wanted, machines * each)
-    if SEARCH in stages and SPACE in read_costs(scope):
-        space = job_figures(SPACE, dumps, scope, parts).output
+            cpu, memory, output = job_figures(command, dumps, scope, parts)
+            turns, at_once = math.ceil(wanted / (machines * each)), min(wanted, machines * each)
+            cpu *= slower
+            stages[command] = Stage(
+                wanted, wanted * cpu, turns * cpu, memory, at_once * memory, wanted * output
+            )
+    if SEARCH in stages and SPACE in costs:
+        space = job_figures(SPACE, dumps, scope, parts)[2]
         held = stages[SEARCH]
         stages[SEARCH] = held._replace(at_once=held.at_once + space * min(machines, held.jobs))
-    run = _on_cluster(stages, cores) if isinstance(cores, Cluster) else _here(stages)
-    seconds, own, submissions = run
+    if isinstance(cores, Cluster):
+        seconds, own, submissions = _on_cluster(stages, cores)
+    else:
+        # Snakemake starts once, and needs a moment for each job.
+        own = quantities["snakemake_start_s"]
+        own += quantities["snakemake_job_s"] * sum(stage.jobs for stage in stages.values())
+        seconds, submissions = own + sum(stage.seconds for stage in stages.values()), 0
     to_come = sum(dump.to_come for dump in dumps)
     return Estimate(
         stages,
@@ -187,9 +188,6 @@ def estimate(
         to_come + sum(stage.output for stage in stages.values()) * 1e6,
         all(dump.pace for dump in dumps),
     )
-
-
-_PER_DUMP = ("dump", "shard", "dump_bucket")
 
 
 def texts_of(dumps: Sequence[Dump]) -> list[float]:
@@ -213,12 +211,13 @@ def slowness(dumps: Sequence[Dump], scope: str) -> float:
     return sum(known) / len(known) if known else 1.0
 
 
-def job_figures(command: str, dumps: Sequence[Dump], scope: str, parts: Parts) -> JobFigures:
-    """What one job of a command takes."""
+def job_figures(command: str, dumps: Sequence[Dump], scope: str, parts: Parts) -> tuple[float, float, float]:
+    """What one job of a command takes: CPU seconds, megabytes of memory, megabytes of output."""
     cost, texts = read_costs(scope)[command], texts_of(dumps)
     shards, buckets, blocks = parts
     divided = {"shard": shards, "dump_bucket": buckets, "bucket": buckets, "block": blocks}
-    share = (sum(texts) / len(texts) if cost.split in _PER_DUMP else max(texts)) / divided.get(cost.split, 1)
+    text = sum(texts) / len(texts) if cost.split in ("dump", "shard", "dump_bucket") else max(texts)
+    share = text / divided.get(cost.split, 1)
     own = share / buckets if cost.split == "all_buckets" else share
     cpu = cost.cpu(own)
     if command == READ:
@@ -226,37 +225,19 @@ def job_figures(command: str, dumps: Sequence[Dump], scope: str, parts: Parts) -
         unpack = [slower[dump.compression] * text for dump, text in zip(dumps, texts, strict=True)]
         cpu = max(cpu + sum(unpack) / len(unpack) / shards, 0.0)
     if command == SEARCH:
-        cpu += _pairs(max(texts), scope) * read_quantities()["search_pairs"] / blocks
-    return JobFigures(cpu, cost.memory(share), cost.output_mb_gb * own)
-
-
-def _stage(one: JobFigures, jobs: int, cores: int) -> Stage:
-    return Stage(
-        jobs,
-        jobs * one.cpu,
-        math.ceil(jobs / cores) * one.cpu,
-        one.memory,
-        min(jobs, cores) * one.memory,
-        jobs * one.output,
-    )
-
-
-def _here(stages: Mapping[str, Stage]) -> tuple[float, float, int]:
-    """Seconds on the clock of the run on one machine, CPU seconds of Snakemake itself, and no submission.
-
-    Snakemake starts once, and needs a moment for each job.
-    """
-    quantities = read_quantities()
-    own = quantities["snakemake_start_s"]
-    own += quantities["snakemake_job_s"] * sum(stage.jobs for stage in stages.values())
-    return own + sum(stage.seconds for stage in stages.values()), own, 0
+        # Of 10^9 pairs of an updated subject and an item.
+        quantities = read_quantities()
+        held = max(texts) * quantities["items_per_gb"] * quantities[f"held_{scope}"]
+        cpu += held * held * quantities["updated"] / 1e9 * quantities["search_pairs"] / blocks
+    return cpu, cost.memory(share), cost.output_mb_gb * own
 
 
 def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> tuple[float, float, int]:
-    """As `_here`, on a cluster: groups of jobs one after the other, each with a Snakemake of its own.
+    """Seconds on the clock, CPU seconds of Snakemake itself, and submissions of a run on a cluster.
 
-    Jobs that need each other run `submission_lanes` at once, on as many cores of one node, under a second
-    Snakemake of their submission. The others of a submission run one by one, each under its own.
+    Groups of jobs run one after the other, each with a Snakemake of its own. Jobs that need each other run
+    `submission_lanes` at once, on as many cores of one node, under a second Snakemake of their submission.
+    The others of a submission run one by one, each under its own.
     """
     known, quantities = read_submissions(), read_quantities()
     wait = quantities["submission_wait_s"]
@@ -297,13 +278,6 @@ def _seen(seconds: float, wait: float) -> float:
     return looked
 
 
-def _pairs(text: float, scope: str) -> float:
-    """Pairs of an updated subject and an item that the search compares, in units of 10^9."""
-    quantities = read_quantities()
-    held = text * quantities["items_per_gb"] * quantities[f"held_{scope}"]
-    return held * held * quantities["updated"] / 1e9
-
-
 def first_requests(dumps: Sequence[Dump], scope: str, parts: Parts) -> dict[str, Request]:
     """Command (`statements extract`) -> the request of a job's first attempt.
 
@@ -316,9 +290,9 @@ def first_requests(dumps: Sequence[Dump], scope: str, parts: Parts) -> dict[str,
     for row in read_tsv(COSTS / "requests.tsv"):
         command, most = row["command"], float(row["most_mb"])
         if command in costs:
-            figures = job_figures(command, dumps, scope, parts)
-            memory = figures.memory * quantities["request_memory"]
-            minutes, disk = figures.cpu / 60 * quantities["request_time"], figures.output + figures.memory
+            cpu, memory, output = job_figures(command, dumps, scope, parts)
+            minutes, disk = cpu / 60 * quantities["request_time"], output + memory
+            memory *= quantities["request_memory"]
         else:
             memory = max(most * full, min(quantities["request_least_mb"], most))
             minutes, disk = float(row["minutes"] or 0) * full, float(row["disk_mb"] or 0) * full

@@ -13,11 +13,11 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from factdrift.core.disk import is_full
+from factdrift.core.exhausted import is_full
 from factdrift.core.files import write_text
 from factdrift.core.progress import counted, read_line
 from factdrift.core.screen import ERASE, is_terminal, styled
@@ -68,7 +68,7 @@ class _Running:
         if log in (0.0, self._before[0]):
             return
         with contextlib.suppress(OSError):  # a job that starts again removes its files, maybe on another node
-            self._read()
+            self._read(self.job.log.read_text("utf-8", "replace").splitlines())
             self.begun = self.begun or time.time()
             if benchmark not in (0.0, self._before[1]):
                 row = self.job.benchmark.read_text("utf-8").splitlines()[1:]
@@ -76,9 +76,8 @@ class _Running:
                     self.begun, self.ended = benchmark - float(row[0].split("\t")[0]), benchmark
                     self.share = 1.0
 
-    def _read(self) -> None:
-        """Sums the amounts in the newest progress line of each piece of work in the log."""
-        lines = self.job.log.read_text("utf-8", "replace").splitlines()
+    def _read(self, lines: Sequence[str]) -> None:
+        """Sums the amounts in the newest progress line of each piece of work."""
         self.warnings = [line for line in lines if _WARNING.search(line)]
         latest = {line.what: line for line in map(read_line, lines) if line}
         # Lines with a known total (what is read) count if there are any, else all (what is written).
@@ -120,19 +119,14 @@ class Stages:
 
     def lines(self) -> dict[str, str]:
         """Rule -> line of progress, for each stage that has begun, in the order of their beginning."""
-        begun = {
-            rule: min(job.begun for job in jobs if job.begun)
-            for rule, jobs in self._jobs.items()
-            if any(job.begun for job in jobs)
-        }
-        return {
-            rule: _line(rule, self._jobs[rule], begun[rule]) for rule in sorted(begun, key=begun.__getitem__)
-        }
+        begun = {rule: [job.begun for job in jobs if job.begun] for rule, jobs in self._jobs.items()}
+        ordered = sorted((min(times), rule) for rule, times in begun.items() if times)
+        return {rule: _line(rule, self._jobs[rule], first) for first, rule in ordered}
 
-    def warnings(self) -> Iterator[tuple[str, str]]:
+    def warnings(self) -> dict[tuple[str, str], None]:
         """Rule and text of each warning in the logs, once for each rule."""
-        texts = ((rule, text) for rule, jobs in self._jobs.items() for job in jobs for text in job.warnings)
-        yield from dict.fromkeys(texts)
+        every = ((rule, job) for rule, jobs in self._jobs.items() for job in jobs)
+        return dict.fromkeys((rule, text) for rule, job in every for text in job.warnings)
 
     def status(self) -> str:
         """How many jobs of all stages have ended, and the stages that are at work."""

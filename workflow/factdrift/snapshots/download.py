@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from factdrift.core.errors import DamagedDump, InputError
+from factdrift.core.errors import DamagedDump, InputError, redacted
 from factdrift.core.files import digests_of, write_json
 from factdrift.core.nodes import try_lock
 from factdrift.core.progress import Progress
-from factdrift.core.redaction import redacted
 from factdrift.core.retry import say
 from factdrift.snapshots.fetch import Client, Head, Missing, Refused
 from factdrift.snapshots.registry import Dump, mondays

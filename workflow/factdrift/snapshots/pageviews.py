@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from factdrift.core.disk import is_full
 from factdrift.core.errors import InputError
+from factdrift.core.exhausted import is_full
 from factdrift.core.progress import Progress
 from factdrift.core.tables import database, sql, write_query
 from factdrift.snapshots.fetch import Client, Head, Missing

@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import threading
+import urllib.request
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -118,7 +119,12 @@ def serving(database: Path) -> Iterator[str]:
     thread.start()
     try:
         with _without_proxy():
-            yield f"http://{_HOST}:{server.server_address[1]}/sparql"
+            url = f"http://{_HOST}:{server.server_address[1]}/sparql"
+            try:
+                urllib.request.urlopen(url, b"query=ASK+%7B%7D", timeout=30).close()
+            except OSError as error:
+                raise InputError(f"{url}: the local SPARQL server does not answer ({error})") from error
+            yield url
     finally:
         server.shutdown()
         thread.join()
