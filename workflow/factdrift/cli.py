@@ -176,19 +176,10 @@ class _Parser(argparse.ArgumentParser):
         )
 
 
-class _Version(argparse.Action):
-    """Prints the version, which is looked up only then."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(f"factdrift {factdrift.__version__}")
-        parser.exit()
-
-
 def _empty() -> tuple[argparse.ArgumentParser, Any]:
     """A parser, and its sub-parsers, to which commands are added."""
     top = _Parser(prog="factdrift", description=factdrift.__doc__)
     top.format_help = _help  # type: ignore[method-assign]
-    top.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     return top, top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
 
@@ -242,7 +233,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         exhausted.warn_of_limit()
         words = sys.argv[1:] if arguments is None else arguments
-        of_all = words[:1] in ([], ["-h"], ["--help"], ["--version"])
+        if words == ["--version"]:
+            print(f"factdrift {factdrift.__version__}")
+            return 0
+        of_all = words[:1] in ([], ["-h"], ["--help"])
         options = (_empty()[0] if of_all else parser(words[0])).parse_args(words)
         wait_asleep()
         result = record(options.job, options).run()

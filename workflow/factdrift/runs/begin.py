@@ -165,23 +165,20 @@ def known_dumps(sources: Sequence[Source], config: Mapping[str, Any]) -> list[Du
     """
     if {"sample", "entities"} & {dump_source(dict(config), source.date) for source in sources}:
         return []
-    dumps = {source: _dump(source) for source in sources}
-    return [
-        dumps[source]._replace(to_come=0.0) if source in sources[:place] else dumps[source]
-        for place, source in enumerate(sources)
-    ]
-
-
-def _dump(source: Source) -> Dump:
-    if source.path.is_file():
-        return Dump(source.path.stat().st_size, compression(source.path), path=source.path)
-    kind = SUFFIXES.get(source.path.suffix.removeprefix("."), "none")
-    size = float(source.bytes or estimated_bytes(source.date, kind))
-    if not source.remote:
-        return Dump(size, kind, path=source.path)
-    part = source.path.with_name(f"{source.path.name}.part")
-    to_come = max(size - (part.stat().st_size if part.is_file() else 0), 0.0)
-    return Dump(size, kind, to_come, speed_of(source.date), path=source.path)
+    dumps: list[Dump] = []
+    for place, source in enumerate(sources):
+        path = source.path
+        if path.is_file():
+            dumps.append(Dump(path.stat().st_size, compression(path), path=path))
+            continue
+        kind = SUFFIXES.get(path.suffix.removeprefix("."), "none")
+        dump = Dump(float(source.bytes or estimated_bytes(source.date, kind)), kind, path=path)
+        if source.remote and source not in sources[:place]:
+            part = path.with_name(f"{path.name}.part")
+            arrived = part.stat().st_size if part.is_file() else 0
+            dump = dump._replace(to_come=max(dump.bytes - arrived, 0.0), speed=speed_of(source.date))
+        dumps.append(dump)
+    return dumps
 
 
 def dump_of(path: Path, kept: str) -> Dump:

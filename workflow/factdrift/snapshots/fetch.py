@@ -150,7 +150,7 @@ class Client:
             try:
                 with self._connection(url, position, validator or "") as response:
                     head = _head(response, position)
-                    if head.start and _changed(head, size, validator):
+                    if head.start and changed(head, size, validator):
                         say(url, "has changed on the server: from its start again")
                         position, size, validator = 0, None, "" if validator is not None else None
                         continue
@@ -263,7 +263,7 @@ def _log_in(request: Any, secret: str) -> Any:
     return request
 
 
-def _changed(head: Head, size: int | None, validator: str | None) -> bool:
+def changed(head: Head, size: int | None, validator: str | None) -> bool:
     """Whether a response is of another file than size and validator, as far as both sides have them."""
     other_size = None not in (head.size, size) and head.size != size
     return other_size or bool(validator and head.validator and head.validator != validator)

@@ -26,15 +26,19 @@ class Render(Job, command="sample render", beside="facts"):
 
     def run(self) -> None:
         from factdrift.core.files import write_json
+        from factdrift.snapshots.compression import dump_writer
         from factdrift.snapshots.sample.account import account, read_parts, warning
-        from factdrift.snapshots.sample.render import render_dump
+        from factdrift.snapshots.sample.render import MEMBER_SIZE, entity_lines
         from factdrift.snapshots.sample.tables import read_sample
         from factdrift.wikidata.time import pack_date
 
         sample = read_sample(self.tables)
         parts, day = read_parts(self.tables), self.date.isoformat()
-        entities = render_dump(sample, pack_date(self.date), self.output)
-        print(f"{self.output}: {entities:,} entities")
+        lines = list(entity_lines(sample, pack_date(self.date)))
+        with dump_writer(self.output, MEMBER_SIZE) as writer:
+            for line in lines:
+                writer.write(line)
+        print(f"{self.output}: {len(lines):,} entities")
         if self.account is not None:
             write_json(account(parts, day), self.account, indent=2)
         if text := warning(parts, day):

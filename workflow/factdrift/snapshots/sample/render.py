@@ -7,10 +7,9 @@ properties are in every dump, even before Wikidata had them as statements.
 
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from factdrift.snapshots.compression import dump_writer, php_json
+from factdrift.snapshots.compression import php_json
 from factdrift.snapshots.sample.model import Entity, Sample, Standing, content, day_text, history
 from factdrift.snapshots.sample.rows import other_sites
 from factdrift.snapshots.sample.value_text import Snak
@@ -26,15 +25,6 @@ MEMBER_SIZE = 256 << 10
 
 _REVISIONS_AN_ENTITY = 1000
 _PROPERTIES_FROM = 10**9
-
-
-def render_dump(sample: Sample, day: int, path: str | Path) -> int:
-    """Writes the dump of a day (packed), compressed as the suffix says; returns the number of entities."""
-    lines = list(entity_lines(sample, day))
-    with dump_writer(path, MEMBER_SIZE) as writer:
-        for line in lines:
-            writer.write(line)
-    return len(lines)
 
 
 def entity_lines(sample: Sample, day: int) -> Iterator[bytes]:

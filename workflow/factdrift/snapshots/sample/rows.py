@@ -1,4 +1,4 @@
-"""Reads rows of the sample's tab-separated tables, collecting all problems instead of raising the first."""
+"""Reads rows of the sample's tab-separated tables; what is wrong is named with file, line and column."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -8,8 +8,6 @@ from typing import TypeVar
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.core.paths import SAMPLE
-
-SHOWN_PROBLEMS = 30
 
 T = TypeVar("T")
 
@@ -21,45 +19,28 @@ class Row(dict[str, str]):
         super().__init__(cells)
         self.place = place
 
+    def fault(self, column: str, what: str) -> InputError:
+        """The error about a cell; `what` says what is wrong, and the remedy."""
+        return InputError(f"{self.place}, column {column}: {what}")
 
-class Problems:
-    """What is wrong with the tables, in the order in which it was found."""
+    def read(self, column: str, read: Callable[[str], T], empty: T) -> T:
+        """`read` applied to a cell; `empty` for an empty cell. A ValueError becomes the fault of the cell."""
+        return self.needed(column, read) if self[column] else empty
 
-    def __init__(self) -> None:
-        self.found: list[str] = []
-
-    def add(self, place: str, column: str, what: str) -> None:
-        self.found.append(f"{place}, column {column}: {what}")
-
-    def read(
-        self, row: Row, column: str, read: Callable[[str], T], empty: T, *, needed: str | None = None
-    ) -> T:
-        """`read` applied to a cell; `empty` if `read` raises ValueError, or the cell is empty.
-
-        `needed`: what says that an empty cell is a problem.
-        """
-        if not row[column]:
-            if needed:
-                self.add(row.place, column, f"is empty; {needed}")
-            return empty
+    def needed(self, column: str, read: Callable[[str], T]) -> T:
+        """As `read`, of a cell that may not be empty."""
+        if not self[column]:
+            raise self.fault(column, "is empty; every row needs one")
         try:
-            return read(row[column])
+            return read(self[column])
         except ValueError as error:
-            self.add(row.place, column, str(error))
-            return empty
-
-    def finish(self) -> None:
-        """Raises InputError if there is any problem."""
-        if self.found:
-            others = len(self.found) - SHOWN_PROBLEMS
-            shown = self.found[:SHOWN_PROBLEMS] + ([f"... and {others} more"] if others > 0 else [])
-            raise InputError("\n".join(shown))
+            raise self.fault(column, str(error)) from None
 
 
-def read_rows(paths: Iterable[Path], columns: str, problems: Problems) -> list[Row]:
+def read_rows(paths: Iterable[Path], columns: str) -> list[Row]:
     """The rows of tables that have exactly these columns (separated by blanks), in any order.
 
-    Raises InputError if a file cannot be read; what is wrong inside becomes a problem.
+    Raises InputError that names the first file that cannot be read, or the first cell that cannot be used.
     """
     rows: list[Row] = []
     names = columns.split()
@@ -75,22 +56,21 @@ def read_rows(paths: Iterable[Path], columns: str, problems: Problems) -> list[R
             wrong = [f"unknown {name!r}" for name in given if name not in names]
             wrong += [f"missing {name!r}" for name in names if name not in given]
             what = f"{', '.join(wrong) or 'a name occurs twice'}; write {columns}"
-            problems.add(f"{path}, line 1", "header", what)
-            continue
+            raise InputError(f"{path}, line 1, column header: {what}")
         for number, line in enumerate(lines, start=2):
-            place, cells = f"{path}, line {number}", line.split("\t")
-            padded = [name for name, cell in zip(given, cells, strict=False) if cell != cell.strip()]
             if not line.strip():
                 continue
+            cells = line.split("\t")
+            row = Row(f"{path}, line {number}", dict(zip(given, cells, strict=False)))
             if len(cells) != len(given):
                 remedy = "add the missing cells or take tabs out"
-                problems.add(place, "row", f"{len(cells)} cells under {len(given)} columns; {remedy}")
-            elif padded:
-                problems.add(place, padded[0], "the cell begins or ends with a blank; take it off")
-            else:
-                rows.append(Row(place, dict(zip(given, cells, strict=True))))
-                if not rows[-1]["source"]:
-                    problems.add(place, "source", "is empty; say where the row comes from")
+                raise row.fault("row", f"{len(cells)} cells under {len(given)} columns; {remedy}")
+            for column, cell in row.items():
+                if cell != cell.strip():
+                    raise row.fault(column, f"{cell!r} begins or ends with a blank; take it off")
+            if not row["source"]:
+                raise row.fault("source", "is empty; say where the row comes from")
+            rows.append(row)
     return rows
 
 
