@@ -30,7 +30,7 @@ from workflow import measure
 
 from factdrift.core.files import read_tsv
 from factdrift.core.paths import COSTS
-from factdrift.runs.costs import SPLITS, Cost, job_count
+from factdrift.runs.estimate import SPLITS, Cost, job_count
 
 SCOPES = ("enwiki", "all")
 PARTS = {"shards": 2, "buckets": 3, "blocks": 5}

@@ -2,7 +2,7 @@
 
 import atexit
 
-from factdrift.runs.quiet import quieten
+from factdrift.runs.environment import quieten
 
 RUN = []
 """The progress of this run."""

@@ -2,8 +2,15 @@
 
 from factdrift.core.settings import derived_from, scope
 from factdrift.runs.begin import Source, known_dumps
-from factdrift.runs.costs import ALONE, read_quantities, read_submissions, width_of
-from factdrift.runs.estimate import Parts, first_requests, texts_of
+from factdrift.runs.estimate import (
+    ALONE,
+    Parts,
+    first_requests,
+    read_quantities,
+    read_submissions,
+    texts_of,
+    width_of,
+)
 
 
 def dump_sources():

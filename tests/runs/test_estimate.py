@@ -17,10 +17,20 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import read_tsv
 from factdrift.core.paths import COSTS
 from factdrift.runs import begin as beginning
-from factdrift.runs import costs
 from factdrift.runs.begin import Source, begin, check_disk, known_dumps, pace_of, report
-from factdrift.runs.costs import SPLITS, read_costs, read_quantities
-from factdrift.runs.estimate import Cluster, Dump, Machine, Pace, Parts, estimate, slowness
+from factdrift.runs.estimate import (
+    SPLITS,
+    Cluster,
+    Cost,
+    Dump,
+    Machine,
+    Pace,
+    Parts,
+    estimate,
+    read_costs,
+    read_quantities,
+    slowness,
+)
 from factdrift.runs.stages import Job
 from factdrift.snapshots.compression import dump_writer
 from factdrift.wikidata.sizes import dump_bytes
@@ -37,10 +47,10 @@ WHOLE = {
 def small(monkeypatch):
     """Round figures: 1 GB of .gz is 10 GB of text."""
     table = {
-        "statements extract": costs.Cost("shard", 1, 2, 100, 10, 600, 3, False),
-        "statements snapshot": costs.Cost("dump", 5, 0, 50, 0, 4000, 0, True),
-        "updates difference": costs.Cost("bucket", 1, 1, 100, 100, 2000, 4, True),
-        "neighbors search": costs.Cost("block", 0, 0, 200, 0, 12000, 0, True),
+        "statements extract": Cost("shard", 1, 2, 100, 10, 600, 3, False),
+        "statements snapshot": Cost("dump", 5, 0, 50, 0, 4000, 0, True),
+        "updates difference": Cost("bucket", 1, 1, 100, 100, 2000, 4, True),
+        "neighbors search": Cost("block", 0, 0, 200, 0, 12000, 0, True),
     }
     quantities = {
         **read_quantities(),

@@ -7,8 +7,7 @@ import pytest
 from support.workflow import ROOT, rules_of
 
 from factdrift.cli import main
-from factdrift.runs.costs import read_costs
-from factdrift.runs.estimate import Dump, Parts, first_requests
+from factdrift.runs.estimate import Dump, Parts, first_requests, read_costs
 
 PARTS = Parts(64, 64, 28)
 WHOLE = [Dump(92e9, "gzip"), Dump(120e9, "gzip")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.snapshots.sample.render import entity_lines
+from factdrift.snapshots.sample.model import entity_lines
 from factdrift.snapshots.sample.tables import read_sample
 
 FACT = {"subject": "Q1", "property": "P6", "value": "Q2"}

@@ -19,7 +19,6 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import scratch
 from factdrift.core.progress import counted, size_text
 from factdrift.core.settings import contact_of, dump_source, scope
-from factdrift.runs.costs import read_costs, read_quantities
 from factdrift.runs.estimate import (
     SUFFIXES,
     Cluster,
@@ -31,6 +30,8 @@ from factdrift.runs.estimate import (
     estimate,
     in_gb,
     in_hours,
+    read_costs,
+    read_quantities,
 )
 from factdrift.runs.leftovers import hold, sweep
 from factdrift.runs.stages import Follower, Job

@@ -89,7 +89,7 @@ class Client:
         """
         self.policy, self.limits, self.requests = policy or RetryPolicy(), limits or Limits(), 0
         self._sleep, self._reached = sleep, False
-        self._session = _Session()
+        self._session = requests.Session()
         self._token, self._redactor = token, Redactor(token.secret if token else "")
         self._session.headers["User-Agent"] = f"factdrift/{version('factdrift')} ({contact_of(contact)})"
 
@@ -248,17 +248,9 @@ class Client:
                 since, arrived = time.monotonic(), 0
 
 
-class _Session(requests.Session):
-    """Never sends an access token to the target of a redirect."""
-
-    def rebuild_auth(self, prepared_request: Any, response: Any) -> None:
-        if prepared_request.headers.get("Authorization", "").startswith("Bearer "):
-            del prepared_request.headers["Authorization"]
-        super().rebuild_auth(prepared_request, response)
-
-
 def _log_in(request: Any, secret: str) -> Any:
-    """Adds an access token. As the request's own login it goes before one of the user's ~/.netrc."""
+    """Adds an access token. As the request's own login it goes before one of the user's ~/.netrc, and
+    `requests` does not send it to another host, to which an answer may redirect."""
     request.headers["Authorization"] = f"Bearer {secret}"
     return request
 

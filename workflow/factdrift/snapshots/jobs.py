@@ -28,7 +28,7 @@ class Render(Job, command="sample render", beside="facts"):
         from factdrift.core.files import write_json
         from factdrift.snapshots.compression import dump_writer
         from factdrift.snapshots.sample.account import account, read_parts, warning
-        from factdrift.snapshots.sample.render import MEMBER_SIZE, entity_lines
+        from factdrift.snapshots.sample.model import MEMBER_SIZE, entity_lines
         from factdrift.snapshots.sample.tables import read_sample
         from factdrift.wikidata.time import pack_date
 

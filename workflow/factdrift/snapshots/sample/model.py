@@ -1,13 +1,21 @@
-"""The sample's tables as types, and its state on a day: statements, their qualifiers and their ranks.
+"""The sample's tables as types, its state on a day, and a dump of it as Wikidata would have published it.
+
+The layout is that of the dumps since 2015 on any day; what was introduced later is written from its day on:
+`{}` for an empty map (before: `[]`), `lastrevid`, and the page's own fields. Constraints and examples of
+properties are in every dump, even before Wikidata had them as statements.
 
 Days are packed integers (20210104), as `factdrift.wikidata.time` packs them.
 """
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
+from factdrift.snapshots.compression import php_json
+from factdrift.snapshots.sample.rows import other_sites
 from factdrift.snapshots.sample.value_text import Snak
+from factdrift.wikidata.ids import MADE_UP_REVISIONS, entity_id, property_id
 from factdrift.wikidata.time import unpack
 
 TYPE, START, END, POINT_IN_TIME, EXAMPLE, CONSTRAINT, SEPARATOR = 31, 580, 582, 585, 1855, 2302, 4155
@@ -18,6 +26,17 @@ ALWAYS, NEVER = 0, 99_999_999
 
 LAUNCH = 20121029
 """The day on which Wikidata opened: entities and statements without a first day begin then."""
+
+EMPTY_MAPS_SINCE = 20190430
+REVISIONS_SINCE = 20190508
+PAGES_SINCE = 20220523
+
+PROPERTY_NAMESPACE = 120
+MEMBER_SIZE = 256 << 10
+"""Text bytes of a gzip member: small enough that the small sample has several, for readers that split it."""
+
+_REVISIONS_AN_ENTITY = 1000
+_PROPERTIES_FROM = 10**9
 
 
 class Entity(NamedTuple):
@@ -92,22 +111,9 @@ class Standing(NamedTuple):
     qualifiers: tuple[Snak, ...]
 
 
-class Content(NamedTuple):
-    """All of an entity that changes from day to day; two equal contents are rendered alike."""
-
-    article: bool
-    statements: tuple[Standing, ...]
-
-
-class History(NamedTuple):
-    """The number of revisions of an entity's content up to a day, and the day of the last one."""
-
-    revisions: int
-    modified: int
-
-
-def content(sample: Sample, entity: Entity, day: int) -> Content:
-    """The content of an entity on the day, its statements in the order of the tables."""
+def content(sample: Sample, entity: Entity, day: int) -> tuple[bool, list[Standing]]:
+    """All of an entity that changes from day to day: whether it has an English article, and its statements in
+    the order of the tables. Equal contents are rendered alike."""
     facts = [fact for fact in sample.facts.get(entity.number, ()) if fact.since <= day < fact.until]
     latest = _latest(facts, day)
     statements = []
@@ -125,11 +131,11 @@ def content(sample: Sample, entity: Entity, day: int) -> Content:
             case rank:
                 pass
         statements.append(Standing(fact.statement, rank, _redirected(sample, fact.snak, day), qualifiers))
-    return Content(bool(entity.title) and entity.article <= day, tuple(statements))
+    return bool(entity.title) and entity.article <= day, statements
 
 
-def history(sample: Sample, entity: Entity, day: int) -> History:
-    """Counts the days up to this one on which the entity's content changed.
+def history(sample: Sample, entity: Entity, day: int) -> tuple[int, int]:
+    """The number of revisions of an entity's content up to a day, and the day of the last one.
 
     An entity without a day of creation was created on the day on which Wikidata opened.
     """
@@ -141,7 +147,7 @@ def history(sample: Sample, entity: Entity, day: int) -> History:
             after = content(sample, entity, event)
             if after != before:
                 revisions, modified, before = revisions + 1, event, after
-    return History(revisions, modified)
+    return revisions, modified
 
 
 def day_text(day: int) -> str:
@@ -197,3 +203,89 @@ def _latest(facts: Iterable[Fact], day: int) -> dict[int, Fact]:
         if fact.rank == "latest" and begun:
             groups[fact.snak.property].append((begun[-1], fact))
     return {number: max(group, key=lambda pair: pair[0])[1] for number, group in groups.items()}
+
+
+def entity_lines(sample: Sample, day: int) -> Iterator[bytes]:
+    """Yields the entities that exist on the day as lines of a dump: items by id, then properties by id."""
+    for entity in sorted(
+        sample.entities.values(), key=lambda entity: (entity.number < 0, abs(entity.number))
+    ):
+        if entity.exists(day):
+            yield php_json(entity_json(sample, entity, day))
+
+
+def entity_json(sample: Sample, entity: Entity, day: int) -> dict[str, Any]:
+    """One entity, its keys in the order of the dumps."""
+    article, statements = content(sample, entity, day)
+    claims: dict[str, list[dict[str, Any]]] = {}
+    for statement in statements:
+        claims.setdefault(property_id(statement.snak.property), []).append(_statement(statement))
+    is_item = entity.datatype is None
+    maps: dict[str, dict[str, Any]] = {
+        "labels": _terms(entity.label, [(language, label) for language, label, _ in entity.translations]),
+        "descriptions": _terms(
+            entity.description, [(language, text) for language, _, text in entity.translations]
+        ),
+        "aliases": {"en": [_text(alias) for alias in entity.aliases]} if entity.aliases else {},
+        "claims": claims,
+    }
+    if is_item:
+        maps["sitelinks"] = _sitelinks(entity, article)
+    name = entity_id(entity.number)
+    rendered: dict[str, Any] = {"type": "item" if is_item else "property"}
+    if not is_item:
+        rendered["datatype"] = entity.datatype
+    rendered["id"] = name
+    rendered |= {key: value if value or day >= EMPTY_MAPS_SINCE else [] for key, value in maps.items()}
+    if day >= REVISIONS_SINCE:
+        revisions, modified = history(sample, entity, day)
+        page = abs(entity.number) + (0 if is_item else _PROPERTIES_FROM)
+        if day >= PAGES_SINCE:
+            rendered["pageid"] = page
+            rendered["ns"] = 0 if is_item else PROPERTY_NAMESPACE
+            rendered["title"] = name if is_item else f"Property:{name}"
+        rendered["lastrevid"] = MADE_UP_REVISIONS + page * _REVISIONS_AN_ENTITY + revisions
+        if day >= PAGES_SINCE:
+            rendered["modified"] = f"{day_text(modified)}T00:00:00Z"
+    return rendered
+
+
+def _statement(statement: Standing) -> dict[str, Any]:
+    rendered: dict[str, Any] = {"mainsnak": _snak(statement.snak), "type": "statement"}
+    if statement.qualifiers:
+        groups: dict[str, list[dict[str, Any]]] = {}
+        for snak in statement.qualifiers:
+            groups.setdefault(property_id(snak.property), []).append(_qualifier(snak))
+        rendered["qualifiers"] = groups
+        rendered["qualifiers-order"] = list(groups)
+    return rendered | {"id": statement.statement, "rank": statement.rank}
+
+
+def _snak(snak: Snak) -> dict[str, Any]:
+    rendered: dict[str, Any] = {"snaktype": snak.kind, "property": property_id(snak.property)}
+    if snak.kind == "value":
+        rendered["datavalue"] = {"value": snak.value, "type": snak.type}
+    return rendered | {"datatype": snak.datatype}
+
+
+def _qualifier(snak: Snak) -> dict[str, Any]:
+    """A qualifier carries a hash of itself after its property."""
+    plain = _snak(snak)
+    named = {key: plain.pop(key) for key in ("snaktype", "property")}
+    return named | {"hash": hashlib.sha1(php_json(named | plain)).hexdigest()} | plain
+
+
+def _text(value: str, language: str = "en") -> dict[str, str]:
+    return {"language": language, "value": value}
+
+
+def _terms(english: str, others: list[tuple[str, str]]) -> dict[str, Any]:
+    return {language: _text(text, language) for language, text in [("en", english), *others] if text}
+
+
+def _sitelinks(entity: Entity, article: bool) -> dict[str, Any]:
+    """The English article, then as many other sites as the table counts, all with the same title."""
+    others = max(entity.sitelinks - bool(entity.title), 0)
+    sites = ["enwiki"] if article else []
+    title = entity.title or entity.label or entity_id(entity.number)
+    return {site: {"site": site, "title": title, "badges": []} for site in (*sites, *other_sites()[:others])}
