@@ -109,7 +109,7 @@ def begin(
         print("\n".join(report(found, machine, str(folder))), file=sys.stderr, flush=True)
         if config["check_disk"]:
             check_disk(found, machine, str(folder))
-    return Follower(jobs, PROGRESS)
+    return Follower(jobs, PROGRESS).start()
 
 
 def report(found: Estimate, machine: Machine, folder: str) -> list[str]:

@@ -96,18 +96,6 @@ class TooMuch(Exception):
     """The server did not finish the query, or not in time; it may finish half of it."""
 
 
-class Answers:
-    """The answers of the server at `url`, under `folder`."""
-
-    def __init__(self, folder: Path, url: str) -> None:
-        self.url = url
-        self.folder = folder / urlsplit(url).netloc.replace(":", "_")
-
-    def path(self, query: str) -> Path:
-        name = hashlib.sha256(f"{self.url}\n{query}".encode()).hexdigest()
-        return self.folder / name[:2] / f"{name}.json.gz"
-
-
 class Client:
     """Asks one server. `requests`: the number of requests made, failed ones included."""
 
@@ -115,17 +103,17 @@ class Client:
         self,
         url: str,
         contact: str = "",
-        answers: Answers | None = None,
+        answers: Path | None = None,
         sleep: Callable[[float], None] = time.sleep,
         uniform: Callable[[float, float], float] = random.uniform,
         clock: Callable[[], float] = time.monotonic,
         limit: float = LIMIT,
     ) -> None:
-        """`contact`: a mail or web address, "" for the local server; `answers`: the store of answers.
-
-        `limit`: seconds that an answer may take in all.
+        """`contact`: a mail or web address, "" for the local server. `answers`: the folder that keeps the
+        answers of all servers; None to keep none. `limit`: seconds that an answer may take in all.
         """
-        self.url, self.requests, self._answers = url, 0, answers
+        self.url, self.requests = url, 0
+        self._answers = answers / urlsplit(url).netloc.replace(":", "_") if answers else None
         self._sleep, self._uniform, self._clock, self._limit = sleep, uniform, clock, limit
         self._reached = False
         who = f" ({contact})" if contact else ""
@@ -141,24 +129,23 @@ class Client:
         Transient failures are repeated. Raises TooMuch if the query is `divisible` and the server fails to
         finish it; InputError if the server refuses for good, or has failed as often as POLICY allows.
         """
-        if self._answers is None:
-            rows = self._repeated(query, divisible)
-        else:
-            rows = self._kept(self._answers, query, divisible)
+        answers = self._answers
+        rows = self._kept(answers, query, divisible) if answers else self._repeated(query, divisible)
         if rows is None:
             raise TooMuch
         return rows
 
-    def _kept(self, answers: Answers, query: str, divisible: bool) -> list[Binding] | None:
-        """The rows from the store; those of a server's answer are added to it."""
-        path = answers.path(query)
+    def _kept(self, folder: Path, query: str, divisible: bool) -> list[Binding] | None:
+        """The rows of the kept answer; if there is none, those of the server's, which is kept then."""
+        name = hashlib.sha256(f"{self.url}\n{query}".encode()).hexdigest()
+        path = folder / name[:2] / f"{name}.json.gz"
         with contextlib.suppress(FileNotFoundError):
             kept: Any = kept_answer(path, _Kept).rows
             if kept is not None or divisible:
                 return kept
-        with file_lock(answers.folder / ".lock"):  # one process at a time asks a server
+        with file_lock(folder / ".lock"):  # one process at a time asks a server
             rows = self._repeated(query, divisible)
-        keep_answer(path, url=answers.url, query=query, rows=rows)
+        keep_answer(path, url=self.url, query=query, rows=rows)
         return rows
 
     def _repeated(self, query: str, divisible: bool) -> list[Binding] | None:
@@ -198,7 +185,15 @@ class Client:
                 f"the connection failed ({type(error).__name__}: {error})", unreached=_is_unreached(error)
             ) from error
         self._reached = True
-        return _bindings(body)
+        try:
+            rows: list[Any] = msgspec.json.decode(body, type=_Answer).results.bindings
+        except (msgspec.ValidationError, RecursionError) as error:
+            raise TransientError(
+                f"the answer does not have the form of SPARQL's results ({error})"
+            ) from error
+        except ValueError as error:  # a query that takes too long ends in the middle, or in HTML
+            raise TooMuch("an answer that is not whole") from error
+        return rows
 
     def _body(self) -> bytes:
         """The body of the answer. Raises TimeoutError if it takes more than `limit` seconds in all."""
@@ -228,21 +223,6 @@ def _is_unreached(error: Exception) -> bool:
     reason = getattr(error, "reason", None)
     silent = isinstance(reason, socket.gaierror | TimeoutError)
     return silent or getattr(reason, "errno", None) in _UNREACHED
-
-
-def _bindings(body: bytes) -> list[Binding]:
-    """The rows of an answer.
-
-    Raises TooMuch if it is not JSON, because a query that takes too long ends in the middle, or in HTML;
-    TransientError if it is JSON of another form than SPARQL's.
-    """
-    try:
-        rows: list[Any] = msgspec.json.decode(body, type=_Answer).results.bindings
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise TransientError(f"the answer does not have the form of SPARQL's results ({error})") from error
-    except ValueError as error:
-        raise TooMuch("an answer that is not whole") from error
-    return rows
 
 
 def divided(

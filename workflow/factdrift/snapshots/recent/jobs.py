@@ -49,7 +49,7 @@ class Recent(Job, command="recent"):
 
     def run(self) -> None:
         from factdrift.snapshots.recent.search import Search, chosen, search
-        from factdrift.sparql.client import Answers, Client
+        from factdrift.sparql.client import Client
 
         contact = contact_of(self.contact)
         today = datetime.datetime.now(datetime.UTC).date()
@@ -59,8 +59,7 @@ class Recent(Job, command="recent"):
         if self.until is None:
             print(f"--until {until}: to continue this run on another day, name the same day", flush=True)
         name = f"{self.since}_{until}"
-        answers = Answers(Path("results/fetched/recent", name), self.endpoint)
-        client = Client(self.endpoint, contact, answers)
+        client = Client(self.endpoint, contact, Path("results/fetched/recent", name))
         changes = search(client, wanted)
         print(f"{self.endpoint}: {client.requests:,} requests; the other answers had been kept")
         if not changes:
