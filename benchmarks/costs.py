@@ -28,9 +28,9 @@ from synthesis.dumps import SUMMARY
 from watch import Stage
 from workflow import measure
 
+from factdrift.core.files import read_tsv
 from factdrift.core.paths import COSTS
-from factdrift.runs.costs import SPLITS, Cost, job_count
-from factdrift.runs.requests import most_memory
+from factdrift.runs.estimate import SPLITS, Cost, job_count
 
 SCOPES = ("enwiki", "all")
 PARTS = {"shards": 2, "buckets": 3, "blocks": 5}
@@ -115,6 +115,7 @@ def _of_all(stage: Stage, jobs: int) -> Stage:
 
 def fit(small: Figures, large: Figures) -> dict[str, Cost]:
     """The line through both sizes, for each command."""
+    most = {row["command"]: float(row["most_mb"]) for row in read_tsv(COSTS / "requests.tsv")}
     found = {}
     for command, (stage, size, kept) in large.items():
         split = next(name for name in SPLITS if job_count(name, *PARTS.values()) == stage.jobs)
@@ -127,7 +128,7 @@ def fit(small: Figures, large: Figures) -> dict[str, Cost]:
         cpu, cpu_gb = _line(shares, (before.cpu / before.jobs, stage.cpu / stage.jobs))
         memory, memory_gb = _line(held, (before.megabytes, stage.megabytes))
         output = size / 1e6 / stage.jobs / shares[1]
-        found[command] = Cost(split, cpu, cpu_gb, memory, memory_gb, most_memory()[command], output, kept)
+        found[command] = Cost(split, cpu, cpu_gb, memory, memory_gb, most[command], output, kept)
     return found
 
 

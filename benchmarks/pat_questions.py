@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from record import add_record, record
 
 from factdrift.core.paths import SAMPLE
-from factdrift.snapshots.sample.render import entity_json
+from factdrift.snapshots.sample.model import entity_json
 from factdrift.snapshots.sample.tables import read_sample
 
 TABLE = Path(__file__).parents[1] / "tests" / "data" / "pat-questions.tsv"

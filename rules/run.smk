@@ -2,7 +2,7 @@
 
 import atexit
 
-from factdrift.runs.quiet import quieten
+from factdrift.runs.environment import quieten
 
 RUN = []
 """The progress of this run."""
@@ -68,11 +68,14 @@ if workflow.modifier.is_main_snakefile():
 
 
 onstart:
-    from factdrift.runs.begin import Planned, begin
+    from factdrift.runs.begin import begin
+    from factdrift.runs.stages import Job
 
     jobs = list(workflow.dag.needrun_jobs())
     planned = [
-        Planned(job.rule.name, job.shellcmd, job.log, job.benchmark) for job in jobs if job.is_shell
+        Job(job.rule.name, job.shellcmd, Path(job.log[0]), Path(job.benchmark))
+        for job in jobs
+        if job.is_shell and job.log and job.benchmark
     ]
     here = workflow.local_exec
     asked = {str(file) for file in workflow.dag.targetfiles}
@@ -86,8 +89,8 @@ onstart:
         if any(Path(file).parent in beside and file.endswith(".txt") for file in job.output)
     )
     try:
-        sources = [] if workflow.touch else dump_sources()
-        RUN.append(begin(planned, sources, config, workflow.cores if here else workflow.nodes, here))
+        dumps = [] if workflow.touch else known_dumps(dump_sources(), config)
+        RUN.append(begin(planned, dumps, config, workflow.cores if here else workflow.nodes, here))
     except InputError as error:
         raise WorkflowError(str(error)) from None
 

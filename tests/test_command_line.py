@@ -30,11 +30,12 @@ def test_an_unknown_word_is_answered_with_the_most_similar_one(capsys: pytest.Ca
         (["shwo"], 2, "factdrift: there is no command shwo; did you mean show?"),
         (["updates", "classfy"], 2, "factdrift updates: there is no verb classfy; did you mean classify?"),
         (["klob", "qqqq"], 2, "factdrift klob: there is no verb qqqq; there are "),
-        (["--version"], 0, f"factdrift {factdrift.__version__}\n"),
         ([], 2, "factdrift: error: the following arguments are required: COMMAND"),
     ):
         assert ended(*words) == status
         assert said in "".join(capsys.readouterr())
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"factdrift {factdrift.__version__}\n"
 
 
 def test_help_has_what_people_use_first(

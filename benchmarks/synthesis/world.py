@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from factdrift.snapshots.sample.render import (
+from factdrift.snapshots.sample.model import (
     EMPTY_MAPS_SINCE,
     PAGES_SINCE,
     PROPERTY_NAMESPACE,

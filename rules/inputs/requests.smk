@@ -2,9 +2,15 @@
 
 from factdrift.core.settings import derived_from, scope
 from factdrift.runs.begin import Source, known_dumps
-from factdrift.runs.costs import ALONE, read_quantities, read_submissions, width_of
-from factdrift.runs.estimate import Parts, texts_of
-from factdrift.runs.requests import Request, first_requests
+from factdrift.runs.estimate import (
+    ALONE,
+    Parts,
+    first_requests,
+    read_quantities,
+    read_submissions,
+    texts_of,
+    width_of,
+)
 
 
 def dump_sources():
@@ -46,12 +52,8 @@ def request(command):
 
 def growing(mem_mb, runtime, disk_mb=10000):
     """Resources that double with each attempt; those of jobs that run models do not depend on the dumps."""
-    asked = Request(mem_mb, runtime, disk_mb)
-
-    def resource_of(name):
-        return lambda wildcards, attempt: getattr(asked.grown(attempt), name)
-
-    return {name: resource_of(name) for name in Request._fields}
+    doubled = lambda amount: lambda wildcards, attempt: amount * 2 ** (attempt - 1)
+    return {"mem_mb": doubled(mem_mb), "runtime": doubled(runtime), "disk_mb": doubled(disk_mb)}
 
 
 def together(name):

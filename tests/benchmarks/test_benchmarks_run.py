@@ -31,7 +31,7 @@ from factdrift.core.paths import CONFIG, COSTS, CUTOFF_CHAINS
 from factdrift.evaluation.methods.record import records
 from factdrift.evaluation.questions.cutoff import read_chains
 from factdrift.models.bundled.corpus import SENTENCES
-from factdrift.runs.costs import read_costs
+from factdrift.runs.estimate import read_costs
 
 BENCHMARKS = ROOT / "benchmarks"
 EXCERPT = ROOT / "tests" / "data" / "real-excerpt.json.bz2"

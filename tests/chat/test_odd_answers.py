@@ -10,8 +10,7 @@ from support.chat_server import ChatServer, Fault, sound
 
 from factdrift.chat.replies import Malformed, judge_status, read_reply
 from factdrift.chat.store import Store
-from factdrift.core.errors import InputError
-from factdrift.core.redaction import LONGEST, MASK, Redactor
+from factdrift.core.errors import LONGEST, MASK, InputError, Redactor
 
 KEY = "sk-very/secret-0123456789"
 DEEP = b"[" * 100_000 + b"]" * 100_000

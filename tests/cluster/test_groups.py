@@ -13,7 +13,7 @@ import pytest
 import yaml
 from support.workflow import ROOT, rules_of, snakemake
 
-from factdrift.runs.costs import read_quantities, read_submissions
+from factdrift.runs.estimate import read_quantities, read_submissions
 
 TARGETS = (
     *("manifest.json", "wfd_repl.parquet", "ripples.parquet"),

@@ -8,8 +8,7 @@ from support.configured import configured
 
 from factdrift.cli import main
 from factdrift.core.addresses import check_addresses
-from factdrift.core.errors import InputError
-from factdrift.core.redaction import redacted
+from factdrift.core.errors import InputError, redacted
 
 SECRET = "https://me:secret@host/file.json.gz"
 SIGNED = (

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from factdrift.cli import main
-from factdrift.core.memory import LEAST, is_exhausted
+from factdrift.core.exhausted import LEAST, is_exhausted
 
 DUCKDB = "Out of Memory Error: could not allocate block of size 256.0 KiB (96.0 KiB/230.3 KiB used)"
 

@@ -12,7 +12,7 @@ from support.nodes import Node, why_no_nodes
 
 from factdrift.core.errors import InputError
 from factdrift.core.nodes import file_lock, private_folder
-from factdrift.runs.sweep import sweep
+from factdrift.runs.leftovers import sweep
 from factdrift.snapshots import download
 
 HOLDING = """
@@ -30,7 +30,7 @@ TRYING = """
 import sys
 from pathlib import Path
 from factdrift.core.nodes import file_lock
-from factdrift.runs.sweep import sweep
+from factdrift.runs.leftovers import sweep
 
 print("swept", *sweep(Path(sys.argv[1])), flush=True)
 with file_lock(Path(sys.argv[1]) / "lock", lambda: print("waits", flush=True)):

@@ -14,14 +14,24 @@ from support.workflow import snakemake
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_tsv
 from factdrift.core.paths import COSTS
 from factdrift.runs import begin as beginning
-from factdrift.runs import costs
-from factdrift.runs.begin import Planned, Source, begin
-from factdrift.runs.costs import SPLITS, read_costs, read_quantities
-from factdrift.runs.estimate import Cluster, Dump, Machine, Parts, check_disk, estimate, report, slowness
-from factdrift.runs.pace import Pace, pace_of
-from factdrift.runs.requests import most_memory
+from factdrift.runs.begin import Source, begin, check_disk, known_dumps, pace_of, report
+from factdrift.runs.estimate import (
+    SPLITS,
+    Cluster,
+    Cost,
+    Dump,
+    Machine,
+    Pace,
+    Parts,
+    estimate,
+    read_costs,
+    read_quantities,
+    slowness,
+)
+from factdrift.runs.stages import Job
 from factdrift.snapshots.compression import dump_writer
 from factdrift.wikidata.sizes import dump_bytes
 
@@ -37,10 +47,10 @@ WHOLE = {
 def small(monkeypatch):
     """Round figures: 1 GB of .gz is 10 GB of text."""
     table = {
-        "statements extract": costs.Cost("shard", 1, 2, 100, 10, 600, 3, False),
-        "statements snapshot": costs.Cost("dump", 5, 0, 50, 0, 4000, 0, True),
-        "updates difference": costs.Cost("bucket", 1, 1, 100, 100, 2000, 4, True),
-        "neighbors search": costs.Cost("block", 0, 0, 200, 0, 12000, 0, True),
+        "statements extract": Cost("shard", 1, 2, 100, 10, 600, 3, False),
+        "statements snapshot": Cost("dump", 5, 0, 50, 0, 4000, 0, True),
+        "updates difference": Cost("bucket", 1, 1, 100, 100, 2000, 4, True),
+        "neighbors search": Cost("block", 0, 0, 200, 0, 12000, 0, True),
     }
     quantities = {
         **read_quantities(),
@@ -166,7 +176,7 @@ def test_too_little_memory_gives_a_warning_with_the_remedy():
 
 
 def test_the_tables_of_costs():
-    granted = {command: round(most, 6) for command, most in most_memory().items()}
+    granted = {row["command"]: float(row["most_mb"]) for row in read_tsv(COSTS / "requests.tsv")}
     tables = {scope: read_costs(scope) for scope in ("enwiki", "anywiki", "all")}
     for table in tables.values():
         assert table.keys() == tables["enwiki"].keys()
@@ -224,7 +234,7 @@ def test_the_pace_is_measured_where_pieces_of_the_dump_can_be_read(tmp_path, mon
             writer.write(line)
     size = path.stat().st_size
     # In pieces so small that no member begins in most of them, larger ones are read.
-    monkeypatch.setattr("factdrift.runs.pace.PIECES", (100, size // 12))
+    monkeypatch.setattr("factdrift.runs.begin.PIECES", (100, size // 12))
     pace = pace_of(path, "enwiki")
     assert pace.text_per_byte == pytest.approx(len(decompressed(path)) / size, rel=0.2)
     assert 0 < pace.cpu_s_gb < math.inf
@@ -250,9 +260,10 @@ def said_at_the_beginning(tmp_path, monkeypatch, capsys):
     shell = "PATH=x; factdrift statements gather --bucket 0 &> log"
 
     def said(sources, count=1, slots=2, here=True, before=(), **config):
-        planned = [Planned("gather_statements", shell, ["log"], "benchmark")] * count
-        planned += [Planned("before", line, ["log"], "benchmark") for line in before]
-        begin(planned, sources, WHOLE | {"check_disk": False} | config, slots, here).end()
+        config = WHOLE | {"check_disk": False} | config
+        lines = [shell] * count + [*before]
+        planned = [Job("gather_statements", line, tmp_path / "log", tmp_path / "benchmark") for line in lines]
+        begin(planned, known_dumps(sources, config), config, slots, here).end()
         return capsys.readouterr().err
 
     return said
@@ -269,11 +280,11 @@ def test_what_is_to_be_downloaded_counts_once_and_without_what_has_arrived(tmp_p
     pair = {date: tmp_path / f"{date}.json.gz" for date in ("2021-01-04", "2023-02-27")}
     old, new = (Source(date, path, True, 1000) for date, path in pair.items())
     for sources, to_come in (([old, new], [1000, 1000]), ([new, new], [1000, 0])):
-        dumps = beginning.known_dumps(sources, {"dumps": "wikidata"})
+        dumps = known_dumps(sources, {"dumps": "wikidata"})
         assert [(dump.bytes, dump.to_come) for dump in dumps] == [(1000, each) for each in to_come]
     old.path.with_name(f"{old.path.name}.part").write_bytes(b"x" * 300)
     packed = Source("2022-01-03", tmp_path / "b.json.bz2", True, None)
-    dumps = beginning.known_dumps([old, packed], {"dumps": "wikidata"})
+    dumps = known_dumps([old, packed], {"dumps": "wikidata"})
     assert dumps[0].to_come == 700
     assert 0.5 < dumps[1].bytes / dump_bytes("2022-01-03") < 0.8
 

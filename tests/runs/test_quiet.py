@@ -8,7 +8,7 @@ import pytest
 from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from factdrift.runs.quiet import Quiet, quieten
+from factdrift.runs.environment import Quiet, quieten
 
 
 def record(level: int, message: str | None) -> logging.LogRecord:

@@ -3,11 +3,11 @@
 import itertools
 import re
 
+import pytest
 from support.workflow import ROOT, rules_of
 
-from factdrift.runs.costs import read_costs
-from factdrift.runs.estimate import Dump, Parts
-from factdrift.runs.requests import first_requests, request_table
+from factdrift.cli import main
+from factdrift.runs.estimate import Dump, Parts, first_requests, read_costs
 
 PARTS = Parts(64, 64, 28)
 WHOLE = [Dump(92e9, "gzip"), Dump(120e9, "gzip")]
@@ -47,9 +47,11 @@ def test_every_job_asks_for_memory_time_and_scratch() -> None:
     assert used == asked.keys()
 
 
-def test_the_table_has_a_row_for_each_command() -> None:
-    lines = request_table(WHOLE, "enwiki", PARTS).splitlines()
+def test_the_table_has_a_row_for_each_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["estimate", "92GB.gz", "120GB.gz", "--all"]) == 0
+    lines = capsys.readouterr().out.partition("\n\n")[2].splitlines()
     asked = first_requests(WHOLE, "enwiki", PARTS)
-    assert len(lines) == 2 + len(asked)
+    assert len(lines) == 4 + len(asked)
     one = asked["neighbors search"]
-    assert f"| neighbors search | {one.mem_mb:,} | {one.runtime:,} | {one.disk_mb:,} |" in lines
+    (line,) = (line for line in lines if line.startswith("| neighbors search | 28 | "))
+    assert line.endswith(f"| {one.mem_mb:,} | {one.runtime:,} | {one.disk_mb:,} |")

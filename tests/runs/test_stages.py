@@ -10,7 +10,7 @@ import pytest
 from support.waiting import wait_until
 
 from factdrift.runs import stages
-from factdrift.runs.stages import Follower, Job, Stages
+from factdrift.runs.stages import Follower, Job
 
 DONE = "a, shard {k} of 2: 50 of 50 MB (100%), 1,000 entities; 5.0 MB/s, 100.0 entities/s; 0 s left\n"
 HALF = "a, shard {k} of 2: 25 of 50 MB (50%), 600 entities; 5.0 MB/s, 120.0 entities/s; 5 s left\n"
@@ -26,34 +26,28 @@ def jobs(tmp_path, monkeypatch):
     ]
 
 
-def lines(followed: Stages) -> dict[str, str]:
-    """Rule -> its line, as the files are now."""
-    followed.look()
-    return followed.lines()
-
-
 def ends(job: Job, seconds: float, ended: float) -> None:
     job.benchmark.write_text(f"s\th:m:s\n{seconds}\t0:00\n")
     os.utime(job.benchmark, (ended, ended))
 
 
 def test_a_stage_is_reported_when_it_begins_while_it_runs_and_when_it_ends(jobs):
-    followed = Stages(jobs)
-    assert lines(followed) == {}
+    followed = Follower(jobs, Path())
+    assert followed.lines() == {}
     now = time.time()
     jobs[0].log.write_text("began\n")
-    assert lines(followed) == {"extract": "extract: 0 of 2 jobs, 1 at work (0%)"}
+    assert followed.lines() == {"extract": "extract: 0 of 2 jobs, 1 at work (0%)"}
     jobs[0].log.write_text(HALF.format(k=0) + DONE.format(k=0))
     jobs[1].log.write_text(HALF.format(k=1))
     ends(jobs[0], 10, now)
-    (line,) = lines(followed).values()
+    (line,) = followed.lines().values()
     assert line.startswith("extract: 1 of 2 jobs, 1 at work (75%); 75 MB, 1,600 entities; 7.")
     assert line.endswith("; 0:00:03 left")
     jobs[1].log.write_text(HALF.format(k=1) + DONE.format(k=1))
     ends(jobs[1], 8, now + 10)
     jobs[2].log.write_text("writing x/y.parquet: 70 rows, 0.5 MB; 1.0 rows/s, 0.1 MB/s\n")
     ends(jobs[2], 2, now + 12)
-    assert lines(followed) == {
+    assert followed.lines() == {
         "extract": "extract: 2 of 2 jobs; 100 MB, 2,000 entities; 5.0 MB/s, 100.0 entities/s; took 0:00:20",
         "gather": "gather: 1 of 1 jobs; 70 rows, 0.5 MB; took 0:00:02",
     }
@@ -65,10 +59,10 @@ def test_logs_and_benchmarks_of_an_earlier_run_do_not_count(jobs):
         job.log.write_text(DONE.format(k=0))
         ends(job, 10, before)
         os.utime(job.log, (before, before))
-    followed = Stages(jobs)
-    assert lines(followed) == {}
+    followed = Follower(jobs, Path())
+    assert followed.lines() == {}
     jobs[2].log.write_text("again\n")
-    ((rule, line),) = lines(followed).items()
+    ((rule, line),) = followed.lines().items()
     assert (rule, line[:20]) == ("gather", "gather: 0 of 1 jobs,")
 
 
@@ -79,18 +73,18 @@ def test_amounts_read_count_rather_than_amounts_written(jobs):
         "reading new/a: 40 of 40 rows (100%); 1.0 rows/s; 0 s left\n"
         "writing both/a: 90 rows, 2 MB; 1.0 rows/s, 0.1 MB/s\n"
     )
-    followed = Stages(jobs[2:])
+    followed = Follower(jobs[2:], Path())
     os.utime(jobs[2].log, (1, 1))  # it was there before
-    assert "; 100 rows;" in lines(followed)["gather"]
+    assert "; 100 rows;" in followed.lines()["gather"]
     # Nothing is said of amounts that are none.
     jobs[2].log.write_text("writing x/y.parquet: 1 parts, 0.0 MB; 1.0 parts/s, 0.0 MB/s\n")
     ends(jobs[2], 2, time.time())
-    assert lines(followed)["gather"] == "gather: 1 of 1 jobs; 1 part; took 0:00:02"
+    assert followed.lines()["gather"] == "gather: 1 of 1 jobs; 1 part; took 0:00:02"
 
 
 def test_a_log_that_is_removed_and_a_benchmark_that_is_being_written_are_looked_at_again(jobs, monkeypatch):
     """As a job that starts again removes its log, on this machine or on another one of a shared disk."""
-    followed = Stages(jobs[2:])
+    followed = Follower(jobs[2:], Path())
     jobs[2].log.write_text("began\n")
     for error in (errno.ENOENT, errno.ESTALE):
 
@@ -99,16 +93,16 @@ def test_a_log_that_is_removed_and_a_benchmark_that_is_being_written_are_looked_
 
         with monkeypatch.context() as patch:
             patch.setattr(Path, "read_text", removed)
-            assert lines(followed) == {}
-    assert "1 at work" in lines(followed)["gather"]
+            assert followed.lines() == {}
+    assert "1 at work" in followed.lines()["gather"]
     jobs[2].benchmark.write_text("s\th:m:s\n")
-    assert "0 of 1 jobs" in lines(followed)["gather"]
+    assert "0 of 1 jobs" in followed.lines()["gather"]
     ends(jobs[2], 1, time.time())
-    assert "1 of 1 jobs" in lines(followed)["gather"]
+    assert "1 of 1 jobs" in followed.lines()["gather"]
 
 
 def test_a_follower_prints_each_stage_and_writes_a_file(jobs, tmp_path, capfd):
-    follower = Follower(jobs, tmp_path / "logs" / "progress.txt")
+    follower = Follower(jobs, tmp_path / "logs" / "progress.txt").start()
     for k, job in enumerate(jobs):
         job.log.write_text(DONE.format(k=k))
         ends(job, 1, time.time())
@@ -121,7 +115,7 @@ def test_a_follower_prints_each_stage_and_writes_a_file(jobs, tmp_path, capfd):
 
 
 def test_failed_jobs_stay_unfinished_and_warnings_are_printed_once_and_whole(jobs, tmp_path, capfd):
-    follower = Follower(jobs, tmp_path / "progress.txt")
+    follower = Follower(jobs, tmp_path / "progress.txt").start()
     text = "warning: the sample is not complete on 2030-01-01 (sport until 2024-12-31)\x1b[2J"
     for job in jobs[:2]:
         job.log.write_text(f"{text}\nwriting a table\nx.py:3: UserWarning: be careful\n  call()\n")
@@ -136,13 +130,11 @@ def test_failed_jobs_stay_unfinished_and_warnings_are_printed_once_and_whole(job
 def test_lines_of_a_running_stage_become_rarer(jobs, tmp_path, monkeypatch, capfd):
     clock = [0.0]
     follower = Follower(jobs, tmp_path / "progress.txt")
-    follower._stop.set()
-    follower._thread.join()
     monkeypatch.setattr(stages.time, "monotonic", lambda: clock[0])
     jobs[0].log.write_text("began\n")
     printed = []
     for clock[0] in range(0, 3000, 15):
-        follower._look()
+        follower._report()
         if capfd.readouterr().err:
             printed.append(clock[0])
     assert printed == [30, 90, 210, 450, 930, 1530, 2130, 2730]
@@ -155,7 +147,7 @@ def test_a_terminal_has_a_line_that_changes(jobs, tmp_path, monkeypatch):
 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(stages.sys, "stderr", screen := Terminal())
-    follower = Follower(jobs, tmp_path / "progress.txt")
+    follower = Follower(jobs, tmp_path / "progress.txt").start()
     jobs[0].log.write_text(HALF.format(k=0))
     wait_until(lambda: "0 of 3 jobs; extract" in screen.getvalue())
     follower.end()

@@ -13,7 +13,7 @@ from support.server import serving
 from factdrift.core.retry import RetryPolicy
 from factdrift.snapshots.fetch import Client, Limits
 from factdrift.snapshots.sample.account import PART_COLUMNS
-from factdrift.snapshots.sample.render import entity_lines
+from factdrift.snapshots.sample.model import entity_lines
 from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS, PROPERTY_COLUMNS, read_sample
 
 Rows = Iterable[Mapping[str, str]]

@@ -16,7 +16,6 @@ from support.sparql import QueryService, database_of, query_service, stored_quer
 from support.worlds import Fact, World
 
 from factdrift.core.errors import InputError
-from factdrift.sparql.answers import Answers
 from factdrift.sparql.client import POLICY, Client, TooMuch
 from factdrift.tempripple.sparql_source import SparqlSource
 
@@ -56,7 +55,7 @@ def client(service: QueryService, answers: Path | None = None) -> Client:
     return Client(
         service.url,
         CONTACT,
-        Answers(answers, service.url) if answers else None,
+        answers,
         sleep=clock.sleep,
         uniform=lambda low, high: high,
         clock=clock.time,
@@ -73,7 +72,7 @@ def test_faults_do_not_change_the_tables(service: QueryService, made: Any, tmp_p
 
     kept = stored_queries(tmp_path)
     assert len(kept) == len(set(kept))
-    again = Client("http://127.0.0.1:9/", CONTACT, Answers(tmp_path, service.url), sleep=service.clock.sleep)
+    again = Client(service.url, CONTACT, tmp_path, sleep=service.clock.sleep)
     assert ripple_of(SparqlSource(again, batch=4)) == made[1]
     assert again.requests == 0
 
@@ -174,7 +173,7 @@ def test_a_refusal_ends_the_run_at_once(fault: str, said: str, service: QuerySer
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/", "http://no.such.host.invalid/"])
 def test_a_server_that_was_never_reached_is_not_waited_for(tmp_path: Path, url: str) -> None:
     waited: list[float] = []
-    alone = Client(url, CONTACT, Answers(tmp_path, "x"), sleep=waited.append)
+    alone = Client(url, CONTACT, tmp_path, sleep=waited.append)
     with pytest.raises(InputError, match=r"cannot be reached, after 3 tries .* whether .* has a network"):
         alone.rows(QUERY, divisible=True)
     assert sum(waited) < 20
@@ -185,8 +184,7 @@ def test_a_server_that_takes_no_connection_is_not_asked_for_halves(tmp_path: Pat
         address = server.getsockname()
         # What waits to be accepted fills the queue, and what comes then gets no answer at all.
         waiting.enter_context(socket.create_connection(address))
-        answers = Answers(tmp_path, "x")
-        alone = Client(f"http://127.0.0.1:{address[1]}/", CONTACT, answers, lambda seconds: None, limit=1)
+        alone = Client(f"http://127.0.0.1:{address[1]}/", CONTACT, tmp_path, lambda seconds: None, limit=1)
         with pytest.raises(InputError, match="cannot be reached, after 3 tries"):
             alone.rows(QUERY, divisible=True)
     assert stored_queries(tmp_path) == []
@@ -196,7 +194,7 @@ def test_a_server_that_has_answered_before_is_waited_for(
     service: QueryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
-    known = Client(service.url, CONTACT, Answers(tmp_path, "x"), sleep=waited.append)
+    known = Client(service.url, CONTACT, tmp_path, sleep=waited.append)
     assert known.rows(QUERY, divisible=True)
 
     def gone() -> bytes:

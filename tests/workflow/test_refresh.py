@@ -19,7 +19,7 @@ from support.waiting import wait_until
 from support.workflow import snakemake
 
 from factdrift.cli import main
-from factdrift.core.unlock import runs_in
+from factdrift.runs.leftovers import runs_in
 
 YEAR = ("2023-10-02", "2023-11-06", "2023-12-04", "2024-01-08", "2024-02-05", "2024-03-04", "2024-04-08")
 YEAR += ("2024-05-06", "2024-06-10", "2024-07-08", "2024-08-05", "2024-09-02", "2024-10-07")

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import factdrift
-from factdrift.core import disk, memory
+from factdrift.core import exhausted
 from factdrift.core.errors import DAMAGED, DamagedDump, InputError
 from factdrift.core.jobs import JOBS, Job, add_job, record, summary
 
 COMMANDS = {
     "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
     "snapshots": ("snapshots.jobs", "dumps derived from a newer one, or fetched by the API"),
-    "dumps": ("snapshots.download_jobs", "Wikidata's dumps: list, check, download"),
-    "pageviews": ("snapshots.download_jobs", "monthly page views of the English Wikipedia"),
+    "dumps": ("snapshots.jobs", "Wikidata's dumps: list, check, download"),
+    "pageviews": ("snapshots.jobs", "monthly page views of the English Wikipedia"),
     "statements": ("statements.jobs", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
     "neighbors": ("neighbors.jobs", "facts about similar entities, and random facts"),
@@ -176,19 +176,10 @@ class _Parser(argparse.ArgumentParser):
         )
 
 
-class _Version(argparse.Action):
-    """Prints the version, which is looked up only then."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(f"factdrift {factdrift.__version__}")
-        parser.exit()
-
-
 def _empty() -> tuple[argparse.ArgumentParser, Any]:
     """A parser, and its sub-parsers, to which commands are added."""
     top = _Parser(prog="factdrift", description=factdrift.__doc__)
     top.format_help = _help  # type: ignore[method-assign]
-    top.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     return top, top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
 
@@ -240,9 +231,12 @@ def wait_asleep() -> None:
 def main(arguments: list[str] | None = None) -> int:
     options, ended = argparse.Namespace(), False
     try:
-        memory.warn_of_limit()
+        exhausted.warn_of_limit()
         words = sys.argv[1:] if arguments is None else arguments
-        of_all = words[:1] in ([], ["-h"], ["--help"], ["--version"])
+        if words == ["--version"]:
+            print(f"factdrift {factdrift.__version__}")
+            return 0
+        of_all = words[:1] in ([], ["-h"], ["--help"])
         options = (_empty()[0] if of_all else parser(words[0])).parse_args(words)
         wait_asleep()
         result = record(options.job, options).run()
@@ -272,10 +266,10 @@ def main(arguments: list[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
-        if disk.is_full(error):
-            message = disk.full(error)
-        elif memory.is_exhausted(error):
-            message = memory.exhausted(error)
+        if exhausted.is_full(error):
+            message = exhausted.full(error)
+        elif exhausted.is_exhausted(error):
+            message = exhausted.exhausted(error)
         elif missing := _missing(options, error):
             message = missing
         else:

@@ -16,8 +16,8 @@ from support.examples import examples
 from support.explorer import NAMED, world
 
 from factdrift.cli import main
-from factdrift.core.disk import full
 from factdrift.core.errors import InputError
+from factdrift.core.exhausted import full
 from factdrift.core.tables import database
 from factdrift.pages.browse import index as index_module
 from factdrift.pages.browse.build import Build

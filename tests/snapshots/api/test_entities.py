@@ -16,8 +16,7 @@ from support.wikidata_api import LIMIT, Wiki
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.snapshots.api.client import LIMITS, POLICY, Api
-from factdrift.snapshots.api.entities import Fetched, fetch_entities
-from factdrift.snapshots.api.store import Store
+from factdrift.snapshots.api.entities import Fetched, fetch_entities, store_of
 from factdrift.snapshots.fetch import Client
 
 from .conftest import CONTACT, line
@@ -35,7 +34,7 @@ def fetch(
     """Fetches into folder/<date>.json.gz and .parquet; waiting takes no time and goes to `waits`."""
     api = asking(wiki.url, ([] if waits is None else waits).append)
     outputs = folder / f"{date}.json.gz", folder / f"{date}.parquet"
-    return fetch_entities(ids, date, api, Store(folder / "api", wiki.url), objects, *outputs)
+    return fetch_entities(ids, date, api, folder / "api", objects, *outputs)
 
 
 def written(folder: Path, date: str = "2019-01-01") -> dict[str, dict[str, Any]]:
@@ -287,6 +286,6 @@ def test_a_killed_run_is_continued(wiki, tmp_path, capsys):
 
 def test_wikis_of_one_host_have_stores_of_their_own(tmp_path: Path) -> None:
     urls = [f"https://wikis.org:8000{path}api.php" for path in ("/w/", "/other/w/", "/")]
-    assert [Store(tmp_path, url).folder.name for url in urls] == [
+    assert [store_of(tmp_path, url).name for url in urls] == [
         *("wikis.org_8000", "wikis.org_8000_other", "wikis.org_8000_api.php")
     ]

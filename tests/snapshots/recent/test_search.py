@@ -13,7 +13,6 @@ from support.worlds import Date, Fact, World, time_of
 
 from factdrift.core.errors import InputError
 from factdrift.snapshots.recent.search import Found, Search, chosen, search
-from factdrift.sparql.answers import Answers
 from factdrift.sparql.client import POLICY, Client
 
 from .conftest import database_of
@@ -80,8 +79,7 @@ def service(database):
 
 def client(service: QueryService, answers: Path | None = None) -> Client:
     clock = service.clock
-    store = Answers(answers, service.url) if answers else None
-    return Client(service.url, "me@example.org", store, clock.sleep, lambda low, high: high, clock.time)
+    return Client(service.url, "me@example.org", answers, clock.sleep, lambda low, high: high, clock.time)
 
 
 def first_days(fact: Fact) -> list[tuple[int, datetime.date]]:

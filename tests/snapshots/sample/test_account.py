@@ -64,7 +64,7 @@ def test_what_goes_on_longer_is_named():
     [
         ("b\t2023-02-27\t\teverything\tus", "column part: there is no "),
         ("a\tsoon\t\teverything\tus", "column complete_until: 'soon' is no day"),
-        ("a\t\t\teverything\tus", "column complete_until: is no day"),
+        ("a\t\t\teverything\tus", "column complete_until: is empty"),
         ("", r"a\.tsv: its part has no row in"),
     ],
 )

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from factdrift.snapshots.sample.render import entity_lines
+from factdrift.snapshots.sample.model import entity_lines
 from factdrift.snapshots.sample.tables import read_sample
 
 from ..conftest import Render, write_sample

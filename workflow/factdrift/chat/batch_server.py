@@ -13,8 +13,7 @@ from openai.types import Batch, FileObject
 from factdrift.chat.batch_files import ENDPOINT, OpenBatch
 from factdrift.chat.replies import Malformed, judge
 from factdrift.chat.settings import Chat
-from factdrift.core.errors import InputError
-from factdrift.core.redaction import Redactor
+from factdrift.core.errors import InputError, Redactor
 from factdrift.core.retry import Retries, TransientError
 
 T = TypeVar("T")

@@ -18,8 +18,7 @@ from factdrift.chat.requests import Request
 from factdrift.chat.settings import Chat
 from factdrift.chat.store import Charge, Store
 from factdrift.chat.survey import Survey, Tally, say
-from factdrift.core.errors import InputError
-from factdrift.core.redaction import Redactor
+from factdrift.core.errors import InputError, Redactor
 from factdrift.core.retry import TransientError
 
 _GRACE = 20.0

@@ -1,5 +1,6 @@
 """Addresses of servers: Wikidata's, that none carries a password, and where an access token is sent."""
 
+import contextlib
 import ipaddress
 import os
 import re
@@ -8,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from factdrift.core.errors import InputError
-from factdrift.core.redaction import redacted
+from factdrift.core.errors import InputError, redacted
 
 QUERY_SERVICE = "https://query.wikidata.org/sparql"
 WIKIDATA_API = "https://www.wikidata.org/w/api.php"
@@ -118,16 +118,12 @@ def access_token(url: str) -> AccessToken | None:
             f"{TOKEN_VARIABLE}: the access token holds a blank or a letter that is not ASCII; copy it again"
         )
     address = urlsplit(url)
-    if address.scheme != "https" and not _is_this_machine(address.hostname or ""):
+    is_local = address.hostname == "localhost"
+    with contextlib.suppress(ValueError):  # of a name that is no number
+        is_local = is_local or ipaddress.ip_address(address.hostname or "").is_loopback
+    if address.scheme != "https" and not is_local:
         raise InputError(
             f"{TOKEN_VARIABLE}: an access token is not sent unencrypted; write the address {url} with "
             "https://, or unset the variable"
         )
     return AccessToken(address.netloc, secret)
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

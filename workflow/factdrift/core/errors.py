@@ -1,6 +1,35 @@
-"""Errors that are reported to the user without a traceback."""
+"""Errors that are reported to the user without a traceback, and the removal of secrets from what is reported.
 
-from factdrift.core.redaction import redacted
+A key is removed from what a server sends, and the passwords and signatures of addresses from any text.
+"""
+
+import re
+
+MASK = "[key]"
+LONGEST = 500
+"""Characters of a server's words that a message repeats."""
+_SECRET = 8
+"""Characters from which a key is removed from answers too: servers of one's own take placeholders such as
+`none` or `EMPTY`, and these words may well be part of an answer."""
+
+_LOGIN = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*:(?://|%2F%2F))(?:[^/?#\s%]|%(?!2F|3F|23)[0-9A-F]{2})*(@|%40)")
+_NAME = (
+    r"(?:[\w.~-]*(?:sig|signature|token|secret|pass(?:w(?:or)?d)?|pwd|credential|jwt|hmac|api[-_.]?key|access[-_.]?key(?:[-_.]?id)?)"
+    r"|key|key-pair-id|[\w.~-]*[-_a-z]key|policy|auth(?:orization)?)"
+)
+_PARAMETER = re.compile(
+    rf"(?i)((?:[?&;]|%3F|%26){_NAME}(?:=|%3D))(?!\[key\])(?:[^&;#:\s'\"<>%]|:(?!\s|$)|%(?!26|23)[0-9A-F]{{2}})+"
+)
+"""A parameter of a query whose name says that its value is a secret, also of an address that is itself the
+value of a parameter."""
+
+
+def redacted(text: str) -> str:
+    """The text with MASK in the place of logins and of secret parameters in addresses.
+
+    Addresses may be percent-encoded, cut or without their server.
+    """
+    return _PARAMETER.sub(rf"\1{MASK}", _LOGIN.sub(rf"\1{MASK}\2", text))
 
 
 class InputError(Exception):
@@ -35,3 +64,42 @@ class Unsupported(CannotEdit):
 
     A run of several models skips this one, with all of its methods.
     """
+
+
+class Redactor:
+    """Replaces one key, however it is written; an empty key replaces nothing."""
+
+    def __init__(self, key: str) -> None:
+        self._long = len(key) >= _SECRET
+        self._written = re.compile("".join(map(_written, key))) if key else None
+
+    def text(self, text: str) -> str:
+        """What a message repeats: `redacted`, without the key, in valid Unicode, at most LONGEST characters.
+
+        The key is replaced before the text is cut, so that no part of it is left at the end.
+        """
+        if self._written:
+            text = self._written.sub(MASK, text)
+        return redacted(text).encode("utf-8", "replace").decode("utf-8")[:LONGEST]
+
+    def body(self, data: bytes) -> bytes:
+        """The body of a response without the key; as it came if the key is not in it."""
+        if not self._written or not self._long:
+            return data
+        # Every byte is a character of Latin-1, and the key is ASCII.
+        text = data.decode("latin-1")
+        return self._written.sub(MASK, text).encode("latin-1") if self._written.search(text) else data
+
+
+def _written(letter: str) -> str:
+    """A pattern of a letter as it is or as JSON, an address (also one in another) or HTML write it."""
+    number = ord(letter)
+    forms = [
+        re.escape(letter),
+        rf"\\+{re.escape(letter)}",
+        rf"\\+u(?i:{number:04x})",
+        rf"&#0*{number};",
+        rf"&#[xX]0*(?i:{number:x});",
+        "".join(rf"%(?:25)*(?i:{byte:02x})" for byte in letter.encode("utf-8", "surrogatepass")),
+    ]
+    return f"(?:{'|'.join(forms)})"

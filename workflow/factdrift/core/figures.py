@@ -3,8 +3,6 @@
 Files have no background. An SVG has the colours of a dark page, too, for readers who prefer dark pages.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,8 +1,11 @@
 """Files of text, CSV, JSON and YAML, and checksums; what is written appears only when it is complete."""
 
 import csv
+import datetime
+import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +15,7 @@ import yaml
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
+from factdrift.core.progress import Progress
 
 Kind = TypeVar("Kind", bound=msgspec.Struct)
 # libyaml where PyYAML has it, because every run begins with the schema.
@@ -72,6 +76,38 @@ def read_struct(path: Path, kind: type[Kind]) -> Kind:
         return msgspec.yaml.decode(path.read_bytes(), type=kind)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}; correct it, or name another file") from None
+
+
+def keep_answer(path: Path, **content: Any) -> None:
+    """Writes what a server has answered, and the time, as gzipped JSON, which `kept_answer` reads."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    with atomic_path(path) as partial:
+        partial.write_bytes(gzip.compress(msgspec.json.encode(content | {"answered": now}), 6, mtime=0))
+
+
+def kept_answer(path: Path, kind: type[Kind]) -> Kind:
+    """A kept answer as a struct. Raises FileNotFoundError, and InputError for a damaged file."""
+    try:
+        return msgspec.json.decode(gzip.decompress(path.read_bytes()), type=kind)
+    except FileNotFoundError:
+        raise
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: cannot be read as a stored answer ({error}); remove the file and run again"
+        ) from error
+
+
+def digests_of(path: Path, kinds: Iterable[str]) -> dict[str, str]:
+    """Kind (`sha1`, `md5` ...) -> the checksum of a file, in hexadecimal digits; prints progress."""
+    hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in kinds}
+    if hashes:
+        progress = Progress(f"{' and '.join(hashes)} of {path.name}", path.stat().st_size / 1e6, "MB")
+        with path.open("rb") as file:
+            while data := file.read(8 << 20):
+                for hashed in hashes.values():
+                    hashed.update(data)
+                progress.advance(len(data) / 1e6)
+    return {kind: hashed.hexdigest() for kind, hashed in hashes.items()}
 
 
 def sha256(path: Path) -> str:

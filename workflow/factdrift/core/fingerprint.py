@@ -24,9 +24,7 @@ class _Statement(NamedTuple):
     """The part of a top-level statement that the fingerprint covers."""
 
     defines: frozenset[str]
-    """The function, the class or the variables that it defines."""
-    binds: dict[str, set[str]]
-    """Name -> what an import statement gives it, as dotted names."""
+    """The function, the class or the variables that it defines, or the names that it imports."""
     uses: frozenset[str]
     """All names that occur in it."""
     imports: frozenset[str]
@@ -72,21 +70,18 @@ def closure(name: str) -> frozenset[str]:
 def _pieces(module: str, name: str) -> dict[str, bytes]:
     """Name -> digest of each piece of a job's code: a module, or `module:name` of what it uses of its own."""
     definitions = {name: each for each in _statements(module) for name in each.defines}
-    bound: dict[str, set[str]] = {}
-    for statement in _statements(module):
-        for each, names in statement.binds.items():
-            bound.setdefault(each, set()).update(_modules(names))
     used, modules = set[str](), set[str]()
     waiting = [name]
     while waiting:
         each = waiting.pop()
-        modules |= bound.get(each, set())
         if each in definitions and each not in used:
             used.add(each)
             modules |= _modules(definitions[each].imports)
             waiting += definitions[each].uses
     whole = {each for start in modules for each in closure(start)} - {module}
-    parts = {f"{module}:{each}": _hashed(definitions[each].text) for each in used}
+    # Of an import only the modules count.
+    own = {each: definitions[each].text for each in used}
+    parts = {f"{module}:{each}": _hashed(text) for each, text in own.items() if text[:6] != "Import"}
     return parts | {each: _digest(each) for each in whole}
 
 
@@ -131,11 +126,9 @@ def _parsed(source: bytes) -> list[_Statement]:
 
 
 def _statement(node: ast.stmt) -> _Statement:
-    defines, binds = frozenset[str](), dict[str, set[str]]()
+    defines = frozenset[str]()
     if isinstance(node, ast.Import | ast.ImportFrom):
-        for alias in node.names:
-            name = alias.asname or alias.name.partition(".")[0]
-            binds.setdefault(name, set()).add(_dotted(node, alias))
+        defines = frozenset(alias.asname or alias.name.partition(".")[0] for alias in node.names)
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         defines = frozenset([node.name])
     elif isinstance(node, ast.Assign | ast.AnnAssign):
@@ -145,7 +138,7 @@ def _statement(node: ast.stmt) -> _Statement:
     texts: list[str] = []
     uses, imports = set[str](), set[str]()
     _write(node, texts, uses, imports)
-    return _Statement(defines, binds, frozenset(uses), frozenset(imports), "\0".join(texts))
+    return _Statement(defines, frozenset(uses), frozenset(imports), "\0".join(texts))
 
 
 def _dotted(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:

@@ -21,8 +21,6 @@ parameter. A field with a `Key` has description, default and limits from the sch
 its value in a rule from the configuration. `run` returns what the command prints when it has ended.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import datetime
@@ -97,9 +95,6 @@ LIST_OF_FILES = ".files"
 """The ending of a file that lists the files beside it, a name a line; by hand it stands for these. Lines that
 begin with # are comments."""
 
-JOBS: dict[str, type[Job]] = {}
-"""Command -> its record, of all stages whose modules are imported."""
-
 
 @dataclass_transform(
     eq_default=False, frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,)
@@ -129,6 +124,8 @@ class Job(ABC):
         """Does the work; what it returns is printed. Raises InputError for what the user can fix."""
 
 
+JOBS: dict[str, type[Job]] = {}
+"""Command -> its record, of all stages whose modules are imported."""
 AnyJob = TypeVar("AnyJob", bound=Job)
 
 
@@ -282,7 +279,10 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
         options |= {"type": _truth, "metavar": "True|False"}
     else:
         inner = get_args(field.kind)[0] if field.many else field.kind
-        options |= _reader(inner)
+        if get_origin(inner) is Literal:
+            options["choices"] = get_args(inner)
+        elif inner is not str:
+            options["type"] = _date if inner is datetime.date else inner
         if inner is datetime.date and not field.flag.by_place:
             options.setdefault("metavar", "YYYY-MM-DD")
         if field.many:
@@ -291,7 +291,7 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
                 options["action"] = "extend"
         elif field.flag.by_place and not field.required:
             options["nargs"] = "?"
-        if not field.required and not field.many and inner is not str and "type" in options:
+        if not field.required and not field.many and "type" in options:
             options["type"] = _or_nothing(options["type"])
     return verb.add_argument(*names, **options)
 
@@ -303,15 +303,6 @@ def _help(field: Field) -> str | None:
     default = " ".join(str(value) for value in values if not any(value is each for each in nothing))
     shown = f"[default: {default}]" if default else ""
     return f"{field.help} {shown}".strip().replace("%", "%%") or None
-
-
-def _reader(kind: Any) -> dict[str, Any]:
-    """How argparse reads one value of a type."""
-    if get_origin(kind) is Literal:
-        return {"choices": get_args(kind)}
-    if kind is str:
-        return {}
-    return {"type": _date if kind is datetime.date else kind}
 
 
 def _date(text: str) -> datetime.date:
@@ -348,7 +339,10 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
         if field.is_json and is_struct(field.kind):
             values[field.name] = read_settings(value or "{}", field.kind, field.key, field.option)
         elif value is None or (value == "" and field.optional):
-            values[field.name] = _default(field)
+            values[field.name] = None if field.default is dataclasses.MISSING else field.default
+            if field.key and field.default is dataclasses.MISSING:
+                default = default_of(field.key)
+                values[field.name] = tuple(default) if field.many and default is not None else default
         elif field.is_json:
             values[field.name] = read_json(value, field.option)
             if not isinstance(values[field.name], dict):
@@ -378,12 +372,3 @@ def _listed(values: Iterable[Any]) -> Iterator[Any]:
                 raise InputError(f"{value}: {error.strerror}; it lists files, a name a line") from None
         else:
             yield value
-
-
-def _default(field: Field) -> Any:
-    if field.default is not dataclasses.MISSING:
-        return field.default
-    if field.key:
-        default = default_of(field.key)
-        return tuple(default) if field.many and default is not None else default
-    return None

@@ -39,7 +39,7 @@ def _public(value: Any) -> Any:
 
 def incomplete(account: Mapping[str, Any], day: str) -> str:
     """That the sample is not complete on a date, from its account in a manifest; empty if it is."""
-    longer = account.get("longer", {})  # which manifests of earlier versions lack
+    longer = account["longer"]
     ends = ", ".join(
         f"{part} until {account['complete_until'][part]}" + (f" but {longer[part]}" if part in longer else "")
         for part in account["incomplete"]

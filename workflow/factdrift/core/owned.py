@@ -17,8 +17,8 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from factdrift.core.disk import is_full
 from factdrift.core.errors import InputError
+from factdrift.core.exhausted import is_full
 from factdrift.core.nodes import node, writer
 
 LIST = ".factdrift-files"
@@ -144,16 +144,6 @@ def remove_folder(folder: Path, also: Sequence[str] = ()) -> None:
             if error.errno != errno.ENOTEMPTY:
                 raise
             raise InputError(f"{above}: a file has been added meanwhile; the folder stays") from None
-
-
-def remove_empty(folder: Path) -> None:
-    """Removes a folder if nothing is in it."""
-    with contextlib.suppress(FileNotFoundError):
-        try:
-            folder.rmdir()
-        except OSError as error:
-            if error.errno != errno.ENOTEMPTY:
-                raise
 
 
 def claim(folder: Path, names: Iterable[str]) -> None:

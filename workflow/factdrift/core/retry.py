@@ -3,21 +3,15 @@
 Wikimedia's rules for programs: https://www.mediawiki.org/wiki/API:Etiquette
 """
 
-from __future__ import annotations
-
 import datetime
 import random
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
-from factdrift.core.errors import InputError
-from factdrift.core.redaction import redacted
-
-if TYPE_CHECKING:
-    import email.message
+from factdrift.core.errors import InputError, redacted
 
 _DOUBLINGS = 60
 """A wait is doubled no more often, so that it stays a number."""
@@ -115,13 +109,11 @@ class Retries:
         self._sleep(seconds)
 
 
-def retry_after(
-    headers: Mapping[str, str] | email.message.Message, now: datetime.datetime | None = None
-) -> float | None:
+def retry_after(headers: Any, now: datetime.datetime | None = None) -> float | None:
     """Seconds that a server asks to wait, None if it does not.
 
-    `headers` of a response, names in any case: `retry-after-ms`, else `retry-after`, a number of seconds or a
-    date.
+    `headers`: those of a response, with `get`, by names in any case: `retry-after-ms`, else `retry-after`, a
+    number of seconds or a date.
     """
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:

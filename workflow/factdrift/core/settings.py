@@ -3,8 +3,6 @@
 The rules pass single values of it to the commands; no command reads the configuration itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import difflib
@@ -12,9 +10,9 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from factdrift.core.addresses import check_addresses, is_url, texts
 from factdrift.core.errors import InputError
@@ -22,23 +20,32 @@ from factdrift.core.files import utf8_lines
 from factdrift.core.keys import read_schema, validator
 from factdrift.core.switches import switches
 
-KeysOfMethods: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
-"""Takes the list `methods` of a configuration; gives the name of each method of factdrift, and of the user's
-own ones in it, as its text there. Raises InputError for a method that does not exist."""
 
-
-def configure(config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
+def configure(config: dict[str, Any], keys_of_methods: Callable[[Sequence[str]], Mapping[str, str]]) -> None:
     """Normalises dates, checks every key, fills in the defaults; in place.
 
-    Raises InputError that names each wrong key and what it should be.
+    `keys_of_methods` takes the list `methods` of a configuration and gives the name of each method of
+    factdrift, and of the user's own ones in it, as its text there; it raises InputError for a method that
+    does not exist. Raises InputError that names each wrong key and what it should be.
     """
     shipped = read_schema()
     schema = {**shipped, "properties": {**shipped["properties"]}}
     config.update(read_value(config, schema))
     # First, because other messages repeat the value that they complain of.
     check_addresses(config)
-    _add_methods(schema, config, keys_of_methods)
-    _complete(schema, config)
+    # The hyper-parameters of each method are a key; the schema says what is wrong with a list that is none.
+    methods = config.get("methods", [])
+    listed = isinstance(methods, list) and all(isinstance(method, str) for method in methods)
+    for name, keys in keys_of_methods(methods if listed else []).items():
+        if name in schema["properties"]:
+            raise InputError(
+                f"methods: {keys} would be called {name}, which is a key of the configuration; "
+                "rename the file or function"
+            )
+        schema["properties"][name] = {"type": "object", "default": {}}
+    _check_keys(config)
+    _check_schema(schema, config)
+    _fill_defaults(schema, config)
     _check_dates(config)
     if isinstance(config["dumps"], dict):
         _check_entities(config, schema)
@@ -47,7 +54,13 @@ def configure(config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
     if config["verbalizer"] == "file" and not config["templates_file"]:
         raise InputError("configuration: templates_file: name the file that `verbalizer: file` is to read")
     _check_period(config["tempripple"])
-    _check_answer(config)
+    asked = config["answer"]["methods"]
+    for method in () if asked == "configured" else asked:
+        if method not in config["methods"]:
+            raise InputError(
+                f"configuration: answer.methods: {method} is not in `methods`, which is "
+                f"[{', '.join(config['methods'])}]; add it there too"
+            )
 
 
 def dates_of(config: dict[str, Any]) -> list[str]:
@@ -167,7 +180,10 @@ def dump_source(config: dict[str, Any], date: str) -> str:
     """`sample`, `derive`, `wikidata`, `entities`, or the path or address of the dump of one date."""
     dumps = config["dumps"]
     if isinstance(dumps, dict) and date not in dumps:
-        raise InputError(f"configuration: dumps has no entry for {date}; add `{date}: PATH`")
+        derive = f" (or `{date}: derive`)" if date != dates_of(config)[-1] else ""
+        stream = config["stream"] and date not in config["stream"]
+        choose = ", or set `snapshots` to two dates of the stream" if stream else ""
+        raise InputError(f"configuration: dumps has no entry for {date}; add `{date}: PATH`{derive}{choose}")
     source = dumps[date] if isinstance(dumps, dict) else dumps
     return "entities" if isinstance(source, dict) else str(source)
 
@@ -236,11 +252,10 @@ def names(config: dict[str, Any]) -> str:
     return "all" if wanted or scope(config) == "all" else "held"
 
 
-def _complete(schema: dict[str, Any], config: dict[str, Any]) -> None:
-    """Checks every key against the schema and fills in the defaults, in place."""
+def _check_schema(schema: dict[str, Any], config: dict[str, Any]) -> None:
+    """Raises InputError that names every key that the schema does not allow."""
     from jsonschema import FormatChecker
 
-    _check_keys(config)
     faults = sorted(
         validator()(schema, format_checker=FormatChecker(["date"])).iter_errors(config),
         key=lambda fault: [str(part) for part in fault.absolute_path],
@@ -249,7 +264,6 @@ def _complete(schema: dict[str, Any], config: dict[str, Any]) -> None:
         # One date can break two rules of the schema.
         said = dict.fromkeys(_explain(fault) for fault in faults)
         raise InputError("configuration: " + "; ".join(said))
-    _fill_defaults(schema, config)
 
 
 def _check_keys(value: Any, above: str = "") -> None:
@@ -287,19 +301,9 @@ def _check_dates(config: dict[str, Any]) -> None:
             )
     if not isinstance(config["dumps"], dict):
         return
-    dates = dates_of(config)
-    for date in dates:
-        if date not in config["dumps"]:
-            derive = f" (or `{date}: derive`)" if date != dates[-1] else ""
-            choose = (
-                ", or set `snapshots` to two dates of the stream"
-                if config["stream"] and date not in config["stream"]
-                else ""
-            )
-            raise InputError(
-                f"configuration: dumps has no entry for {date}; add `{date}: PATH`{derive}{choose}"
-            )
-    last = dates[-1]
+    *earlier, last = dates_of(config)
+    for date in (*earlier, last):
+        dump_source(config, date)
     if config["dumps"][last] == "derive":
         raise InputError(
             f"configuration: dumps.{last}: only an earlier snapshot can be derived, from the next "
@@ -323,34 +327,6 @@ def _check_period(ripple: dict[str, Any]) -> None:
             f"configuration: tempripple.immutable_from ({first}; by default window_start) is after "
             f"tempripple.immutable_until ({last}; by default the day before change_end); change one of them"
         )
-
-
-def _add_methods(schema: dict[str, Any], config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
-    """Adds a key to the schema for the hyper-parameters of each method, in place.
-
-    Raises InputError as `keys_of_methods`, or if another key of the configuration has the name of a method.
-    """
-    methods = config.get("methods", [])
-    if not isinstance(methods, list) or not all(isinstance(method, str) for method in methods):
-        methods = []  # the schema says what is wrong
-    for name, keys in keys_of_methods(methods).items():
-        if name in schema["properties"]:
-            raise InputError(
-                f"methods: {keys} would be called {name}, which is a key of the configuration; "
-                "rename the file or function"
-            )
-        schema["properties"][name] = {"type": "object", "default": {}}
-
-
-def _check_answer(config: dict[str, Any]) -> None:
-    """Raises InputError if edits of a method are asked about that is not configured."""
-    chosen = config["answer"]["methods"]
-    for method in () if chosen == "configured" else chosen:
-        if method not in config["methods"]:
-            raise InputError(
-                f"configuration: answer.methods: {method} is not in `methods`, which is "
-                f"[{', '.join(config['methods'])}]; add it there too"
-            )
 
 
 def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
@@ -437,13 +413,6 @@ def _fill_defaults(schema: dict[str, Any], value: dict[str, Any]) -> None:
             _fill_defaults(part, value[key])
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    """The known key that is most like an unknown one, as a question; empty if none is."""
-    folded = {key.replace("_", "").lower(): key for key in known}
-    nearest = difflib.get_close_matches(name.replace("_", "").replace("-", "").lower(), folded, 1)
-    return f" (did you mean {folded[nearest[0]]}?)" if nearest else ""
-
-
 def _explain(fault: Any) -> str:
     key = ".".join(str(part) for part in fault.absolute_path)
     description = fault.schema.get("description", "").strip()
@@ -452,9 +421,13 @@ def _explain(fault: Any) -> str:
     if fault.validator == "additionalProperties":
         known = fault.schema.get("properties", {})
         unknown = sorted(set(fault.instance) - set(known))
-        where = f"{key}." if key else ""
-        named = ", ".join(where + name + _nearest(name, known) for name in unknown)
-        return f"unknown key {named}; known are {', '.join(known)}"
+        folded = {name.replace("_", "").lower(): name for name in known}
+        named = []
+        for name in unknown:
+            like = difflib.get_close_matches(name.replace("_", "").replace("-", "").lower(), folded, 1)
+            meant = f" (did you mean {folded[like[0]]}?)" if like else ""
+            named.append(f"{key}.{name}{meant}" if key else f"{name}{meant}")
+        return f"unknown key {', '.join(named)}; known are {', '.join(known)}"
     if fault.validator == "required":
         return f"{fault.message}{' in ' + key if key else ''}"
     if fault.schema.get("format") == "date":

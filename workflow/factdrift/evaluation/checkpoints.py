@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.files import write_json
-from factdrift.core.owned import remove_empty, remove_folder
+from factdrift.core.owned import remove_folder
 from factdrift.core.tables import parquet_writer
 
 OWN = ("[0-9][0-9][0-9][0-9][0-9][0-9].*",)
@@ -60,7 +60,8 @@ class Parts:
         """Removes the batches, and the folder in which they are unless it has other files."""
         for version in _versions(self._root):
             remove_folder(version, OWN)
-        remove_empty(self._root)
+        if self._root.is_dir() and not any(self._root.iterdir()):
+            self._root.rmdir()
 
     def _table(self, number: int, name: str) -> Path:
         return self._folder / f"{number:06d}.{name}.parquet"

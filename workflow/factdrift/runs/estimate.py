@@ -1,25 +1,19 @@
-"""Estimate of the time, disk and memory that a run needs, and comparison with what the machine has.
+"""Estimate of the time, disk and memory that a run needs, and what its jobs ask a cluster for.
 
-The costs (`resources/costs`, `factdrift.runs.costs`) were measured on synthetic dumps of some gigabytes, and
-are assumed to grow with the text of the dumps, and with the time that this machine takes to read them.
+The costs (`resources/costs/*.tsv`) were measured on synthetic dumps of some gigabytes, and
+are assumed to grow with the text of the dumps, and with the time that this machine takes to read them. What
+jobs ask for are these figures times a margin; for commands whose costs have not been measured, a constant for
+a full dump (`resources/costs/requests.tsv`) times the share that the dumps are of one.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import median_high
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
-from factdrift.core.errors import InputError
-from factdrift.core.progress import counted
-from factdrift.runs.costs import (
-    ALONE,
-    job_count,
-    read_archives,
-    read_costs,
-    read_quantities,
-    read_submissions,
-)
-from factdrift.runs.pace import Pace
+from factdrift.core.files import read_tsv
+from factdrift.core.paths import COSTS
 
 SUFFIXES = {"gz": "gzip", "bz2": "bzip2", "zst": "zstd"}
 """Suffix of a dump's name -> compression."""
@@ -38,10 +32,127 @@ share what SPACE writes: it is mapped into memory."""
 SPACE = "neighbors space"
 
 
+class Cost(NamedTuple):
+    """Measured costs of the jobs of one command.
+
+    `split`: how the work is divided into jobs (SPLITS). `cpu_s` (seconds) and `memory_mb` are the fixed part
+    of a job, `*_gb` the part per gigabyte of text in its share of a dump. `most_mb`: the most
+    that a job takes, because its queries spill above. `kept`: the output is not temporary.
+    """
+
+    split: str
+    cpu_s: float
+    cpu_s_gb: float
+    memory_mb: float
+    memory_mb_gb: float
+    most_mb: float
+    output_mb_gb: float
+    kept: bool
+
+    def cpu(self, gb: float) -> float:
+        return self.cpu_s + self.cpu_s_gb * gb
+
+    def memory(self, gb: float) -> float:
+        return min(self.memory_mb + self.memory_mb_gb * gb, self.most_mb)
+
+
+_FIGURES = [name for name in Cost._fields if name not in ("split", "kept")]
+
+SPLITS = {
+    "whole": (1, 0, 0, 0),
+    "dump": (2, 0, 0, 0),
+    "shard": (0, 2, 0, 0),
+    "dump_bucket": (0, 0, 2, 0),
+    "bucket": (0, 0, 1, 0),
+    "all_buckets": (0, 0, 1, 0),
+    "block": (0, 0, 0, 1),
+}
+"""Numbers of jobs: in all, plus per shard, per bucket and per block of the nearest-facts search. Of
+`all_buckets`, each job has the tables of all buckets in reach, and so memory for a whole dump, and works on
+one."""
+
+
+def job_count(split: str, shards: int, buckets: int, blocks: int) -> int:
+    """How many jobs of a command a whole build of two dumps has."""
+    parts = (1, shards, buckets, blocks)
+    return sum(factor * part for factor, part in zip(SPLITS[split], parts, strict=True))
+
+
+@cache
+def read_costs(scope: str, folder: Path = COSTS) -> dict[str, Cost]:
+    """The costs of each command (`statements extract`) where snapshots hold the items of a scope.
+
+    Measured for `enwiki` and `all`; `anywiki` lies between them as its share of the items does.
+    """
+    quantities = read_quantities(folder)
+    low, here, high = (quantities[f"held_{kept}"] for kept in ("enwiki", scope, "all"))
+    weight = (here - low) / (high - low)
+    rows = {(row["scope"], row["command"]): row for row in read_tsv(folder / "jobs.tsv")}
+    costs = {}
+    for command, few in ((command, row) for (of, command), row in rows.items() if of == "enwiki"):
+        many = rows["all", command]
+        figures = ((1 - weight) * float(few[name]) + weight * float(many[name]) for name in _FIGURES)
+        costs[command] = Cost._make([few["split"], *figures, few["kept"] == "yes"])
+    return costs
+
+
+class Submission(NamedTuple):
+    """The group of a command on a cluster, and how many of its jobs share a submission: a number or `all`."""
+
+    group: str
+    jobs_each: str
+
+    @property
+    def whole(self) -> bool:
+        """One submission has all jobs, which need each other."""
+        return self.jobs_each == "all"
+
+    def count(self, jobs: int) -> int:
+        """How many submissions so many jobs take."""
+        return 1 if self.whole else math.ceil(jobs / int(self.jobs_each))
+
+
+ALONE = Submission("", "1")
+"""Of a job that is in no group."""
+
+
+@cache
+def read_submissions() -> dict[str, Submission]:
+    """Command -> its submissions; a job of any other command has one of its own (ALONE)."""
+    rows = read_tsv(COSTS / "submissions.tsv")
+    return {row["command"]: Submission(row["group"], row["jobs_each"]) for row in rows}
+
+
+def width_of(group: str) -> int:
+    """How many jobs of a group need no other one and are needed by the same: both dumps' of a bucket."""
+    numbers = [int(each.jobs_each) for each in read_submissions().values() if each.group == group]
+    return max(numbers) // min(numbers)
+
+
+@cache
+def read_archives() -> dict[str, float]:
+    """Compression -> additional CPU seconds per gigabyte of text, compared with gzip."""
+    return {row["compression"]: float(row["cpu_s_gb"]) for row in read_tsv(COSTS / "archives.tsv")}
+
+
+@cache
+def read_quantities(folder: Path = COSTS) -> dict[str, float]:
+    """Name -> assumed sizes and speeds of dumps and servers."""
+    return {row["name"]: float(row["value"]) for row in read_tsv(folder / "quantities.tsv")}
+
+
+class Pace(NamedTuple):
+    """Bytes of text in a byte of the file, and CPU seconds that `statements extract` takes for its GB."""
+
+    text_per_byte: float
+    cpu_s_gb: float
+
+
 class Dump(NamedTuple):
     """A dump: bytes of the file, compression, bytes still to be downloaded, bytes downloaded per second.
 
-    `pace`: what was measured on pieces of the file, None if nothing was.
+    `pace`: what was measured on pieces of the file, None if nothing was. `path`: where it is, or is going to
+    be.
     """
 
     bytes: float
@@ -49,6 +160,7 @@ class Dump(NamedTuple):
     to_come: float = 0.0
     speed: float = math.inf
     pace: Pace | None = None
+    path: Path = Path()
 
 
 class Machine(NamedTuple):
@@ -78,14 +190,6 @@ PARTS = Parts(64, 64, 28)
 """Those of a whole dump, unless others are given."""
 
 
-class JobFigures(NamedTuple):
-    """Estimate for one job: CPU seconds, megabytes of memory, megabytes of output."""
-
-    cpu: float
-    memory: float
-    output: float
-
-
 class Stage(NamedTuple):
     """Estimate for one command: jobs to run, CPU seconds of all, seconds on the clock, megabytes of memory of
     one job and of the jobs that run at once, megabytes of output."""
@@ -96,6 +200,15 @@ class Stage(NamedTuple):
     memory: float
     at_once: float
     output: float
+
+
+class Request(NamedTuple):
+    """What a job asks for at its first attempt: megabytes of memory, minutes, and megabytes of scratch, which
+    hold what queries spill."""
+
+    mem_mb: int
+    runtime: int
+    disk_mb: int
 
 
 class Estimate(NamedTuple):
@@ -142,34 +255,41 @@ def estimate(
     `cores`: of this machine, or the nodes of a cluster. How long jobs wait in a queue behind those of others
     is in no estimate.
     """
-    slower = slowness(dumps, scope)
+    costs, quantities, slower = read_costs(scope), read_quantities(), slowness(dumps, scope)
     machines, each = cores if isinstance(cores, Cluster) else Cluster(1, cores)
     stages = {}
-    for command, cost in read_costs(scope).items():
+    for command, cost in costs.items():
         wanted = job_count(cost.split, *parts) if jobs is None else jobs.get(command, 0)
         if wanted:
-            one = job_figures(command, dumps, scope, parts)
-            stages[command] = _stage(one._replace(cpu=slower * one.cpu), wanted, machines * each)
-    if SEARCH in stages and SPACE in read_costs(scope):
-        space = job_figures(SPACE, dumps, scope, parts).output
+            cpu, memory, output = job_figures(command, dumps, scope, parts)
+            turns, at_once = math.ceil(wanted / (machines * each)), min(wanted, machines * each)
+            cpu *= slower
+            stages[command] = Stage(
+                wanted, wanted * cpu, turns * cpu, memory, at_once * memory, wanted * output
+            )
+    if SEARCH in stages and SPACE in costs:
+        space = job_figures(SPACE, dumps, scope, parts)[2]
         held = stages[SEARCH]
         stages[SEARCH] = held._replace(at_once=held.at_once + space * min(machines, held.jobs))
-    overhead = _on_cluster(stages, cores) if isinstance(cores, Cluster) else _here(stages)
+    if isinstance(cores, Cluster):
+        seconds, own, submissions = _on_cluster(stages, cores)
+    else:
+        # Snakemake starts once, and needs a moment for each job.
+        own = quantities["snakemake_start_s"]
+        own += quantities["snakemake_job_s"] * sum(stage.jobs for stage in stages.values())
+        seconds, submissions = own + sum(stage.seconds for stage in stages.values()), 0
     to_come = sum(dump.to_come for dump in dumps)
     return Estimate(
         stages,
         sum(texts_of(dumps)) * 1e9,
-        sum(stage.cpu for stage in stages.values()) + overhead.cpu,
-        overhead.seconds,
-        overhead.submissions,
+        sum(stage.cpu for stage in stages.values()) + own,
+        seconds,
+        submissions,
         to_come,
         max(dump.to_come / dump.speed for dump in dumps),
         to_come + sum(stage.output for stage in stages.values()) * 1e6,
         all(dump.pace for dump in dumps),
     )
-
-
-_PER_DUMP = ("dump", "shard", "dump_bucket")
 
 
 def texts_of(dumps: Sequence[Dump]) -> list[float]:
@@ -193,12 +313,13 @@ def slowness(dumps: Sequence[Dump], scope: str) -> float:
     return sum(known) / len(known) if known else 1.0
 
 
-def job_figures(command: str, dumps: Sequence[Dump], scope: str, parts: Parts) -> JobFigures:
-    """What one job of a command takes."""
+def job_figures(command: str, dumps: Sequence[Dump], scope: str, parts: Parts) -> tuple[float, float, float]:
+    """What one job of a command takes: CPU seconds, megabytes of memory, megabytes of output."""
     cost, texts = read_costs(scope)[command], texts_of(dumps)
     shards, buckets, blocks = parts
     divided = {"shard": shards, "dump_bucket": buckets, "bucket": buckets, "block": blocks}
-    share = (sum(texts) / len(texts) if cost.split in _PER_DUMP else max(texts)) / divided.get(cost.split, 1)
+    text = sum(texts) / len(texts) if cost.split in ("dump", "shard", "dump_bucket") else max(texts)
+    share = text / divided.get(cost.split, 1)
     own = share / buckets if cost.split == "all_buckets" else share
     cpu = cost.cpu(own)
     if command == READ:
@@ -206,42 +327,19 @@ def job_figures(command: str, dumps: Sequence[Dump], scope: str, parts: Parts) -
         unpack = [slower[dump.compression] * text for dump, text in zip(dumps, texts, strict=True)]
         cpu = max(cpu + sum(unpack) / len(unpack) / shards, 0.0)
     if command == SEARCH:
-        cpu += _pairs(max(texts), scope) * read_quantities()["search_pairs"] / blocks
-    return JobFigures(cpu, cost.memory(share), cost.output_mb_gb * own)
+        # Of 10^9 pairs of an updated subject and an item.
+        quantities = read_quantities()
+        held = max(texts) * quantities["items_per_gb"] * quantities[f"held_{scope}"]
+        cpu += held * held * quantities["updated"] / 1e9 * quantities["search_pairs"] / blocks
+    return cpu, cost.memory(share), cost.output_mb_gb * own
 
 
-def _stage(one: JobFigures, jobs: int, cores: int) -> Stage:
-    return Stage(
-        jobs,
-        jobs * one.cpu,
-        math.ceil(jobs / cores) * one.cpu,
-        one.memory,
-        min(jobs, cores) * one.memory,
-        jobs * one.output,
-    )
+def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> tuple[float, float, int]:
+    """Seconds on the clock, CPU seconds of Snakemake itself, and submissions of a run on a cluster.
 
-
-class _Run(NamedTuple):
-    """Seconds of a run on the clock, CPU seconds of Snakemake itself, and submissions."""
-
-    seconds: float
-    cpu: float
-    submissions: int
-
-
-def _here(stages: Mapping[str, Stage]) -> _Run:
-    """The run on one machine: Snakemake starts once, and needs a moment for each job."""
-    quantities = read_quantities()
-    own = quantities["snakemake_start_s"]
-    own += quantities["snakemake_job_s"] * sum(stage.jobs for stage in stages.values())
-    return _Run(own + sum(stage.seconds for stage in stages.values()), own, 0)
-
-
-def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> _Run:
-    """The run on a cluster: groups of jobs one after the other, each with a Snakemake of its own.
-
-    Jobs that need each other run `submission_lanes` at once, on as many cores of one node, under a second
-    Snakemake of their submission. The others of a submission run one by one, each under its own.
+    Groups of jobs run one after the other, each with a Snakemake of its own. Jobs that need each other run
+    `submission_lanes` at once, on as many cores of one node, under a second Snakemake of their submission.
+    The others of a submission run one by one, each under its own.
     """
     known, quantities = read_submissions(), read_quantities()
     wait = quantities["submission_wait_s"]
@@ -257,7 +355,7 @@ def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> _Run:
         shared = {each: math.ceil(stages[each].jobs / counts[each]) for each in commands}
         whole = all(each.whole for each in sent.values())
         # All but one command of a group have a job for each shard or bucket that it works on, or one a dump.
-        parts = 1 if whole else median_high(shared.values())
+        parts = 1 if whole else sorted(shared.values())[len(shared) // 2]
         wide = min(lanes, cluster.cores, math.ceil(max(shared.values()) / parts))
         work = sum(
             math.ceil(number / (wide if number > parts else 1)) * stages[each].cpu / stages[each].jobs
@@ -270,7 +368,7 @@ def _on_cluster(stages: Mapping[str, Stage], cluster: Cluster) -> _Run:
         submitted += submissions
     # It ends when it would have looked for jobs again.
     seconds += submitted * quantities["submission_s"] + wait
-    return _Run(seconds, start * starts, submitted)
+    return seconds, start * starts, submitted
 
 
 def _seen(seconds: float, wait: float) -> float:
@@ -282,97 +380,38 @@ def _seen(seconds: float, wait: float) -> float:
     return looked
 
 
-def _pairs(text: float, scope: str) -> float:
-    """Pairs of an updated subject and an item that the search compares, in units of 10^9."""
-    quantities = read_quantities()
-    held = text * quantities["items_per_gb"] * quantities[f"held_{scope}"]
-    return held * held * quantities["updated"] / 1e9
+def first_requests(dumps: Sequence[Dump], scope: str, parts: Parts) -> dict[str, Request]:
+    """Command (`statements extract`) -> the request of a job's first attempt.
 
-
-def report(found: Estimate, machine: Machine, folder: str) -> list[str]:
-    """Lines that print the estimate beside what the machine has, and warnings where memory is too small."""
-    where = f"on {machine.cores} cores"
-    if found.submissions:
-        where = f"in {counted(found.submissions, 'submissions')}, once each begins"
-    time = f"{_clock(found.seconds)} {where}"
-    if found.download:
-        time += f", after {_clock(found.download_seconds)} of downloads (both dumps at once)"
-    disk = f"{_gb(found.disk - found.download)} of tables"
-    if found.download:
-        disk += f" and {_gb(found.download)} of downloads"
-    memory = "" if math.isinf(machine.memory) else f"; this machine has {_gb(machine.memory)}"
-    # The nodes of a cluster are other machines than the one that read pieces of the dumps.
-    sure = "give or take a quarter" if found.measured and not found.submissions else "give or take a half"
-    lines = [
-        f"Estimate for {_gb(found.text)} of text in both dumps ({sure}; docs/runs.md):",
-        f"  time    {time}",
-        f"  disk    {disk}; {_gb(machine.disk)} free in {folder}",
-        f"  memory  {_gb(found.at_once)} for the jobs that run at once, the largest {_gb(found.memory)} "
-        f"({found.largest}){memory}",
-    ]
-    if found.memory > machine.memory:
-        lines.append(
-            f"Warning: the memory cannot hold the largest job, `factdrift {found.largest}`: it takes up to "
-            f"{_gb(found.memory)} of {_gb(machine.memory)}. It may be killed; take a machine with more, "
-            "or more `buckets` and `neighbors.blocks`"
+    `dumps`: both dumps, or none for the bundled sample and other small ones.
+    """
+    dumps = dumps or [Dump(0.0, "none")] * 2
+    quantities, costs = read_quantities(), read_costs(scope)
+    full = min(max(texts_of(dumps)) / quantities["full_gb"], 1.0)
+    requests = {}
+    for row in read_tsv(COSTS / "requests.tsv"):
+        command, most = row["command"], float(row["most_mb"])
+        if command in costs:
+            cpu, memory, output = job_figures(command, dumps, scope, parts)
+            minutes, disk = cpu / 60 * quantities["request_time"], output + memory
+            memory *= quantities["request_memory"]
+        else:
+            memory = max(most * full, min(quantities["request_least_mb"], most))
+            minutes, disk = float(row["minutes"] or 0) * full, float(row["disk_mb"] or 0) * full
+        requests[command] = Request(
+            math.ceil((memory + quantities["request_job_mb"]) / 100) * 100,
+            math.ceil(max(minutes, quantities["request_least_minutes"])),
+            math.ceil(max(disk, quantities["request_least_disk_mb"]) / 100) * 100,
         )
-    elif found.at_once > machine.memory:
-        most = 0.9 * machine.memory / 1e6
-        lines.append(
-            "Warning: the memory cannot hold as many jobs at once as there are cores; give Snakemake "
-            f"--resources mem_mb={most:.0f}, and it runs fewer"
-        )
-    return lines
+    return requests
 
 
-def check_disk(found: Estimate, machine: Machine, folder: str) -> None:
-    """Raises InputError with the numbers if the disk is too small."""
-    if found.disk > machine.disk:
-        raise InputError(
-            f"the disk cannot hold this build: it needs about {_gb(found.disk)}, of which "
-            f"{_gb(found.download)} are downloads, and {folder} has {_gb(machine.disk)} free. Make room; or "
-            "work in a folder on a larger disk (snakemake --directory FOLDER, or make `results` a link to "
-            "one); or, if you know better than the estimate, say --config check_disk=false"
-        )
-
-
-def table(dumps: Sequence[Dump], cores: Sequence[int], nodes: Sequence[int], scope: str, parts: Parts) -> str:
-    """A Markdown table of a whole build: one row per number of cores, and of nodes if there are any."""
-    rows = [
-        "| cores | CPU hours | time | memory of the jobs at once | disk beside the dumps |",
-        "|--:|--:|--:|--:|--:|",
-    ]
-    for each in cores:
-        for number in nodes or [0]:
-            one = estimate(dumps, Cluster(number, each) if number else each, scope, parts)
-            beside = _gb(one.disk - one.download)
-            name = f"{number} x {each}, {one.submissions} submissions" if number else each
-            rows.append(
-                f"| {name} | {one.cpu / 3600:,.1f} | {_clock(one.seconds)} | {_gb(one.at_once)} | {beside} |"
-            )
-    if one.download:
-        rows += ["", f"After {_gb(one.download)} of downloads, {_clock(one.download_seconds)}."]
-    return "\n".join(rows)
-
-
-def command_table(dumps: Sequence[Dump], scope: str, parts: Parts) -> str:
-    """A Markdown table of a whole build: one row per command."""
-    heads = [
-        "| command | jobs | CPU minutes | GB of memory, one job | GB of output |",
-        "|---|--:|--:|--:|--:|",
-    ]
-    for command, stage in estimate(dumps, 1, scope, parts).stages.items():
-        heads.append(
-            f"| {command} | {stage.jobs} | {stage.cpu / 60:,.1f} | {stage.memory / 1e3:,.2f} "
-            f"| {stage.output / 1e3:,.2f} |"
-        )
-    return "\n".join(heads)
-
-
-def _gb(size: float) -> str:
+def in_gb(size: float) -> str:
+    """Bytes as text."""
     return f"{size / 1e9:,.1f} GB" if size >= 1e8 else f"{size / 1e6:,.0f} MB"
 
 
-def _clock(seconds: float) -> str:
+def in_hours(seconds: float) -> str:
+    """Seconds as hours and minutes, at least one minute."""
     hours, minutes = divmod(max(round(seconds / 60), 1), 60)
     return f"{hours}:{minutes:02d} h"

@@ -1,16 +1,22 @@
 """Commands about runs of the workflow: what one needs, and the lock that a killed one leaves."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job
-
-if TYPE_CHECKING:
-    from factdrift.runs.estimate import Dump
+from factdrift.runs.estimate import (
+    SUFFIXES,
+    Cluster,
+    Dump,
+    Parts,
+    estimate,
+    first_requests,
+    in_gb,
+    in_hours,
+)
 
 
 class TwoDumps(NamedTuple):
@@ -40,35 +46,66 @@ class Estimate(Job, command="estimate"):
     all: Annotated[bool, "also by command, and what each job asks a cluster for"] = False
 
     def run(self) -> str:
-        from factdrift.runs.estimate import Parts, command_table, table
-        from factdrift.runs.requests import request_table
-
         parts = Parts(self.shards, self.buckets, self.blocks)
         if not self.cores or min(*self.cores, *self.nodes, *parts) < 1:
             raise InputError("--cores, --nodes, --shards, --buckets and --blocks must be 1 or more")
         dumps = [_dump(text, self.scope) for text in self.dumps]
-        found = table(dumps, self.cores, self.nodes, self.scope, parts)
+        lines = [*_by_cores(dumps, self.cores, self.nodes, self.scope, parts), ""]
         if not self.all:
-            return f"{found}\n\nWith --all, by command, and what each job asks a cluster for."
-        return (
-            f"{found}\n\n{command_table(dumps, self.scope, parts)}\n\n"
-            "What each job asks a cluster for at its first attempt; every further one asks for twice as much:"
-            f"\n\n{request_table(dumps, self.scope, parts)}"
+            return "\n".join([*lines, "With --all, by command, and what each job asks a cluster for."])
+        lines.append(
+            "What each job asks a cluster for (mem_mb, minutes, disk_mb) is that of its first attempt; every "
+            "further one asks for twice as much:"
         )
+        return "\n".join([*lines, "", *_by_command(dumps, self.scope, parts)])
 
 
 class Unlock(Job, command="unlock"):
     """Clear the lock that a killed run has left on this directory."""
 
     def run(self) -> None:
-        from factdrift.core.unlock import unlock
+        from factdrift.runs.leftovers import unlock
 
         unlock()
 
 
+def _by_cores(
+    dumps: Sequence[Dump], cores: Sequence[int], nodes: Sequence[int], scope: str, parts: Parts
+) -> Iterator[str]:
+    """A Markdown table of a whole build: one row per number of cores, and of nodes if there are any."""
+    yield "| cores | CPU hours | time | memory of the jobs at once | disk beside the dumps |"
+    yield "|--:|--:|--:|--:|--:|"
+    for each in cores:
+        for number in nodes or [0]:
+            one = estimate(dumps, Cluster(number, each) if number else each, scope, parts)
+            name = f"{number} x {each}, {one.submissions} submissions" if number else each
+            yield (
+                f"| {name} | {one.cpu / 3600:,.1f} | {in_hours(one.seconds)} | {in_gb(one.at_once)} "
+                f"| {in_gb(one.disk - one.download)} |"
+            )
+    if one.download:
+        yield f"\nAfter {in_gb(one.download)} of downloads, {in_hours(one.download_seconds)}."
+
+
+def _by_command(dumps: Sequence[Dump], scope: str, parts: Parts) -> Iterator[str]:
+    """A Markdown table of a whole build: one row per command, whose costs may not have been measured."""
+    yield (
+        "| command | jobs | CPU minutes | GB of memory, one job | GB of output | mem_mb | minutes | disk_mb |"
+    )
+    yield "|---" + 7 * "|--:" + "|"
+    stages = estimate(dumps, 1, scope, parts).stages
+    for command, asked in first_requests(dumps, scope, parts).items():
+        figures = " | | | "
+        if stage := stages.get(command):
+            figures = (
+                f"{stage.jobs} | {stage.cpu / 60:,.1f} | {stage.memory / 1e3:,.2f} "
+                f"| {stage.output / 1e3:,.2f}"
+            )
+        yield f"| {command} | {figures} | {asked.mem_mb:,} | {asked.runtime:,} | {asked.disk_mb:,} |"
+
+
 def _dump(text: str, scope: str) -> Dump:
     from factdrift.runs.begin import dump_of, estimated_bytes, speed_of
-    from factdrift.runs.estimate import SUFFIXES, Dump
 
     if Path(text).is_file():
         return dump_of(Path(text), scope)

@@ -13,11 +13,11 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from factdrift.core.disk import is_full
+from factdrift.core.exhausted import is_full
 from factdrift.core.files import write_text
 from factdrift.core.progress import counted, read_line
 from factdrift.core.screen import ERASE, is_terminal, styled
@@ -30,17 +30,23 @@ FIRST, LONGEST = 30.0, 600.0
 """Seconds until the first line of a stage that is running, and the most between two of its lines: each pause
 is twice as long as the one before."""
 
+_COMMAND = re.compile(r"\bfactdrift ([\w-]+(?: \w[\w-]*)?)")
 _WARNING = re.compile(r"(?:^|\s)\w*[Ww]arning: |: skipped[,:] ")
 
 
 class Job(NamedTuple):
-    """A job that is going to run: rule, command (`statements extract`), and the files that it always
-    writes."""
+    """A job that is going to run: rule, shell command, and the files that it always writes."""
 
     rule: str
-    command: str
+    shell: str
     log: Path
     benchmark: Path
+
+    @property
+    def command(self) -> str:
+        """The command of factdrift that it runs, such as `statements extract`; empty if it runs none."""
+        found = _COMMAND.search(self.shell)
+        return found[1] if found else ""
 
 
 class _Running:
@@ -62,7 +68,7 @@ class _Running:
         if log in (0.0, self._before[0]):
             return
         with contextlib.suppress(OSError):  # a job that starts again removes its files, maybe on another node
-            self._read()
+            self._read(self.job.log.read_text("utf-8", "replace").splitlines())
             self.begun = self.begun or time.time()
             if benchmark not in (0.0, self._before[1]):
                 row = self.job.benchmark.read_text("utf-8").splitlines()[1:]
@@ -70,9 +76,8 @@ class _Running:
                     self.begun, self.ended = benchmark - float(row[0].split("\t")[0]), benchmark
                     self.share = 1.0
 
-    def _read(self) -> None:
-        """Sums the amounts in the newest progress line of each piece of work in the log."""
-        lines = self.job.log.read_text("utf-8", "replace").splitlines()
+    def _read(self, lines: Sequence[str]) -> None:
+        """Sums the amounts in the newest progress line of each piece of work."""
         self.warnings = [line for line in lines if _WARNING.search(line)]
         latest = {line.what: line for line in map(read_line, lines) if line}
         # Lines with a known total (what is read) count if there are any, else all (what is written).
@@ -96,49 +101,6 @@ LEAST = 0.05
 
 BRIEF = 10.0
 """Seconds from which on a stage's speed is printed."""
-
-
-class Stages:
-    """The stages of a run."""
-
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self._jobs: dict[str, list[_Running]] = {}
-        for job in jobs:
-            self._jobs.setdefault(job.rule, []).append(_Running(job))
-
-    def look(self) -> None:
-        """Reads logs and benchmark files that have changed."""
-        for jobs in self._jobs.values():
-            for job in jobs:
-                job.look()
-
-    def lines(self) -> dict[str, str]:
-        """Rule -> line of progress, for each stage that has begun, in the order of their beginning."""
-        begun = {
-            rule: min(job.begun for job in jobs if job.begun)
-            for rule, jobs in self._jobs.items()
-            if any(job.begun for job in jobs)
-        }
-        return {
-            rule: _line(rule, self._jobs[rule], begun[rule]) for rule in sorted(begun, key=begun.__getitem__)
-        }
-
-    def warnings(self) -> Iterator[tuple[str, str]]:
-        """Rule and text of each warning in the logs, once for each rule."""
-        texts = ((rule, text) for rule, jobs in self._jobs.items() for job in jobs for text in job.warnings)
-        yield from dict.fromkeys(texts)
-
-    def status(self) -> str:
-        """How many jobs of all stages have ended, and the stages that are at work."""
-        jobs = [job for several in self._jobs.values() for job in several]
-        ended = sum(bool(job.ended) for job in jobs)
-        at_work = dict.fromkeys(job.job.rule for job in jobs if job.begun and not job.ended)
-        return f"{ended:,} of {len(jobs):,} jobs; {', '.join(at_work)}"
-
-    def ended(self, rule: str) -> tuple[int, bool]:
-        """How many jobs of a stage have succeeded, and whether all have."""
-        ended = sum(bool(job.ended) for job in self._jobs[rule])
-        return ended, ended == len(self._jobs[rule])
 
 
 def _line(rule: str, jobs: Sequence[_Running], begun: float) -> str:
@@ -169,37 +131,53 @@ def _clock(seconds: float) -> str:
 
 
 class Follower:
-    """A thread that prints progress lines and the jobs' warnings to standard error, and keeps the newest line
-    of each stage in a file.
+    """The jobs of a run. A thread prints progress lines and the jobs' warnings to standard error, and keeps
+    the newest line of each stage in a file.
 
     On a terminal, the last line counts the jobs and names the stages at work; it changes in its place.
     """
 
     def __init__(self, jobs: Sequence[Job], file: Path) -> None:
-        self._stages, self._file = Stages(jobs), file
+        self._jobs: dict[str, list[_Running]] = {}
+        for job in jobs:
+            self._jobs.setdefault(job.rule, []).append(_Running(job))
+        self._file = file
         self._due: dict[str, tuple[float, float]] = {}
         self._whole: dict[str, int] = {}
         self._warned: set[tuple[str, str]] = set()
         self._begun = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+
+    def start(self) -> Self:
         self._thread.start()
+        return self
 
     def end(self) -> None:
         """Stops the thread and prints the lines that are not printed yet."""
         self._stop.set()
         self._thread.join()
-        self._look(last=True)
+        self._report(last=True)
+
+    def lines(self) -> dict[str, str]:
+        """Rule -> line of progress as the files are now, for stages that have begun, the earliest first."""
+        for job in self._every():
+            job.look()
+        begun = {rule: [job.begun for job in jobs if job.begun] for rule, jobs in self._jobs.items()}
+        ordered = sorted((min(times), rule) for rule, times in begun.items() if times)
+        return {rule: _line(rule, self._jobs[rule], first) for first, rule in ordered}
+
+    def _every(self) -> list[_Running]:
+        return [job for jobs in self._jobs.values() for job in jobs]
 
     def _run(self) -> None:
         while not self._stop.wait(LOOK):
-            self._look()
+            self._report()
 
-    def _look(self, last: bool = False) -> None:
-        self._stages.look()
-        lines = self._stages.lines()
+    def _report(self, last: bool = False) -> None:
+        lines, jobs = self.lines(), self._every()
         now = time.monotonic()
-        for warning in self._stages.warnings():
+        for warning in dict.fromkeys((job.job.rule, text) for job in jobs for text in job.warnings):
             if warning not in self._warned:
                 self._warned.add(warning)
                 rule, text = warning
@@ -209,9 +187,11 @@ class Follower:
                 name, _, rest = line.partition(": ")
                 _print(f"progress: {styled(name, 'bold', sys.stderr)}: {rest}")
         if is_terminal(sys.stderr):
+            ended = sum(bool(job.ended) for job in jobs)
+            at_work = dict.fromkeys(job.job.rule for job in jobs if job.begun and not job.ended)
+            text = f"{_clock(now - self._begun)}  {ended:,} of {len(jobs):,} jobs; {', '.join(at_work)}"
             width = shutil.get_terminal_size().columns - 1
-            text = f"{_clock(now - self._begun)}  {self._stages.status()}"[:width]
-            status = "" if last else styled(text, "dim", sys.stderr)
+            status = "" if last else styled(text[:width], "dim", sys.stderr)
             sys.stderr.write(f"{ERASE}{status}")
             sys.stderr.flush()
         try:
@@ -222,8 +202,8 @@ class Follower:
 
     def _is_due(self, rule: str, now: float, last: bool) -> bool:
         """Whether the stage's line is to be printed: it has ended since the last one, or runs for long."""
-        (ended, whole), before = self._stages.ended(rule), self._whole.get(rule, 0)
-        if whole or last:
+        ended, before = sum(bool(job.ended) for job in self._jobs[rule]), self._whole.get(rule, 0)
+        if last or ended == len(self._jobs[rule]):
             self._whole[rule] = ended
             return ended > before
         when, pause = self._due.setdefault(rule, (now + FIRST, FIRST))

@@ -4,8 +4,6 @@ The bytes depend on the lines only. Gzip files consist of many members that begi
 do, so that a reader can start in the middle; the comma between two members is a small member of its own.
 """
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import json

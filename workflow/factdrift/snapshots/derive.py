@@ -14,8 +14,6 @@ docs/decisions.md says what such a snapshot cannot know. A changed item is writt
 `modified`, because no revision had this content.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

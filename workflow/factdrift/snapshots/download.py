@@ -3,10 +3,7 @@
 An incomplete file is OUTPUT.part; OUTPUT.part.json records its address, size and validator.
 """
 
-from __future__ import annotations
-
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -18,20 +15,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from factdrift.core.errors import DamagedDump, InputError
-from factdrift.core.files import write_json
+from factdrift.core.errors import DamagedDump, InputError, redacted
+from factdrift.core.files import digests_of, write_json
 from factdrift.core.nodes import try_lock
 from factdrift.core.progress import Progress
-from factdrift.core.redaction import redacted
 from factdrift.core.retry import say
 from factdrift.snapshots.fetch import Client, Head, Missing, Refused
 from factdrift.snapshots.registry import Dump, mondays
 
-_CHUNK = 8 << 20
 _MB = 1e6
 _MAGIC = {"gz": b"\x1f\x8b", "bz2": b"BZh"}
-_LOOKED_AT = 4096
-"""Bytes of a file that tell whether an archive has been compressed again."""
 
 
 def download(dump: Dump, output: Path, client: Client) -> None:
@@ -76,16 +69,11 @@ def _check(dump: Dump, output: Path, client: Client) -> None:
             f"{output} is there already, but has {size:,} bytes, the published dump {known:,}; remove the "
             "file, and run the same command again to fetch it"
         )
-    for kind, expected in digests.items():
-        hashed = hashlib.new(kind, usedforsecurity=False)
-        with output.open("rb") as file:
-            while data := file.read(_CHUNK):
-                hashed.update(data)
-        digest = hashed.hexdigest()
-        if digest != expected:
+    for kind, digest in digests_of(output, digests).items():
+        if digest != digests[kind]:
             raise InputError(
                 f"{output} is there already, but its {kind.upper()} is {digest}, the published one is "
-                f"{expected}; remove the file, and run the same command again to fetch it"
+                f"{digests[kind]}; remove the file, and run the same command again to fetch it"
             )
     how = _checked(digests, known)
     say(dump.urls[0], f"has been downloaded already, as {output} ({how}); remove that file to fetch it again")
@@ -152,48 +140,34 @@ class _Part:
         self.path, self.file = path, file
         self.account = path.with_name(f"{path.name}.json")
         self.digests: dict[str, str] = {}
-        self.hashes: dict[str, Any] = {}
         self.size: int | None = None
         self.record: dict[str, Any] = {}
         """The record of the file, until it is written to `account` with the first bytes that arrive."""
 
     def fetch(self, url: str, dump: Dump, client: Client) -> None:
         """Downloads the missing bytes. Raises Missing if `url` does not exist, InputError as `download`."""
-        known, digests = _known(dump, url, client)
-        self.digests = digests
-        self.hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in digests}
+        known, self.digests = _known(dump, url, client)
         start, validator = self._resumable(url, known)
         if start:
             say(url, f"continues at {start / _MB:,.1f} MB, which have arrived already")
-            self._hash_what_is_here(start)
-        progress: Progress | None = None
         position = start
+        progress = Progress(dump.name, unit="MB", before=start / _MB)
 
         def begin(head: Head) -> None:
-            nonlocal progress, position
+            nonlocal position
             self._begin(url, head, known)
-            if head.start < position:  # the server begins again, even if nothing comes then
-                self.hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in digests}
-                progress = progress and Progress(dump.name, progress.total, "MB")
-            position = head.start
-            if progress is None:
-                if not digests and self.size is None:
-                    say(url, "has no published checksum and no length: it cannot be checked")
-                elif not digests:
-                    say(url, "has no published checksum; only its size is checked")
-                total = self.size / _MB if self.size is not None else None
-                progress = Progress(dump.name, total, "MB", before=head.start / _MB)
+            position = head.start  # where the server begins again, even if nothing comes then
+            progress.total = self.size / _MB if self.size is not None else None
+            progress.done = position / _MB
+            progress.before = min(progress.before, progress.done)
 
         if self.size is None or start < self.size:
-            trust = None if digests else validator
+            trust = None if self.digests else validator
             for offset, data in client.stream(url, start, self.size, trust, begin):
                 self._write(offset, data, url)
                 position = offset + len(data)
-                if progress:
-                    progress.advance(len(data) / _MB)
-        if progress:
+                progress.advance(len(data) / _MB)
             progress.say()
-        self._check_layers(url, 0, _LOOKED_AT)
         here = os.fstat(self.file.fileno()).st_size
         if not here or here != position or here != (here if self.size is None else self.size):
             raise InputError(
@@ -203,16 +177,16 @@ class _Part:
 
     def finish(self, url: str, output: Path) -> None:
         """Compares the checksums and gives the file its name."""
-        for kind, expected in self.digests.items():
-            digest = self.hashes[kind].hexdigest()
-            if digest != expected:
+        os.fsync(self.file.fileno())
+        for kind, digest in digests_of(self.path, self.digests).items():
+            if digest != self.digests[kind]:
                 self.path.unlink()
                 self.account.unlink(missing_ok=True)
                 raise DamagedDump(
-                    f"{url}: the {kind.upper()} of the file is {digest}, the published one is {expected}. "
-                    f"{self.path} has been deleted; run the same command again to fetch it again"
+                    f"{url}: the {kind.upper()} of the file is {digest}, the published one is "
+                    f"{self.digests[kind]}. {self.path} has been deleted; run the same command again to "
+                    "fetch it again"
                 )
-        os.fsync(self.file.fileno())
         self.path.replace(output)
         self.account.unlink(missing_ok=True)
         how = _checked(self.digests, self.size)
@@ -233,18 +207,6 @@ class _Part:
             return start, validator
         self.size = known
         return 0, ""
-
-    def _hash_what_is_here(self, start: int) -> None:
-        if not self.hashes:
-            return
-        progress = Progress(f"checking {self.path.name}", start / _MB, "MB")
-        self.file.seek(0)
-        left = start
-        while left and (data := self.file.read(min(_CHUNK, left))):
-            for hashed in self.hashes.values():
-                hashed.update(data)
-            left -= len(data)
-            progress.advance(len(data) / _MB)
 
     def _begin(self, url: str, head: Head, known: int | None) -> None:
         """Raises InputError for a file of another size than is known, or one too large for the disk."""
@@ -271,13 +233,21 @@ class _Part:
                     f"{url}: is not such an archive, but begins with {data[:60]!r}; does a login page or a "
                     "proxy answer instead?"
                 )
+            inside = b""
+            with contextlib.suppress(zlib.error):
+                inside = zlib.decompressobj(31).decompress(data, 4)
+            if inside.startswith(tuple(_MAGIC.values())):
+                raise InputError(
+                    f"{url}: the server has compressed the archive once more (Content-Encoding: gzip), "
+                    "although it was asked not to, so sizes and checksums do not fit; use another server or "
+                    "mirror, or download and unpack the file by other means and name it in the configuration "
+                    "(`dumps: {DATE: PATH}`)"
+                )
             # Only now, when a server really sends the file, another one's bytes are removed.
             self.file.truncate(0)
         if self.record:
             write_json(self.record, self.account, indent=None)
             self.record = {}
-        for hashed in self.hashes.values():
-            hashed.update(data)
         self.file.seek(offset)
         rest = memoryview(data)
         while rest:
@@ -286,28 +256,6 @@ class _Part:
             except OSError as error:
                 error.filename = str(self.path)
                 raise
-        self._check_layers(url, offset, offset + len(data))
-
-    def _check_layers(self, url: str, start: int, stop: int) -> None:
-        """Raises InputError, and deletes the file, if the server has compressed the archive once more.
-
-        Done when bytes `start` to `stop` are there and complete what it takes to see that.
-        """
-        if not start < _LOOKED_AT <= stop:
-            return
-        head = os.pread(self.file.fileno(), _LOOKED_AT, 0)
-        inside = b""
-        with contextlib.suppress(zlib.error):
-            inside = zlib.decompressobj(31).decompress(head, 4)
-        if inside.startswith(tuple(_MAGIC.values())):
-            self.path.unlink()
-            self.account.unlink(missing_ok=True)
-            raise InputError(
-                f"{url}: the server has compressed the archive once more (Content-Encoding: gzip), although "
-                f"it was asked not to, so sizes and checksums do not fit. {self.path} has been deleted; use "
-                "another server or mirror, or download and unpack the file by other means and name it in the "
-                "configuration (`dumps: {DATE: PATH}`)"
-            )
 
 
 @contextlib.contextmanager

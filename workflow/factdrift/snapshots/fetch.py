@@ -4,8 +4,6 @@ The connections are those of the library `requests`. This module adds what it do
 download after a fault, and to wait as long as a server asks.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import time
@@ -20,9 +18,8 @@ import requests
 import urllib3.exceptions
 
 from factdrift.core.addresses import AccessToken
-from factdrift.core.errors import InputError
+from factdrift.core.errors import InputError, Redactor
 from factdrift.core.nodes import file_lock, private_folder
-from factdrift.core.redaction import Redactor
 from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after, say
 from factdrift.core.settings import contact_of
 
@@ -92,7 +89,7 @@ class Client:
         """
         self.policy, self.limits, self.requests = policy or RetryPolicy(), limits or Limits(), 0
         self._sleep, self._reached = sleep, False
-        self._session = _Session()
+        self._session = requests.Session()
         self._token, self._redactor = token, Redactor(token.secret if token else "")
         self._session.headers["User-Agent"] = f"factdrift/{version('factdrift')} ({contact_of(contact)})"
 
@@ -153,7 +150,7 @@ class Client:
             try:
                 with self._connection(url, position, validator or "") as response:
                     head = _head(response, position)
-                    if head.start and _changed(head, size, validator):
+                    if head.start and changed(head, size, validator):
                         say(url, "has changed on the server: from its start again")
                         position, size, validator = 0, None, "" if validator is not None else None
                         continue
@@ -251,22 +248,14 @@ class Client:
                 since, arrived = time.monotonic(), 0
 
 
-class _Session(requests.Session):
-    """Never sends an access token to the target of a redirect."""
-
-    def rebuild_auth(self, prepared_request: Any, response: Any) -> None:
-        if prepared_request.headers.get("Authorization", "").startswith("Bearer "):
-            del prepared_request.headers["Authorization"]
-        super().rebuild_auth(prepared_request, response)
-
-
 def _log_in(request: Any, secret: str) -> Any:
-    """Adds an access token. As the request's own login it goes before one of the user's ~/.netrc."""
+    """Adds an access token. As the request's own login it goes before one of the user's ~/.netrc, and
+    `requests` does not send it to another host, to which an answer may redirect."""
     request.headers["Authorization"] = f"Bearer {secret}"
     return request
 
 
-def _changed(head: Head, size: int | None, validator: str | None) -> bool:
+def changed(head: Head, size: int | None, validator: str | None) -> bool:
     """Whether a response is of another file than size and validator, as far as both sides have them."""
     other_size = None not in (head.size, size) and head.size != size
     return other_size or bool(validator and head.validator and head.validator != validator)

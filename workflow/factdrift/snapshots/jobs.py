@@ -1,17 +1,19 @@
-"""Jobs that write the dump of a day: from the sample, from a newer dump, or from Wikidata's API."""
+"""Jobs that write the dump of a day: from the sample, from a newer dump, from Wikidata's API, or downloaded.
 
-from __future__ import annotations
+And those that list and check what can be downloaded, and download page views.
+"""
 
 import dataclasses
 import datetime
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from factdrift.core.addresses import WIKIDATA_API
+from factdrift.core.addresses import WIKIDATA_API, access_token, check_address
+from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Output, Place
-from factdrift.core.paths import SAMPLE
+from factdrift.core.paths import DUMPS, SAMPLE
 
 
 class Render(Job, command="sample render", beside="facts"):
@@ -24,15 +26,19 @@ class Render(Job, command="sample render", beside="facts"):
 
     def run(self) -> None:
         from factdrift.core.files import write_json
+        from factdrift.snapshots.compression import dump_writer
         from factdrift.snapshots.sample.account import account, read_parts, warning
-        from factdrift.snapshots.sample.render import render_dump
+        from factdrift.snapshots.sample.model import MEMBER_SIZE, entity_lines
         from factdrift.snapshots.sample.tables import read_sample
         from factdrift.wikidata.time import pack_date
 
         sample = read_sample(self.tables)
         parts, day = read_parts(self.tables), self.date.isoformat()
-        entities = render_dump(sample, pack_date(self.date), self.output)
-        print(f"{self.output}: {entities:,} entities")
+        lines = list(entity_lines(sample, pack_date(self.date)))
+        with dump_writer(self.output, MEMBER_SIZE) as writer:
+            for line in lines:
+                writer.write(line)
+        print(f"{self.output}: {len(lines):,} entities")
         if self.account is not None:
             write_json(account(parts, day), self.account, indent=2)
         if text := warning(parts, day):
@@ -64,23 +70,12 @@ class Checksum(Job, command="snapshots checksum"):
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        import hashlib
-
-        from factdrift.core.errors import InputError
-        from factdrift.core.files import write_json
-        from factdrift.core.progress import Progress
+        from factdrift.core.files import digests_of, write_json
 
         if not self.dump.is_file():
             raise InputError(f"{self.dump}: the dump is missing; its checksum belongs in the manifest")
-        size = self.dump.stat().st_size
-        progress = Progress(f"{self.kind} of {self.dump.name}", size / 1e6, "MB")
-        digest = hashlib.new(self.kind)
-        with self.dump.open("rb") as file:
-            while chunk := file.read(8 << 20):
-                digest.update(chunk)
-                progress.advance(len(chunk) / 1e6)
-        found = {"file": self.dump.name, "bytes": size, self.kind: digest.hexdigest()}
-        write_json(found, self.output, indent=2)
+        about = {"file": self.dump.name, "bytes": self.dump.stat().st_size}
+        write_json(about | digests_of(self.dump, [self.kind]), self.output, indent=2)
 
 
 class Derive(Job, command="snapshots derive"):
@@ -111,11 +106,9 @@ class Entities(Job, command="snapshots entities"):
     output: Annotated[Output, "the dump, .json.gz"]
 
     def run(self) -> str:
-        from factdrift.core.addresses import access_token, check_address
         from factdrift.core.settings import read_ids
         from factdrift.snapshots.api.client import LIMITS, POLICY, Api
         from factdrift.snapshots.api.entities import fetch_entities
-        from factdrift.snapshots.api.store import Store
         from factdrift.snapshots.fetch import Client
 
         check_address("--api", self.api)
@@ -123,9 +116,166 @@ class Entities(Job, command="snapshots entities"):
             read_ids(self.ids, "dumps"),
             self.date.isoformat(),
             Api(self.api, Client(self.contact, POLICY, LIMITS, token=access_token(self.api))),
-            Store(self.store, self.api),
+            self.store,
             self.with_objects,
             self.output,
             self.fetched,
         )
         return f"{self.output}: {json.dumps(dataclasses.asdict(fetched))}"
+
+
+class OfRegistry(Job):
+    registry: Annotated[Path, "another registry than the bundled one"] = DUMPS
+
+
+class OfServers(Job):
+    """Fields of all jobs that send requests to servers."""
+
+    contact: Annotated[
+        str, "your mail or web address, sent to the servers (else FACTDRIFT_CONTACT); required"
+    ] = ""
+    tries: Annotated[int, "failures in a row to give up after"] = 10
+    timeout: Annotated[float, "seconds without an answer"] = 60
+
+    def client(self) -> Any:
+        from factdrift.core.retry import RetryPolicy
+        from factdrift.snapshots.fetch import Client, Limits
+
+        if self.tries < 1:
+            raise InputError(f"--tries {self.tries}: must be 1 or more")
+        if not 0 < self.timeout < float("inf"):
+            raise InputError(f"--timeout {self.timeout:g}: must be a number of seconds above 0")
+        return Client(self.contact, RetryPolicy(tries=self.tries), Limits(timeout=self.timeout))
+
+
+class ListDumps(OfRegistry, command="dumps list"):
+    """List the dumps of the registry, and those on disk."""
+
+    results: Annotated[Place, "folder with the snapshots of builds"] = Path("results")
+
+    def run(self) -> None:
+        from factdrift.snapshots.registry import read_registry
+
+        dumps = read_registry(self.registry)
+        here = _on_disk(self.results)
+        print(f"{'date':<12}{'file':<32}{'bytes':>16}  {'on disk':<34}note")
+        for date in sorted(dumps.keys() | here.keys()):
+            dump = dumps.get(date)
+            name, size, note = (
+                (dump.name, dump.size, dump.note) if dump else ("", None, "not in the registry")
+            )
+            size_text, state = "" if size is None else f"{size:,}", "; ".join(here.get(date, ["-"]))
+            print(f"{date:<12}{name:<32}{size_text:>16}  {state:<34}{note}")
+        print(
+            "Any other date is looked for under Wikimedia's usual address, then in the Internet Archive; "
+            "dumps begin on Mondays."
+        )
+
+
+class CheckDumps(OfRegistry, OfServers, command="dumps check"):
+    """Compare the registry with what the servers have."""
+
+    date: Annotated[
+        tuple[datetime.date, ...], "dates, YYYY-MM-DD (all of the registry)", Flag(by_place=True)
+    ] = ()
+
+    def run(self) -> None:
+        from factdrift.snapshots.registry import find_dump, read_registry
+
+        client = self.client()
+        faulty = [
+            date
+            for date in [day.isoformat() for day in self.date] or read_registry(self.registry)
+            if not _holds(find_dump(date, self.registry), client)
+        ]
+        if faulty:
+            raise InputError(f"not as listed, or not available: {', '.join(faulty)}; see the lines above")
+
+
+class DownloadDump(OfRegistry, OfServers, command="dumps download"):
+    """Download a dump, or continue an earlier download."""
+
+    date: Annotated[datetime.date, "YYYY-MM-DD", Flag(by_place=True)]
+    output: Annotated[Output, "OUTPUT.part holds what has arrived"]
+    url: Annotated[str | None, "another address than the known one, with #sha1=SUM or #md5=SUM if known"] = (
+        None
+    )
+
+    def run(self) -> None:
+        from factdrift.snapshots.download import download
+        from factdrift.snapshots.registry import dump_at, find_dump
+
+        _check_file(self.output)
+        date = self.date.isoformat()
+        if self.url:
+            check_address("--url", self.url, secrets=True)
+        dump = dump_at(date, self.url) if self.url else find_dump(date, self.registry)
+        download(dump, self.output, self.client())
+
+
+class DownloadMonth(OfServers, command="pageviews download"):
+    """Filter a month while it streams from the server."""
+
+    month: Annotated[str, "YYYY-MM", Flag(by_place=True)]
+    output: Annotated[Output, "a table: title, views"]
+    server: Annotated[str | None, "another address than Wikimedia's folder of months"] = None
+    memory_mb: Annotated[int, "for the table"] = 1000
+
+    def run(self) -> str:
+        from factdrift.snapshots.pageviews import WIKIMEDIA, filter_month, month_url
+
+        _check_file(self.output)
+        try:
+            month = datetime.date.fromisoformat(f"{self.month}-01").isoformat()[:7]
+        except ValueError:
+            raise InputError(f"{self.month!r} is no month; write it as 2022-03") from None
+        if self.server:
+            check_address("--server", self.server, secrets=True)
+        url = month_url(month, self.server or WIKIMEDIA)
+        pages, _ = filter_month(url, self.output, self.client(), self.memory_mb)
+        return f"{self.output}: {pages:,} pages"
+
+
+def _check_file(output: Path) -> None:
+    """Raises InputError, before anything is downloaded, if an output is a folder."""
+    if output.is_dir():
+        raise InputError(f"{output}: is a folder; name a file")
+
+
+def _on_disk(results: Path) -> dict[str, list[str]]:
+    """Date -> the state of each file that the workflow has downloaded, or has begun to, of its dump."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(results.glob("snapshots/????-??-??/wikidata.json*")):
+        if not file.name.endswith(".part.json"):
+            begun = "incomplete, " if file.suffix == ".part" else ""
+            found.setdefault(file.parent.name, []).append(f"{begun}{file.stat().st_size:,} bytes")
+    return found
+
+
+def _holds(dump: Any, client: Any) -> bool:
+    """Whether an address has the dump and none contradicts the registry; prints what each server says."""
+    from factdrift.snapshots.download import published
+    from factdrift.snapshots.fetch import Missing
+
+    some, right = False, True
+    for url in dump.urls:
+        try:
+            size = client.head(url).size
+        except Missing:
+            print(f"{dump.date}  {url}  does not exist")
+            continue
+        announced, digests = published(client, url)
+        faults = [
+            f"{name} {actual}, listed {listed}"
+            for name, actual, listed in (
+                ("bytes", size, dump.size),
+                ("bytes in the index", announced, size if dump.size is None else dump.size),
+                *((kind, digest, dump.digests.get(kind)) for kind, digest in digests.items()),
+            )
+            if None not in (actual, listed) and actual != listed
+        ]
+        says = [f"{size:,} bytes" if size is not None else "size unknown"]
+        says += [f"{kind} {digest}" for kind, digest in digests.items()] or ["no published checksum"]
+        print(f"{dump.date}  {url}  {', '.join(says)}{''.join(f'  DIFFERS: {fault}' for fault in faults)}")
+        some, right = True, right and not faults
+    return some and right

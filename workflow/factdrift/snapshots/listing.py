@@ -1,12 +1,10 @@
 """Which dumps a server has: its listing of folders named by date, and in each the dump with its checksums."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
+import html
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from urllib.parse import unquote, urljoin
 
 from factdrift.core.errors import InputError
@@ -64,27 +62,12 @@ def _dump(folder: str, date: str, client: Client) -> Dump | None:
 def _links(page: str, client: Client) -> list[str]:
     """Names of the files and folders (with a slash) that a page links to and that are in its folder.
 
-    Raises Missing if the page does not exist, InputError if it is no HTML, or the server fails for good.
+    Raises Missing if the page does not exist, InputError if the server fails for good.
     """
     body: bytes = client.small(page)
-    parser = _Links()
-    try:
-        parser.feed(body.decode("utf-8", "replace"))
-    except AssertionError as error:  # so Python's parser refuses a declaration that it does not know
-        raise InputError(
-            f"{page} is no HTML ({error}); name a listing of dumps (`refresh.listings`)"
-        ) from None
+    links = re.findall(r"""<a\s[^>]*?href\s*=\s*["']?([^"'\s>]+)""", body.decode("utf-8", "replace"), re.I)
     names = []
-    for link in parser.found:
+    for link in links:
         with contextlib.suppress(ValueError):  # a link that is no address
-            names.append(urljoin(page, link).removeprefix(page))
+            names.append(urljoin(page, html.unescape(link)).removeprefix(page))
     return [unquote(name) for name in names if re.fullmatch(r"[^/?#]+/?", name)]
-
-
-class _Links(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value for name, value in attrs if (tag, name) == ("a", "href") and value]

@@ -1,7 +1,5 @@
 """Filters a month of page views while it is downloaded; the file itself is not stored."""
 
-from __future__ import annotations
-
 import bz2
 import io
 import sys
@@ -10,11 +8,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from factdrift.core.disk import is_full
 from factdrift.core.errors import InputError
+from factdrift.core.exhausted import is_full
 from factdrift.core.progress import Progress
 from factdrift.core.tables import database, sql, write_query
-from factdrift.snapshots.fetch import Client, Head, Missing
+from factdrift.snapshots.fetch import Client, Head, Missing, changed
 from factdrift.wikidata.pageviews import VIEWS, WIKI, EnglishViews
 
 WIKIMEDIA = "https://dumps.wikimedia.org/other/pageview_complete/monthly"
@@ -95,8 +93,7 @@ class _Remote(io.RawIOBase):
     def _begin(self, head: Head) -> None:
         """Raises InputError if the file has been replaced, because its first part is already decompressed."""
         first = self._first = self._first or head
-        sizes, validators = (first.size, head.size), (first.validator, head.validator)
-        if (None not in sizes and sizes[0] != sizes[1]) or (all(validators) and len(set(validators)) > 1):
+        if changed(head, first.size, first.validator):
             raise InputError(
                 f"{self._url}: the server has replaced the file while it was read; run the same command again"
             )

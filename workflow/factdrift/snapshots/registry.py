@@ -1,7 +1,5 @@
 """Addresses of Wikidata's dumps: the registry resources/dumps.tsv, and Wikimedia's pattern of names."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import re
@@ -50,7 +48,14 @@ def read_registry(path: Path = DUMPS) -> dict[str, Dump]:
         raise InputError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}, separated by tabs")
     for row in rows:
         try:
-            dump = _dump(row)
+            if None in row or None in row.values():
+                raise ValueError(f"there must be {len(COLUMNS)} columns")
+            date = datetime.date.fromisoformat(row["date"]).isoformat()
+            urls = tuple(url for url in (row["url"], *row["mirror"].split()) if url)
+            if not urls or not all(map(is_url, urls)):
+                raise ValueError("url and mirror must begin with https:// or http://")
+            digests = {kind: _digest(kind, row[kind]) for kind in _HEX if row[kind]}
+            dump = Dump(date, urls, _bytes(row["bytes"]) if row["bytes"] else None, digests, row["note"])
         except ValueError as error:
             raise InputError(f"{path}, line {rows.line_num}: {error}") from None
         if dump.date in dumps:
@@ -125,17 +130,6 @@ def mondays(date: str) -> tuple[str, str]:
     day = datetime.date.fromisoformat(date)
     before = day - datetime.timedelta(days=day.weekday())
     return before.isoformat(), (before + datetime.timedelta(days=7)).isoformat()
-
-
-def _dump(row: dict[str, str]) -> Dump:
-    if None in row or None in row.values():
-        raise ValueError(f"there must be {len(COLUMNS)} columns")
-    date = datetime.date.fromisoformat(row["date"]).isoformat()
-    urls = tuple(url for url in (row["url"], *row["mirror"].split()) if url)
-    if not urls or not all(map(is_url, urls)):
-        raise ValueError("url and mirror must begin with https:// or http://")
-    digests = {kind: _digest(kind, row[kind]) for kind in _HEX if row[kind]}
-    return Dump(date, urls, _bytes(row["bytes"]) if row["bytes"] else None, digests, row["note"])
 
 
 def _bytes(text: str) -> int:

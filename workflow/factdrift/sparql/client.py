@@ -2,30 +2,39 @@
 
 They are (https://www.mediawiki.org/wiki/Wikidata_Query_Service/User_Manual#Query_limits): a user agent with a
 contact, at most 60 seconds of the server's time per minute, few failures, and waiting as long as Retry-After
-says. One request at a time never uses more than 60 seconds per minute.
+says. One request at a time never uses more than 60 seconds per minute. A query that is too much for the
+server is asked for in halves.
+
+Answers are kept as results/fetched/sparql/<host>/<2 digits>/<SHA-256 of address and query>.json.gz: address,
+query, time of the answer, and rows, null for a query that was too much for the server and is to be divided. A
+query with a file is not sent again; remove the file to send it again.
 """
 
-from __future__ import annotations
-
 import contextlib
+import datetime
 import errno
+import hashlib
 import http.client
 import random
 import socket
 import time
 import urllib.error
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
-from typing import Any
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, NotRequired, TypedDict, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from SPARQLWrapper import JSON, POST, SPARQLWrapper
 from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperException
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import keep_answer, kept_answer
 from factdrift.core.nodes import file_lock
 from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after, say
-from factdrift.sparql.answers import Answers, Bindings, Term
+from factdrift.wikidata.time import pack, pack_date, unpack
 
 POLICY = RetryPolicy(tries=8, first=4.0, unreached=3)
 """Some eight minutes of waiting in all before the job ends. No wait is below three seconds, because the Query
@@ -49,6 +58,32 @@ _TIMED_OUT = ("TimeoutException", "QueryTimeout")
 """Words in the body of status 500 if the query took too long."""
 
 
+Binding = dict[str, dict[str, str]]
+"""A row of an answer as SPARQL's JSON has it: for each bound variable `type` and `value`, for literals
+perhaps `xml:lang` or `datatype`."""
+
+Term = TypedDict(
+    "Term",
+    {
+        "type": Literal["uri", "literal", "typed-literal", "bnode"],
+        "value": str,
+        "xml:lang": NotRequired[str],
+        "datatype": NotRequired[str],
+    },
+)
+
+Period = tuple[int, int]
+"""The first of some days and the day after the last, packed."""
+
+_Asked = TypeVar("_Asked")
+
+
+class _Kept(msgspec.Struct):
+    """The content of a kept answer."""
+
+    rows: list[dict[str, Term]] | None
+
+
 class _Results(msgspec.Struct):
     bindings: list[dict[str, Term]]
 
@@ -68,17 +103,17 @@ class Client:
         self,
         url: str,
         contact: str = "",
-        answers: Answers | None = None,
+        answers: Path | None = None,
         sleep: Callable[[float], None] = time.sleep,
         uniform: Callable[[float, float], float] = random.uniform,
         clock: Callable[[], float] = time.monotonic,
         limit: float = LIMIT,
     ) -> None:
-        """`contact`: a mail or web address, "" for the local server; `answers`: the store of answers.
-
-        `limit`: seconds that an answer may take in all.
+        """`contact`: a mail or web address, "" for the local server. `answers`: the folder that keeps the
+        answers of all servers; None to keep none. `limit`: seconds that an answer may take in all.
         """
-        self.url, self.requests, self._answers = url, 0, answers
+        self.url, self.requests = url, 0
+        self._answers = answers / urlsplit(url).netloc.replace(":", "_") if answers else None
         self._sleep, self._uniform, self._clock, self._limit = sleep, uniform, clock, limit
         self._reached = False
         who = f" ({contact})" if contact else ""
@@ -88,23 +123,32 @@ class Client:
         self._wrapper.setOnlyConneg(True)
         self._wrapper.setTimeout(int(limit))
 
-    def rows(self, query: str, divisible: bool) -> Bindings:
+    def rows(self, query: str, divisible: bool) -> list[Binding]:
         """The rows of a SELECT, from the store if they are there.
 
         Transient failures are repeated. Raises TooMuch if the query is `divisible` and the server fails to
         finish it; InputError if the server refuses for good, or has failed as often as POLICY allows.
         """
-        asked, rows = self._answers.get(query) if self._answers else (False, None)
-        if not asked or (rows is None and not divisible):
-            with file_lock(self._answers.lock) if self._answers else contextlib.nullcontext():
-                rows = self._repeated(query, divisible)
-            if self._answers:
-                self._answers.put(query, rows)
+        answers = self._answers
+        rows = self._kept(answers, query, divisible) if answers else self._repeated(query, divisible)
         if rows is None:
             raise TooMuch
         return rows
 
-    def _repeated(self, query: str, divisible: bool) -> Bindings | None:
+    def _kept(self, folder: Path, query: str, divisible: bool) -> list[Binding] | None:
+        """The rows of the kept answer; if there is none, those of the server's, which is kept then."""
+        name = hashlib.sha256(f"{self.url}\n{query}".encode()).hexdigest()
+        path = folder / name[:2] / f"{name}.json.gz"
+        with contextlib.suppress(FileNotFoundError):
+            kept: Any = kept_answer(path, _Kept).rows
+            if kept is not None or divisible:
+                return kept
+        with file_lock(folder / ".lock"):  # one process at a time asks a server
+            rows = self._repeated(query, divisible)
+        keep_answer(path, url=self.url, query=query, rows=rows)
+        return rows
+
+    def _repeated(self, query: str, divisible: bool) -> list[Binding] | None:
         """Sends the query until it is answered; returns None if it is to be divided."""
         retries = Retries(POLICY, self.url, self._sleep, self._uniform, self._reached)
         while True:
@@ -119,7 +163,7 @@ class Client:
             except TransientError as failure:
                 retries.failed(failure)
 
-    def _ask(self, query: str) -> Bindings:
+    def _ask(self, query: str) -> list[Binding]:
         self.requests += 1
         self._wrapper.setQuery(query)
         try:
@@ -141,7 +185,15 @@ class Client:
                 f"the connection failed ({type(error).__name__}: {error})", unreached=_is_unreached(error)
             ) from error
         self._reached = True
-        return _bindings(body)
+        try:
+            rows: list[Any] = msgspec.json.decode(body, type=_Answer).results.bindings
+        except (msgspec.ValidationError, RecursionError) as error:
+            raise TransientError(
+                f"the answer does not have the form of SPARQL's results ({error})"
+            ) from error
+        except ValueError as error:  # a query that takes too long ends in the middle, or in HTML
+            raise TooMuch("an answer that is not whole") from error
+        return rows
 
     def _body(self) -> bytes:
         """The body of the answer. Raises TimeoutError if it takes more than `limit` seconds in all."""
@@ -173,16 +225,62 @@ def _is_unreached(error: Exception) -> bool:
     return silent or getattr(reason, "errno", None) in _UNREACHED
 
 
-def _bindings(body: bytes) -> Bindings:
-    """The rows of an answer.
+def divided(
+    client: Client,
+    query: Callable[[_Asked], str],
+    parts: Sequence[_Asked],
+    halves: Callable[[_Asked], list[_Asked]],
+    needed: set[str],
+) -> Iterator[Binding]:
+    """Yields the rows of all parts, in their order.
 
-    Raises TooMuch if it is not JSON, because a query that takes too long ends in the middle, or in HTML;
-    TransientError if it is JSON of another form than SPARQL's.
+    `halves` of a part that cannot be divided is an empty list. Raises InputError if a row lacks one of the
+    variables `needed`, or if the server fails for good.
     """
-    try:
-        rows: list[Any] = msgspec.json.decode(body, type=_Answer).results.bindings
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise TransientError(f"the answer does not have the form of SPARQL's results ({error})") from error
-    except ValueError as error:
-        raise TooMuch("an answer that is not whole") from error
-    return rows
+    waiting = list(reversed(parts))
+    while waiting:
+        part = waiting.pop()
+        smaller = halves(part)
+        try:
+            rows = client.rows(query(part), divisible=bool(smaller))
+        except TooMuch:
+            waiting.extend(reversed(smaller))
+            continue
+        for row in rows:
+            if missing := needed - row.keys():
+                raise unusable(client.url, f"lacks {', '.join(f'?{name}' for name in sorted(missing))}", row)
+            yield row
+
+
+def months(period: Period) -> list[Period]:
+    """The period cut at the first day of each month; an empty list if it has no day."""
+    first, until = period
+    if first >= until:
+        return []
+    year, month, _ = unpack(first)
+    bounds = [first]
+    # From 0 for January: the number of the month after the first.
+    number = year * 12 + month
+    while (bound := pack(number // 12, number % 12 + 1, 1)) < until:
+        bounds.append(bound)
+        number += 1
+    return list(pairwise([*bounds, until]))
+
+
+def halved(period: Period) -> list[Period]:
+    """The two halves of a period; an empty list if it is a single day."""
+    first, until = (datetime.date(*unpack(packed)) for packed in period)
+    middle = first + (until - first) // 2
+    if middle == first:
+        return []
+    packed = pack_date(middle)
+    return [(period[0], packed), (packed, period[1])]
+
+
+def unusable(url: str, what: str, row: object) -> InputError:
+    """The error for a row that no server with Wikidata's RDF would give; `what` says how it is wrong."""
+    shown = str(row)[:300]
+    return InputError(
+        f"{url}: a row of an answer {what}: {shown}; is this a server with Wikidata's RDF? "
+        "Remove its stored answers under results/fetched before the next run"
+    )

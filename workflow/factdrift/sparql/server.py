@@ -4,37 +4,25 @@ There is no other process that could be left behind when a job ends. The databas
 read-only, so that several jobs can serve it at the same time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
+import json
 import os
 import threading
-import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import IO, TypeVar, cast
-from urllib.parse import parse_qs, urlsplit
+from typing import IO, Any, cast
+from urllib.parse import parse_qs
 
 import pyoxigraph
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
+from factdrift.sparql.vocabulary import PREFIXES, PROLOGUE
 
-_Format = TypeVar("_Format")
 _HOST = "127.0.0.1"
-_ROWS = {
-    "application/sparql-results+json": pyoxigraph.QueryResultsFormat.JSON,
-    "application/sparql-results+xml": pyoxigraph.QueryResultsFormat.XML,
-    "text/csv": pyoxigraph.QueryResultsFormat.CSV,
-    "text/tab-separated-values": pyoxigraph.QueryResultsFormat.TSV,
-}
-_TRIPLES = {
-    "application/n-triples": pyoxigraph.RdfFormat.N_TRIPLES,
-    "text/turtle": pyoxigraph.RdfFormat.TURTLE,
-}
 
 
 def load(rdf: Sequence[Path], database: Path) -> int:
@@ -61,18 +49,70 @@ def load(rdf: Sequence[Path], database: Path) -> int:
     return triples
 
 
+def _opened(database: Path) -> pyoxigraph.Store:
+    """The database, to be read. Raises InputError if the folder is none."""
+    if not database.is_dir():
+        raise InputError(f"{database}: no such folder; make the database with `factdrift tempripple load`")
+    try:
+        return pyoxigraph.Store.read_only(str(database))
+    except OSError as error:
+        raise InputError(f"{database}: cannot be read as a database ({error}); make it again") from error
+
+
+def answer(database: Path, query: str, form: str) -> str:
+    """The answer to a user's query: rows as `table`, `csv` or `json`, triples as N-Triples.
+
+    Wikidata's prefixes need not be declared. Raises InputError with Oxigraph's words if the query is not
+    valid.
+    """
+    formats = pyoxigraph.QueryResultsFormat
+    # On one line, so that line numbers in error messages are those of the user's query.
+    prologue = PROLOGUE.replace("\n", " ")
+    try:
+        result: Any = _opened(database).query(prologue + query)
+        if isinstance(result, pyoxigraph.QueryTriples):
+            text = result.serialize(format=pyoxigraph.RdfFormat.N_TRIPLES)
+        else:
+            text = result.serialize(format=formats.CSV if form == "csv" else formats.JSON)
+    except (SyntaxError, OSError, RuntimeError, ValueError) as error:
+        raise InputError(f"the query cannot be answered: {error}") from error
+    is_table = form == "table" and not isinstance(result, pyoxigraph.QueryTriples)
+    return _as_table(json.loads(text)) if is_table else text.decode("utf-8").rstrip("\n")
+
+
+def _as_table(result: dict[str, Any]) -> str:
+    """SPARQL's JSON as aligned columns: entities as prefixed names, literals as their text."""
+    if "boolean" in result:
+        return str(result["boolean"]).lower()
+    names: list[str] = result["head"]["vars"]
+    rows = [[_short(row.get(name)) for name in names] for row in result["results"]["bindings"]]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    lines = [names, ["-" * width for width in widths], *rows]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _short(value: dict[str, str] | None) -> str:
+    if value is None:
+        return ""
+    if value["type"] == "uri":
+        # The longest base that matches, because that of p: is a prefix of that of ps: and others.
+        for prefix, base in sorted(PREFIXES.items(), key=lambda entry: -len(entry[1])):
+            if value["value"].startswith(base):
+                return f"{prefix}:{value['value'].removeprefix(base)}"
+    return value["value"].replace("\n", " ")
+
+
 @contextlib.contextmanager
 def serving(database: Path) -> Iterator[str]:
     """Serves the database as long as the block runs; yields the server's address.
 
-    Raises InputError if the folder is not a database.
+    It takes what `sparql.client` sends, SELECT queries in forms, and answers in JSON. Raises InputError if
+    the folder is not a database.
     """
-    if not database.is_dir():
-        raise InputError(f"{database}: no such folder; make the database with `factdrift tempripple load`")
-    try:
-        store = pyoxigraph.Store.read_only(str(database))
-    except OSError as error:
-        raise InputError(f"{database}: cannot be read as a database ({error}); make it again") from error
+    store = _opened(database)
     server = _Server((_HOST, 0), _Handler)
     server.store = store
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -80,23 +120,15 @@ def serving(database: Path) -> Iterator[str]:
     try:
         with _without_proxy():
             url = f"http://{_HOST}:{server.server_address[1]}/sparql"
-            _check(url)
+            try:
+                urllib.request.urlopen(url, b"query=ASK+%7B%7D", timeout=30).close()
+            except OSError as error:
+                raise InputError(f"{url}: the local SPARQL server does not answer ({error})") from error
             yield url
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-def _check(url: str) -> None:
-    """Raises InputError if the server does not answer a trivial query correctly."""
-    try:
-        with urllib.request.urlopen(url, data=b"query=ASK%20%7B%7D", timeout=30) as answer:
-            healthy = b"true" in answer.read()
-    except OSError as error:
-        raise InputError(f"{url}: the local SPARQL server does not answer ({error})") from error
-    if not healthy:
-        raise InputError(f"{url}: the local SPARQL server gives wrong answers")
 
 
 @contextlib.contextmanager
@@ -122,48 +154,17 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
-    def do_GET(self) -> None:
-        self._answer(parse_qs(urlsplit(self.path).query))
-
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode("utf-8", "replace")
-        match self.headers.get_content_type():
-            case "application/x-www-form-urlencoded":
-                self._answer(parse_qs(body))
-            case "application/sparql-query":
-                self._answer({"query": [body]})
-            case kind:
-                self._send(415, "text/plain", f"a query cannot be sent as {kind}\n".encode())
-
-    def _answer(self, parameters: dict[str, list[str]]) -> None:
-        if "query" not in parameters:
-            # An update has the parameter `update`.
-            self._send(400, "text/plain", b"no query; this server is read-only\n")
-            return
+        form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode("utf-8"))
         try:
-            result = self.server.store.query(parameters["query"][0])
-            if isinstance(result, pyoxigraph.QueryTriples):
-                kind, triples = self._choice(_TRIPLES)
-                body = result.serialize(format=triples)
-            else:
-                kind, rows = self._choice(_ROWS)
-                body = result.serialize(format=rows)
+            result: Any = self.server.store.query(form["query"][0])
+            status, body = 200, result.serialize(format=pyoxigraph.QueryResultsFormat.JSON)
         except SyntaxError as error:
-            self._send(400, "text/plain", f"{error}\n".encode())
+            status, body = 400, str(error).encode()
         except (OSError, RuntimeError, ValueError) as error:
-            self._send(500, "text/plain", f"{error}\n".encode())
-        else:
-            self._send(200, kind, body or b"")
-
-    def _choice(self, formats: dict[str, _Format]) -> tuple[str, _Format]:
-        """The first format of the client's Accept header that is known, else the first of `formats`."""
-        wanted = [part.partition(";")[0].strip() for part in self.headers.get("Accept", "").split(",")]
-        kind = next((kind for kind in wanted if kind in formats), next(iter(formats)))
-        return kind, formats[kind]
-
-    def _send(self, status: int, kind: str, body: bytes) -> None:
+            status, body = 500, str(error).encode()
         self.send_response(status)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", "application/sparql-results+json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         with contextlib.suppress(ConnectionError):  # the client may be gone

@@ -3,8 +3,6 @@
 https://www.mediawiki.org/wiki/Wikibase/Indexing/RDF_Dump_Format
 """
 
-from __future__ import annotations
-
 from factdrift.wikidata.ids import entity_number
 
 PREFIXES = {

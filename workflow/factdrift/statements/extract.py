@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 from stringzilla import find
 
-from factdrift.core import memory
 from factdrift.core.errors import InputError
+from factdrift.core.exhausted import keep_freed
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
 from factdrift.core.tables import table_of
@@ -99,7 +99,7 @@ def extract(job: Extract) -> dict[str, Any]:
         )
     if job.buckets < 1:
         raise InputError(f"--buckets {job.buckets}: must be 1 or more")
-    memory.keep_freed()
+    keep_freed()
     collecting = gc.isenabled()
     gc.disable()  # parsed lines contain no cycles, and traversing so many of them takes time
     try:

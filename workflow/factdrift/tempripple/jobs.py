@@ -217,7 +217,7 @@ class Account(WithTables, command="tempripple account"):
 
 
 class Sparql(Job, command="sparql"):
-    """A SPARQL query of your own to the local server.
+    """A SPARQL query of your own to the database of the local server.
 
     For example: factdrift sparql query.rq --format csv
     """
@@ -228,8 +228,7 @@ class Sparql(Job, command="sparql"):
 
     def run(self) -> str:
         from factdrift.core.files import utf8_lines
-        from factdrift.sparql.queries import answer, as_table
-        from factdrift.sparql.server import serving
+        from factdrift.sparql.server import answer
 
         if str(self.query) == "-":
             query = sys.stdin.read()
@@ -237,10 +236,7 @@ class Sparql(Job, command="sparql"):
             query = "\n".join(utf8_lines(self.query))
         else:
             raise InputError(f"{self.query}: no such file; - reads the query from standard input")
-        kind = "text/csv" if self.format == "csv" else "application/sparql-results+json"
-        with serving(self.database or _only_database()) as url:
-            got, text = answer(url, query, kind)
-        return as_table(text) if self.format == "table" and got == kind else text.rstrip("\n")
+        return answer(self.database or _only_database(), query, self.format)
 
 
 def _only_database() -> Path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from factdrift.sparql.divide import Period
+from factdrift.sparql.client import Period
 from factdrift.sparql.vocabulary import PROLOGUE
 from factdrift.wikidata.time import unpack
 

@@ -85,7 +85,6 @@ def _tables(job: OfSource) -> Iterator[Source]:
 @contextlib.contextmanager
 def _sparql(job: OfSource) -> Iterator[Source]:
     """The local server, which runs for the block, or another server, whose answers are kept."""
-    from factdrift.sparql.answers import Answers
     from factdrift.sparql.client import OWN_LIMIT, Client
     from factdrift.sparql.server import serving
     from factdrift.tempripple.sparql_source import OWN_BATCH, SparqlSource
@@ -103,6 +102,6 @@ def _sparql(job: OfSource) -> Iterator[Source]:
     else:
         check_address("--endpoint", job.endpoint)
         url, contact = job.endpoint, os.environ.get("FACTDRIFT_CONTACT", "")
-    client = Client(url, contact, Answers(job.answers, url))
+    client = Client(url, contact, job.answers)
     yield SparqlSource(client)
     print(f"{url}: {client.requests:,} requests; the other answers had been kept")

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import table_of
-from factdrift.sparql.client import Client
-from factdrift.sparql.divide import Binding, divided, halved, months, unusable
+from factdrift.sparql.client import Binding, Client, divided, halved, months, unusable
 from factdrift.sparql.vocabulary import DATE_TIME, PREFIXES, datatype_of, item_of
 from factdrift.tempripple import queries
 from factdrift.tempripple.sources import CANDIDATES, CLASSES, DECLARATIONS, STATEMENTS, TERMS, Ids

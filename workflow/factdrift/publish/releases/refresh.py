@@ -11,7 +11,6 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import sha256
 from factdrift.core.nodes import try_lock
 from factdrift.core.paths import SNAKEFILE
-from factdrift.core.unlock import unlock
 from factdrift.publish.releases import build, cleanup
 from factdrift.publish.releases.candidates import (
     Candidate,
@@ -23,6 +22,7 @@ from factdrift.publish.releases.candidates import (
 )
 from factdrift.publish.releases.release import Release, last_release, read_release
 from factdrift.publish.releases.series import check_unchanged
+from factdrift.runs.leftovers import unlock
 from factdrift.snapshots.fetch import Client
 
 RELEASES = Path("results/releases")

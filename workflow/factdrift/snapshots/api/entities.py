@@ -2,9 +2,15 @@
 
 docs/small-real-builds.md says which entities are fetched with those of a list, as of when, and which of their
 parts are kept, and why. A reduced line has no `lastrevid`, because no revision has this content.
-"""
 
-from __future__ import annotations
+The answers are kept, a file for each entity:
+
+<store>/<host>/revision/<date>/Q30.json.gz   the page with its revision at the end of that day: final
+<store>/<host>/current/Q42.json.gz           labels and articles of the day on which they were fetched
+
+A file holds the request, the time of the answer, and the part of the answer about the entity. An entity with
+a file is not fetched again; remove the file to fetch it again.
+"""
 
 import datetime
 import sys
@@ -12,14 +18,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import msgspec
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
+from factdrift.core.files import keep_answer, kept_answer
 from factdrift.core.progress import Progress
 from factdrift.core.tables import table_of, write_parquet
-from factdrift.snapshots.api.client import Api
-from factdrift.snapshots.api.pages import (
+from factdrift.snapshots.api.client import (
+    Api,
     Json,
     Page,
     named_entity,
@@ -29,12 +38,12 @@ from factdrift.snapshots.api.pages import (
     snaks,
     statements,
 )
-from factdrift.snapshots.api.store import CURRENT, Store, revision
 from factdrift.snapshots.compression import dump_writer, php_json
 from factdrift.snapshots.derive import CREATION
 from factdrift.wikidata.entity import NAMED_PROPERTIES
 from factdrift.wikidata.ids import entity_number
 
+CURRENT = "current"
 BATCH = 50
 """Entities in a request of `wbgetentities`."""
 
@@ -73,17 +82,32 @@ class _Entry:
     claims: tuple[str, ...] | None
 
 
+class _Kept(msgspec.Struct):
+    """The content of a kept answer."""
+
+    answer: Any
+
+
+def store_of(folder: Path, url: str) -> Path:
+    """The folder with the answers of the API at an address."""
+    # Two wikis of one host differ in their paths; that of most wikis is in no name.
+    address = urlsplit(url)
+    name = f"{address.netloc}{address.path.removesuffix('/w/api.php')}"
+    return folder / name.replace(":", "_").replace("/", "_")
+
+
 def fetch_entities(
-    ids: Sequence[str], date: str, api: Api, store: Store, with_objects: bool, dump: Path, table: Path
+    ids: Sequence[str], date: str, api: Api, store: Path, with_objects: bool, dump: Path, table: Path
 ) -> Fetched:
     """Writes the snapshot of a day (YYYY-MM-DD) as the file `dump`, sorted by id, and FETCHED as `table`.
 
-    `store` keeps the answers, so that a second run requests only what is missing. Raises InputError if the
-    day is not over, if the API does not answer, or if none of the entities existed on that day.
+    `store`: the folder that keeps the answers, so that a second run requests only what is missing. Raises
+    InputError if the day is not over, if the API does not answer, or if none of the entities existed on that
+    day.
     """
     if date >= datetime.datetime.now(datetime.UTC).date().isoformat():
         raise InputError(f"--date {date}: the day is not over (UTC); its revisions can still change")
-    entries = _Fetching(date, api, store).closure(ids, with_objects)
+    entries = _Fetching(date, api, store_of(store, api.url)).closure(ids, with_objects)
     requested = {name: entry.page for name, entry in entries.items() if entry.role == "requested"}
     absent = [name for name, page in requested.items() if page.entity is None]
     for name in absent:
@@ -117,9 +141,9 @@ def fetch_entities(
 class _Fetching:
     """Fetches entities of one day, or takes them from the store."""
 
-    def __init__(self, date: str, api: Api, store: Store) -> None:
+    def __init__(self, date: str, api: Api, store: Path) -> None:
         self._date, self._api, self._store = date, api, store
-        self._kind = revision(date)
+        self._kind = f"revision/{date}"
         self._progress = Progress(f"fetching entities as of {date}", total=0, unit="requests")
         self._entries: dict[str, _Entry] = {}
 
@@ -162,7 +186,7 @@ class _Fetching:
     def _of_the_day(self, ids: Iterable[str], role: str, claims: tuple[str, ...] | None) -> None:
         """Adds entities as of the end of the day, unless they have been added before."""
         wanted = [name for name in ids if name not in self._entries]
-        missing = [name for name in wanted if (self._kind, name) not in self._store]
+        missing = [name for name in wanted if not self._path(self._kind, name).is_file()]
         self._expect(len(missing))
         for name in missing:
             request: dict[str, str | int] = {
@@ -177,27 +201,27 @@ class _Fetching:
             }
             match self._api.get(request):
                 case {"query": {"pages": [dict() as answer]}}:
-                    self._store.put(self._kind, name, request, answer)
+                    keep_answer(self._path(self._kind, name), request=request, answer=answer)
                 case _:
                     raise InputError(
                         f"{self._api.url}: no page in the answer about {name}; is it Wikidata's API?"
                     )
             self._progress.advance()
         for name in wanted:
-            page = read_page(self._store.get(self._kind, name), name)
+            page = read_page(self._answer(self._kind, name), name)
             self._entries[name] = _Entry(role, page, self._date, claims)
 
     def _of_now(self, ids: Iterable[str]) -> None:
         """Adds items that are only values, with their current terms and site links."""
         wanted = [name for name in ids if name not in self._entries]
-        missing = [name for name in wanted if (CURRENT, name) not in self._store]
+        missing = [name for name in wanted if not self._path(CURRENT, name).is_file()]
         batches = [missing[start : start + BATCH] for start in range(0, len(missing), BATCH)]
         self._expect(len(batches))
         for batch in batches:
             self._ask_now(batch)
         merged = []
         for name in wanted:
-            page = read_current(self._store.get(CURRENT, name), name)
+            page = read_current(self._answer(CURRENT, name), name)
             if page.entity is None and page.note.startswith("merged"):
                 merged.append(name)
             else:
@@ -221,10 +245,16 @@ class _Fetching:
                     f"{self._api.url}: no entity in the answer about {batch[0]}; is it Wikidata's API?"
                 )
             for name in answered:
-                self._store.put(CURRENT, name, request, records[name])
+                keep_answer(self._path(CURRENT, name), request=request, answer=records[name])
             batch = [name for name in batch if name not in answered]
             self._expect(1 if batch else 0)
             self._progress.advance()
+
+    def _path(self, kind: str, name: str) -> Path:
+        return self._store / kind / f"{name}.json.gz"
+
+    def _answer(self, kind: str, name: str) -> Any:
+        return kept_answer(self._path(kind, name), _Kept).answer
 
     def _expect(self, requests: int) -> None:
         self._progress.total = (self._progress.total or 0) + requests

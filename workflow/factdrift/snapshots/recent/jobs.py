@@ -1,23 +1,25 @@
 """The command `factdrift recent`: a dataset of a period from Wikidata's servers, without dumps."""
 
-from __future__ import annotations
-
-import csv
 import datetime
 import os
 import re
+import shlex
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from factdrift.core.addresses import QUERY_SERVICE, WIKIDATA_API
+import yaml
+
+from factdrift.core.addresses import QUERY_SERVICE, WIKIDATA_API, access_token, check_address
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_tsv, write_text
 from factdrift.core.jobs import Flag, Job
+from factdrift.core.owned import LIST, is_own, list_files
 from factdrift.core.paths import SNAKEFILE, TEMPRIPPLE
-
-if TYPE_CHECKING:
-    from factdrift.snapshots.recent.search import Found, Search
+from factdrift.core.settings import contact_of
+from factdrift.wikidata.ids import entity_id, property_id, property_number
 
 _FIRST = datetime.date(2012, 11, 1)
 """Wikidata began on 29 October 2012, and has no revisions of before."""
@@ -46,46 +48,45 @@ class Recent(Job, command="recent"):
     plan: Annotated[bool, "write the list and the configuration, and print the command"] = False
 
     def run(self) -> None:
-        from factdrift.core.settings import contact_of
-        from factdrift.snapshots.recent.plan import arguments, shown, write_plan
-        from factdrift.snapshots.recent.search import chosen, search
-        from factdrift.sparql.answers import Answers
+        from factdrift.snapshots.recent.search import Search, chosen, search
         from factdrift.sparql.client import Client
 
         contact = contact_of(self.contact)
-        wanted = _wanted(self)
+        today = datetime.datetime.now(datetime.UTC).date()
+        until = self.until or today - datetime.timedelta(days=1)
+        _check(self, until, today)
+        wanted = Search(_relations(self.relations), self.since, until, today, self.changed, self.scope)
         if self.until is None:
-            print(f"--until {wanted.until}: to continue this run on another day, name the same day")
-            sys.stdout.flush()
-        name = f"{wanted.since}_{wanted.until}"
-        answers = Answers(Path("results/fetched/recent", name), self.endpoint)
-        client = Client(self.endpoint, contact, answers)
+            print(f"--until {until}: to continue this run on another day, name the same day", flush=True)
+        name = f"{self.since}_{until}"
+        client = Client(self.endpoint, contact, Path("results/fetched/recent", name))
         changes = search(client, wanted)
         print(f"{self.endpoint}: {client.requests:,} requests; the other answers had been kept")
         if not changes:
             raise InputError(
-                f"no item has a statement of these relations that is dated from {wanted.since} on and before "
-                f"{wanted.until}; name other relations, a longer period, or --scope all"
+                f"no item has a statement of these relations that is dated from {self.since} on and before "
+                f"{until}; name other relations, a longer period, or --scope all"
             )
         items = chosen(changes, self.limit)
-        config = write_plan(Path("results/recent", name), wanted, changes, items, self.api)
-        _report(wanted, changes, items, config)
+        config = _write_plan(Path("results/recent", name), wanted, changes, items, self.api)
+        counts = Counter(relation for relations in changes.values() for relation in relations)
+        for relation in wanted.relations:
+            print(f"{property_id(relation)}: {counts[relation]:,} items")
+        left_out = len(changes) - len(items)
+        beyond = f"; {left_out:,} left out by --limit" if left_out else ""
+        print(f"{config.parent / 'entities.txt'}: {len(items):,} items{beyond}")
+        arguments = ["--cores", self.cores, "results/wikifactdiff.parquet", "--configfile", str(config)]
         if self.plan:
-            print(shown(config, self.cores, contact))
+            print(shlex.join(["snakemake", *arguments, "--config", f"contact={contact}"]))
             return
         os.environ["FACTDRIFT_CONTACT"] = contact
-        line = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE)]
         sys.stdout.flush()
-        os.execv(sys.executable, [*line, *arguments(config, self.cores)])
+        snakemake = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE)]
+        os.execv(sys.executable, [*snakemake, *arguments])
 
 
-def _wanted(job: Recent) -> Search:
-    """The search that the options describe. Raises InputError for what would fail later."""
-    from factdrift.core.addresses import access_token, check_address
-    from factdrift.snapshots.recent.search import Search
-
-    today = datetime.datetime.now(datetime.UTC).date()
-    until = job.until or today - datetime.timedelta(days=1)
+def _check(job: Recent, until: datetime.date, today: datetime.date) -> None:
+    """Raises InputError for options with which the run would fail later."""
     if until >= today:
         raise InputError(f"--until {until}: the day is not over (UTC); its revisions can still change")
     if job.since < _FIRST:
@@ -104,28 +105,52 @@ def _wanted(job: Recent) -> Search:
             "the workflow is not part of an installed package; run this in a checkout, or with --plan, "
             "and give the configuration to your own workflow"
         )
-    return Search(_relations(job.relations), job.since, until, today, job.changed, job.scope)
 
 
-def _report(wanted: Search, changes: Found, items: list[int], config: Path) -> None:
-    from factdrift.wikidata.ids import property_id
+def _write_plan(folder: Path, wanted: Any, changes: Any, items: Sequence[int], api: str) -> Path:
+    """Writes `entities.txt` and `config.yaml` into a folder; returns the path of the latter.
 
-    counts = Counter(relation for relations in changes.values() for relation in relations)
-    for relation in wanted.relations:
-        print(f"{property_id(relation)}: {counts[relation]:,} items")
-    left_out = len(changes) - len(items)
-    beyond = f"; {left_out:,} left out by --limit" if left_out else ""
-    print(f"{config.parent / 'entities.txt'}: {len(items):,} items{beyond}")
+    A file that would have the same content is left as it is, so that a repeated run makes nothing again.
+    Raises InputError, and writes nothing, if another one was changed since it was written.
+    """
+    entities, path = folder / "entities.txt", folder / "config.yaml"
+    asked = ", ".join(property_id(relation) for relation in wanted.relations)
+    last = wanted.until - datetime.timedelta(days=1)
+    lines = [
+        f"# {len(items)} of {len(changes)} items with a statement of {asked}",
+        f"# dated {wanted.since} to {last}" + (", or edited since" if wanted.changed else ""),
+        *(f"{entity_id(item)}  # {' '.join(map(property_id, sorted(changes[item])))}" for item in items),
+    ]
+    # A date is inside if it is strictly between the dates of the two snapshots, which are as of the ends of
+    # their days.
+    old, new = str(wanted.since - datetime.timedelta(days=1)), str(wanted.until)
+    config = {
+        "snapshots": {"old": old, "new": new},
+        "dumps": {date: {"entities": str(entities)} for date in (old, new)},
+        "wikidata_api": api,
+        "scope": wanted.scope,
+        "only": {"relations": [property_id(relation) for relation in wanted.relations]},
+        "undersample": {"P1082": 1},
+    }
+    texts = {entities: "\n".join(lines) + "\n", path: yaml.safe_dump(config, sort_keys=False)}
+    others = [file for file in texts if not file.is_file() or file.read_bytes() != texts[file].encode()]
+    for file in filter(Path.exists, others):
+        # The list was written last, and an edit may keep the size.
+        if not is_own(file) or file.stat().st_mtime_ns > (folder / LIST).stat().st_mtime_ns:
+            raise InputError(
+                f"{file}: has been changed since this command wrote it, so it is not replaced; name your own "
+                "keys in another file (snakemake --configfile A B), or move this one away"
+            )
+    for file in others:
+        write_text(texts[file], file)
+    list_files(folder, texts)
+    return path
 
 
 def _relations(text: str) -> list[int]:
     """`P35,P6` -> [6, 35]; of an empty text all relations of TempRIPPLE that change."""
-    from factdrift.wikidata.ids import property_number
-
     if not text:
-        with (TEMPRIPPLE / "mutable.tsv").open(encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file, delimiter="\t")
-            return sorted(property_number(row["property"]) for row in rows)
+        return sorted(property_number(row["property"]) for row in read_tsv(TEMPRIPPLE / "mutable.tsv"))
     try:
         return sorted({property_number(relation.strip()) for relation in text.split(",")})
     except ValueError as error:

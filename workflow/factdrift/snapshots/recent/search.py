@@ -1,6 +1,8 @@
-"""Asks a SPARQL server which items have something new: one query for each relation and month."""
+"""Asks a SPARQL server which items have something new: one query for each relation and month.
 
-from __future__ import annotations
+The queries are plain SPARQL 1.1, as those of TempRIPPLE: all prefixes declared, no services or hints of one
+engine, no LIMIT.
+"""
 
 import datetime
 from collections.abc import Mapping, Sequence
@@ -8,11 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from factdrift.core.progress import Progress
-from factdrift.snapshots.recent import queries
-from factdrift.sparql.client import Client
-from factdrift.sparql.divide import Period, divided, halved, months, unusable
-from factdrift.sparql.vocabulary import item_of
-from factdrift.wikidata.time import pack_date
+from factdrift.sparql.client import Client, Period, divided, halved, months, unusable
+from factdrift.sparql.vocabulary import PROLOGUE, SCHEMA, item_of
+from factdrift.wikidata.time import YEAR, pack_date, unpack
+
+QUALIFIERS = (580, 582, 585)
+"""Start, end, and point in time."""
+
+_ENGLISH = "https://en.wikipedia.org/"
 
 Found = Mapping[int, frozenset[int]]
 """Item -> the relations for which it was found."""
@@ -41,7 +46,7 @@ def search(client: Client, wanted: Search) -> Found:
     """
     # The server knows an item's last edit only, and one that was edited in the period may be edited today.
     tomorrow = wanted.today + datetime.timedelta(days=1)
-    kinds = [(queries.dated, wanted.until)] + [(queries.changed, tomorrow)] * wanted.changed
+    kinds = [(_dated, wanted.until)] + [(_changed, tomorrow)] * wanted.changed
     parts = [
         (partial(query, relation, scope=wanted.scope), relation, month)
         for relation in wanted.relations
@@ -80,3 +85,53 @@ def _items(client: Client, query: partial[str], month: Period) -> set[int]:
         if item is not None:  # properties and lexemes have statements too
             items.add(item)
     return items
+
+
+def _dated(relation: int, period: Period, scope: str) -> str:
+    """Items (?s) with a statement of the relation that is dated within the period, and is not deprecated.
+
+    The date is its start, end or point in time, or its value. One of coarse precision counts as its first
+    day, and none coarser than a year counts.
+    """
+    # The days are listed, so that a server can begin with the few value nodes of a day; of a range it would
+    # read all statements of the relation, and half of the range would be no less work. In the RDF each date
+    # is midnight of a day. The branches are complete, because some engines join what is beside a UNION with
+    # all of its rows.
+    first, until = _dates(period)
+    days = " ".join(_midnight(first + datetime.timedelta(day)) for day in range((until - first).days))
+    nodes = [f"pqv:P{qualifier}" for qualifier in QUALIFIERS] + [f"psv:P{relation}"]
+    branches = "\n  UNION ".join(
+        f"{{ VALUES ?t {{ {days} }}\n    ?n wikibase:timeValue ?t . ?st {node} ?n . "
+        f"{_statement(relation)}\n    ?n wikibase:timePrecision ?level . FILTER(?level >= {YEAR})"
+        f"{_article(scope)} }}"
+        for node in nodes
+    )
+    return f"{PROLOGUE}SELECT DISTINCT ?s WHERE {{\n  {branches}\n}}"
+
+
+def _changed(relation: int, period: Period, scope: str) -> str:
+    """Items (?s) with a statement of the relation that were edited last within the period."""
+    first, until = map(_midnight, _dates(period))
+    return f"""{PROLOGUE}SELECT DISTINCT ?s WHERE {{
+  {_statement(relation)}
+  ?s <{SCHEMA}dateModified> ?t . FILTER(?t >= {first} && ?t < {until}){_article(scope)}
+}}"""
+
+
+def _statement(relation: int) -> str:
+    return f"?s p:P{relation} ?st . ?st wikibase:rank ?rank . FILTER(?rank != wikibase:DeprecatedRank)"
+
+
+def _article(scope: str) -> str:
+    """For the scope `enwiki`: the item has an article in the English Wikipedia."""
+    if scope != "enwiki":
+        return ""
+    return f"\n    ?article <{SCHEMA}about> ?s ; <{SCHEMA}isPartOf> <{_ENGLISH}> ."
+
+
+def _dates(period: Period) -> list[datetime.date]:
+    return [datetime.date(*unpack(packed)) for packed in period]
+
+
+def _midnight(day: datetime.date) -> str:
+    return f'"{day.isoformat()}T00:00:00Z"^^xsd:dateTime'

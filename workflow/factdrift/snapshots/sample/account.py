@@ -1,7 +1,5 @@
 """How far to trust the sample: until when it is complete, which facts were checked, which ids are known."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,8 +9,8 @@ from typing import Any, NamedTuple
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import incomplete
 from factdrift.core.tables import database, sql
-from factdrift.snapshots.sample.as_of import LAUNCH, day_text
-from factdrift.snapshots.sample.rows import Problems, Row, read_rows
+from factdrift.snapshots.sample.model import LAUNCH, day_text
+from factdrift.snapshots.sample.rows import read_rows
 from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS
 from factdrift.snapshots.sample.value_text import item_number, parse_day
 from factdrift.wikidata.ids import MADE_UP_ITEMS
@@ -39,44 +37,38 @@ class Part(NamedTuple):
 def read_parts(folder: Path) -> list[Part]:
     """The parts in the order of `parts.tsv`.
 
-    Raises InputError that lists, with file, line and column, what is wrong in `parts.tsv`: a day that is
+    Raises InputError that names, with file, line and column, what is wrong in `parts.tsv`: a day that is
     none, a part without files, files without a part.
     """
-    problems = Problems()
+    table = folder / "parts.tsv"
+    rows = {row["part"]: row for row in read_rows([table], PART_COLUMNS)}
     parts = []
-    rows = read_rows([folder / "parts.tsv"], PART_COLUMNS, problems)
-    for row in rows:
-        files = [folder / kind / f"{row['part']}.tsv" for kind in ("entities", "facts")]
-        problems.read(row, "complete_until", parse_day, 0)
-        if not all(path.is_file() for path in files):
-            what = f"there is no {' or '.join(str(path) for path in files if not path.is_file())}"
-            problems.add(row.place, "part", what)
-        elif not row["complete_until"]:
-            problems.add(row.place, "complete_until", "is no day; write one as 2023-02-27")
-        else:
-            items = read_rows(files[:1], ENTITY_COLUMNS, problems)
-            ids = [problems.read(item, "id", item_number, 0) for item in items]
-            checks = Counter(map(_check, read_rows(files[1:], FACT_COLUMNS, problems)))
-            made_up = sum(number >= MADE_UP_ITEMS for number in ids)
-            counts = len(ids), made_up, dict(sorted(checks.items()))
-            parts.append(Part(row["part"], row["complete_until"], *counts, row["longer"]))
-    listed = {row["part"] for row in rows}
+    for name, row in rows.items():
+        files = [folder / kind / f"{name}.tsv" for kind in ("entities", "facts")]
+        if missing := [str(path) for path in files if not path.is_file()]:
+            raise row.fault("part", f"there is no {' or '.join(missing)}")
+        row.needed("complete_until", parse_day)
+        ids = [item.needed("id", item_number) for item in read_rows(files[:1], ENTITY_COLUMNS)]
+        named = {"": "general knowledge", "copied": "copied"}
+        facts = read_rows(files[1:], FACT_COLUMNS)
+        checks = Counter(named.get(fact["checked"], "compared") for fact in facts)
+        made_up = sum(number >= MADE_UP_ITEMS for number in ids)
+        counts = len(ids), made_up, dict(sorted(checks.items()))
+        parts.append(Part(name, row["complete_until"], *counts, row["longer"]))
     for path in sorted(folder.glob("*/*.tsv")):
-        if path.stem not in listed:
-            problems.found.append(f"{path}: its part has no row in {folder / 'parts.tsv'}; add one")
-    problems.finish()
+        if path.stem not in rows:
+            raise InputError(f"{path}: its part has no row in {table}; add one")
     return parts
 
 
 def first_end(folder: Path) -> str:
     """The last day (YYYY-MM-DD) on which all parts are complete, from `parts.tsv` alone."""
-    rows = read_rows([folder / "parts.tsv"], PART_COLUMNS, Problems())
-    return min(row["complete_until"] for row in rows)
+    return min(row["complete_until"] for row in read_rows([folder / "parts.tsv"], PART_COLUMNS))
 
 
 def last_end(folder: Path) -> str:
     """The last day (YYYY-MM-DD) that any part covers, from `parts.tsv` alone."""
-    rows = read_rows([folder / "parts.tsv"], PART_COLUMNS, Problems())
+    rows = read_rows([folder / "parts.tsv"], PART_COLUMNS)
     texts = " ".join(f"{row['complete_until']} {row['longer']}" for row in rows)
     days: list[str] = re.findall(r"\d{4}-\d\d-\d\d", texts)
     return max(days)
@@ -93,11 +85,6 @@ def check_pair(folder: Path, old: str, new: str) -> None:
         )
 
 
-def beyond(parts: Iterable[Part], date: str) -> list[Part]:
-    """The parts that are not complete on a date (YYYY-MM-DD)."""
-    return [part for part in parts if part.complete_until < date]
-
-
 def account(parts: Iterable[Part], date: str) -> dict[str, Any]:
     """What a build from the sample of a date (YYYY-MM-DD) should say about it, for the manifest."""
     parts = list(parts)
@@ -105,7 +92,7 @@ def account(parts: Iterable[Part], date: str) -> dict[str, Any]:
     facts = sum(checks.values())
     return {
         "complete_until": {part.name: part.complete_until for part in parts},
-        "incomplete": [part.name for part in beyond(parts, date)],
+        "incomplete": [part.name for part in parts if part.complete_until < date],
         "longer": {part.name: part.longer for part in parts if part.longer},
         "items": sum(part.items for part in parts),
         "made_up_ids": sum(part.made_up_ids for part in parts),
@@ -137,9 +124,3 @@ def made_up_ids(path: Path) -> tuple[int, int]:
                 FROM read_parquet({sql(path)}) AS one)"""
         ).fetchall()
     return items, made_up
-
-
-def _check(row: Row) -> str:
-    if row["checked"] in ("", "copied"):
-        return row["checked"] or "general knowledge"
-    return "compared"

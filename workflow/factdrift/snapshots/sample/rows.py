@@ -1,75 +1,46 @@
-"""Reads rows of the sample's tab-separated tables, collecting all problems instead of raising the first."""
+"""Reads rows of the sample's tab-separated tables; what is wrong is named with file, line and column."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
 from factdrift.core.paths import SAMPLE
 
-SHOWN_PROBLEMS = 30
-
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
-    """A row of a table."""
+class Row(dict[str, str]):
+    """A row's cells by column; `place`: file and line."""
 
-    file: Path
-    line: int
+    def __init__(self, place: str, cells: Mapping[str, str]) -> None:
+        super().__init__(cells)
+        self.place = place
 
-    def __str__(self) -> str:
-        return f"{self.file}, line {self.line}"
+    def fault(self, column: str, what: str) -> InputError:
+        """The error about a cell; `what` says what is wrong, and the remedy."""
+        return InputError(f"{self.place}, column {column}: {what}")
 
+    def read(self, column: str, read: Callable[[str], T], empty: T) -> T:
+        """`read` applied to a cell; `empty` for an empty cell. A ValueError becomes the fault of the cell."""
+        return self.needed(column, read) if self[column] else empty
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row's cells by column."""
-
-    place: Place
-    cells: dict[str, str]
-
-    def __getitem__(self, column: str) -> str:
-        return self.cells[column]
-
-
-class Problems:
-    """What is wrong with the tables, in the order in which it was found."""
-
-    def __init__(self) -> None:
-        self.found: list[str] = []
-
-    def add(self, place: Place, column: str, what: str) -> None:
-        self.found.append(f"{place}, column {column}: {what}")
-
-    def read(self, row: Row, column: str, read: Callable[[str], T], empty: T) -> T:
-        """`read` applied to a cell; `empty` if the cell is empty or `read` raises ValueError."""
-        cell = row.cells[column]
-        if not cell:
-            return empty
+    def needed(self, column: str, read: Callable[[str], T]) -> T:
+        """As `read`, of a cell that may not be empty."""
+        if not self[column]:
+            raise self.fault(column, "is empty; every row needs one")
         try:
-            return read(cell)
+            return read(self[column])
         except ValueError as error:
-            self.add(row.place, column, str(error))
-            return empty
-
-    def finish(self) -> None:
-        """Raises InputError if there is any problem."""
-        if self.found:
-            others = len(self.found) - SHOWN_PROBLEMS
-            shown = self.found[:SHOWN_PROBLEMS] + ([f"... and {others} more"] if others > 0 else [])
-            raise InputError("\n".join(shown))
+            raise self.fault(column, str(error)) from None
 
 
-def read_rows(paths: Iterable[Path], columns: str, problems: Problems) -> list[Row]:
+def read_rows(paths: Iterable[Path], columns: str) -> list[Row]:
     """The rows of tables that have exactly these columns (separated by blanks), in any order.
 
-    Raises InputError if a file cannot be read; what is wrong inside becomes a problem.
+    Raises InputError that names the first file that cannot be read, or the first cell that cannot be used.
     """
     rows: list[Row] = []
     names = columns.split()
@@ -85,13 +56,21 @@ def read_rows(paths: Iterable[Path], columns: str, problems: Problems) -> list[R
             wrong = [f"unknown {name!r}" for name in given if name not in names]
             wrong += [f"missing {name!r}" for name in names if name not in given]
             what = f"{', '.join(wrong) or 'a name occurs twice'}; write {columns}"
-            problems.add(Place(path, 1), "header", what)
-            continue
+            raise InputError(f"{path}, line 1, column header: {what}")
         for number, line in enumerate(lines, start=2):
-            if line.strip():
-                row = _row(Place(path, number), given, line.split("\t"), problems)
-                if row is not None:
-                    rows.append(row)
+            if not line.strip():
+                continue
+            cells = line.split("\t")
+            row = Row(f"{path}, line {number}", dict(zip(given, cells, strict=False)))
+            if len(cells) != len(given):
+                remedy = "add the missing cells or take tabs out"
+                raise row.fault("row", f"{len(cells)} cells under {len(given)} columns; {remedy}")
+            for column, cell in row.items():
+                if cell != cell.strip():
+                    raise row.fault(column, f"{cell!r} begins or ends with a blank; take it off")
+            if not row["source"]:
+                raise row.fault("source", "is empty; say where the row comes from")
+            rows.append(row)
     return rows
 
 
@@ -102,18 +81,3 @@ def other_sites() -> tuple[str, ...]:
     They are those of the bundled sample, also for tables of one's own.
     """
     return tuple(utf8_lines(SAMPLE / "sites.tsv")[1:])
-
-
-def _row(place: Place, header: list[str], cells: list[str], problems: Problems) -> Row | None:
-    if len(cells) != len(header):
-        what = f"{len(cells)} cells under {len(header)} columns; add the missing cells or take tabs out"
-        problems.add(place, "row", what)
-        return None
-    row = Row(place, dict(zip(header, cells, strict=True)))
-    for column, cell in row.cells.items():
-        if cell != cell.strip():
-            problems.add(place, column, f"{cell!r} begins or ends with a blank; take it off")
-            return None
-    if not row["source"]:
-        problems.add(place, "source", "is empty; say where the row comes from")
-    return row

@@ -4,16 +4,13 @@ A folder holds `properties.tsv`, `entities/*.tsv`, `facts/*.tsv` and maybe `tran
 tab-separated, a header row, no quoting. The README beside the tables explains the columns.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
-from factdrift.snapshots.sample.as_of import day_text
 from factdrift.snapshots.sample.model import (
     ALWAYS,
     CONSTRAINT,
@@ -29,8 +26,9 @@ from factdrift.snapshots.sample.model import (
     Fact,
     Qualifier,
     Sample,
+    day_text,
 )
-from factdrift.snapshots.sample.rows import Place, Problems, Row, other_sites, read_rows
+from factdrift.snapshots.sample.rows import Row, other_sites, read_rows
 from factdrift.snapshots.sample.value_text import (
     DATATYPES,
     Snak,
@@ -77,28 +75,26 @@ _GUIDS = uuid.uuid5(uuid.NAMESPACE_URL, "http://www.wikidata.org/entity/statemen
 def read_sample(folder: str | Path) -> Sample:
     """Reads and checks all tables of the folder.
 
-    Raises InputError that lists the problems of all tables with file, line, column and remedy.
+    Raises InputError that names the first problem with file, line, column and remedy.
     """
     folder = Path(folder)
     reader = _Reader()
-    properties = read_rows([folder / "properties.tsv"], PROPERTY_COLUMNS, reader.problems)
-    entities = read_rows(sorted(folder.glob("entities/*.tsv")), ENTITY_COLUMNS, reader.problems)
-    facts = read_rows(sorted(folder.glob("facts/*.tsv")), FACT_COLUMNS, reader.problems)
-    translations = sorted(folder.glob("translations.tsv"))
+    properties = read_rows([folder / "properties.tsv"], PROPERTY_COLUMNS)
+    entities = read_rows(sorted(folder.glob("entities/*.tsv")), ENTITY_COLUMNS)
     numbered = [(reader.add_property(row), row) for row in properties]
     numbered += [(reader.add_item(row), row) for row in entities]
     reader.check_redirects()
     for number, row in numbered:
         if number < 0:
             reader.add_property_facts(number, row)
-        elif number > 0:
-            reader.add_classes(number, row)
-    for row in facts:
+        else:
+            for text in row["classes"].split():
+                reader.add_made(row, "classes", number, TYPE, text)
+    for row in read_rows(sorted(folder.glob("facts/*.tsv")), FACT_COLUMNS):
         reader.add_fact(row)
-    for row in read_rows(translations, TRANSLATION_COLUMNS, reader.problems):
+    for row in read_rows(sorted(folder.glob("translations.tsv")), TRANSLATION_COLUMNS):
         reader.add_translation(row)
     reader.check_statements()
-    reader.problems.finish()
     return Sample(reader.entities, dict(reader.facts))
 
 
@@ -106,65 +102,59 @@ class _Reader:
     """Collects the rows of the tables. Entities must be added before the facts that refer to them."""
 
     def __init__(self) -> None:
-        self.problems = Problems()
         self.entities: dict[int, Entity] = {}
         self.facts: dict[int, list[Fact]] = defaultdict(list)
-        self._places: dict[int, Place] = {}
+        self._rows: dict[int, Row] = {}
         self._datatypes: dict[int, str] = dict(_STRUCTURE)
-        self._seen: dict[tuple[str, ...], Place] = {}
+        self._seen: dict[tuple[str, ...], str] = {}
         self._alike: dict[tuple[str, ...], int] = defaultdict(int)
         self._snaks: dict[tuple[int, str], Snak] = {}
-        self._spans: dict[str, list[tuple[int, int, Place]]] = defaultdict(list)
+        self._spans: dict[str, list[tuple[int, int, Row]]] = defaultdict(list)
 
     def add_property(self, row: Row) -> int:
-        """The property's number, negative; 0 if the row cannot be used."""
-        number = self._id(row, property_number)
-        datatype = row["datatype"]
+        """Returns the property's number, negative."""
+        number, datatype = row.needed("id", property_number), row["datatype"]
         if datatype not in DATATYPES:
-            what = f"{datatype!r} is no datatype that the sample can write; use one of {', '.join(DATATYPES)}"
-            self.problems.add(row.place, "datatype", what)
-            return 0
+            known = ", ".join(DATATYPES)
+            what = f"{datatype!r} is no datatype that the sample can write; use one of {known}"
+            raise row.fault("datatype", what)
         if _STRUCTURE.get(number, datatype) != datatype:
-            what = f"{row['id']} has the datatype {_STRUCTURE[number]}; write that"
-            self.problems.add(row.place, "datatype", what)
+            raise row.fault("datatype", f"{row['id']} has the datatype {_STRUCTURE[number]}; write that")
         self._datatypes[number] = datatype
         return self._add(
             row, Entity(-number, row["label"], row["description"], _split(row["aliases"]), datatype)
         )
 
     def add_item(self, row: Row) -> int:
-        """The item's number; 0 if the row cannot be used."""
-        number = self._id(row, item_number)
-        created = self.problems.read(row, "created", parse_day, ALWAYS)
-        merged, target = self.problems.read(row, "merged", _merge, (NEVER, 0))
+        """Returns the item's number."""
+        created = row.read("created", parse_day, ALWAYS)
+        merged, target = row.read("merged", _merge, (NEVER, 0))
         return self._add(
             row,
             Entity(
-                number,
+                row.needed("id", item_number),
                 row["label"],
                 row["description"],
                 _split(row["aliases"]),
                 title=row["title"],
-                sitelinks=self.problems.read(row, "sitelinks", _site_count, 0),
+                sitelinks=row.read("sitelinks", _site_count, 0),
                 created=created,
-                article=max(created, self.problems.read(row, "article", parse_day, ALWAYS)),
+                article=max(created, row.read("article", parse_day, ALWAYS)),
                 merged=merged,
                 target=target,
-                deleted=self.problems.read(row, "deleted", parse_day, NEVER),
+                deleted=row.read("deleted", parse_day, NEVER),
             ),
         )
 
     def add_translation(self, row: Row) -> None:
         """Adds label and description in another language to an entity."""
-        number = entity_number(row["id"])
-        entity = self.entities.get(number or 0)
-        if number is None or entity is None:
-            self.problems.add(row.place, "id", f"{row['id']!r} has no row in the other tables; add one there")
-            return
-        if row["language"] in ("", "en") or row["language"] in {named[0] for named in entity.translations}:
+        number = entity_number(row["id"]) or 0
+        entity = self.entities.get(number)
+        if entity is None:
+            raise row.fault("id", f"{row['id']!r} has no row in the other tables; add one there")
+        if row["language"] in {"", "en", *(named[0] for named in entity.translations)}:
             what = f"{row['language']!r} is no other language, or {row['id']} has it already"
-            self.problems.add(row.place, "language", what)
-            return
+            raise row.fault("language", what)
         added = (row["language"], row["label"], row["description"])
         self.entities[number] = entity._replace(translations=(*entity.translations, added))
 
@@ -172,12 +162,14 @@ class _Reader:
         for number, entity in self.entities.items():
             passed = {number}
             while (target := entity.target) != 0:
-                if target not in self.entities or target in passed:
-                    what = f"Q{target} has no row in entities/*.tsv; add one"
-                    if target in passed:
-                        what = "the item becomes a redirect to itself; name another"
-                    self.problems.add(self._places[number], "merged", what)
-                    break
+                if target in passed:
+                    raise self._rows[number].fault(
+                        "merged", "the item becomes a redirect to itself; name another"
+                    )
+                if target not in self.entities:
+                    raise self._rows[number].fault(
+                        "merged", f"Q{target} has no row in entities/*.tsv; add one"
+                    )
                 passed.add(target)
                 entity = self.entities[target]
 
@@ -185,67 +177,58 @@ class _Reader:
         """P31 from `types`, P2302 with P4155 from `constraints` and `separators`, P1696 from `inverses`, and
         P1855 from `examples`."""
         for text in row["types"].split():
-            self._add_made(row, "types", property_, TYPE, text)
+            self.add_made(row, "types", property_, TYPE, text)
         separators = [("separators", SEPARATOR, text) for text in row["separators"].split()]
         constraints = row["constraints"].split()
         for constraint in constraints:
             if constraint not in CONSTRAINTS:
                 what = f"{constraint!r} is none of {', '.join(CONSTRAINTS)}; leave it empty or use these"
-                self.problems.add(row.place, "constraints", what)
-                continue
+                raise row.fault("constraints", what)
             # The constraint's own item is no subject of the sample and needs no row.
             value = item_value(CONSTRAINTS[constraint])
             snak = Snak(CONSTRAINT, "value", "wikibase-item", "wikibase-entityid", value)
             own = [] if constraint == "symmetric" else separators
-            self._add_made(row, "constraints", property_, CONSTRAINT, snak, own)
+            self.add_made(row, "constraints", property_, CONSTRAINT, snak, own)
         if separators and not {"single-value", "single-best-value"} & {*constraints}:
             what = "there is no single-value constraint to which they belong; name one"
-            self.problems.add(row.place, "separators", what)
+            raise row.fault("separators", what)
         for text in row["inverses"].split():
-            self._add_made(row, "inverses", property_, INVERSE, text)
+            self.add_made(row, "inverses", property_, INVERSE, text)
         for text in _split(row["examples"]):
             subject, arrow, value_text = text.partition(">")
-            if arrow:
-                self._add_made(
-                    row, "examples", property_, EXAMPLE, subject, [("examples", -property_, value_text)]
-                )
-            else:
-                self.problems.add(row.place, "examples", f"{text!r} is no example; write subject>value")
-
-    def add_classes(self, item: int, row: Row) -> None:
-        for text in row["classes"].split():
-            self._add_made(row, "classes", item, TYPE, text)
+            if not arrow:
+                raise row.fault("examples", f"{text!r} is no example; write subject>value")
+            qualifier = ("examples", -property_, value_text)
+            self.add_made(row, "examples", property_, EXAMPLE, subject, [qualifier])
 
     def add_fact(self, row: Row) -> None:
-        read, before = self.problems.read, len(self.problems.found)
-        for column in ("subject", "property", "value"):
-            if not row[column]:
-                self.problems.add(row.place, column, "is empty; every fact needs one")
         none: list[Snak] = []
-        subject = read(row, "subject", self._known_item, 0)
-        number = read(row, "property", self._known_property, 0)
-        snak = read(row, "value", lambda text: self._snak(number, text), None) if number else None
-        starts = read(row, "start", lambda text: self._dates(START, text), none)
-        ends = read(row, "end", lambda text: self._dates(END, text), none)
-        points = read(row, "pit", lambda text: self._dates(POINT_IN_TIME, text), none)
-        others = read(row, "qualifiers", self._other_qualifiers, none)
-        stated = read(row, "stated", parse_day, None)
-        end_stated = read(row, "end_stated", parse_day, None)
-        removed = read(row, "removed", parse_day, NEVER)
-        statement = read(row, "statement", lambda text: _statement(text, row["subject"]), "")
+        subject = row.needed("subject", self._known_item)
+        number = row.needed("property", self._known_property)
+        snak = row.needed("value", lambda text: self._snak(number, text))
+        starts = row.read("start", lambda text: self._dates(START, text), none)
+        ends = row.read("end", lambda text: self._dates(END, text), none)
+        points = row.read("pit", lambda text: self._dates(POINT_IN_TIME, text), none)
+        others = row.read("qualifiers", self._other_qualifiers, none)
+        stated = row.read("stated", parse_day, None)
+        end_stated = row.read("end_stated", parse_day, None)
+        removed = row.read("removed", parse_day, NEVER)
+        statement = row.read("statement", lambda text: _statement(text, row["subject"]), "")
         rank = row["rank"] or "normal"
         begins = _firsts(starts) or _firsts(points)
         if rank not in RANKS:
-            what = f"{rank!r} is none of {', '.join(RANKS)}; leave it empty or use one"
-            self.problems.add(row.place, "rank", what)
+            raise row.fault("rank", f"{rank!r} is none of {', '.join(RANKS)}; leave it empty or use one")
         if rank == "latest" and not begins:
-            self.problems.add(row.place, "rank", "latest needs a date in start or pit; add one")
+            raise row.fault("rank", "latest needs a date in start or pit; add one")
         if end_stated is not None and not ends:
-            self.problems.add(
-                row.place, "end_stated", "there is no end; fill the column end, or empty this one"
-            )
-        if snak is None or len(self.problems.found) > before or self._is_double(row, subject, snak):
-            return
+            raise row.fault("end_stated", "there is no end; fill the column end, or empty this one")
+        whole = tuple(row[column] for column in _TELLING)
+        first = self._seen.get(whole)
+        if snak.property == TYPE:
+            first = first or self._seen.get((entity_id(subject), f"P{TYPE}", str(snak.value)))
+        if first is not None:
+            raise row.fault("row", f"the same fact is in {first}; keep one of the two")
+        self._seen[whole] = row.place
 
         qualifiers = [Qualifier(date, ALWAYS) for date in starts]
         for end in ends:
@@ -257,12 +240,12 @@ class _Reader:
         since = max(began, self.entities[subject].created, self._since(snak))
         if removed <= since:
             what = f"is not after {day_text(since)}, the first day of the statement; correct one of the two"
-            self.problems.add(row.place, "removed", what)
+            raise row.fault("removed", what)
         if not statement:
             identity = tuple(row[column] for column in ("subject", "property", "value", "start", "pit"))
             self._alike[identity] += 1
             statement = _guid(subject, (*identity, str(self._alike[identity])))
-        self._spans[statement.upper()].append((since, removed, row.place))
+        self._spans[statement.upper()].append((since, removed, row))
         self.facts[subject].append(
             Fact(subject, snak, tuple(qualifiers), rank, statement, since, removed, begins)
         )
@@ -270,27 +253,21 @@ class _Reader:
     def check_statements(self) -> None:
         """Rows that share a statement id are states of one statement, whose days must not overlap."""
         for statement, spans in self._spans.items():
-            for (_, until, first), (since, _, second) in itertools.pairwise(sorted(spans)):
+            spans.sort(key=lambda span: span[:2])
+            for (_, until, first), (since, _, second) in itertools.pairwise(spans):
                 if since < until:
-                    what = f"{statement} is in {first} at the same time; fill the column removed there"
-                    self.problems.add(second, "statement", what)
-
-    def _id(self, row: Row, number: Callable[[str], int]) -> int:
-        if not row["id"]:
-            self.problems.add(row.place, "id", "is empty; every row needs one")
-        return self.problems.read(row, "id", number, 0)
+                    what = f"{statement} is in {first.place} at the same time; fill the column removed there"
+                    raise second.fault("statement", what)
 
     def _add(self, row: Row, entity: Entity) -> int:
         if entity.number in self.entities:
-            what = f"{row['id']} is in {self._places[entity.number]} too; keep one of the rows"
-            self.problems.add(row.place, "id", what)
-            return 0
-        if entity.number:
-            self.entities[entity.number] = entity
-            self._places[entity.number] = row.place
+            place = self._rows[entity.number].place
+            raise row.fault("id", f"{row['id']} is in {place} too; keep one of the rows")
+        self.entities[entity.number] = entity
+        self._rows[entity.number] = row
         return entity.number
 
-    def _add_made(
+    def add_made(
         self,
         row: Row,
         column: str,
@@ -305,29 +282,16 @@ class _Reader:
             try:
                 snaks.append(text if isinstance(text, Snak) else self._snak(number, text))
             except ValueError as error:
-                self.problems.add(row.place, source, str(error))
-                return
+                raise row.fault(source, str(error)) from None
         identity = (entity_id(subject), f"P{property_}", *(str(snak.value) for snak in snaks))
         if identity in self._seen:
-            self.problems.add(row.place, column, f"{value} occurs twice; keep one")
-            return
+            raise row.fault(column, f"{value} occurs twice; keep one")
         self._seen[identity] = row.place
         since = max(self.entities[subject].created, *map(self._since, snaks))
         others = tuple(Qualifier(snak, ALWAYS) for snak in snaks[1:])
         self.facts[subject].append(
             Fact(subject, snaks[0], others, "normal", _guid(subject, identity), since, NEVER, ())
         )
-
-    def _is_double(self, row: Row, subject: int, snak: Snak) -> bool:
-        whole = tuple(row[column] for column in _TELLING)
-        first = self._seen.get(whole)
-        if snak.property == TYPE:
-            first = first or self._seen.get((entity_id(subject), f"P{TYPE}", str(snak.value)))
-        if first is None:
-            self._seen[whole] = row.place
-            return False
-        self.problems.add(row.place, "row", f"the same fact is in {first}; keep one of the two")
-        return True
 
     def _known_item(self, text: str) -> int:
         item = item_number(text)

@@ -3,11 +3,8 @@
 Every function raises ValueError, with the remedy in its message, for text that it cannot read.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from factdrift.wikidata.ids import entity_number, property_number
 from factdrift.wikidata.time import DAY, JULIAN_CALENDAR, MONTH, YEAR, Time, covered, pack, parse_time
@@ -17,6 +14,16 @@ GREGORIAN_CALENDAR = "Q1985727"
 NO_UNIT = "1"
 EARTH = "Q2"
 DECADE, CENTURY = 8, 7
+
+DATATYPES = sorted(
+    [
+        *("wikibase-item", "wikibase-property", "wikibase-lexeme", "wikibase-form", "wikibase-sense"),
+        *("time", "quantity", "monolingualtext", "globe-coordinate", "string", "external-id", "url"),
+        *("commonsMedia", "math", "musical-notation", "geo-shape", "tabular-data"),
+    ]
+)
+"""The datatypes whose values the tables can hold."""
+_ENTITY = "wikibase-entityid"
 
 _DATE = re.compile(r"(-?)(\d{4,16})(?:-(\d\d)(?:-(\d\d))?)?(?:/(\d{1,2}))?")
 _DECADE = re.compile(r"(-?)(\d{3,})0s")
@@ -44,7 +51,7 @@ class Snak(NamedTuple):
     item: int | None = None
     time: Time | None = None
 
-    def redirected(self, item: int) -> Snak:
+    def redirected(self, item: int) -> Self:
         """The same snak with another item in the place of `item`."""
         if self.type == "quantity":
             return self._replace(item=item, value=self.value | {"unit": f"{ENTITY_URL}Q{item}"})
@@ -102,7 +109,51 @@ def parse_snak(property_: int, datatype: str, text: str) -> Snak:
         return Snak(property_, text, datatype)
     if not text or text != text.strip():
         raise ValueError(f"the value {text!r} is empty or begins or ends with a blank; write the value alone")
-    return _READERS[datatype](Snak(property_, "value", datatype), text)
+    type_, item, time = _ENTITY, None, None
+    value: Any
+    match datatype:
+        case "wikibase-item":
+            item = item_number(text)
+            value = item_value(item)
+        case "wikibase-property":
+            value = {"entity-type": "property", "numeric-id": property_number(text), "id": text}
+        case "wikibase-lexeme" | "wikibase-form" | "wikibase-sense":
+            lexeme = _matched(_LEXEME, text, "lexeme, form or sense; write L1, L1-F1 or L1-S1")
+            if lexeme[2]:
+                value = {"entity-type": "form" if lexeme[2][1] == "F" else "sense", "id": text}
+            else:
+                value = {"entity-type": "lexeme", "numeric-id": int(lexeme[1]), "id": text}
+        case "time":
+            type_ = "time"
+            value, time = parse_time_text(text)
+        case "quantity":
+            quantity = _matched(
+                _QUANTITY, text, "quantity; write +125440000 or, with a unit, '+643801 Q712226'"
+            )
+            type_, unit = "quantity", quantity[2]
+            item = item_number(unit) if unit else None
+            value = {"amount": quantity[1], "unit": f"{ENTITY_URL}{unit}" if unit else NO_UNIT}
+        case "monolingualtext":
+            written = _matched(_TEXT, text, "text with its language; write en:Text")
+            type_, value = "monolingualtext", {"text": written[2], "language": written[1]}
+        case "globe-coordinate":
+            hint = "place on Earth; write latitude,longitude in degrees as 51.5,-0.12"
+            latitude, longitude = map(float, _matched(_COORDINATE, text, hint).groups())
+            if abs(latitude) > 90 or abs(longitude) > 360:
+                raise ValueError(f"{text!r} is no {hint}")
+            type_, value = "globecoordinate", {"latitude": latitude, "longitude": longitude}
+            value |= {"altitude": None, "precision": None, "globe": ENTITY_URL + EARTH}
+        case _:
+            type_, value = "string", text
+    return Snak(property_, "value", datatype, type_, value, item, time)
+
+
+def _matched(pattern: re.Pattern[str], text: str, wanted: str) -> re.Match[str]:
+    """The match of a whole text; ValueError that says what is wanted if there is none."""
+    match = pattern.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no {wanted}")
+    return match
 
 
 def _fields(date: str, julian: bool) -> tuple[int, int, int, int]:
@@ -135,81 +186,3 @@ def _fields(date: str, julian: bool) -> tuple[int, int, int, int]:
 
 def _is_day(year: int, month: int, day: int, julian: bool = False) -> bool:
     return 1 <= month <= 12 and 1 <= day <= covered(year, month, 1, MONTH, julian)[1][2]
-
-
-def _item(snak: Snak, text: str) -> Snak:
-    item = item_number(text)
-    return snak._replace(type="wikibase-entityid", value=item_value(item), item=item)
-
-
-def _property(snak: Snak, text: str) -> Snak:
-    number = property_number(text)
-    value = {"entity-type": "property", "numeric-id": number, "id": text}
-    return snak._replace(type="wikibase-entityid", value=value)
-
-
-def _lexeme(snak: Snak, text: str) -> Snak:
-    match = _LEXEME.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is no lexeme, form or sense; write L1, L1-F1 or L1-S1")
-    value: dict[str, Any]
-    if match[2]:
-        value = {"entity-type": "form" if match[2][1] == "F" else "sense", "id": text}
-    else:
-        value = {"entity-type": "lexeme", "numeric-id": int(match[1]), "id": text}
-    return snak._replace(type="wikibase-entityid", value=value)
-
-
-def _time(snak: Snak, text: str) -> Snak:
-    value, time = parse_time_text(text)
-    return snak._replace(type="time", value=value, time=time)
-
-
-def _quantity(snak: Snak, text: str) -> Snak:
-    match = _QUANTITY.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is no quantity; write +125440000 or, with a unit, '+643801 Q712226'")
-    unit = item_number(match[2]) if match[2] else None
-    value = {"amount": match[1], "unit": f"{ENTITY_URL}{match[2]}" if match[2] else NO_UNIT}
-    return snak._replace(type="quantity", value=value, item=unit)
-
-
-def _monolingual_text(snak: Snak, text: str) -> Snak:
-    match = _TEXT.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} has no language; write the text as en:Text")
-    return snak._replace(type="monolingualtext", value={"text": match[2], "language": match[1]})
-
-
-def _coordinate(snak: Snak, text: str) -> Snak:
-    match = _COORDINATE.fullmatch(text)
-    if match is None or abs(float(match[1])) > 90 or abs(float(match[2])) > 360:
-        raise ValueError(f"{text!r} is no place on Earth; write latitude,longitude in degrees as 51.5,-0.12")
-    value = {
-        "latitude": float(match[1]),
-        "longitude": float(match[2]),
-        "altitude": None,
-        "precision": None,
-        "globe": ENTITY_URL + EARTH,
-    }
-    return snak._replace(type="globecoordinate", value=value)
-
-
-def _string(snak: Snak, text: str) -> Snak:
-    return snak._replace(type="string", value=text)
-
-
-_READERS: dict[str, Callable[[Snak, str], Snak]] = {
-    "wikibase-item": _item,
-    "wikibase-property": _property,
-    "wikibase-lexeme": _lexeme,
-    "wikibase-form": _lexeme,
-    "wikibase-sense": _lexeme,
-    "time": _time,
-    "quantity": _quantity,
-    "monolingualtext": _monolingual_text,
-    "globe-coordinate": _coordinate,
-    **dict.fromkeys(("string", "external-id", "url", "commonsMedia", "math", "musical-notation"), _string),
-    **dict.fromkeys(("geo-shape", "tabular-data"), _string),
-}
-DATATYPES = sorted(_READERS)

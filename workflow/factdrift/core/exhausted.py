@@ -1,9 +1,12 @@
-"""Exhausted memory: recognising the errors that mean it, and the message for the user; memory for reuse."""
+"""A full disk and exhausted memory: recognising the errors that mean them, and the messages for the user."""
 
 import errno
 import re
 import resource
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 
 LEAST = 1_000_000_000
 """Bytes of address space below which libraries may crash before they can report anything."""
@@ -11,11 +14,41 @@ LEAST = 1_000_000_000
 _LARGEST = (32 << 20) - (1 << 16)
 """Bytes of the largest block for which glibc gives up returning blocks of its size to the system."""
 
-_SAID = re.compile(
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_SAID_OF_DISK = re.compile(
+    # Errors of DuckDB and of NumPy's arrays have no error number.
+    r"No space left on device|Disk quota exceeded|max_temp_directory_size|^\d+ requested and \d+ written$",
+    re.MULTILINE,
+)
+_SAID_OF_MEMORY = re.compile(
     # Messages of the dynamic linker, of threads, of DuckDB (which has a limit of its own), Arrow and PyTorch.
     r"failed to map segment from shared object|[Cc]annot allocate memory|can't start new thread"
     r"|Out of Memory Error|malloc of size \d+ failed|std::bad_alloc|can't allocate memory"
 )
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error says that a disk, or the user's share of it, is full."""
+    return getattr(error, "errno", None) in _FULL or bool(_SAID_OF_DISK.search(str(error)))
+
+
+def full(error: BaseException) -> str:
+    """The message about a full disk: the folder, the free space, what is kept, how to continue."""
+    match = re.search(r'Could not write file \\*"(.*?)\\*"', str(error))
+    named = match[1] if match else getattr(error, "filename2", None) or getattr(error, "filename", None)
+    spilled = not named or "max_temp_directory_size" in str(error)
+    path = Path(tempfile.gettempdir() if spilled else named).resolve()
+    what = "the temporary files of a query" if path.is_dir() else path.name
+    folder = next(parent for parent in (path, *path.parents) if parent.is_dir())
+    free = shutil.disk_usage(folder).free / 1e6
+    remedy = "or make this folder a link to a larger one"
+    if folder == Path(tempfile.gettempdir()).resolve():
+        remedy = "or let TMPDIR name a folder on a larger one"
+    return (
+        f"the disk is full: {folder} could not hold {what}; {free:,.1f} MB are free there, now that "
+        "the unfinished file is removed. Finished files are kept, and so is the received part of a "
+        f"download. Make room on that disk, {remedy}, and run the same command again: it goes on from there"
+    )
 
 
 def warn_of_limit() -> None:
@@ -42,7 +75,7 @@ def is_exhausted(error: BaseException | None) -> bool:
     """Whether an error, or one that caused it, says that memory is exhausted."""
     while error is not None:
         exhausted = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
-        if exhausted or _SAID.search(str(error)):
+        if exhausted or _SAID_OF_MEMORY.search(str(error)):
             return True
         error = error.__cause__ or error.__context__
     return False
