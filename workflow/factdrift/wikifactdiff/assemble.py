@@ -18,7 +18,7 @@ from factdrift.core.tables import database, sql, write_query
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.wikifactdiff.chance import chance
-from factdrift.wikifactdiff.prompts import Style, create_wording
+from factdrift.wikifactdiff.prompts import create_wording
 from factdrift.words.templates import BLANK
 
 if TYPE_CHECKING:
@@ -46,9 +46,6 @@ _MACROS = """
         CASE WHEN t IS NOT NULL THEN time_text(t) WHEN is_unknown THEN 'somevalue' END;
 """
 
-_STYLES = {"grammar": "fitted", "measurements": "dated", "subject_names": "unique"}
-"""Switch -> its value with which a field of Style is true, in the order of the fields."""
-
 
 def assemble(job: Assemble) -> int:
     """Writes the dataset, sorted by falling popularity, subject and relation; returns its number of updates.
@@ -59,37 +56,45 @@ def assemble(job: Assemble) -> int:
     Neighbour facts without a label are left out. Raises InputError if there is no update (unless
     `may_be_empty`), or if the inputs lack a label, a literal or a template that an update needs.
     """
-    chosen = switches({name: getattr(job, name) for name in ("variant", *_STYLES)})
-    style = Style(*(chosen[name] == value for name, value in _STYLES.items()))
+    names = ("variant", "grammar", "measurements", "subject_names")
+    chosen = switches({name: getattr(job, name) for name in names})
+    pits = _PITS if chosen["measurements"] == "dated" else f"{_PITS} LIMIT 0"
+    unique_names = chosen["subject_names"] == "unique"
     with database(job.memory_mb, job.threads) as db:
         db.execute(_MACROS)
         facts = sql([job.neighbors, job.random_neighbors])
         db.execute(
             f"""CREATE TEMP TABLE triples AS
             SELECT * FROM read_parquet({sql(job.updates)}) WHERE dropped_by IS NULL;
-            CREATE TEMP VIEW facts AS SELECT * FROM read_parquet({facts})"""
+            CREATE TEMP VIEW facts AS SELECT * FROM read_parquet({facts});
+            CREATE TEMP TABLE shown AS
+            SELECT datatype, json, label, short, raw FROM read_parquet({sql(job.literals)})"""
         )
         _create_names(db, job)
-        create_wording(db, job.templates, "SELECT id, label, classes FROM names", _PITS, style)
-        _create_words(db, job)
+        named = "SELECT id, label, classes FROM names"
+        create_wording(db, job.templates, named, pits, chosen["grammar"] == "fitted")
+        db.execute(
+            """CREATE TEMP TABLE subjects AS
+            SELECT id, label, description, count(*) OVER (PARTITION BY label) > 1 AS ambiguous,
+                {'article': article, 'plural': coalesce(plural, false)} AS used
+            FROM names LEFT JOIN usages USING (id) SEMI JOIN (
+                SELECT subject AS id FROM triples UNION SELECT neighbor FROM facts
+            ) USING (id)"""
+        )
         if not job.may_be_empty and not db.sql("SELECT 1 FROM triples LIMIT 1").fetchall():
             raise InputError(
                 f"no update between {job.old_date} and {job.new_date} reaches the dataset; "
                 f"{job.funnel} counts, for each relation, the triples that each filter or rule dropped; "
                 "choose other dates, or widen 'only'"
             )
-        _check_labels(db)
-        _check_words(db, job)
+        _check(db, job)
         db.execute(
             f"""CREATE TEMP TABLE popularity AS SELECT * FROM read_parquet({sql(job.popularity)})
             WHERE id IN (SELECT id FROM named)"""
         )
-        for name, path in (
-            ("neighborhood", job.neighbors),
-            ("random_neighborhood", job.random_neighbors),
-        ):
-            _create_neighborhood(db, name, path, job.seed, style.unique_names)
-        return write_query(db, _records(job, style.unique_names), job.output)
+        _create_neighborhood(db, "neighborhood", job.neighbors, job.seed, unique_names)
+        _create_neighborhood(db, "random_neighborhood", job.random_neighbors, job.seed, unique_names)
+        return write_query(db, _records(job, unique_names), job.output)
 
 
 def _create_names(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
@@ -135,23 +140,8 @@ def _prompted(objects: str, unique_names: bool) -> str:
         THEN s.label || ' (' || s.description || ')' ELSE s.label END"""
 
 
-def _create_words(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
-    """TEMP TABLEs shown, literals as people write them, and subjects, with their use in a sentence."""
-    db.execute(
-        f"""CREATE TEMP TABLE shown AS
-        SELECT datatype, json, label, short, raw FROM read_parquet({sql(job.literals)})"""
-    )
-    db.execute(
-        """CREATE TEMP TABLE subjects AS
-        SELECT id, label, description, count(*) OVER (PARTITION BY label) > 1 AS ambiguous,
-            {'article': article, 'plural': coalesce(plural, false)} AS used
-        FROM names LEFT JOIN usages USING (id) SEMI JOIN (
-            SELECT subject AS id FROM triples UNION SELECT neighbor FROM facts
-        ) USING (id)"""
-    )
-
-
-def _check_labels(db: duckdb.DuckDBPyConnection) -> None:
+def _check(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
+    """Raises InputError if an update lacks a label, a template or the display form of a literal."""
     nameless = db.sql(
         """SELECT id FROM (SELECT subject AS id FROM triples UNION SELECT object FROM triples)
         WHERE id NOT IN (SELECT id FROM names WHERE label IS NOT NULL) ORDER BY id LIMIT 1"""
@@ -161,9 +151,6 @@ def _check_labels(db: duckdb.DuckDBPyConnection) -> None:
             f"{entity_id(nameless[0][0])} is part of an update, but has no label in the entities tables nor "
             "in the files of labels; give the tables and files with which the updates were made"
         )
-
-
-def _check_words(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
     missing = db.sql(
         """SELECT DISTINCT property FROM (
             SELECT property FROM triples UNION SELECT relation FROM facts

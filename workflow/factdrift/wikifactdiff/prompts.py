@@ -7,30 +7,16 @@ their date, by the tables that `create_wording` makes.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from factdrift.core.tables import sql
-from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import YEAR, Time
 from factdrift.words.dates import written_date
 from factdrift.words.grammar import read_grammar
 from factdrift.words.names import create_usages, read_names
 from factdrift.words.templates import BLANK, OBJECT, SUBJECT
-
-
-class Style(NamedTuple):
-    """The switches of the wording (`config/config.schema.yaml`)."""
-
-    fitted: bool = True
-    """Names have their articles, and plural subjects a plural verb."""
-    dated: bool = False
-    """A prompt about a measurement says of which date it is."""
-    unique_names: bool = False
-    """An ambiguous subject is named with its description."""
-
 
 _MACROS = f"""
     CREATE TEMP MACRO with_article(article, name) AS
@@ -60,17 +46,17 @@ _MACROS = f"""
 
 
 def create_wording(
-    db: duckdb.DuckDBPyConnection, templates: Path, named: str, pits: str, style: Style
+    db: duckdb.DuckDBPyConnection, templates: Path, named: str, pits: str, fitted: bool
 ) -> None:
-    """TEMP TABLEs usages, templates, dates, and the macro `cloze`.
+    """TEMP TABLEs usages and templates, view dates, and the macro `cloze`.
 
-    usages (id, article, plural): of the items of the query `named` (id, label, classes). templates
-    (property, sentences, source): `sentences` by rank, each with the forms `singular` and `plural` and
-    whether an object has its `article` there. dates (pit, text): TIMEs of the query `pits` (pit)
-    that can be written in words; none unless prompts are dated.
+    usages (id, article, plural): of the items of the query `named` (id, label, classes), if names and verbs
+    are `fitted`. templates (property, sentences, source): `sentences` by rank, each with the forms `singular`
+    and `plural` and whether an object has its `article` there. dates (pit, text): TIMEs of the query `pits`
+    (pit) that can be written in words: none that is coarser than a year, or of no calendar.
     """
     db.execute(_MACROS)
-    create_usages(db, named, read_names() if style.fitted else None)
+    create_usages(db, named, read_names() if fitted else None)
     grammar = read_grammar()
     texts = [
         text for (text,) in db.sql(f"SELECT DISTINCT template FROM read_parquet({sql(templates)})").fetchall()
@@ -91,21 +77,8 @@ def create_wording(
             ORDER BY rank, template) AS sentences, first(source ORDER BY rank, template) AS source
         FROM read_parquet({sql(templates)}) JOIN forms USING (template) GROUP BY property"""
     )
-    _create_dates(db, pits if style.dated else None)
-
-
-def _create_dates(db: duckdb.DuckDBPyConnection, pits: str | None) -> None:
-    """TEMP TABLE dates; a date coarser than a year, or of no calendar, has no row."""
-    points = pa.array([], TIME)
-    if pits is not None:
-        query = f"SELECT DISTINCT pit FROM ({pits}) WHERE pit IS NOT NULL"
-        points = db.sql(query).to_arrow_table().column("pit").combine_chunks()
-    db.register(
-        "dates_said", pa.table({"pit": points, "text": pa.array(map(_said, points.to_pylist()), pa.string())})
-    )
-    db.execute("CREATE TEMP TABLE dates AS SELECT * FROM dates_said WHERE text IS NOT NULL")
-
-
-def _said(pit: dict[str, Any]) -> str | None:
-    time = Time(**pit)
-    return written_date(time) if time.precision >= YEAR else None
+    points = db.sql(f"SELECT DISTINCT pit FROM ({pits}) WHERE pit IS NOT NULL").to_arrow_table()["pit"]
+    times = [Time(**pit) for pit in points.to_pylist()]
+    said = [written_date(time) if time.precision >= YEAR else None for time in times]
+    dates = pa.table({"pit": points, "text": pa.array(said, pa.string())})
+    db.register("dates", dates.filter(dates["text"].is_valid()))

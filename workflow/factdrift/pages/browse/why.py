@@ -18,7 +18,7 @@ from factdrift.pages.browse.view import Decision, Pair, Relation, Statement, Val
 from factdrift.wikidata.ids import entity_id
 from factdrift.wikidata.links import is_made_up, page
 from factdrift.wikidata.text import folded, printable
-from factdrift.wikifactdiff.funnel import by_stage
+from factdrift.wikifactdiff.accounts import by_stage
 from factdrift.wikifactdiff.show import SIGNS
 
 WIDTH = 100
