@@ -127,26 +127,18 @@ class ExportAdapter(TriesMethod, command="edit export-adapter"):
         "several edits: a folder for each, or one change for all",
     ] = "independent"
     full: Annotated[bool, "whole models in the layout of transformers"] = False
-    rank: Annotated[int, "approximate changes of full matrices by this rank (SVD)"] = 0
-    precision: Annotated[
-        Literal["float32", "weights"], "of an adapter's numbers: as computed, or in the weights' type"
-    ] = "float32"
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> str:
         if self.output.exists():
             raise InputError(f"--output: {self.output} exists; name a folder that does not, or remove it")
-        if self.rank < 0:
-            raise InputError(f"--rank: {self.rank}: a rank is 1 or more")
-        if self.full and self.rank:
-            raise InputError("--rank: whole models (--full) are not approximated; leave one of them out")
         if bool(self.edit) == bool(self.prompt):
             raise InputError("name either edits of the workflow (--edit), or a prompt and a new object")
         if not self.edit:
             check_given("export-adapter", self.prompt, self.new_object, self.subject)
         from factdrift.evaluation.tools.exporting import export
 
-        return "\n".join(export(self))
+        return export(self)
 
 
 class Probe(RunsModel, command="edit probe"):
