@@ -2,7 +2,7 @@
 
 import datetime
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,8 +74,6 @@ class Choice(NamedTuple):
     """Whether edit prompts begin with the month of the newer dump, in a stream that of their interval."""
     new_date: datetime.date | None = None
     """Of the newer dump; not of a stream."""
-    without: Collection[str] = ()
-    """Ids of subjects whose updates are left out; not of a stream."""
     entities: Sequence[Path] = ()
     """Tables of the items of the dumps, whose aliases are accepted in writing; without any, labels only."""
 
@@ -86,7 +84,6 @@ def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
     Raises InputError if the file lacks a column or no update fits.
     """
     rows = read_updates(dataset, NEEDED, choice)
-    rows = [row for row in rows if row["subject"]["id"] not in choice.without]
     dated = choice.new_date if choice.dated else None
     edits = [edit for row in rows for edit in edits_of(row, choice.archive_target, dated)]
     if choice.limit:

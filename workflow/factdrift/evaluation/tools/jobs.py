@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -52,9 +51,7 @@ class Try(TriesMethod, command="edit try"):
     prompt: Annotated[str, "a sentence up to its object, with the subject in it", Flag(by_place=True)]
     new_object: Annotated[str, Flag(by_place=True)]
     subject: Annotated[str, "as written in the prompt"]
-    old_object: Annotated[str, "(default: from the dataset)"] = ""
-    paraphrase: Annotated[tuple[str, ...], "may be repeated", Flag("TEXT")] = ()
-    dataset: Annotated[Path, "for neighbours", Flag("PARQUET")] = DATASET
+    dataset: Annotated[Path, "for old object and neighbours", Flag("PARQUET")] = DATASET
 
     def run(self) -> None:
         check_given("try", self.prompt, self.new_object, self.subject)
@@ -73,11 +70,6 @@ class Try(TriesMethod, command="edit try"):
                 )
             check_layers(model, hyper)
             around = find_around(self.dataset, self.prompt, self.subject)
-            around = replace(
-                around,
-                obsolete=self.old_object or around.obsolete,
-                paraphrases=self.paraphrase or around.paraphrases,
-            )
             artefacts = find_artefacts(self, hyper, model)
             if hyper.derived:
                 print(f"{hyper.method}: {hyper.source}")
@@ -174,13 +166,7 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
     template: Template
     method: Annotated[str, "its file says what is tried"]
     dataset: Annotated[Path, "of updates", Flag("PARQUET")] = DATASET
-    split: Annotated[
-        Literal["train", "test", "all"], "the updates that are tuned on; evaluate on the other ones"
-    ] = "train"
-    without: Annotated[
-        Path | None, "edits of an evaluation, whose subjects are left out", Flag("PARQUET")
-    ] = None
-    edits: Annotated[int, "number of updates"] = 32
+    edits: Annotated[int, "number of updates, of the split train"] = 32
     seed: Annotated[int, "draws the updates and the method's prefixes"] = 0
     layers: Annotated[tuple[int, ...], "last edited blocks to try (default: by method)", Flag("BLOCK")] = ()
     moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
