@@ -21,9 +21,8 @@ from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
-from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.evaluation.questions.clozes import read_edits, read_klob  # noqa: E402
 from factdrift.evaluation.questions.items import edits_of, read_items, read_tempripple  # noqa: E402
-from factdrift.evaluation.questions.klob import read as read_klob  # noqa: E402
 from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed, shots_before  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables  # noqa: E402
 from factdrift.evaluation.questions.updates import EDITS  # noqa: E402

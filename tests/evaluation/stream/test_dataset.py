@@ -12,8 +12,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.plan import by_interval, plan_table, planned
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question
-from factdrift.evaluation.questions.stream import write_stream_edits
-from factdrift.evaluation.questions.updates import Choice
+from factdrift.evaluation.questions.updates import Choice, write_stream_edits
 
 
 def edits(folder: Path, rows: list[dict[str, Any]] | None = None, **choices: Any) -> list[dict[str, Any]]:

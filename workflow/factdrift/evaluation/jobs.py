@@ -59,7 +59,7 @@ class StreamEdits(Choosing, command="edit stream-edits"):
     output: Output
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.stream import write_stream_edits
+        from factdrift.evaluation.questions.updates import write_stream_edits
 
         return f"{self.output}: {write_stream_edits(self.stream, self.output, self.choice()):,} edits"
 
@@ -334,23 +334,15 @@ class Export(Job, command="edit export", beside="words"):
     facts: Annotated[Path | None, "tr_facts: what follows from the new facts"] = None
     related: Annotated[Path | None, "tr_related: what follows from the new facts"] = None
     ripples: Annotated[Path | None, "ripples.parquet: what follows from updates, and what must stay"] = None
-    need: Annotated[
-        tuple[str, ...],
-        "leave out records in which a field is empty, such as neighborhood_prompts",
-        Flag("FIELD", by_hand=True),
-    ] = ()
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.evaluation.layouts.beside import read_beside
-        from factdrift.evaluation.layouts.files import export
+        from factdrift.evaluation.layouts.files import export, read_beside
 
-        beside = read_beside(self.shared, self.facts, self.related, self.ripples)
-        done = export(self.dataset, self.layout, self.output, beside, self.need)
-        left = f"; {done.left:,} do not fit the layout" if done.left else ""
-        left += f"; {done.lacking:,} left out without {' or '.join(self.need)}" if done.lacking else ""
-        print(f"{self.output}: {done.kept:,} updates{left}")
-        for (field, reason), count in sorted(done.empty.items()):
+        tables = read_beside(self.shared, self.facts, self.related, self.ripples)
+        kept, left, empty = export(self.dataset, self.layout, self.output, tables)
+        print(f"{self.output}: {kept:,} updates" + (f"; {left:,} do not fit the layout" if left else ""))
+        for (field, reason), count in sorted(empty.items()):
             print(f"{count:,} without {field}: {reason}")
 
 

@@ -314,9 +314,9 @@ class Taught(Job, command="answer taught"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.taught_tempripple import write_taught
+        from factdrift.evaluation.questions.taught import write_tempripple
 
-        facts = write_taught(self.facts, self.related, self.wikifactdiff, self.old, self.output)
+        facts = write_tempripple(self.facts, self.related, self.wikifactdiff, self.old, self.output)
         return f"{self.output}: {facts:,} facts"
 
 
@@ -330,9 +330,9 @@ class TaughtRipples(Job, command="answer taught-ripples"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.taught_ripples import write_taught
+        from factdrift.evaluation.questions.taught import write_ripples
 
-        facts = write_taught(self.ripples, self.names, self.old, self.limit, self.output)
+        facts = write_ripples(self.ripples, self.names, self.old, self.limit, self.output)
         return f"{self.output}: {facts:,} facts"
 
 
