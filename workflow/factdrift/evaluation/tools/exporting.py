@@ -24,7 +24,7 @@ def export(job: ExportAdapter) -> str:
     alone = job.regime == "independent"
     write = write_model if job.full else write_adapter
     with job.loaded() as model, atomic_path(job.output) as whole:
-        hyper = job.hyper(model)
+        hyper = job.hyper_of(model, job.method)
         check_layers(model, hyper)
         edits = [Edit("edit", job.prompt or "", job.subject or "", job.new_object or "")]
         if job.edit:

@@ -61,7 +61,7 @@ class Try(TriesMethod, command="edit try"):
             from factdrift.evaluation.tools.attempt import attempt, find_around
             from factdrift.evaluation.tools.found import find_artefacts
 
-            hyper = self.hyper(model)
+            hyper = self.hyper_of(model, self.method)
             if hyper.record.not_alone:
                 raise CannotEdit(
                     f"edit try: {hyper.method}: {hyper.record.not_alone}; run it with edit.regime batch or "
@@ -140,8 +140,7 @@ class Probe(RunsModel, command="edit probe"):
     edits: Annotated[Path, "what was edited", Flag("PARQUET")]
     base: Annotated[str, "the model without edits (default: the one that an adapter names)"] = ""
     name: Annotated[str, "of the method, in tables (default: the folder's)"] = ""
-    only: Annotated[tuple[str, ...], "the edits that were made", Flag("EDIT")] = ()
-    limit: Annotated[int, "only the first ones of the table; 0 for all"] = 0
+    only: Annotated[tuple[str, ...], "the edits that were made (default: all)", Flag("EDIT")] = ()
     baseline: Annotated[
         Path | None,
         "results/OLD_NEW/evaluation/MODEL/updates/none, instead of running the model without edits",
@@ -152,8 +151,6 @@ class Probe(RunsModel, command="edit probe"):
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> None:
-        if self.only and self.limit:
-            raise InputError("--limit: the edits are named (--only); leave one of them out")
         from factdrift.evaluation.tools.elsewhere import probe
 
         probe(self)
