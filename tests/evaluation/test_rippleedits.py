@@ -11,9 +11,9 @@ from support.tables import written
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.evaluation.layouts.counterfact import write as counterfact
-from factdrift.evaluation.layouts.easyedit import write as easyedit
 from factdrift.evaluation.layouts.files import export, load_probes
+from factdrift.evaluation.layouts.published import write_counterfact as counterfact
+from factdrift.evaluation.layouts.published import write_easyedit as easyedit
 from factdrift.evaluation.layouts.rippleedits import NAMES, TESTED, read
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.questions.question import Tables

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -15,17 +14,17 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import tracked
 from factdrift.core.tables import check_columns, records, write_parquet
-from factdrift.evaluation.layouts import counterfact, easyedit, rippleedits, wikibigedit, zsre
+from factdrift.evaluation.layouts import published, rippleedits
 from factdrift.evaluation.layouts.rows import EMPTY, OURS, SCHEMA, Record, Row
 
-LAYOUTS: dict[str, ModuleType] = {
-    "counterfact": counterfact,
-    "easyedit": easyedit,
-    "rippleedits": rippleedits,
-    "wikibigedit": wikibigedit,
-    "zsre": zsre,
+LAYOUTS: dict[str, tuple[Callable[[Row, int], Record | None], Callable[[Record, int], Row | None]]] = {
+    "counterfact": (published.write_counterfact, published.read_counterfact),
+    "easyedit": (published.write_easyedit, published.read_easyedit),
+    "rippleedits": (rippleedits.write, rippleedits.read),
+    "wikibigedit": (published.write_wikibigedit, published.read_wikibigedit),
+    "zsre": (published.write_zsre, published.read_zsre),
 }
-"""Modules with `write(row, number)` and `read(record, number)`, which return None for what is left out."""
+"""Functions from a row and its number to a record, and back; None for what is left out."""
 
 SHARED = {"obsolete": "neighborhood", "new": "random_neighborhood"}
 """Object of an update -> the column of `shared_objects.parquet` with the facts that share it."""
@@ -92,7 +91,7 @@ def export(
     check_columns(dataset, SCHEMA.names, "; give a file such as wfd_repl.parquet")
     count = pq.read_metadata(dataset).num_rows
     rows = enumerate(tracked(records(dataset), f"export {layout}", count, "updates"))
-    written = [LAYOUTS[layout].write(_with_tables(row, tables), number) for number, row in rows]
+    written = [LAYOUTS[layout][0](_with_tables(row, tables), number) for number, row in rows]
     kept = [record for record in written if record is not None]
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
         json.dump(kept, text, ensure_ascii=False, indent=1)
@@ -106,7 +105,7 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
 
     Raises InputError with file, record and field if the file does not have the layout.
     """
-    rows = list(_read(path, layout, LAYOUTS[layout].read))
+    rows = list(_read(path, layout, LAYOUTS[layout][1]))
     found = [[] if row is None else [row] for row in rows]
     if not any(found):
         raise InputError(f"{path}: no record that can be used")
@@ -119,10 +118,9 @@ def load_probes(path: Path, layout: str, output: Path) -> int:
 
     Raises InputError as `load` does, and for a layout without such probes.
     """
-    read = getattr(LAYOUTS[layout], "probes", None)
-    if read is None:
+    if layout != "rippleedits":
         raise InputError(f"--out-ripples: files in the layout {layout} have no probes of what follows")
-    found = list(_read(path, layout, lambda record, number: list(read(record, number))))
+    found = list(_read(path, layout, lambda record, number: list(rippleedits.probes(record, number))))
     return _write(path, layout, found, rippleedits.TESTED, output)
 
 
