@@ -18,7 +18,7 @@ from factdrift.klob.templates import OWN_COLUMNS
 from factdrift.verbalize.templates import read_templates
 from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import parse_time
-from factdrift.wikifactdiff.prompts import create_wording
+from factdrift.wikifactdiff.assemble import create_wording
 from factdrift.words.grammar import COLUMNS, Grammar, Marks, cloze, dated, prompts_like, read_grammar
 from factdrift.words.names import PLAIN, Usage
 from factdrift.words.templates import BLANK

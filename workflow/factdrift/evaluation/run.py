@@ -37,13 +37,13 @@ from factdrift.evaluation.states.placed import Lasting, Placed, State
 from factdrift.evaluation.states.plain import Repeated
 from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES, run_id
-from factdrift.evaluation.ways import letter, loglik, written
+from factdrift.evaluation.ways import options, written
 from factdrift.evaluation.ways.asked import Asked, Row, judged
 from factdrift.models.memory import in_batches
 
 ASK: Mapping[Way, Callable[[Session, Sequence[Asked], Any], Iterator[Row]]] = {
-    "loglik": loglik.ask,
-    "letter": letter.ask,
+    "loglik": options.likelihoods,
+    "letter": options.letters,
     "written": written.ask,
 }
 
