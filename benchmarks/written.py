@@ -29,8 +29,9 @@ from factdrift.evaluation.questions.clozes import OWN, read_edits
 from factdrift.evaluation.questions.updates import Choice, write_edits
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.settings import Settings
-from factdrift.evaluation.ways import loglik, written
+from factdrift.evaluation.ways import written
 from factdrift.evaluation.ways.asked import Asked
+from factdrift.evaluation.ways.options import likelihoods
 from factdrift.models.loading import load
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -84,7 +85,7 @@ def main() -> None:
         pairs = []
         for _ in range(options.pairs):
             session = Session(loaded, settings)
-            pairs.append((seconds(loglik.ask, session, scored), seconds(written.ask, session, to_write)))
+            pairs.append((seconds(likelihoods, session, scored), seconds(written.ask, session, to_write)))
         rows = pairs[-1][1][2]
         median = {
             f"{what}_{way}": round(statistics.median(pair[place][kind] for pair in pairs), 2)

@@ -50,8 +50,7 @@ def tried(model: Path, *arguments: str) -> int:
 
 def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = dataset(tmp_path / "dataset.parquet")
-    given = ("--dataset", str(path), "--paraphrase", "Atlantis obeys")
-    assert tried(model, "--method", "prompt", *given) == 0
+    assert tried(model, "--method", "prompt", "--dataset", str(path)) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("PROMPT on ")
     assert said[2] == f"{PROMPT} ..."
@@ -60,8 +59,7 @@ def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.
     whole = "\n".join(said)
     assert "new object  Joe Biden" in whole
     assert "old object  Marta Kowalska" in whole
-    assert "Atlantis obeys ..." in whole
-    assert "Atlantis has a government led by" not in whole
+    assert "Atlantis has a government led by ..." in whole
     assert "The head of government of New Orleans is ..." in whole
     assert all(line.count("->") == 1 for line in said if "..." in line and "%" in line)
 

@@ -11,11 +11,10 @@ from support.tables import written
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.evaluation.layouts.beside import Beside, read_beside
-from factdrift.evaluation.layouts.files import LAYOUTS, export, load
+from factdrift.evaluation.layouts.files import LAYOUTS, export, load, read_beside
 from factdrift.evaluation.layouts.rows import SCHEMA
 
-PROBED = Beside(ripples={})
+PROBED = {"ripples": {}}
 """A table without probes, which rippleedits is not written without."""
 
 # The examples are those of the projects' documentation, shortened.
@@ -232,18 +231,6 @@ def test_what_does_not_fit_is_left_out_and_counted(tmp_path):
     assert counts == counted | {"rippleedits": (3, 1)}
 
 
-def test_records_with_an_empty_field_are_left_out_where_it_is_needed(tmp_path):
-    """The mean over an empty list is nan, and so is then the mean over all records."""
-    path, output = written(tmp_path / "wfd.parquet", SCHEMA, [update(), LONELY]), tmp_path / "cf.json"
-    done = export(path, "counterfact", output, needs=["paraphrase_prompts"])
-    assert (done.kept, done.left, done.lacking) == (2, 0, 0)
-    done = export(path, "counterfact", output, needs=["neighborhood_prompts"])
-    assert (done.kept, done.left, done.lacking) == (1, 0, 1)
-    assert [bool(record["neighborhood_prompts"]) for record in json.loads(output.read_text())] == [True]
-    with pytest.raises(InputError, match="--need: colour: no such field; counterfact has case_id"):
-        export(path, "counterfact", output, needs=["colour"])
-
-
 @pytest.mark.parametrize(
     ("layout", "record", "words"),
     [
@@ -266,7 +253,7 @@ def test_what_is_no_such_file_is_refused(tmp_path):
             load(tmp_path / "x.json", "zsre", tmp_path / "ours.parquet")
     pq.write_table(pa.table({"subject": [1]}), tmp_path / "x.parquet")
     with pytest.raises(InputError, match="no column relation, update_prompt"):
-        export(tmp_path / "x.parquet", "zsre", tmp_path / "theirs.json")
+        export(tmp_path / "x.parquet", "zsre", tmp_path / "theirs.json", {})
 
 
 # Our files as the released loaders read them. A docstring names the loader and its commit.
@@ -312,7 +299,7 @@ def tables(tmp_path: Path) -> Path:
 
 
 def exported(folder: Path, layout: str) -> list[Row]:
-    beside = read_beside(folder / "shared.parquet", folder / "facts.parquet", folder / "related.parquet")
+    beside = read_beside(*(folder / f"{name}.parquet" for name in ("shared", "facts", "related")), None)
     output = folder / f"{layout}.json"
     assert export(folder / "wfd_repl.parquet", layout, output, beside)[:2] == (2, 0)
     return json.loads(output.read_text(encoding="utf-8"))
@@ -437,6 +424,6 @@ def test_wikibigedit(tables):
 
 def test_a_table_of_something_else_is_named(tables):
     with pytest.raises(InputError, match=r"facts.parquet: no column subject, relation, neighborhood"):
-        read_beside(tables / "facts.parquet", None, None)
+        read_beside(tables / "facts.parquet", None, None, None)
     with pytest.raises(InputError, match="give both tables of TempRIPPLE"):
-        read_beside(None, tables / "facts.parquet", None)
+        read_beside(None, tables / "facts.parquet", None, None)

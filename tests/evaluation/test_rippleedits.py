@@ -11,10 +11,9 @@ from support.tables import written
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.evaluation.layouts.beside import Beside
-from factdrift.evaluation.layouts.counterfact import write as counterfact
-from factdrift.evaluation.layouts.easyedit import write as easyedit
 from factdrift.evaluation.layouts.files import export, load_probes
+from factdrift.evaluation.layouts.published import write_counterfact as counterfact
+from factdrift.evaluation.layouts.published import write_easyedit as easyedit
 from factdrift.evaluation.layouts.rippleedits import NAMES, TESTED, read
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.questions.question import Tables
@@ -178,7 +177,7 @@ def test_our_probes_there_and_back(tmp_path):
     path = written(tmp_path / "ripples.parquet", PROBES, given)
     output = tmp_path / "ours.json"
     with pytest.raises(InputError, match="--ripples"):
-        export(source, "rippleedits", output)
+        export(source, "rippleedits", output, {})
     line = ["edit", "export", str(source), "--layout", "rippleedits", "--ripples", str(path)]
     assert main([*line, "--output", str(output)]) == 0
     first = json.loads(output.read_text(encoding="utf-8"))[0]
@@ -203,13 +202,12 @@ def test_other_layouts_are_filled_from_the_probes():
         probe("logical", "Joe Biden is the head of government of", "Atlantis"),
         probe("specific", "The head of state of Atlantis is", "Angela Merkel"),
     ]
-    beside = Beside(ripples={("Q1", "P6"): given})
-    found = easyedit(row | beside.of(row), 0)
+    found = easyedit(row | {"ripples": given}, 0)
     filled = [each | {"prompt": each["prompt"].removesuffix(" ____")} for each in given]
     assert found["portability"] == {
         name: [{"prompt": each["prompt"], "ground_truth": [[each["answers"][0]["label"]]]}]
         for name, each in zip(("Subject_Aliasing", "Logical_Generalization"), filled, strict=False)
     }
-    filled, bare = counterfact(row | beside.of(row), 0), counterfact(row | Beside().of(row), 0)
+    filled, bare = counterfact(row | {"ripples": given}, 0), counterfact(row, 0)
     own = set(filled["neighborhood_prompts"]) - set(bare["neighborhood_prompts"])
     assert own == {"The head of state of Atlantis is"}

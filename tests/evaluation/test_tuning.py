@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -18,7 +17,9 @@ from support.updates import RULERS, dataset, update
 from factdrift.cli import main
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.own import keys_of_methods
+from factdrift.evaluation.run import Files
 from factdrift.evaluation.tools.tuning import Bench, Trial, judged, search
 from factdrift.models.sizes import read_sizes
 
@@ -192,29 +193,20 @@ def test_updates_of_the_evaluation_are_left_out(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used: list[str] = []
-    plain = Bench.prepare
+    plain = Bench.ask
 
-    def prepare(self: Bench) -> None:
+    def ask(self: Bench, prepared: Prepared, name: str) -> Files:
         used.extend(edit.id.partition("-")[0] for edit in self.updates.edits)
-        plain(self)
+        return plain(self, prepared, name)
 
-    monkeypatch.setattr(Bench, "prepare", prepare)
+    monkeypatch.setattr(Bench, "ask", ask)
     rows = [update(subject, number) for number, subject in enumerate(RULERS, start=1)]
     splits = {row["subject"]["id"]: row["split"] for row in rows}
-    quick = ["--layers", "0"]
-    assert tune(world, tmp_path / "tuned.yaml", "ft", *quick, steps=1) == 0
+    assert tune(world, tmp_path / "tuned.yaml", "ft", "--layers", "0", "--template", "chat", steps=1) == 0
     assert used
     assert {splits[subject] for subject in used} == {"train"}
-    edits = tmp_path / "edits.parquet"
-    line = ["edit", "dataset", f"--dataset={world / 'dataset.parquet'}", "--limit=3", "-o", str(edits)]
-    assert main(line) == 0
-    evaluated = set(pq.read_table(edits)["subject"].to_pylist())
-    used.clear()
-    options = [*quick, "--split", "all", "--without", str(edits), "--template", "chat"]
-    assert tune(world, tmp_path / "tuned.yaml", "ft", *options, steps=1) == 0
-    assert set(used) == {*splits} - evaluated
     given = yaml.safe_load((tmp_path / "tuned.yaml").read_text(encoding="utf-8"))
-    assert given["edit"] == {"template": "chat"}
+    assert given["edit"] == {"split": "test", "template": "chat"}
 
 
 def test_what_cannot_be_tuned_is_refused(
@@ -224,7 +216,6 @@ def test_what_cannot_be_tuned_is_refused(
     for method, options, message in (
         ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, grace, memit, rome"),
         ("ft", ["--layers", "7"], "has no block 7"),
-        ("ft", ["--without", "none.parquet"], "--without: none.parquet: no such file"),
         ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file; build it"),
     ):
         assert tune(world, out, method, *options) == 1

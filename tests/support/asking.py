@@ -101,11 +101,11 @@ def counted(monkeypatch: pytest.MonkeyPatch, dies_at: int | None = None) -> Iter
     """The steps that are begun meanwhile; with `dies_at` the job is killed when it begins that many."""
     plain, begun = run._Loop._write, list[int]()
 
-    def write(self: Any, state: Any, number: int, keeping: Any) -> None:
+    def write(self: Any, state: Any, number: int) -> None:
         begun.append(number)
         if len(begun) == dies_at:
             raise KeyboardInterrupt
-        plain(self, state, number, keeping)
+        plain(self, state, number)
 
     with monkeypatch.context() as patch:
         patch.setattr(run._Loop, "_write", write)

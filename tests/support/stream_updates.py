@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.evaluation.questions.stream import write_stream_edits
-from factdrift.evaluation.questions.updates import Choice
+from factdrift.evaluation.questions.updates import Choice, write_stream_edits
 from support.updates import update
 
 DATES = ("2021-01-01", "2021-04-01", "2021-07-01", "2021-10-01", "2022-01-01")

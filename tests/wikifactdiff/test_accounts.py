@@ -17,9 +17,9 @@ import factdrift
 from factdrift.core.errors import InputError
 from factdrift.snapshots.jobs import Checksum
 from factdrift.updates.untouched import UNTOUCHED
+from factdrift.wikifactdiff.accounts import write_stats
 from factdrift.wikifactdiff.jobs import Funnel, Manifest, Sides
 from factdrift.wikifactdiff.show import find, lines
-from factdrift.wikifactdiff.stats import write_stats
 
 from .conftest import (
     BIDEN,

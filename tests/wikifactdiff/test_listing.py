@@ -11,8 +11,7 @@ import pytest
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.wikifactdiff.listing import Wanted, default_dataset, lines, search
-from factdrift.wikifactdiff.show import find
+from factdrift.wikifactdiff.show import Wanted, default_dataset, find, list_lines, search
 
 
 def value(label: str, decision: str, **dates: str) -> dict[str, str | None]:
@@ -71,15 +70,14 @@ def test_conditions(dataset, wanted, expected):
 
 
 def test_lines(dataset):
-    records, number = search(dataset, Wanted(), 4)
-    found = list(lines(records, number, Wanted(), dataset, io.StringIO()))
+    found = list(list_lines(dataset, Wanted(), 4, io.StringIO()))
     assert found[0].endswith("wikifactdiff.parquet: 5 updates; the 4 most popular")
     assert found[1] == "Q142 P6        France, head of government: Jean Castex → Élisabeth Borne (2022-05-16)"
     assert found[3] == "Q25 P1082      Wales, population: + 3,107,500 (2021)"
     assert found[4] == "Q220 P6        Rome [2J, head of government: - C0, C1, C2 and 2 more (2020-01)"
     assert found[-1].endswith("--subject Q142 --relation P6")
     assert all(line.isprintable() for line in found)
-    assert len(list(lines([], 0, Wanted(search="x"), dataset, io.StringIO()))) == 1
+    assert len(list(list_lines(dataset, Wanted(search="no such"), 4, io.StringIO()))) == 1
 
 
 def test_an_update_is_dated_by_what_changed_and_a_label_of_a_megabyte_is_shortened(tmp_path):
@@ -94,8 +92,7 @@ def test_an_update_is_dated_by_what_changed_and_a_label_of_a_megabyte_is_shorten
     given.append(row("A", 1, GOVERNMENT, value("x" * 1_000_000, "new")))
     path = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_pylist(given), path)
-    records, number = search(path, Wanted(), None)
-    found = list(lines(records, number, Wanted(), path, io.StringIO()))
+    found = list(list_lines(path, Wanted(), None, io.StringIO()))
     assert [line.partition(": ")[2] for line in found[1:6]] == list(cases)
     assert max(map(len, found)) < 300
 

@@ -18,7 +18,7 @@ from factdrift.klob.templates import OWN_COLUMNS
 from factdrift.verbalize.templates import read_templates
 from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import parse_time
-from factdrift.wikifactdiff.prompts import Style, create_wording
+from factdrift.wikifactdiff.assemble import create_wording
 from factdrift.words.grammar import COLUMNS, Grammar, Marks, cloze, dated, prompts_like, read_grammar
 from factdrift.words.names import PLAIN, Usage
 from factdrift.words.templates import BLANK
@@ -147,7 +147,7 @@ def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
     )
     with duckdb.connect() as db:
         db.register("pits", pa.table({"pit": pa.array([day, None], TIME)}))
-        create_wording(db, tmp_path / "templates.parquet", names, "SELECT pit FROM pits", Style(dated=True))
+        create_wording(db, tmp_path / "templates.parquet", names, "SELECT pit FROM pits", True)
         assert db.sql("SELECT text FROM dates").fetchall() == [("December 2022",)]
         db.execute("CREATE TEMP TABLE uses AS FROM usages UNION ALL SELECT 3, NULL, false")
         for (item, usage), article, date in itertools.product(

@@ -75,10 +75,10 @@ def changes(
 
     import pandas as pd
 
-    from factdrift.wikifactdiff import listing
+    from factdrift.wikifactdiff import show
 
-    path = listing.default_dataset() if dataset is None else Path(dataset)
-    records, _ = listing.search(path, listing.Wanted(search, relation), None)
+    path = show.default_dataset() if dataset is None else Path(dataset)
+    records, _ = show.search(path, show.Wanted(search, relation), None)
     rows = [
         {
             "subject_id": each["subject"]["id"],
@@ -179,8 +179,7 @@ def show(subject: str, relation: str | None = None, dataset: str | PathLike[str]
     import sys
     from pathlib import Path
 
-    from factdrift.wikifactdiff import listing
-    from factdrift.wikifactdiff import show as lines
+    from factdrift.wikifactdiff.show import default_dataset, find, lines
 
-    path = listing.default_dataset() if dataset is None else Path(dataset)
-    print("\n".join(lines.lines(lines.find(path, subject, relation, None), sys.stdout)))
+    path = default_dataset() if dataset is None else Path(dataset)
+    print("\n".join(lines(find(path, subject, relation, None), sys.stdout)))

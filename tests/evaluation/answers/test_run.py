@@ -21,15 +21,14 @@ from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
-from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.evaluation.questions.clozes import read_edits, read_klob  # noqa: E402
 from factdrift.evaluation.questions.items import edits_of, read_items, read_tempripple  # noqa: E402
-from factdrift.evaluation.questions.klob import read as read_klob  # noqa: E402
 from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed, shots_before  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables  # noqa: E402
 from factdrift.evaluation.questions.updates import EDITS  # noqa: E402
 from factdrift.evaluation.scores.clozes import CLOZES, lines, table_of  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
-from factdrift.evaluation.ways import letter, loglik  # noqa: E402
+from factdrift.evaluation.ways import options  # noqa: E402
 from factdrift.evaluation.ways import written as in_writing  # noqa: E402
 from factdrift.evaluation.ways.asked import Asked  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
@@ -117,7 +116,7 @@ def test_a_chat_template_makes_the_prompt_a_turn(ripple: Benchmark, monkeypatch:
     for how, read in (({}, f"<user>{plain}<me>"), ({"answer_chat_template": "none"}, plain)):
         session, seen = session_that_writes(monkeypatch, "", **keys, **how)
         monkeypatch.setattr(session.loaded.tokenizer, "chat_template", template)
-        list(letter.ask(session, [Asked(question)], {}))
+        list(options.letters(session, [Asked(question)], {}))
         assert seen == [read]
 
 
@@ -172,7 +171,7 @@ def test_a_prompt_that_just_fits_is_asked(way: str, ripple: Benchmark) -> None:
     for positions, reason in ((longest, None), (longest - 1, "too_long")):
         spec = dataclasses.replace(loaded.spec, positions=positions)
         session = Session(dataclasses.replace(loaded, spec=spec), settings)
-        (row,) = (letter if is_letter else loglik).ask(session, [Asked(question)], {})
+        (row,) = (options.letters if is_letter else options.likelihoods)(session, [Asked(question)], {})
         assert row.get("reason") == reason
         assert ("correct" in row) == (reason is None)
 

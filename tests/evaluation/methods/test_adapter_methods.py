@@ -16,7 +16,7 @@ from support.tiny_edits import EDITS  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
-from factdrift.evaluation.adapters import adapter_of  # noqa: E402
+from factdrift.evaluation.adapters import factors_of  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.evaluation.methods.lora import Batch, Drops, lora, target_names  # noqa: E402
@@ -158,7 +158,7 @@ def test_adapters_are_merged_by_weights_that_fall_with_age(combination: str) -> 
     same(found, expected)
     if combination == "linear":
         # Of adapters of rank 3, in factors, so that it can be kept as an adapter.
-        assert {factor.shape[0] for factor, _ in adapter_of(found.deltas, 0).factors.values()} == {9}
+        assert {factor.shape[0] for factor, _ in factors_of(found.deltas, 0).values()} == {9}
 
 
 def test_dare_keeps_a_share_of_the_entries_scaled_up_and_always_the_same() -> None:

@@ -12,8 +12,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.plan import by_interval, plan_table, planned
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question
-from factdrift.evaluation.questions.stream import write_stream_edits
-from factdrift.evaluation.questions.updates import Choice
+from factdrift.evaluation.questions.updates import Choice, write_stream_edits
 
 
 def edits(folder: Path, rows: list[dict[str, Any]] | None = None, **choices: Any) -> list[dict[str, Any]]:
@@ -52,8 +51,11 @@ def test_dated_edits_have_the_month_of_their_interval(tmp_path: Path) -> None:
 
 def asked(rows: list[dict[str, Any]], interval: int, kind: str, most: int = 10) -> dict[str, tuple[int, ...]]:
     """Edit -> numbers of the probes that are asked after an interval."""
-    found = planned(rows, interval, most, 0)
-    return {rows[each.place]["edit"]: tuple(each.numbers) for each in found if each.kind == kind}
+    found: dict[str, tuple[int, ...]] = {}
+    for place, why, number in planned(rows, interval, most, 0):
+        if why == kind:
+            found[rows[place]["edit"]] = (*found.get(rows[place]["edit"], ()), number)
+    return found
 
 
 def test_what_is_asked_after_each_interval(tmp_path: Path) -> None:

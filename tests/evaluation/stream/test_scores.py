@@ -17,8 +17,7 @@ from support.stream_updates import link, links, stream
 
 from factdrift.cli import main
 from factdrift.evaluation.plan import plan_table
-from factdrift.evaluation.questions.stream import write_stream_edits
-from factdrift.evaluation.questions.updates import Choice, draw
+from factdrift.evaluation.questions.updates import Choice, draw, write_stream_edits
 from factdrift.evaluation.scores.metrics import STREAM_SCORES, Runs, write_stream_scores
 from factdrift.evaluation.scores.stream_table import Stream, read_stream, write_report
 from factdrift.evaluation.scores.stream_table import draw as draw_figure

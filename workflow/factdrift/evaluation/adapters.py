@@ -12,11 +12,9 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -32,69 +30,39 @@ ABOUT = "factdrift.json"
 """The file beside adapter or model that says which edits it contains."""
 PREFIX = "base_model.model."
 """What peft puts before the names of the modules of a model."""
-PRECISIONS = ("float32", "weights")
-"""`float32`: as changes are computed (float64 beside a float64 model). `weights`: in the weights' type."""
 
 
-@dataclass
-class Adapter:
-    """The changes of one edit, in factors."""
+def factors_of(deltas: Deltas, edit: int) -> dict[str, tuple[Tensor, Tensor]]:
+    """The changes of edit number `edit`: the full name of a module -> A [r, d_in] and B [d_out, r].
 
-    factors: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
-    """The full name of a module -> A [r, d_in] and B [d_out, r]; the module's change is B A."""
-    errors: dict[str, float] = field(default_factory=dict)
-    """Module -> |W - B A| / |W| (Frobenius) of a change W that was not low-rank."""
-
-
-def adapter_of(deltas: Deltas, edit: int, rank: int = 0) -> Adapter:
-    """The changes of edit number `edit` as an adapter; exact if the method's changes have a low rank.
-
-    `rank`: of the best approximation, by SVD, of changes of full matrices; 0 if none is wanted. Raises
-    InputError if nothing was changed, a change has full rank and no rank is given, a bias was changed, or a
-    rank is given for changes that are exact without one.
+    A module's change is B A. Raises InputError if nothing was changed, or a change is a full matrix.
     """
     if not deltas:
         raise InputError("an adapter holds changes of weights, and this method changes none")
-    found = Adapter()
+    found = {}
     for name, delta in deltas.items():
-        if isinstance(delta, LowRank):
-            if rank:
-                raise InputError(f"--rank: the change of {name} has a low rank and is exact without it")
-            read, write = delta.read[edit], delta.write[edit]
-            used = (read != 0).any(0) & (write != 0).any(0)
-            used[0] = True  # a change of nothing is of rank one, too
-            found.factors[name] = read[:, used].T, write[:, used]
-            continue
-        weight, bias = delta.dense(edit)
-        if bias is not None:
-            raise InputError(
-                f"the bias of {name} was changed, which an adapter of low rank does not hold; write the "
-                "whole model (--full), or leave the bias as it is (such as --set '{\"bias\": false}')"
-            )
-        if not rank:
+        if not isinstance(delta, LowRank):
             raise InputError(
                 f"the change of {name} is a full matrix, which no adapter holds exactly; write the whole "
-                "model (--full), or the best approximation of a rank of your choice (--rank), whose error is "
-                "printed"
+                "model (--full)"
             )
-        left, values, right = torch.linalg.svd(weight.double(), full_matrices=False)
-        factor = values[:rank].sqrt()
-        a, b = factor[:, None] * right[:rank], left[:, :rank] * factor
-        found.factors[name] = a.to(weight.dtype), b.to(weight.dtype)
-        found.errors[name] = float(values[rank:].norm() / values.norm()) if values.any() else 0.0
+        read, write = delta.read[edit], delta.write[edit]
+        used = (read != 0).any(0) & (write != 0).any(0)
+        used[0] = True  # a change of nothing is of rank one, too
+        found[name] = read[:, used].T, write[:, used]
     return found
 
 
-def write_adapter(
-    loaded: Loaded, adapter: Adapter, folder: Path, about: Mapping[str, Any], *, precision: str = "float32"
-) -> None:
+def write_adapter(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about: Mapping[str, Any]) -> None:
     """Writes adapter_config.json, adapter_model.safetensors and ABOUT into a folder, which is made.
 
-    `precision`: of PRECISIONS. Raises InputError if peft would put the factors elsewhere.
+    Numbers are as computed: in float32, beside a float64 model in float64. Raises InputError as `factors_of`,
+    and if peft would put the factors elsewhere.
     """
     from peft import LoraConfig
 
-    ranks = {name: len(a) for name, (a, _) in adapter.factors.items()}
+    factors = factors_of(deltas, edit)
+    ranks = {name: len(a) for name, (a, _) in factors.items()}
     # The most frequent rank, the greater of equally frequent ones.
     rank, _ = max(Counter(ranks.values()).items(), key=lambda item: (item[1], item[0]))
     others = {re.escape(name): other for name, other in ranks.items() if other != rank}
@@ -113,15 +81,13 @@ def write_adapter(
     )
     _check_loadable(loaded, config)
     tensors = {}
-    for name, (a, b) in adapter.factors.items():
-        for part, value in (("lora_A", a), ("lora_B", b)):
-            kept = value.detach().to("cpu", loaded.dtype if precision == "weights" else value.dtype)
-            tensors[f"{PREFIX}{name}.{part}.weight"] = kept.contiguous()
+    for name, (a, b) in factors.items():
+        tensors[f"{PREFIX}{name}.lora_A.weight"] = a.detach().cpu().contiguous()
+        tensors[f"{PREFIX}{name}.lora_B.weight"] = b.detach().cpu().contiguous()
     folder.mkdir(parents=True, exist_ok=True)
     config.save_pretrained(str(folder))
     save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
-    error = {"relative_error": adapter.errors} if adapter.errors else {}
-    _write_about(folder, {**about, "precision": precision, **error})
+    _write_about(folder, {**about, "precision": "float32"})
 
 
 def _check_loadable(loaded: Loaded, config: Any) -> None:
@@ -176,40 +142,26 @@ def _write_about(folder: Path, about: Mapping[str, Any]) -> None:
     (folder / ABOUT).write_text(text + "\n", encoding="utf-8")
 
 
-class Keeping:
-    """The adapters of one telling, in a folder beside the finished batches until the job ends."""
+def keep_adapters(
+    loaded: Loaded, hyper: Hyper, folder: Path, edits: Sequence[Edit], made: Edited, alone: bool
+) -> None:
+    """Writes an adapter for each edit that did not fail, under its id, or one for all.
 
-    def __init__(self, loaded: Loaded, hyper: Hyper, folder: Path):
-        self._loaded, self._hyper, self._folder = loaded, hyper, folder
+    `folder`: beside the finished batches until the job ends. `alone`: each edit is in a model of its own.
 
-    def begun(self) -> bool:
-        """Whether the adapters of finished batches are there: they are not once they have been moved."""
-        return self._folder.is_dir()
-
-    def keep(self, edits: Sequence[Edit], made: Edited, alone: bool) -> None:
-        """Writes an adapter for each edit that did not fail, under its id, or one for all.
-
-        `alone`: each edit is in a model of its own.
-
-        The folder of a group has the ids of its first and last edit and a digest of all. A method that
-        changes no weight leaves nothing. Raises InputError if a change is not of low rank.
-        """
-        self._folder.mkdir(parents=True, exist_ok=True)
-        lasting = [place for place in range(len(edits)) if place not in made.failed]
-        if not made.deltas or not lasting:
-            return
-        if alone:
-            for place in lasting:
-                self._write(edits[place].id, [edits[place]], made, place)
-            return
-        digest = hashlib.sha256("\n".join(edit.id for edit in edits).encode()).hexdigest()[:8]
-        name = f"{edits[0].id}..{edits[-1].id}.{digest}"
-        self._write(name, [edits[place] for place in lasting], made, 0)
-
-    def _write(self, name: str, edits: Sequence[Edit], made: Edited, place: int) -> None:
-        with new_folder(self._folder / name) as folder:  # of a batch that was killed, it is made again
-            said = about(self._loaded, self._hyper, edits)
-            write_adapter(self._loaded, adapter_of(made.deltas, place), folder, said)
+    The folder of a group has the ids of its first and last edit and a digest of all. A method that changes no
+    weight leaves nothing. Raises InputError if a change is not of low rank.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lasting = [place for place in range(len(edits)) if place not in made.failed]
+    if not made.deltas or not lasting:
+        return
+    digest = hashlib.sha256("\n".join(edit.id for edit in edits).encode()).hexdigest()[:8]
+    together = (f"{edits[0].id}..{edits[-1].id}.{digest}", lasting, 0)
+    for name, places, owner in [(edits[at].id, [at], at) for at in lasting] if alone else [together]:
+        with new_folder(folder / name) as new:  # of a batch that was killed, it is made again
+            said = about(loaded, hyper, [edits[place] for place in places])
+            write_adapter(loaded, made.deltas, owner, new, said)
 
 
 def move_adapters(folder: Path, output: Path) -> None:

@@ -46,8 +46,7 @@ class Dataset(Choosing, command="edit dataset"):
 
         if self.dated and self.new_date is None:
             raise InputError("--dated: the prompts of edits begin with a date; give it with --new-date")
-        choice = self.choice()._replace(new_date=self.new_date, fluency_sample=self.fluency_sample)
-        return f"{self.output}: {write_edits(self.dataset, self.output, choice):,} edits"
+        return f"{self.output}: {write_edits(self.dataset, self.output, self.choice()):,} edits"
 
 
 class StreamEdits(Choosing, command="edit stream-edits"):
@@ -57,7 +56,7 @@ class StreamEdits(Choosing, command="edit stream-edits"):
     output: Output
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.stream import write_stream_edits
+        from factdrift.evaluation.questions.updates import write_stream_edits
 
         return f"{self.output}: {write_stream_edits(self.stream, self.output, self.choice()):,} edits"
 
@@ -96,37 +95,33 @@ class Ability(RunsModel, command="edit ability", beside="files"):
         from factdrift.evaluation.ability.record import Ability as Measured
         from factdrift.evaluation.ability.record import write_ability
 
+        settings = self.settings
         try:
-            self._measure()
+            with self.loaded() as model:
+                from factdrift.evaluation.ability.measure import make_ability
+                from factdrift.evaluation.questions.clozes import read_edits
+                from factdrift.evaluation.session import excluded
+                from factdrift.models.scoring import budget_of
+
+                budget = budget_of(model) if settings.budget == "auto" else settings.budget
+                benchmark = read_edits(self.edits)
+                edits = [each.id for each in benchmark.without(excluded(model, benchmark)).edits]
+                found = make_ability(model, settings, budget, edits, self.seed)
         except Unsupported as error:
             print(f"{self.output}: skipped: {error}")
             write_ability(Measured(name=self.name), self.output)
-
-    def _measure(self) -> None:
-        """Writes and prints the ability; raises Unsupported if the model cannot be run."""
-        with self.loaded() as model:
-            from factdrift.evaluation.ability.measure import make_ability
-            from factdrift.evaluation.ability.record import write_ability
-            from factdrift.evaluation.questions.clozes import read_edits
-            from factdrift.evaluation.session import excluded
-            from factdrift.models.scoring import budget_of
-
-            settings = self.settings
-            budget = budget_of(model) if settings.budget == "auto" else settings.budget
-            benchmark = read_edits(self.edits)
-            benchmark = benchmark.without(excluded(model, benchmark))
-            found = make_ability(model, settings, budget, [each.id for each in benchmark.edits], self.seed)
-            write_ability(found, self.output)
-            if found.perplexity is not None:
-                said = f"perplexity {found.perplexity:.4g} on {found.text}, {found.tokens:,} tokens"
-                print(f"{self.output}: {said}")
-                if found.tokens < (wanted := settings.ability.tokens):
-                    print(
-                        f"{self.output}: fewer tokens than the {wanted:,} wanted (edit.ability.tokens); more "
-                        "text (edit.ability.text) makes the perplexity more exact"
-                    )
-            for task, values in (found.results or {}).items():
-                print(f"{self.output}: {task}:", *(f"{name} {value:.4g}" for name, value in values.items()))
+            return
+        write_ability(found, self.output)
+        if found.perplexity is not None:
+            said = f"perplexity {found.perplexity:.4g} on {found.text}, {found.tokens:,} tokens"
+            print(f"{self.output}: {said}")
+            if found.tokens < (wanted := settings.ability.tokens):
+                print(
+                    f"{self.output}: fewer tokens than the {wanted:,} wanted (edit.ability.tokens); more "
+                    "text (edit.ability.text) makes the perplexity more exact"
+                )
+        for task, values in (found.results or {}).items():
+            print(f"{self.output}: {task}:", *(f"{name} {value:.4g}" for name, value in values.items()))
 
 
 class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
@@ -199,7 +194,9 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
 
     def run(self) -> None:
         from factdrift.core.files import write_json
+        from factdrift.core.tables import write_parquet
         from factdrift.evaluation.methods.own import entry
+        from factdrift.evaluation.tables import TABLES
 
         name = self.method if self.method in UNEDITED else entry(self.method, self.methods).name
         account: dict[str, Any] = {"model": self.name, "method": name, "threads": self.threads}
@@ -210,19 +207,12 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
             if self.strict:
                 raise
             print(f"{name} on {self.name}: skipped: {error}")
-            self._nothing()
+            for each, schema in TABLES.items():
+                write_parquet(schema.empty_table(), getattr(self, f"out_{each}"))
+            if self.out_adapters:
+                self.out_adapters.mkdir(parents=True, exist_ok=True)
             account |= {"skipped": str(error), "batches": []}
         write_json(account, self.out_run)
-
-    def _nothing(self) -> None:
-        from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.tables import TABLES
-
-        outputs = (self.out_answers, self.out_edits, self.out_states)
-        for schema, path in zip(TABLES.values(), outputs, strict=True):
-            write_parquet(schema.empty_table(), path)
-        if self.out_adapters:
-            self.out_adapters.mkdir(parents=True, exist_ok=True)
 
     def _asked(self) -> Iterator[dict[str, Any]]:
         """Asks; yields what was run, as far as it is known. Raises CannotEdit."""
@@ -257,9 +247,10 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
         if self.method == CONTEXT:
             return [Telling(Prepared(Hyper(self.method, model.name, "", {})), regime)]
         if not self.blocks:
-            hyper = self.hyper(model)
+            hyper = self.hyper_of(model, self.method)
             print(f"{hyper.method} on {model.name}: {hyper.source}", flush=True)
-            return [Telling(self.prepared(hyper, model), regime, trained=self._trained(hyper))]
+            prepared = Prepared(hyper, self.artefacts(hyper, model), self.digests(hyper, model))
+            return [Telling(prepared, regime, trained=self._trained(hyper))]
         tellings = []
         for layer in range(model.spec.layers):
             hyper = hyper_at(self.method, model.name, self.set, layer, lambda: model.spec)
@@ -332,23 +323,15 @@ class Export(Job, command="edit export", beside="words"):
     facts: Annotated[Path | None, "tr_facts: what follows from the new facts"] = None
     related: Annotated[Path | None, "tr_related: what follows from the new facts"] = None
     ripples: Annotated[Path | None, "ripples.parquet: what follows from updates, and what must stay"] = None
-    need: Annotated[
-        tuple[str, ...],
-        "leave out records in which a field is empty, such as neighborhood_prompts",
-        Flag("FIELD", by_hand=True),
-    ] = ()
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.evaluation.layouts.beside import read_beside
-        from factdrift.evaluation.layouts.files import export
+        from factdrift.evaluation.layouts.files import export, read_beside
 
-        beside = read_beside(self.shared, self.facts, self.related, self.ripples)
-        done = export(self.dataset, self.layout, self.output, beside, self.need)
-        left = f"; {done.left:,} do not fit the layout" if done.left else ""
-        left += f"; {done.lacking:,} left out without {' or '.join(self.need)}" if done.lacking else ""
-        print(f"{self.output}: {done.kept:,} updates{left}")
-        for (field, reason), count in sorted(done.empty.items()):
+        tables = read_beside(self.shared, self.facts, self.related, self.ripples)
+        kept, left, empty = export(self.dataset, self.layout, self.output, tables)
+        print(f"{self.output}: {kept:,} updates" + (f"; {left:,} do not fit the layout" if left else ""))
+        for (field, reason), count in sorted(empty.items()):
             print(f"{count:,} without {field}: {reason}")
 
 

@@ -1,19 +1,15 @@
 """Which questions are asked in which state: pure functions of a benchmark, without any model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from factdrift.evaluation.methods.interface import Edit
+from factdrift.evaluation.questions.clozes import NEIGHBORS, OWN
 from factdrift.evaluation.questions.question import Benchmark, Question, probe_id
 from factdrift.evaluation.questions.updates import draw
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.methods.interface import Edit
-
 
 CHUNK = 32
 """Questions that an unedited model is asked between two checkpoints, in batches of edits."""
@@ -74,13 +70,6 @@ def grouped(benchmark: Benchmark, size: int, alone: bool, seed: int) -> list[Ste
     ]
 
 
-def _in(kind: str, question: Question) -> Question:
-    """A probe of a stream as it is asked: of a superseded fact only the later object is right in writing."""
-    if kind == "staleness" and question.role != "later":
-        return replace(question, ways=("loglik",))
-    return question
-
-
 def by_interval(stream: Benchmark, asked: Benchmark, most: int, seed: int) -> list[Step]:
     """The edits of a stream interval by interval, and what is asked after each.
 
@@ -91,15 +80,17 @@ def by_interval(stream: Benchmark, asked: Benchmark, most: int, seed: int) -> li
     own = {question.id: question for question in stream.questions}
     last: dict[str, str] = {}
     steps = []
-    for number, interval in enumerate(intervals_of(rows)):
+    for number, interval in enumerate(sorted({row["interval"] for row in rows})):
         made = [edit for edit in stream.edits if stream.rows[edit.id]["interval"] == interval]
+        put = []
         if asked is stream:
-            put = [
-                Asking(_in(each.kind, own[probe_id(edit.id, place)]), edit.id, each.kind)
-                for each in planned(rows, interval, most, seed)
-                for edit in [stream.edits[each.place]]
-                for place in each.numbers
-            ]
+            for place, kind, probe in planned(rows, interval, most, seed):
+                edit = stream.edits[place].id
+                question = own[probe_id(edit, probe)]
+                if kind == "staleness" and question.role != "later":
+                    # Of a superseded fact only the later object is right in writing.
+                    question = replace(question, ways=("loglik",))
+                put.append(Asking(question, edit, kind))
         else:
             for row in (stream.rows[edit.id] for edit in made):
                 last[f"{row['subject']}-{row['relation']}"] = row["edit"]
@@ -129,37 +120,20 @@ PLAN = pa.schema(
 Row = Mapping[str, Any]
 
 
-class Planned(NamedTuple):
-    """Probes of one edit."""
-
-    place: int
-    """Index of the edit."""
-    kind: str
-    numbers: list[int]
-
-
-def intervals_of(rows: Sequence[Row]) -> list[int]:
-    """The intervals that have an edit, ascending."""
-    return sorted({row["interval"] for row in rows})
-
-
-def planned(rows: Sequence[Row], interval: int, most: int, seed: int) -> list[Planned]:
-    """What is asked after an interval of rows of STREAM_EDITS.
+def planned(rows: Sequence[Row], interval: int, most: int, seed: int) -> list[tuple[int, str, int]]:
+    """What is asked after an interval of rows of STREAM_EDITS: index of the edit, kind, number of its probe.
 
     `most`: edits of each of `retention` and `staleness`, those first in the order of a seeded hash, so that
     an edit that is asked once is asked again. An edit is superseded once an edit of its chain is made that
     ends its fact; one whose fact ended without any edit is not asked.
     """
     told = {(row["chain"], row["interval"]) for row in rows}
-    found: list[Planned] = []
+    found: list[tuple[int, str, list[int]]] = []
     earlier: dict[str, list[int]] = {"retention": [], "staleness": []}
     for place, row in enumerate(rows):
         if row["interval"] == interval:
-            found += [
-                Planned(place, kind, numbers)
-                for kind, roles in (("current", _OWN), ("neighbors", _OTHERS))
-                if (numbers := _numbers(row, roles))
-            ]
+            found.append((place, "current", _numbers(row, OWN)))
+            found.append((place, "neighbors", _numbers(row, NEIGHBORS)))
         elif row["interval"] < interval:
             end = row["superseded_in"]
             if end is None or end > interval:
@@ -170,23 +144,19 @@ def planned(rows: Sequence[Row], interval: int, most: int, seed: int) -> list[Pl
         drawn = sorted(places, key=lambda place: draw("stream", seed, rows[place]["edit"]))[:most]
         for place in sorted(drawn):
             row = rows[place]
-            numbers = _numbers(row, _OWN) if kind == "retention" else _stale(row, rows, interval)
-            found.append(Planned(place, kind, numbers))
-    return found
+            numbers = _numbers(row, OWN) if kind == "retention" else _stale(row, rows, interval)
+            found.append((place, kind, numbers))
+    return [(place, kind, number) for place, kind, numbers in found for number in numbers]
 
 
 def plan_table(rows: Sequence[Row], most: int, seed: int) -> pa.Table:
     """PLAN of all intervals."""
     found = [
-        {"interval": interval, "edit": rows[asked.place]["edit"], "kind": asked.kind, "number": number}
-        for interval in intervals_of(rows)
-        for asked in planned(rows, interval, most, seed)
-        for number in asked.numbers
+        {"interval": interval, "edit": rows[place]["edit"], "kind": kind, "number": number}
+        for interval in sorted({row["interval"] for row in rows})
+        for place, kind, number in planned(rows, interval, most, seed)
     ]
     return pa.Table.from_pylist(found, schema=PLAN)
-
-
-_OWN, _OTHERS = ("update", "generalization"), ("nearest", "random")
 
 
 def _numbers(row: Row, roles: Sequence[str]) -> list[int]:
@@ -196,14 +166,10 @@ def _numbers(row: Row, roles: Sequence[str]) -> list[int]:
 def _stale(row: Row, rows: Sequence[Row], interval: int) -> list[int]:
     """The edit's own object after its own prompt, and that of the last edit of its chain so far."""
     made = {one["link"] for one in rows if one["chain"] == row["chain"] and one["interval"] <= interval}
-    later = {
-        probe["place"]: number
-        for number, probe in enumerate(row["probes"])
-        if probe["role"] == "later" and probe["place"] in made
-    }
-    own = [
-        number
-        for number, probe in enumerate(row["probes"])
-        if (probe["role"], probe["object"]) == ("update", "new")
-    ]
+    own, later = [], {}
+    for number, probe in enumerate(row["probes"]):
+        if (probe["role"], probe["object"]) == ("update", "new"):
+            own.append(number)
+        elif probe["role"] == "later" and probe["place"] in made:
+            later[probe["place"]] = number
     return [*own, *([later[max(later)]] if later else [])]

@@ -14,7 +14,7 @@ from factdrift.models.running import RunsModel
 
 if TYPE_CHECKING:
     from factdrift.evaluation.methods.hyperparameters import Hyper
-    from factdrift.evaluation.methods.interface import Artefacts, Prepared
+    from factdrift.evaluation.methods.interface import Artefacts
     from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.questions.updates import Choice
     from factdrift.models.loaded import Loaded
@@ -40,8 +40,7 @@ class Choosing(Job):
     def choice(self) -> Choice:
         from factdrift.evaluation.questions.updates import Choice
 
-        choice = Choice(self.scenarios, self.split, self.limit, self.archive_target, self.seed)
-        return choice._replace(dated=self.dated, entities=self.entities)
+        return Choice(**{name: getattr(self, name) for name in Choice._fields if hasattr(self, name)})
 
 
 class Asks(Job, beside="words"):
@@ -90,65 +89,48 @@ class RunsMethod(RunsModel, Adjusted):
     moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
     mend: Annotated[Path | None, "MEND's trained editor", Flag("FILE")] = None
 
-    def hyper(self, model: Loaded) -> Hyper:
-        """The method's hyper-parameters for a model."""
-        return self.hyper_of(model, self.method)
-
-    def prepared(self, hyper: Hyper, model: Loaded) -> Prepared:
-        """The method with the files that it needs besides the model, and their digests.
-
-        Raises CannotEdit if a job has written a reason in the place of a file, and InputError if one is
-        missing.
-        """
-        from factdrift.evaluation.methods.interface import Prepared
-
-        return Prepared(hyper, self.artefacts(hyper, model), self.digests(hyper, model))
-
     def digests(self, hyper: Hyper, model: Loaded) -> dict[str, str | None]:
         """Digests of the files that the method needs; None for those that it does not."""
         from factdrift.core.files import sha256_of_all
 
-        files = {option: [path] for option, path in self._needed(hyper, model).items()}
-        if "moments" in files:
-            files["moments"] = list(self._moments(hyper).values())
+        needed = self._needed(hyper, model)
         return {
-            option: sha256_of_all(files[option]) if files.get(option) else None
+            option: sha256_of_all(needed[option].values()) if needed.get(option) else None
             for option in ("moments", "prefixes", "mend")
         }
 
     def artefacts(self, hyper: Hyper, model: Loaded) -> Artefacts:
-        """What the method needs besides the model, read from its files; raises as `prepared`."""
+        """What the method needs besides the model, read from its files.
+
+        Raises CannotEdit if a job has written a reason in the place of a file, and InputError if one is
+        missing.
+        """
         from factdrift.evaluation.methods.interface import Artefacts
         from factdrift.evaluation.methods.mend import read_hypernet
         from factdrift.evaluation.methods.shared import read_prefixes
         from factdrift.models.moments import read_layers
 
-        wanted = self._needed(hyper, model)
-        moments = self._moments(hyper) if "moments" in wanted else {}
-        prefixes, mend = wanted.get("prefixes"), wanted.get("mend")
+        needed = self._needed(hyper, model)
         return Artefacts(
-            prefixes=read_prefixes(prefixes, model) if prefixes else ("",),
-            moments=read_layers(moments, model),
-            mend=read_hypernet(mend, model) if mend else None,
+            prefixes=read_prefixes(needed["prefixes"][0], model) if "prefixes" in needed else ("",),
+            moments=read_layers(needed.get("moments", {}), model),
+            mend=read_hypernet(needed["mend"][0], model) if "mend" in needed else None,
         )
 
-    def _needed(self, hyper: Hyper, model: Loaded) -> dict[str, Path]:
-        """Option -> file or folder that the method needs; raises InputError if one is not named."""
-        wanted = {}
-        for option in needs(hyper):
-            path = getattr(self, option)
-            if path is None:
-                raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
-            wanted[option] = path
-        return wanted
-
-    def _moments(self, hyper: Hyper) -> dict[int, Path]:
-        """Block -> file of its second moments."""
+    def _needed(self, hyper: Hyper, model: Loaded) -> dict[str, dict[int, Path]]:
+        """Option -> files that the method needs: of second moments by block. Raises as `artefacts`."""
         from factdrift.models.moments import check_counted
 
-        assert self.moments is not None
-        check_counted(self.moments, hyper.layers)
-        return {layer: self.moments / f"{layer}.safetensors" for layer in hyper.layers}
+        needed = {}
+        for option in needs(hyper):
+            path: Path | None = getattr(self, option)
+            if path is None:
+                raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
+            needed[option] = {0: path}
+            if option == "moments":
+                check_counted(path, hyper.layers)
+                needed[option] = {layer: path / f"{layer}.safetensors" for layer in hyper.layers}
+        return needed
 
 
 def read_shard(text: str) -> tuple[int, int]:

@@ -7,9 +7,10 @@ the model in place, which is then restored. Finished steps are kept, so that a k
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from factdrift.core.progress import Progress
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation import plan
 from factdrift.evaluation.ability.measure import measured
-from factdrift.evaluation.adapters import Keeping, move_adapters
+from factdrift.evaluation.adapters import keep_adapters, move_adapters
 from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.plan import Asking, Step
@@ -36,13 +37,13 @@ from factdrift.evaluation.states.placed import Placed, State
 from factdrift.evaluation.states.plain import Repeated
 from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES, run_id
-from factdrift.evaluation.ways import letter, loglik, written
+from factdrift.evaluation.ways import options, written
 from factdrift.evaluation.ways.asked import Asked, Row, judged
 from factdrift.models.memory import in_batches
 
 ASK: Mapping[Way, Callable[[Session, Sequence[Asked], Any], Iterator[Row]]] = {
-    "loglik": loglik.ask,
-    "letter": letter.ask,
+    "loglik": options.likelihoods,
+    "letter": options.letters,
     "written": written.ask,
 }
 
@@ -65,11 +66,6 @@ class Files(NamedTuple):
     def under(cls, folder: Path, name: str) -> Files:
         """Files of that name in a folder, and a folder of that name for finished steps."""
         return cls(folder / name, *(folder / f"{name}.{table}.parquet" for table in TABLES))
-
-    def write(self, tables: Mapping[str, pa.Table]) -> None:
-        """Writes ANSWERS, MADE and STATES."""
-        for name, table in tables.items():
-            write_parquet(table, getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -158,11 +154,10 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
         check_folder(files.adapters)  # before any edit, since they are moved there at the end
     done: list[int] = []
     for order, (telling, meta) in enumerate(zip(run.tellings, metas, strict=True)):
-        loop = _Loop(run, telling, meta, kept, order * total)
         folder = kept.folder("adapters") / (telling.method if len(run.tellings) > 1 else "")
-        keeping = Keeping(run.session.loaded, telling.prepared.hyper, folder) if files.adapters else None
+        loop = _Loop(run, telling, meta, kept, order * total, folder if files.adapters else None)
         try:
-            loop.take(mine, keeping)
+            loop.take(mine)
         except CannotEdit as error:
             if len(run.tellings) == 1:
                 raise
@@ -171,101 +166,99 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
             done += [order * total + number for number in mine]
     if files.adapters:
         move_adapters(kept.folder("adapters"), files.adapters)
-    files.write({name: kept.table(name, schema, done) for name, schema in TABLES.items()})
+    for name, schema in TABLES.items():
+        write_parquet(kept.table(name, schema, done), getattr(files, name))
     costs = kept.costs(done)
     kept.remove()
     return costs
 
 
+@dataclass(frozen=True)
 class _Loop:
     """The steps of a run in one telling."""
 
-    def __init__(self, run: Run, telling: Telling, meta: Row, kept: Parts, offset: int):
-        self._run, self._telling, self._meta, self._kept = run, telling, meta, kept
-        self._session, self._offset = run.session, offset
-        self._named = {"model": run.session.loaded.name, "method": telling.method}
+    run: Run
+    telling: Telling
+    meta: Row
+    kept: Parts
+    offset: int
+    """The number of the run's first step among those that are kept."""
+    adapters: Path | None
+    """Where the adapters of finished steps are, until they are moved at the end."""
 
-    def take(self, numbers: Sequence[int], keeping: Keeping | None) -> None:
+    def take(self, numbers: Sequence[int]) -> None:
         """Takes the steps with these numbers that are not finished."""
-        telling, steps = self._telling, self._run.steps
-        loaded, hyper = self._session.loaded, telling.prepared.hyper
+        telling, steps, loaded = self.telling, self.run.steps, self.run.session.loaded
         # Without their folder the adapters of finished steps have been moved, and are made again.
-        again = keeping is not None and not keeping.begun()
+        again = self.adapters is not None and not self.adapters.is_dir()
+        hyper = telling.prepared.hyper
         own = hyper.own and not telling.lasting and not telling.unedited and Repeated(hyper.own)
         sizes = {number: len(steps[number].edits) or len(steps[number].asked) for number in numbers}
         unit = "edits" if any(steps[number].edits for number in numbers) else "questions"
         progress = Progress(f"{telling.method} on {loaded.name}", sum(sizes.values()), unit)
         with telling.opened(loaded) as state:
-            begun = self._resume(state, numbers) if state.lasting else None
-            for place, number in enumerate(numbers):
-                if again or (place >= begun if begun is not None else not self._has(number)):
-                    self._write(state, number, keeping)
+            finished = {number for number in numbers if self.kept.has(self.offset + number)}
+            if state.lasting:
+                finished = self._resume(state, numbers, finished)
+            for number in numbers:
+                if again or number not in finished:
+                    self._write(state, number)
                 if own and number in (numbers[0], numbers[-1]):
                     self._check(state, numbers[0], own)
                 progress.advance(sizes[number])
         progress.say()
 
-    def _has(self, number: int) -> bool:
-        return self._kept.has(self._offset + number)
+    def _resume(self, state: State, numbers: Sequence[int], finished: Collection[int]) -> set[int]:
+        """Puts the edits of the first finished steps in place again; returns the numbers of these steps."""
+        done = list(takewhile(lambda number: number in finished, numbers))
+        if 0 < len(done) < len(numbers):
+            earlier = [edit for number in done for edit in self.run.steps[number].edits]
+            state.resume(self._saved(done[-1]), earlier)
+        return set(done)
 
-    def _write(self, state: State, number: int, keeping: Keeping | None) -> None:
+    def _saved(self, number: int) -> Path:
+        return self.kept.folder(f"{number:06d}.state.pt")
+
+    def _write(self, state: State, number: int) -> None:
         """Takes a step and keeps its tables; of a stream also what is then in place."""
-        step, session = self._run.steps[number], self._session
-        tables = self._tables(state, step, keeping)
-        if not step.edits:  # the model is one and the same in all steps
-            tables["edits"] = self._untold(number)
+        step, session = self.run.steps[number], self.run.session
+        tables = self._tables(state, step, self.adapters)
+        if not step.edits:  # the model is one and the same in all steps; the first one has its tables
+            rows = []
+            for edit in self.run.benchmark.edits if number == 0 else ():
+                reason = self.run.excluded.get(edit.id)
+                rows.append(self.meta | {"edit": edit.id, "excluded": reason, "state": None if reason else 0})
+            tables["edits"] = pa.Table.from_pylist(rows, schema=TABLES["edits"])
             tables["states"] = tables["states"][: int(number == 0)]
         if state.lasting:
             state.save(self._saved(number))
         costs = {**session.costs, "edits": len(step.edits), "peak_mb": peak_mb(*session.loaded.devices)}
         if step.interval is not None:
             costs["interval"] = step.interval
-        self._kept.write(self._offset + number, tables, costs)
+        self.kept.write(self.offset + number, tables, costs)
         session.costs.clear()
         if state.lasting:
             self._saved(number - 1).unlink(missing_ok=True)
 
-    def _saved(self, number: int) -> Path:
-        return self._kept.folder(f"{number:06d}.state.pt")
-
-    def _resume(self, state: State, numbers: Sequence[int]) -> int:
-        """Puts the edits of finished steps in place again; returns the number of these steps."""
-        done = 0
-        while done < len(numbers) and self._has(numbers[done]):
-            done += 1
-        if 0 < done < len(numbers):
-            earlier = [edit for number in numbers[:done] for edit in self._run.steps[number].edits]
-            state.resume(self._saved(numbers[done - 1]), earlier)
-        return done
-
     def _check(self, state: State, number: int, own: Repeated) -> None:
         """Makes the first edits again; raises InputError if a user's own method gives other answers."""
-        step, loaded = self._run.steps[number], self._session.loaded
-        size = len(step.edits)
-        few = (
-            step.edits[: at_a_time(loaded, self._telling.prepared.hyper, size)] if step.alone else step.edits
-        )
+        step, loaded = self.run.steps[number], self.run.session.loaded
+        few = step.edits
+        if step.alone:
+            few = few[: at_a_time(loaded, self.telling.prepared.hyper, len(few))]
         ids = {edit.id for edit in few}
         asked = [each for each in step.asked if each.edit in ids]
         again = self._tables(state, step._replace(edits=few, asked=asked), None)
-        first = {name: self._kept.table(name, schema, [number]) for name, schema in TABLES.items()}
+        first = {
+            name: self.kept.table(name, schema, [self.offset + number]) for name, schema in TABLES.items()
+        }
         own.check(loaded, [each.question for each in asked], first, again)
-        self._session.costs.clear()
+        self.run.session.costs.clear()
 
-    def _untold(self, number: int) -> pa.Table:
-        """MADE of a model that is told nothing: all edits, and why some are asked about by no method.
-
-        They are in the tables of the first step.
-        """
-        rows = []
-        for edit in self._run.benchmark.edits if number == 0 else ():
-            reason = self._run.excluded.get(edit.id)
-            rows.append(self._meta | {"edit": edit.id, "excluded": reason, "state": None if reason else 0})
-        return pa.Table.from_pylist(rows, schema=TABLES["edits"])
-
-    def _tables(self, state: State, step: Step, keeping: Keeping | None) -> dict[str, pa.Table]:
+    def _tables(self, state: State, step: Step, adapters: Path | None) -> dict[str, pa.Table]:
         """The three tables of a step, which is halved if its edits are alone and do not fit into memory."""
         rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+        session, hyper = self.run.session, self.telling.prepared.hyper
         places = {edit.id: place for place, edit in enumerate(step.edits)}
 
         def number(edit: str) -> int:
@@ -274,7 +267,6 @@ class _Loop:
         def put(edits: Sequence[Edit]) -> None:
             ids = {edit.id for edit in edits}
             asked = [each for each in step.asked if each.edit in ids] if step.alone else step.asked
-            session = self._session
             with ExitStack() as applied:
                 with session.timed("edit_seconds"):
                     placed = applied.enter_context(state.put(edits))
@@ -287,16 +279,16 @@ class _Loop:
             rows["answers"] += [{**row, "state": number(row["edit"])} for row in answers]
             rows["states"] += states
             rows["edits"] += [{**row, "state": number(row["edit"])} for row in self._made(placed, edits)]
-            if keeping:
-                keeping.keep(edits, placed.made, step.alone)
+            if adapters:
+                keep_adapters(session.loaded, hyper, adapters, edits, placed.made, step.alone)
 
         if step.alone:
-            hyper = self._telling.prepared.hyper
-            in_batches(step.edits, at_a_time(self._session.loaded, hyper, len(step.edits)), put)
+            in_batches(step.edits, at_a_time(session.loaded, hyper, len(step.edits)), put)
         else:
             put(step.edits)  # halving the edits would change them
+        named = {"model": session.loaded.name, "method": self.telling.method}
         return {
-            name: pa.Table.from_pylist([{**self._named, **row} for row in rows[name]], schema=schema)
+            name: pa.Table.from_pylist([{**named, **row} for row in rows[name]], schema=schema)
             for name, schema in TABLES.items()
         }
 
@@ -304,10 +296,10 @@ class _Loop:
         """Rows of MADE without `state`."""
         steps, losses = _list(placed.made.steps), _list(placed.made.losses)
         for place, edit in enumerate(edits):
-            row = {**self._meta, "edit": edit.id, "failed": placed.failed(edit.id)}
-            if (trained := self._telling.trained) is not None:
+            row = {**self.meta, "edit": edit.id, "failed": placed.failed(edit.id)}
+            if (trained := self.telling.trained) is not None:
                 row["trained"] = edit.id.partition("-")[0] in trained
-            if row["failed"] is None and not self._telling.lasting:
+            if row["failed"] is None and not self.telling.lasting:
                 row["steps"] = int(steps[place]) if steps else None
                 row["loss"] = float(losses[place]) if losses else None
             yield row
@@ -319,14 +311,14 @@ class _Loop:
 
         After an edit that failed its questions are not asked, but of a stream, where earlier edits stand.
         """
-        wanted = [each for each in asked if self._telling.lasting or placed.failed(each.edit) is None]
+        left = [each for each in asked if not self.telling.lasting and placed.failed(each.edit) is not None]
+        wanted = [each for each in asked if self.telling.lasting or placed.failed(each.edit) is None]
         before = placed.before([each.question for each in wanted], [each.edit for each in wanted])
         put = [
             (each, Asked(each.question, text, placed.owner(each.edit)))
             for each, text in zip(wanted, before, strict=True)
         ]
-        left = [each for each in asked if not self._telling.lasting and placed.failed(each.edit) is not None]
-        for way in self._run.ways:
+        for way in self.run.ways:
             mine = [(each, question) for each, question in put if way in each.question.ways]
             rows = ASK[way](session, [question for _, question in mine], placed.changes)
             answers = [(each, row) for (each, _), row in zip(mine, rows, strict=True)]
@@ -336,7 +328,7 @@ class _Loop:
                 if way in each.question.ways
             ]
             for each, row in answers:
-                named = {"benchmark": self._run.benchmark.name, "interval": interval}
+                named = {"benchmark": self.run.benchmark.name, "interval": interval}
                 yield {**named, **row, "edit": each.edit, "kind": each.kind}
 
     def _states(
@@ -357,13 +349,13 @@ class _Loop:
         row = {"state": step.state, "interval": step.interval, "edits": len(placed.edits)}
         row["failed"] = len(placed.edits) - len(lasting)
         if state.lasting:
-            first = self._run.benchmark.rows.get(step.edits[0].id, {})
+            first = self.run.benchmark.rows.get(step.edits[0].id, {})
             row |= {name: first.get(name) for name in ("old_date", "new_date")}
-            row["so_far"] = sum(len(each.edits) for each in self._run.steps[: step.state + 1])
+            row["so_far"] = sum(len(each.edits) for each in self.run.steps[: step.state + 1])
             row["state_bytes"], row["entries"] = state.size()
         if lasting or state.lasting:
             row |= self._measured(session, placed, lasting[0] if lasting else "")
-        elif not step.edits and self._telling.method == "none" and (ability := session.ability):
+        elif not step.edits and self.telling.method == "none" and (ability := session.ability):
             row["perplexity"] = ability.perplexity
             row["tasks"] = json.dumps(ability.results, sort_keys=True) if ability.results else None
         yield row
@@ -376,7 +368,7 @@ class _Loop:
         """
         made, ability = placed.made, session.ability
         texts_only = made.contexts is not None and not made.deltas
-        if ability is None or texts_only or (self._telling.lasting and made.codebooks):
+        if ability is None or texts_only or (self.telling.lasting and made.codebooks):
             return {}
         owner = placed.owner(edit) if made.deltas else -1
         return measured(ability, session.loaded, session.budget, made.deltas, owner)

@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.switches import switches
 from factdrift.core.tables import database, sql, write_query
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels
-from factdrift.wikifactdiff.chance import chance
-from factdrift.wikifactdiff.prompts import Style, create_wording
-from factdrift.words.templates import BLANK
+from factdrift.wikidata.time import YEAR, Time
+from factdrift.wikifactdiff.replacements import chance
+from factdrift.words.dates import written_date
+from factdrift.words.grammar import read_grammar
+from factdrift.words.names import create_usages, read_names
+from factdrift.words.templates import BLANK, OBJECT, SUBJECT
 
 if TYPE_CHECKING:
     from factdrift.wikifactdiff.jobs import Assemble
@@ -46,8 +50,32 @@ _MACROS = """
         CASE WHEN t IS NOT NULL THEN time_text(t) WHEN is_unknown THEN 'somevalue' END;
 """
 
-_STYLES = {"grammar": "fitted", "measurements": "dated", "subject_names": "unique"}
-"""Switch -> its value with which a field of Style is true, in the order of the fields."""
+_WORDING = f"""
+    CREATE TEMP MACRO with_article(article, name) AS
+        CASE WHEN coalesce(article, '') = '' THEN name ELSE article || ' ' || name END;
+    CREATE TEMP MACRO capital(text) AS upper(text[1]) || text[2:];
+    -- `form` is a row of the table templates' lists, `use` one of usages or null.
+    CREATE TEMP MACRO form_of(form, use, day) AS CASE
+        WHEN day IS NULL THEN CASE WHEN use.plural THEN form.plural ELSE form.singular END
+        WHEN starts_with(form.singular, '{SUBJECT}')
+        THEN 'As of ' || day || ', ' || CASE WHEN use.plural THEN form.plural ELSE form.singular END
+        ELSE 'As of ' || day || ', ' || lower(form.singular[1])
+            || CASE WHEN use.plural THEN form.plural[2:] ELSE form.singular[2:] END END;
+    CREATE TEMP MACRO blank_of(form, article) AS
+        with_article(CASE WHEN form.article THEN article END, '{BLANK}');
+    CREATE TEMP MACRO subject_put(sentence, name, article) AS
+        CASE WHEN coalesce(article, '') = '' THEN replace(sentence, '{SUBJECT}', name)
+            WHEN starts_with(sentence, '{SUBJECT}') OR starts_with(sentence, capital(article) || ' {SUBJECT}')
+            THEN replace(replace(sentence, capital(article) || ' {SUBJECT}', '{SUBJECT}'),
+                '{SUBJECT}', with_article(capital(article), name))
+            ELSE replace(replace(sentence, article || ' {SUBJECT}', '{SUBJECT}'),
+                '{SUBJECT}', with_article(article, name)) END;
+    -- The object's blank first: what a name contains is no blank.
+    CREATE TEMP MACRO cloze(form, name, use, object_article, day) AS
+        subject_put(replace(form_of(form, use, day), '{OBJECT}', blank_of(form, object_article)),
+            name, use.article);
+"""
+"""SQL: a name has its article, a plural subject its form of the verb, and a measurement its date."""
 
 
 def assemble(job: Assemble) -> int:
@@ -59,37 +87,45 @@ def assemble(job: Assemble) -> int:
     Neighbour facts without a label are left out. Raises InputError if there is no update (unless
     `may_be_empty`), or if the inputs lack a label, a literal or a template that an update needs.
     """
-    chosen = switches({name: getattr(job, name) for name in ("variant", *_STYLES)})
-    style = Style(*(chosen[name] == value for name, value in _STYLES.items()))
+    names = ("variant", "grammar", "measurements", "subject_names")
+    chosen = switches({name: getattr(job, name) for name in names})
+    pits = _PITS if chosen["measurements"] == "dated" else f"{_PITS} LIMIT 0"
+    unique_names = chosen["subject_names"] == "unique"
     with database(job.memory_mb, job.threads) as db:
         db.execute(_MACROS)
         facts = sql([job.neighbors, job.random_neighbors])
         db.execute(
             f"""CREATE TEMP TABLE triples AS
             SELECT * FROM read_parquet({sql(job.updates)}) WHERE dropped_by IS NULL;
-            CREATE TEMP VIEW facts AS SELECT * FROM read_parquet({facts})"""
+            CREATE TEMP VIEW facts AS SELECT * FROM read_parquet({facts});
+            CREATE TEMP TABLE shown AS
+            SELECT datatype, json, label, short, raw FROM read_parquet({sql(job.literals)})"""
         )
         _create_names(db, job)
-        create_wording(db, job.templates, "SELECT id, label, classes FROM names", _PITS, style)
-        _create_words(db, job)
+        named = "SELECT id, label, classes FROM names"
+        create_wording(db, job.templates, named, pits, chosen["grammar"] == "fitted")
+        db.execute(
+            """CREATE TEMP TABLE subjects AS
+            SELECT id, label, description, count(*) OVER (PARTITION BY label) > 1 AS ambiguous,
+                {'article': article, 'plural': coalesce(plural, false)} AS used
+            FROM names LEFT JOIN usages USING (id) SEMI JOIN (
+                SELECT subject AS id FROM triples UNION SELECT neighbor FROM facts
+            ) USING (id)"""
+        )
         if not job.may_be_empty and not db.sql("SELECT 1 FROM triples LIMIT 1").fetchall():
             raise InputError(
                 f"no update between {job.old_date} and {job.new_date} reaches the dataset; "
                 f"{job.funnel} counts, for each relation, the triples that each filter or rule dropped; "
                 "choose other dates, or widen 'only'"
             )
-        _check_labels(db)
-        _check_words(db, job)
+        _check(db, job)
         db.execute(
             f"""CREATE TEMP TABLE popularity AS SELECT * FROM read_parquet({sql(job.popularity)})
             WHERE id IN (SELECT id FROM named)"""
         )
-        for name, path in (
-            ("neighborhood", job.neighbors),
-            ("random_neighborhood", job.random_neighbors),
-        ):
-            _create_neighborhood(db, name, path, job.seed, style.unique_names)
-        return write_query(db, _records(job, style.unique_names), job.output)
+        _create_neighborhood(db, "neighborhood", job.neighbors, job.seed, unique_names)
+        _create_neighborhood(db, "random_neighborhood", job.random_neighbors, job.seed, unique_names)
+        return write_query(db, _records(job, unique_names), job.output)
 
 
 def _create_names(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
@@ -126,6 +162,45 @@ def _create_names(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
     )
 
 
+def create_wording(
+    db: duckdb.DuckDBPyConnection, templates: Path, named: str, pits: str, fitted: bool
+) -> None:
+    """TEMP TABLEs usages and templates, view dates, and the macro `cloze`.
+
+    usages (id, article, plural): of the items of the query `named` (id, label, classes), if names and verbs
+    are `fitted`. templates (property, sentences, source): `sentences` by rank, each with the forms `singular`
+    and `plural` and whether an object has its `article` there. dates (pit, text): TIMEs of the query `pits`
+    (pit) that can be written in words: none that is coarser than a year, or of no calendar.
+    """
+    db.execute(_WORDING)
+    create_usages(db, named, read_names() if fitted else None)
+    grammar = read_grammar()
+    texts = [
+        text for (text,) in db.sql(f"SELECT DISTINCT template FROM read_parquet({sql(templates)})").fetchall()
+    ]
+    db.register(
+        "forms",
+        pa.table(
+            {
+                "template": pa.array(texts, pa.string()),
+                "plural": pa.array([grammar.plural(text) for text in texts], pa.string()),
+                "article": pa.array([grammar.article_before_object(text) for text in texts], pa.bool_()),
+            }
+        ),
+    )
+    db.execute(
+        f"""CREATE TEMP TABLE templates AS
+        SELECT property, list({{'singular': template, 'plural': plural, 'article': article}}
+            ORDER BY rank, template) AS sentences, first(source ORDER BY rank, template) AS source
+        FROM read_parquet({sql(templates)}) JOIN forms USING (template) GROUP BY property"""
+    )
+    points = db.sql(f"SELECT DISTINCT pit FROM ({pits}) WHERE pit IS NOT NULL").to_arrow_table()["pit"]
+    times = [Time(**pit) for pit in points.to_pylist()]
+    said = [written_date(time) if time.precision >= YEAR else None for time in times]
+    dates = pa.table({"pit": points, "text": pa.array(said, pa.string())})
+    db.register("dates", dates.filter(dates["text"].is_valid()))
+
+
 def _prompted(objects: str, unique_names: bool) -> str:
     """SQL: what names a subject `s` in prompts whose answers are the labels in the list `objects`."""
     if not unique_names:
@@ -135,23 +210,8 @@ def _prompted(objects: str, unique_names: bool) -> str:
         THEN s.label || ' (' || s.description || ')' ELSE s.label END"""
 
 
-def _create_words(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
-    """TEMP TABLEs shown, literals as people write them, and subjects, with their use in a sentence."""
-    db.execute(
-        f"""CREATE TEMP TABLE shown AS
-        SELECT datatype, json, label, short, raw FROM read_parquet({sql(job.literals)})"""
-    )
-    db.execute(
-        """CREATE TEMP TABLE subjects AS
-        SELECT id, label, description, count(*) OVER (PARTITION BY label) > 1 AS ambiguous,
-            {'article': article, 'plural': coalesce(plural, false)} AS used
-        FROM names LEFT JOIN usages USING (id) SEMI JOIN (
-            SELECT subject AS id FROM triples UNION SELECT neighbor FROM facts
-        ) USING (id)"""
-    )
-
-
-def _check_labels(db: duckdb.DuckDBPyConnection) -> None:
+def _check(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
+    """Raises InputError if an update lacks a label, a template or the display form of a literal."""
     nameless = db.sql(
         """SELECT id FROM (SELECT subject AS id FROM triples UNION SELECT object FROM triples)
         WHERE id NOT IN (SELECT id FROM names WHERE label IS NOT NULL) ORDER BY id LIMIT 1"""
@@ -161,9 +221,6 @@ def _check_labels(db: duckdb.DuckDBPyConnection) -> None:
             f"{entity_id(nameless[0][0])} is part of an update, but has no label in the entities tables nor "
             "in the files of labels; give the tables and files with which the updates were made"
         )
-
-
-def _check_words(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
     missing = db.sql(
         """SELECT DISTINCT property FROM (
             SELECT property FROM triples UNION SELECT relation FROM facts

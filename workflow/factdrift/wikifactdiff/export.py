@@ -15,33 +15,26 @@ from factdrift.core.tables import records
 Record = dict[str, Any]
 
 FIELDS = (
-    "subject",
-    "relation",
-    "update_prompt",
-    "generalization_prompts",
-    "subject_is_ph_new",
-    "relation_is_temp_func",
-    "is_replace",
-    "subject_popularity",
+    *("subject", "relation", "update_prompt", "generalization_prompts", "subject_is_ph_new"),
+    *("relation_is_temp_func", "is_replace", "subject_popularity"),
 )
 
 
 def export(dataset: Path, output: Path) -> int:
-    """Writes one line an update, in the order of the table; returns their number."""
+    """Writes one line an update, in the order of the table, with the fields that the public dataset has.
+
+    Returns their number.
+    """
     rows: int = pq.read_metadata(dataset).num_rows
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as file:
         for record in tracked(records(dataset), "export", rows, "updates"):
-            file.write(json.dumps(public_record(record), ensure_ascii=False) + "\n")
+            public = {name: record[name] for name in FIELDS}
+            public["objects"] = [
+                _named(value) | {"decision": value["decision"]} for value in record["objects"]
+            ]
+            public["neighborhood"] = [_neighbor(fact) for fact in record["neighborhood"]]
+            file.write(json.dumps(public, ensure_ascii=False) + "\n")
     return rows
-
-
-def public_record(record: Record) -> Record:
-    """The fields of a row that the public dataset has."""
-    objects = [_named(value) | {"decision": value["decision"]} for value in record["objects"]]
-    return {name: record[name] for name in FIELDS} | {
-        "objects": objects,
-        "neighborhood": [_neighbor(fact) for fact in record["neighborhood"]],
-    }
 
 
 def _neighbor(fact: Record) -> Record:

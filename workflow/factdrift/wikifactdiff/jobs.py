@@ -104,7 +104,7 @@ class Stats(Job, command="wikifactdiff stats"):
     output: Output
 
     def run(self) -> None:
-        from factdrift.wikifactdiff.stats import write_stats
+        from factdrift.wikifactdiff.accounts import write_stats
 
         write_stats(self.dataset, self.groups, self.output)
 
@@ -119,7 +119,7 @@ class Funnel(Job, command="wikifactdiff funnel"):
     output: Output
 
     def run(self) -> None:
-        from factdrift.wikifactdiff.funnel import write_funnel
+        from factdrift.wikifactdiff.accounts import write_funnel
 
         write_funnel(self)
 
@@ -158,7 +158,7 @@ class Manifest(Job, command="wikifactdiff manifest"):
     output: Output
 
     def run(self) -> None:
-        from factdrift.wikifactdiff.manifest import write_manifest
+        from factdrift.wikifactdiff.accounts import write_manifest
 
         write_manifest(self)
 
@@ -184,14 +184,13 @@ class Show(Job, command="show"):
     )
 
     def run(self) -> str:
-        from factdrift.wikifactdiff import listing, show
+        from factdrift.wikifactdiff import show
 
-        dataset = self.dataset or listing.default_dataset()
+        dataset = self.dataset or show.default_dataset()
         if self.subject is None:
-            wanted = listing.Wanted(self.search, self.relation, self.since)
-            limit = listing.LIMIT if self.limit is None else self.limit
-            records, number = listing.search(dataset, wanted, limit)
-            return "\n".join(listing.lines(records, number, wanted, dataset, sys.stdout))
+            wanted = show.Wanted(self.search, self.relation, self.since)
+            limit = show.LIMIT if self.limit is None else self.limit
+            return "\n".join(show.list_lines(dataset, wanted, limit, sys.stdout))
         if self.search is not None or self.since is not None:
             raise InputError("--subject prints the updates of one item; leave out --search and --since")
         return "\n".join(show.lines(show.find(dataset, self.subject, self.relation, self.limit), sys.stdout))

@@ -33,17 +33,10 @@ def popularity(job: Popularity) -> int:
     pageviews = None if job.pageviews == "none" else Path(job.pageviews)
     files = [] if pageviews is None else month_files(pageviews, job.date, job.months)
     with database(job.memory_mb, job.threads) as db:
-        columns = "id, title, coalesce(sitelinks, 0) AS sitelinks, classes"
-        db.execute(
-            f"""CREATE TEMP TABLE items AS
-            WITH current AS (SELECT {columns} FROM read_parquet({sql(job.new)}))
-            SELECT * FROM current"""
-            + (
-                f" UNION ALL SELECT {columns} FROM read_parquet({sql(job.old)}) ANTI JOIN current USING (id)"
-                if job.old
-                else ""
-            )
-        )
+        select = "SELECT id, title, coalesce(sitelinks, 0) AS sitelinks, classes FROM read_parquet"
+        db.execute(f"CREATE TEMP TABLE items AS {select}({sql(job.new)})")
+        if job.old:
+            db.execute(f"INSERT INTO items {select}({sql(job.old)}) ANTI JOIN items USING (id)")
         if pageviews is None:
             query = (
                 "SELECT id, round(ln(1 + sitelinks), 9) AS popularity, 'sitelinks' AS source "
@@ -51,7 +44,6 @@ def popularity(job: Popularity) -> int:
             )
             return write_query(db, query, job.output)
         _read_views(db, files)
-        _create_recorded(db, job.months)
         if not db.sql("SELECT 1 FROM recorded LIMIT 1").fetchall():
             raise InputError(
                 f"{pageviews}: no item's English article is in the page views of the {job.months} months "
@@ -61,7 +53,10 @@ def popularity(job: Popularity) -> int:
 
 
 def _read_views(db: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
-    """TEMP TABLE views (id, month from 0, views): summed over access methods; months without are absent."""
+    """TEMP TABLE recorded (id, popularity): the median over the months from the first one with a view.
+
+    Views of a month are summed over access methods; months without any are absent from TEMP TABLE views.
+    """
     # Titles are compared as bytes: some in the files are not valid UTF-8.
     db.execute(
         """CREATE TEMP TABLE titles AS
@@ -74,56 +69,42 @@ def _read_views(db: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
         if file.suffix == ".parquet":
             db.execute(insert.format(month=month, lines=f"read_parquet({sql(file)})"))
             continue
-        lines = MonthFile(file)
-        register_stream(db, "lines", lines.reader())
+        views, problems = EnglishViews(), list[InputError]()
+        batches = _batches(file, views, problems)
+        register_stream(db, "lines", pa.RecordBatchReader.from_batches(VIEWS, batches))
         try:
             db.execute(insert.format(month=month, lines="lines"))
         except duckdb.Error as error:
             # DuckDB replaces an error of the reader by its own.
-            raise (lines.problem or error) from None
+            raise (problems[0] if problems else error) from None
         finally:
             db.unregister("lines")
-        if lines.views.malformed:
-            print(f"{file.name}: {lines.views.malformed} malformed lines of {WIKI.decode()}", file=sys.stderr)
-
-
-class MonthFile:
-    """One monthly file as Wikimedia publishes it."""
-
-    def __init__(self, path: Path):
-        self.path = path
-        self.views = EnglishViews()
-        self.problem: InputError | None = None
-
-    def reader(self) -> pa.RecordBatchReader:
-        """`title` and `views` of the English lines, batch by batch."""
-        return pa.RecordBatchReader.from_batches(VIEWS, self._batches())
-
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        progress = Progress(self.path.name, self.path.stat().st_size / 1e6, "MB", beside="titles")
-        try:
-            with self.path.open("rb") as raw, bz2.open(raw) as text:
-                before = 0
-                for batch in self.views.batches(text):
-                    yield batch
-                    progress.advance((raw.tell() - before) / 1e6, beside=batch.num_rows)
-                    before = raw.tell()
-        except (EOFError, OSError, ValueError) as error:
-            self.problem = InputError(
-                f"{self.path}: cannot be read as a monthly page-view file ({error}); fetch it again"
-            )
-            raise self.problem from error
-
-
-def _create_recorded(db: duckdb.DuckDBPyConnection, months: int) -> None:
-    """TEMP TABLE recorded (id, popularity): the median over the months from the first one with a view."""
+        if views.malformed:
+            print(f"{file.name}: {views.malformed} malformed lines of {WIKI.decode()}", file=sys.stderr)
     db.execute(
         f"""CREATE TEMP TABLE recorded AS
         SELECT id, round(ln(1 + list_aggregate(
-            list(views) || list_resize([]::BIGINT[], {months} - min(month) - count(*), 0), 'median'
+            list(views) || list_resize([]::BIGINT[], {len(files)} - min(month) - count(*), 0), 'median'
         )), 9) AS popularity
         FROM views GROUP BY id"""
     )
+
+
+def _batches(path: Path, views: EnglishViews, problems: list[InputError]) -> Iterator[pa.RecordBatch]:
+    """VIEWS of a monthly file as Wikimedia publishes it; an error is also put into `problems`."""
+    progress = Progress(path.name, path.stat().st_size / 1e6, "MB", beside="titles")
+    try:
+        with path.open("rb") as raw, bz2.open(raw) as text:
+            before = 0
+            for batch in views.batches(text):
+                yield batch
+                progress.advance((raw.tell() - before) / 1e6, beside=batch.num_rows)
+                before = raw.tell()
+    except (EOFError, OSError, ValueError) as error:
+        problems.append(
+            InputError(f"{path}: cannot be read as a monthly page-view file ({error}); fetch it again")
+        )
+        raise problems[0] from error
 
 
 # Means are made of sums of integers, which do not depend on the order of the members.

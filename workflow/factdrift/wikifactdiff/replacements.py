@@ -1,4 +1,4 @@
-"""WFD_repl: the updates that replace one object by another."""
+"""WFD_repl: the updates that replace one object by another; and chance, in SQL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql, write_query
-from factdrift.wikifactdiff.chance import digest
+
+_HEX_DIGITS = 13
+"""52 bits, which a DOUBLE holds exactly."""
 
 
 def select_replacements(
@@ -62,3 +64,17 @@ def replacement_rows(dataset: Path, groups: Path) -> str:
     return f"""SELECT * FROM read_parquet({sql(dataset)})
         WHERE (subject.id, relation.id) IN (
             SELECT ('Q' || subject, 'P' || property) FROM read_parquet({sql(groups)}))"""
+
+
+def digest(purpose: str, seed: int, *columns: str) -> str:
+    """SQL: a text that orders rows at random, whatever their order was.
+
+    `purpose` keeps choices with one seed apart.
+    """
+    return f"sha256(concat_ws(':', {sql(purpose)}, {seed}, {', '.join(columns)}))"
+
+
+def chance(purpose: str, seed: int, *columns: str) -> str:
+    """SQL: a DOUBLE in [0, 1) for the values of `columns`."""
+    number = f"('0x' || substr({digest(purpose, seed, *columns)}, 1, {_HEX_DIGITS}))::BIGINT"
+    return f"({number} / {float(16**_HEX_DIGITS)})"

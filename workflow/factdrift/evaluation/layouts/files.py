@@ -2,11 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,57 +14,90 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import tracked
 from factdrift.core.tables import check_columns, records, write_parquet
-from factdrift.evaluation.layouts import counterfact, easyedit, rippleedits, wikibigedit, zsre
-from factdrift.evaluation.layouts.beside import Beside
+from factdrift.evaluation.layouts import published, rippleedits
 from factdrift.evaluation.layouts.rows import EMPTY, OURS, SCHEMA, Record, Row
 
-LAYOUTS: dict[str, ModuleType] = {
-    "counterfact": counterfact,
-    "easyedit": easyedit,
-    "rippleedits": rippleedits,
-    "wikibigedit": wikibigedit,
-    "zsre": zsre,
+LAYOUTS: dict[str, tuple[Callable[[Row, int], Record | None], Callable[[Record, int], Row | None]]] = {
+    "counterfact": (published.write_counterfact, published.read_counterfact),
+    "easyedit": (published.write_easyedit, published.read_easyedit),
+    "rippleedits": (rippleedits.write, rippleedits.read),
+    "wikibigedit": (published.write_wikibigedit, published.read_wikibigedit),
+    "zsre": (published.write_zsre, published.read_zsre),
 }
-"""Modules with `write(row, number)` and `read(record, number)`, which return None for what is left out."""
+"""Functions from a row and its number to a record, and back; None for what is left out."""
+
+SHARED = {"obsolete": "neighborhood", "new": "random_neighborhood"}
+"""Object of an update -> the column of `shared_objects.parquet` with the facts that share it."""
+
+Tables = Mapping[str, Mapping[tuple[str | None, ...], Any]]
+"""What belongs to the updates, of the tables that are given: `shared`, `ripples` by (subject, relation),
+`related` by (subject, relation, new object)."""
 
 
-NOTHING = Beside()
+def read_beside(
+    shared: Path | None, facts: Path | None, related: Path | None, ripples: Path | None
+) -> Tables:
+    """Reads `shared_objects.parquet`, TempRIPPLE's tr_facts and tr_related, and `ripples.parquet`.
+
+    Of the related facts those of one hop are read whose answer shows that the new fact was used. Raises
+    InputError if a table lacks a column, or one of TempRIPPLE's two is missing.
+    """
+    found: dict[str, dict[tuple[str | None, ...], Any]] = {}
+    if shared is not None:
+        found["shared"] = {
+            (row["subject"]["id"], row["relation"]["id"]): {role: row[each] for role, each in SHARED.items()}
+            for row in _rows(shared, "subject", "relation", *SHARED.values())
+        }
+    if facts is not None and related is not None:
+        rows = _rows(facts, "fact_id", "s", "p", "o", "role")
+        new = {row["fact_id"]: (row["s"], row["p"], row["o"]) for row in rows if row["role"] == "new"}
+        found["related"] = {}
+        columns = ("fact_id", "hop", "question", "answer_label", "answer_aliases", "discriminates")
+        for row in _rows(related, *columns):
+            if row["fact_id"] in new and row["hop"] == 1 and row["discriminates"]:
+                found["related"].setdefault(new[row["fact_id"]], []).append(row)
+    elif facts is not related:
+        raise InputError("--facts and --related: give both tables of TempRIPPLE, tr_facts and tr_related")
+    if ripples is not None:
+        found["ripples"] = {}
+        asked = ("asked_subject", "asked_relation", "path", "prompt", "answers", "conditions")
+        for row in _rows(ripples, "subject", "relation", "criterion", *asked):
+            found["ripples"].setdefault((row["subject"], row["relation"]), []).append(row)
+    return found
 
 
-class Exported(NamedTuple):
-    """What an export wrote."""
+def _rows(path: Path, *columns: str) -> Iterator[Row]:
+    check_columns(path, columns, "; name the table that the option asks for")
+    return records(path, list(columns))
 
-    kept: int
-    left: int
-    """Updates that do not fit the layout."""
-    lacking: int
-    """Updates that lack a field of `needs`."""
-    empty: Counter[tuple[str, str]]
-    """(field, reason) -> the number of records whose field is empty for it."""
+
+def _with_tables(row: Row, tables: Tables) -> Row:
+    """The row of an update with what belongs to it; without a key for a table that is not given."""
+    key = row["subject"]["id"], row["relation"]["id"]
+    new = next((value["id"] for value in row["objects"] if value["decision"] == "new"), None)
+    return row | {
+        name: table.get((*key, new) if name == "related" else key, []) for name, table in tables.items()
+    }
 
 
 def export(
-    dataset: Path, layout: str, output: Path, beside: Beside = NOTHING, needs: Sequence[str] = ()
-) -> Exported:
-    """Exports a dataset with the columns of wfd_repl, with what the tables `beside` have on its updates.
+    dataset: Path, layout: str, output: Path, tables: Tables
+) -> tuple[int, int, Counter[tuple[str, str]]]:
+    """Exports a dataset with the columns of wfd_repl, with what the tables of `read_beside` have.
 
-    Records in which a field of `needs` is empty are left out. Raises InputError if the dataset lacks a
-    column, or no record has a field of `needs`.
+    Returns how many updates were written and how many do not fit the layout, and (field, reason) -> the
+    number of records whose field is empty for it. Raises InputError if the dataset lacks a column.
     """
     check_columns(dataset, SCHEMA.names, "; give a file such as wfd_repl.parquet")
     count = pq.read_metadata(dataset).num_rows
     rows = enumerate(tracked(records(dataset), f"export {layout}", count, "updates"))
-    written = [LAYOUTS[layout].write(row | beside.of(row), number) for number, row in rows]
-    fit = [record for record in written if record is not None]
-    for name in needs:
-        if fit and not any(name in record for record in fit):
-            raise InputError(f"--need: {name}: no such field; {layout} has {', '.join(fit[0])}")
-    kept = [record for record in fit if all(record.get(name) for name in needs)]
+    written = [LAYOUTS[layout][0](_with_tables(row, tables), number) for number, row in rows]
+    kept = [record for record in written if record is not None]
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
         json.dump(kept, text, ensure_ascii=False, indent=1)
         text.write("\n")
     empty = Counter(pair for record in kept for pair in record[OURS].get(EMPTY, {}).items())
-    return Exported(len(kept), count - len(fit), len(fit) - len(kept), empty)
+    return len(kept), count - len(kept), empty
 
 
 def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
@@ -73,7 +105,7 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
 
     Raises InputError with file, record and field if the file does not have the layout.
     """
-    rows = list(_read(path, layout, LAYOUTS[layout].read))
+    rows = list(_read(path, layout, LAYOUTS[layout][1]))
     found = [[] if row is None else [row] for row in rows]
     if not any(found):
         raise InputError(f"{path}: no record that can be used")
@@ -86,10 +118,9 @@ def load_probes(path: Path, layout: str, output: Path) -> int:
 
     Raises InputError as `load` does, and for a layout without such probes.
     """
-    read = getattr(LAYOUTS[layout], "probes", None)
-    if read is None:
+    if layout != "rippleedits":
         raise InputError(f"--out-ripples: files in the layout {layout} have no probes of what follows")
-    found = list(_read(path, layout, lambda record, number: list(read(record, number))))
+    found = list(_read(path, layout, lambda record, number: list(rippleedits.probes(record, number))))
     return _write(path, layout, found, rippleedits.TESTED, output)
 
 

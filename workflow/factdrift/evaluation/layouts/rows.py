@@ -131,7 +131,14 @@ def row_of(record: Record, name: str, fields: Fields) -> Row:
         "relation": {"id": fields.relation},
         "subject_is_ph_new": False,
         "relation_is_temp_func": False,
-        "neighborhood": [_neighbor(text, label, fields.relation) for text, label in fields.neighbors],
+        "neighborhood": [
+            {
+                "subject": {},
+                "relation": {"id": fields.relation},
+                "objects": [{"object": {"label": label}, "prompt": closed(text)}],
+            }
+            for text, label in fields.neighbors
+        ],
         "random_neighborhood": [],
         **{column: ours[column] for column in _FIELD_OF_NONE if column in ours},
         "update_prompt": closed(fields.prompt),
@@ -146,8 +153,3 @@ def row_of(record: Record, name: str, fields: Fields) -> Row:
 
 def _object(value: tuple[str | None, str], decision: str) -> Row:
     return {"id": value[0], "label": value[1], "decision": decision}
-
-
-def _neighbor(text: str, label: str, relation: str | None) -> Row:
-    fact = {"object": {"label": label}, "prompt": closed(text)}
-    return {"subject": {}, "relation": {"id": relation}, "objects": [fact]}

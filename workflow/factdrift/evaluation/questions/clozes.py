@@ -1,4 +1,4 @@
-"""Tables of edits as questions: their probes, and the clozes that a model continues."""
+"""Tables of edits, and KLoB's sentences, as questions: probes, and the clozes that a model continues."""
 
 import re
 from collections.abc import Iterator
@@ -41,6 +41,27 @@ def read_edits(path: Path) -> Benchmark:
 def read(tables: Tables) -> Benchmark:
     """The edits of one table, and all that is asked about them."""
     return read_edits(tables.questions[0])
+
+
+def read_klob(tables: Tables) -> Benchmark:
+    """The sentences of klob_c and klob_r as cloze tests, with the updates that a model may have been told.
+
+    None is about an edit.
+    """
+    questions = [
+        Question(
+            f"{example['example_id']}#{place}",
+            role=f"klob_{example['subtask']} {sentence['role']}",
+            prompt=sentence["text"],
+            targets=(sentence["target_label"],),
+            accepted=(sentence["target_label"],),
+            ways=("loglik", "written"),
+        )
+        for path in tables.questions
+        for example in pq.read_table(path, columns=["example_id", "subtask", "sentences"]).to_pylist()
+        for place, sentence in enumerate(example["sentences"])
+    ]
+    return Benchmark("klob", questions, read_edits(tables.edits).edits if tables.edits else ())
 
 
 def edit_of(row: dict[str, Any]) -> Edit:

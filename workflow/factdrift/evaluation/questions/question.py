@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.questions.record import record_of
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.methods.interface import Edit
 
 Way = Literal["loglik", "letter", "written"]
 """How a question is asked: for the likelihoods of its targets, for a letter, in writing."""

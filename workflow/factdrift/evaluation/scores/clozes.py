@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.questions.clozes import OWN
-from factdrift.evaluation.questions.klob import read
+from factdrift.evaluation.questions.clozes import OWN, read_klob
 from factdrift.evaluation.questions.question import Tables, probe_id
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.tempripple.metrics import wilson
@@ -52,7 +51,7 @@ def table_of(answers: Sequence[Path], klob: Sequence[Path], edits: Path) -> pa.T
 
 def cloze_tests(klob: Sequence[Path], edits: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """(question, row of CLOZES without an answer): KLoB's sentences, then the updates' own clozes."""
-    for question in read(Tables(klob)).questions:
+    for question in read_klob(Tables(klob)).questions:
         benchmark, _, role = question.role.partition(" ")
         named = {"benchmark": benchmark, "role": role, "fact": question.id.partition("#")[0]}
         yield question.id, {**named, "prompt": question.prompt, "object": question.targets[0]}

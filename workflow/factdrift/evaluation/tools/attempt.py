@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -97,22 +98,25 @@ def attempt(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, arou
         raise InputError(
             f"the tokenizer of {loaded.name} does not split at the border of subject or target: {error}"
         ) from None
-    wanted = [("new", edit.target), *([("old", around.obsolete)] if around.obsolete else [])]
+    wanted = [("new object", edit.prompt, edit.target)]
+    if around.obsolete:
+        wanted.append(("old object", edit.prompt, around.obsolete))
     parts = [
-        ("", [(f"{what} object", edit.prompt, label) for what, label in wanted]),
+        ("", wanted),
         ("In other words", [(f"{prompt} ...", prompt, edit.target) for prompt in around.paraphrases]),
         (
             "Neighbours, which should stay",
             [(f"{prompt} ...", prompt, label) for prompt, label in around.neighbors],
         ),
     ]
-    before, chances = _View(loaded).seen(edit.prompt, parts)
+    asked = [(prompt, label) for _, part in parts for _, prompt, label in part]
+    before, chances = _seen(loaded, None, edit.prompt, asked)
     start = time.perf_counter()
     with opened(loaded, hyper, artefacts) as state, state.put([edit]) as placed:
         seconds = time.perf_counter() - start
         if placed.made.failed:
             raise InputError(f"{hyper.method}: the edit failed: {placed.made.failed[0]}")
-        after, others = _View(placed.loaded, placed.made).seen(edit.prompt, parts)
+        after, others = _seen(placed.loaded, placed.made, edit.prompt, asked)
     print(f"the edit took {seconds:.2f} s", file=sys.stderr)
     yield f"{title_of(hyper.method)} on {loaded.name}"
     yield ""
@@ -120,57 +124,45 @@ def attempt(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, arou
     yield f"  {'before':<38}after"
     for one, other in zip(before, after, strict=True):
         yield f"  {one:<38}{other}".rstrip()
-    for (heading, asked), *pair in zip(parts, chances, others, strict=True):
-        if asked:
+    found = iter(zip(chances, others, strict=True))
+    for heading, part in parts:
+        if part:
             yield from ("", heading) if heading else ("",)
-            width, named = (max(len(each[place]) for each in asked) for place in (0, 2))
-            for (title, _, label), one, other in zip(asked, *pair, strict=True):
+            width, named = (max(len(each[place]) for each in part) for place in (0, 2))
+            for title, _, label in part:
+                one, other = next(found)
                 yield f"  {title:<{width}}  {label:<{named}}  {one:>7} -> {other:>7}"
 
 
-class _View:
-    """A model with one edit, or without any."""
+def _seen(
+    loaded: Loaded, edited: Edited | None, prompt: str, asked: Sequence[tuple[str, str]]
+) -> tuple[list[str], list[str]]:
+    """The most probable continuations of a prompt, and the chances of objects after prompts.
 
-    def __init__(self, loaded: Loaded, edited: Edited | None = None):
-        self._loaded = loaded
-        self._edited = edited
-        self._changes = edited.changes if edited else None
-        self._owner = 0 if edited else -1
+    `edited`: the only edit of the model, if it has one. A continuation has the probability of its first
+    token, and goes on greedily.
+    """
+    changes, owner = (edited.changes, 0) if edited else (None, -1)
+    tokenizer: Any = loaded.tokenizer
 
-    def seen(
-        self, prompt: str, parts: Sequence[tuple[str, list[tuple[str, str, str]]]]
-    ) -> tuple[list[str], list[list[str]]]:
-        """Continuations of a prompt, and chances of objects, by part of the text."""
-        chances = [[self.chance(asked, label) for _, asked, label in part] for _, part in parts]
-        return self.continuations(prompt), chances
+    def context(prompt: str) -> str:
+        return edited.before(0, [prompt])[0] if edited else ""
 
-    def _context(self, prompt: str) -> str:
-        """The text before a prompt."""
-        return self._edited.before(0, [prompt])[0] if self._edited else ""
-
-    def continuations(self, prompt: str) -> list[str]:
-        """The most probable continuations: the probability of the first token, and the greedy rest."""
-        ids = align(self._loaded.tokenizer, prompt, context=self._context(prompt)).ids
-        first = next_tokens(self._loaded, ids, TOP, self._changes, self._owner)
-        begun = [Begun([*ids, token], WORDS - 1, self._owner) for token, _ in first]
-        rest = write(self._loaded, begun, self._changes)
-        return [
-            f"{chance:7.2%}  {self._text([token, *more])}"
-            for (token, chance), more in zip(first, rest, strict=True)
-        ]
-
-    def _text(self, ids: list[int]) -> str:
-        """A continuation up to the end of its sentence, line or text."""
-        end = self._loaded.tokenizer.eos_token_id
-        said: str = self._loaded.tokenizer.decode(ids[: ids.index(end)] if end in ids else ids)
-        line = said.strip().split("\n")[0]
-        return line.split(". ")[0].removesuffix(".")[:26]
-
-    def chance(self, prompt: str, label: str) -> str:
+    def chance(prompt: str, label: str) -> str:
         """The geometric mean of the probabilities of an object's tokens, or why they cannot be aligned."""
         try:
-            sentence = align(self._loaded.tokenizer, prompt, label, context=self._context(prompt))
+            sentence = align(tokenizer, prompt, label, context=context(prompt))
         except AlignmentError as error:
             return error.reason
-        found = score(self._loaded, [sentence], self._changes, [self._owner])
-        return f"{math.exp(found.logprob[0]):.2%}"
+        return f"{math.exp(score(loaded, [sentence], changes, [owner]).logprob[0]):.2%}"
+
+    ids = align(tokenizer, prompt, context=context(prompt)).ids
+    first = next_tokens(loaded, ids, TOP, changes, owner)
+    rest = write(loaded, [Begun([*ids, token], WORDS - 1, owner) for token, _ in first], changes)
+    continuations = []
+    for (token, probability), more in zip(first, rest, strict=True):
+        tokens, end = [token, *more], tokenizer.eos_token_id
+        said: str = tokenizer.decode(tokens[: tokens.index(end)] if end in tokens else tokens)
+        sentence = said.strip().split("\n")[0].split(". ")[0].removesuffix(".")
+        continuations.append(f"{probability:7.2%}  {sentence[:26]}")
+    return continuations, [chance(prompt, label) for prompt, label in asked]

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import claim
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import check_columns, write_parquet
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.questions.clozes import read_edits
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 def probe(job: Probe) -> None:
     """Scores the checkpoint of a job; writes and prints the tables."""
-    named = base_of(Path(job.model))
+    named = base_of(Path(job.model))  # which an adapter must say even if another one is given
     base = job.base or named
     if not base:
         raise InputError("--base: name the model from which the checkpoint was made")
@@ -44,97 +45,69 @@ def probe(job: Probe) -> None:
     if name == "none":
         raise InputError("--name: `none` is the model without edits; give another name")
     settings = msgspec.structs.replace(job.settings, regime="independent")
-    job = dataclasses.replace(job, base=base, name=name, settings=settings)
-    written = ["edits", "edit_scores", "probes"]
-    for state in (name, *(() if job.baseline else ("none",))):
-        written += [f"{state}/0-of-1.{table}" for table in TABLES]
-    claim(job.output, [*(f"{table}.parquet" for table in written), "costs.json"])
-    _write_chosen(job)
-    _report(job, [_baseline(job), _run(job)])
-
-
-def _write_chosen(job: Probe) -> None:
-    """Writes the edits that the options choose."""
-    if not job.edits.is_file():
-        raise InputError(f"{job.edits}: no such file; make it with `factdrift edit dataset`")
-    if lacking := [column for column in EDITS.names if column not in pq.read_schema(job.edits).names]:
-        raise InputError(f"{job.edits}: lacks {', '.join(lacking)}; give a table of `edit dataset`")
-    table = pq.read_table(job.edits, schema=EDITS)
-    known = table["edit"].to_pylist()
-    if unknown := [edit for edit in job.only if edit not in known]:
-        raise InputError(f"--only: {job.edits} has no edit {unknown[0]}; its edits are {known[0]}, ...")
-    if job.only:
-        table = table.filter([edit in job.only for edit in known])
-    table = table[: job.limit or len(table)]
-    write_parquet(table, job.output / "edits.parquet")
-
-
-def _ask(job: Probe, model: Loaded, telling: Telling) -> Files:
-    """Asks a model the edits' questions; returns the files of its tables."""
-    benchmark = read_edits(job.output / "edits.parquet")
-    files = Files.under(job.output / telling.method, "0-of-1")
-    evaluate(Run.of(Session(model, job.settings), benchmark, [telling], 0), files)
-    return files
-
-
-def _baseline(job: Probe) -> Files:
-    """The tables of the unedited model: those that were given, or newly made ones."""
+    tables = [f"{state}/0-of-1.{table}" for state in (name, "none") for table in TABLES]
     if job.baseline:
-        files = Files.under(job.baseline, "0-of-1")
-        _check_baseline(job, files)
+        tables = tables[: len(TABLES)]
+    tables += ["edits", "edit_scores", "probes"]
+    claim(job.output, [*(f"{table}.parquet" for table in tables), "costs.json"])
+    edits = job.output / "edits.parquet"
+    write_parquet(_chosen(job), edits)
+    benchmark = read_edits(edits)
+
+    def ask(model: Loaded, telling: Telling) -> Files:
+        files = Files.under(job.output / telling.method, "0-of-1")
+        evaluate(Run.of(Session(model, settings), benchmark, [telling], 0), files)
         return files
-    telling = Telling(Prepared(Hyper("none", job.base, "", {})), job.settings.regime)
-    with dataclasses.replace(job, model=job.base).loaded() as model:
-        return _ask(job, model, telling)
 
-
-def _check_baseline(job: Probe, files: Files) -> None:
-    """Raises InputError if tables are missing, or of another model, template or other edits."""
-    for path in (files.answers, files.edits, files.states):
-        if not path.is_file():
-            raise InputError(f"--baseline: {path} is missing; give a folder of the workflow, or leave it out")
-    made = pq.read_table(files.edits, columns=["model", "method", "template", "edit"]).to_pylist()
-    models = {row["model"] for row in made}
-    if models - {split_name(job.base)[0]}:
-        raise InputError(f"--baseline: {files.edits} is of {', '.join(sorted(models))}, not of {job.base}")
-    if {row["method"] for row in made} - {"none"}:
-        raise InputError(f"--baseline: {files.edits} is of an editing method; give the folder of `none`")
-    templates = {row["template"] for row in made}
-    if templates - {job.template}:
-        raise InputError(
-            f"--baseline: {files.edits} is of --template {', '.join(sorted(templates))}, not {job.template}"
-        )
-    asked = set(pq.read_table(files.answers, columns=["question"])["question"].to_pylist())
-    for question in read_edits(job.output / "edits.parquet").questions:
-        if question.id not in asked:
-            raise InputError(
-                f"--baseline: {files.answers} lacks a probe of {question.edit}: it is of other edits"
-            )
-
-
-def _run(job: Probe) -> Files:
-    """Asks the checkpoint."""
-    with loaded(job, job.settings, job.threads, job.base) as model:
-        made = Prepared(Hyper(job.name, model.name, "made elsewhere", {}))
-        edits = len(read_edits(job.output / "edits.parquet").edits)
-        return _ask(job, model, Telling(made, "checkpoint", about={"group": edits}))
-
-
-def _report(job: Probe, files: Sequence[Files]) -> None:
-    """Writes scores, probes, costs and tables of the unedited model and the checkpoint; prints the tables."""
+    if job.baseline:
+        none = Files.under(job.baseline, "0-of-1")
+        _check_baseline(job, none, split_name(base)[0], [each.id for each in benchmark.questions])
+    else:
+        with loaded(dataclasses.replace(job, model=base), settings, job.threads) as model:
+            none = ask(model, Telling(Prepared(Hyper("none", base, "", {})), settings.regime))
+    with loaded(job, settings, job.threads, base) as model:
+        made = Prepared(Hyper(name, model.name, "made elsewhere", {}))
+        edited = ask(model, Telling(made, "checkpoint", about={"group": len(benchmark.edits)}))
+    files = (none, edited)
     runs = Runs(
-        edits=job.output / "edits.parquet",
+        edits=edits,
         answers=[each.answers for each in files],
         made=[each.edits for each in files],
         states=[each.states for each in files],
-        models=[split_name(job.base)[0]],
-        methods=["none", job.name],
+        models=[split_name(base)[0]],
+        methods=["none", name],
     )
     scores, costs = job.output / "edit_scores.parquet", job.output / "costs.json"
     write_scores(runs, scores, job.output / "probes.parquet")
     written = job.output / "written.parquet"
-    write_parquet(written_table(runs.answers, [runs.edits]), written)
+    write_parquet(written_table(runs.answers, [edits]), written)
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
-    unaligned = list(unaligned_lines([files[0].answers], [files[0].edits]))
-    write_tables(scores, written, costs, unaligned, job.output)
+    write_tables(scores, written, costs, list(unaligned_lines([none.answers], [none.edits])), job.output)
+
+
+def _chosen(job: Probe) -> pa.Table:
+    """The edits that the options choose."""
+    if not job.edits.is_file():
+        raise InputError(f"{job.edits}: no such file; make it with `factdrift edit dataset`")
+    check_columns(job.edits, EDITS.names, "; give a table of `edit dataset`")
+    table = pq.read_table(job.edits, schema=EDITS)
+    known = table["edit"].to_pylist()
+    if unknown := [edit for edit in job.only if edit not in known]:
+        raise InputError(f"--only: {job.edits} has no edit {unknown[0]}; its edits are {known[0]}, ...")
+    return table.filter([edit in job.only for edit in known]) if job.only else table
+
+
+def _check_baseline(job: Probe, files: Files, model: str, questions: Sequence[str]) -> None:
+    """Raises InputError if tables are missing, or of another model, template or other edits."""
+    for path in (files.answers, files.edits, files.states):
+        if not path.is_file():
+            raise InputError(f"--baseline: {path} is missing; give a folder of the workflow, or leave it out")
+    wanted = {"model": model, "method": "none", "template": job.template}
+    for row in pq.read_table(files.edits, columns=list(wanted)).to_pylist():
+        if row != wanted:
+            is_, not_ = (", ".join(f"{key} {value}" for key, value in each.items()) for each in (row, wanted))
+            raise InputError(f"--baseline: {files.edits} is of {is_}, not of {not_}")
+    asked = set(pq.read_table(files.answers, columns=["question"])["question"].to_pylist())
+    if lacking := [question for question in questions if question not in asked]:
+        raise InputError(f"--baseline: {files.answers} lacks {lacking[0]}: it is of other edits")

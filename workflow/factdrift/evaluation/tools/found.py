@@ -40,7 +40,7 @@ def find_artefacts(job: TriesMethod, hyper: Hyper, model: Loaded) -> Artefacts:
         if "prefixes" in needs(hyper) and not (job.prefixes or "prefixes" in files):
             files["prefixes"] = Path(folder, "prefixes.json")
             write_prefixes(files["prefixes"], model, hyper, 0)
-        return dataclasses.replace(job, **files).prepared(hyper, model).artefacts
+        return dataclasses.replace(job, **files).artefacts(hyper, model)
 
 
 def _files(job: TriesMethod, hyper: Hyper, model: Loaded) -> Iterator[tuple[str, Path]]:

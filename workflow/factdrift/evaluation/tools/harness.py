@@ -8,7 +8,8 @@ tasks run.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,12 +48,6 @@ _CHOSEN: dict[str, Any] = {
     "output_type": "multiple_choice",
     "doc_to_choice": "choices",
     "doc_to_target": "answer",
-    "metric_list": [_ACCURACY],
-}
-_CONTINUED: dict[str, Any] = {
-    "doc_to_text": "prompt",
-    "output_type": "loglikelihood",
-    "doc_to_target": "target",
     "metric_list": [_ACCURACY],
 }
 _JUDGED = """\
@@ -124,7 +119,11 @@ def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
             docs = [
                 {
                     "id": row["item_id"],
-                    "prompt": filled(prompt, _question(row), row["context"] if condition == "with" else ""),
+                    "prompt": filled(
+                        prompt,
+                        Question(row["item_id"], words=row["question"], targets=tuple(row["options"])),
+                        row["context"] if condition == "with" else "",
+                    ),
                     "choices": row["options"],
                     "answer": row["answer_index"],
                 }
@@ -133,12 +132,14 @@ def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
             yield Task(f"{group}{kind}", group, pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
 
 
-def _question(row: Row) -> Question:
-    return Question(row["item_id"], words=row["question"], targets=tuple(row["options"]))
-
-
 def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
     """A task for each benchmark and role of cloze tests, rows of CLOZES, to be continued."""
+    how = {
+        "doc_to_text": "prompt",
+        "output_type": "loglikelihood",
+        "doc_to_target": "target",
+        "metric_list": [_ACCURACY],
+    }
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         # The harness puts its `target_delimiter` before options only.
@@ -146,7 +147,7 @@ def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
         found.setdefault((row["benchmark"], row["role"]), []).append(doc)
     for (benchmark, role), docs in found.items():
         name = "_".join([benchmark, *re.findall(r"\w+", role)])
-        yield Task(name, benchmark, pa.Table.from_pylist(docs, schema=CLOZES), _CONTINUED)
+        yield Task(name, benchmark, pa.Table.from_pylist(docs, schema=CLOZES), how)
 
 
 def chain_tasks(chains: Iterable[Row]) -> Iterator[Task]:
@@ -180,13 +181,8 @@ def written_tasks(written: Iterable[Written], tokens: int) -> Iterator[Task]:
 
     `tokens`: the configuration's `written.tokens`. Its accuracy is the share of the verdict `correct`.
     """
-    metrics = [
-        _ACCURACY,
-        *(
-            _ACCURACY | {"metric": name, "higher_is_better": False}
-            for name in ("stale", "refused", "unclear")
-        ),
-    ]
+    other = ("stale", "refused", "unclear")
+    metrics = [_ACCURACY, *(_ACCURACY | {"metric": each, "higher_is_better": False} for each in other)]
     for each in written:
         for way, table, until in (("written", each.continued, ["\n"]), ("chat", each.turns, [])):
             how = {
@@ -207,55 +203,39 @@ def write_tasks(tasks: Iterable[Task], output: Path) -> list[Task]:
     Raises InputError if two tasks have the same name, if there is none, or if the folder has other files.
     """
     found = list(tasks)
-    _check(found)
-    groups: dict[str, list[Task]] = {}
-    for task in found:
-        groups.setdefault(task.group, []).append(task)
+    if not found:
+        raise InputError("no task to write; give --questions, --edits or --chains")
+    names = Counter(task.name for task in found)
+    if twice := sorted(name for name, number in names.items() if number > 1):
+        raise InputError(f"two tasks are called {twice[0]}; give the tables different names")
+    groups: dict[str, list[str]] = {}
     with new_folder(output) as folder:
         (folder / "tables.py").write_text(_READ, encoding="utf-8")
         for task in found:
+            groups.setdefault(task.group, []).append(task.name)
             write_parquet(task.table, folder / f"{task.name}.parquet")
-            (folder / f"{task.name}.yaml").write_text(_yaml(task), encoding="utf-8")
+            described = {
+                "task": task.name,
+                "tag": [TAG],
+                "dataset_kwargs": {"table": task.name},
+                "test_split": "test",
+                "num_fewshot": 0,
+                "target_delimiter": " ",
+                **task.how,
+                "metadata": {"version": 1},
+            }
+            judged = _JUDGED if task.how["output_type"] == "generate_until" else ""
+            _write_yaml(described, folder, f"custom_dataset: !function tables.read\n{judged}")
         for group, members in groups.items():
-            if [task.name for task in members] != [group]:
-                (folder / f"{group}.yaml").write_text(_group_yaml(group, members), encoding="utf-8")
+            if members != [group]:
+                # The group's accuracy is that of all its documents together.
+                accuracy = [{"metric": "acc", "weight_by_size": True}]
+                described = {"group": group, "task": members, "aggregate_metric_list": accuracy}
+                _write_yaml({**described, "metadata": {"version": 1}}, folder)
     return found
 
 
-def _check(tasks: Sequence[Task]) -> None:
-    names = [task.name for task in tasks]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"two tasks are called {twice[0]}; give the tables different names")
-    if not tasks:
-        raise InputError("no task to write; give --questions, --edits or --chains")
-
-
-def _yaml(task: Task) -> str:
-    described = {
-        "task": task.name,
-        "tag": [TAG],
-        "dataset_kwargs": {"table": task.name},
-        "test_split": "test",
-        "num_fewshot": 0,
-        "target_delimiter": " ",
-        **task.how,
-        "metadata": {"version": 1},
-    }
-    judged = _JUDGED if task.how["output_type"] == "generate_until" else ""
-    return f"custom_dataset: !function tables.read\n{judged}{_dumped(described)}"
-
-
-def _group_yaml(group: str, members: Sequence[Task]) -> str:
-    """The group's accuracy is that of all its documents together."""
-    described = {
-        "group": group,
-        "task": [task.name for task in members],
-        "aggregate_metric_list": [{"metric": "acc", "weight_by_size": True}],
-        "metadata": {"version": 1},
-    }
-    return _dumped(described)
-
-
-def _dumped(value: Mapping[str, Any]) -> str:
-    return str(yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True))
+def _write_yaml(described: Mapping[str, Any], folder: Path, head: str = "") -> None:
+    """Writes the file of a task or group, which is named by the first value."""
+    text = yaml.safe_dump(dict(described), sort_keys=False, allow_unicode=True)
+    (folder / f"{next(iter(described.values()))}.yaml").write_text(head + text, encoding="utf-8")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -52,9 +51,7 @@ class Try(TriesMethod, command="edit try"):
     prompt: Annotated[str, "a sentence up to its object, with the subject in it", Flag(by_place=True)]
     new_object: Annotated[str, Flag(by_place=True)]
     subject: Annotated[str, "as written in the prompt"]
-    old_object: Annotated[str, "(default: from the dataset)"] = ""
-    paraphrase: Annotated[tuple[str, ...], "may be repeated", Flag("TEXT")] = ()
-    dataset: Annotated[Path, "for neighbours", Flag("PARQUET")] = DATASET
+    dataset: Annotated[Path, "for old object and neighbours", Flag("PARQUET")] = DATASET
 
     def run(self) -> None:
         check_given("try", self.prompt, self.new_object, self.subject)
@@ -64,7 +61,7 @@ class Try(TriesMethod, command="edit try"):
             from factdrift.evaluation.tools.attempt import attempt, find_around
             from factdrift.evaluation.tools.found import find_artefacts
 
-            hyper = self.hyper(model)
+            hyper = self.hyper_of(model, self.method)
             if hyper.record.not_alone:
                 raise CannotEdit(
                     f"edit try: {hyper.method}: {hyper.record.not_alone}; run it with edit.regime batch or "
@@ -73,11 +70,6 @@ class Try(TriesMethod, command="edit try"):
                 )
             check_layers(model, hyper)
             around = find_around(self.dataset, self.prompt, self.subject)
-            around = replace(
-                around,
-                obsolete=self.old_object or around.obsolete,
-                paraphrases=self.paraphrase or around.paraphrases,
-            )
             artefacts = find_artefacts(self, hyper, model)
             if hyper.derived:
                 print(f"{hyper.method}: {hyper.source}")
@@ -127,26 +119,18 @@ class ExportAdapter(TriesMethod, command="edit export-adapter"):
         "several edits: a folder for each, or one change for all",
     ] = "independent"
     full: Annotated[bool, "whole models in the layout of transformers"] = False
-    rank: Annotated[int, "approximate changes of full matrices by this rank (SVD)"] = 0
-    precision: Annotated[
-        Literal["float32", "weights"], "of an adapter's numbers: as computed, or in the weights' type"
-    ] = "float32"
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> str:
         if self.output.exists():
             raise InputError(f"--output: {self.output} exists; name a folder that does not, or remove it")
-        if self.rank < 0:
-            raise InputError(f"--rank: {self.rank}: a rank is 1 or more")
-        if self.full and self.rank:
-            raise InputError("--rank: whole models (--full) are not approximated; leave one of them out")
         if bool(self.edit) == bool(self.prompt):
             raise InputError("name either edits of the workflow (--edit), or a prompt and a new object")
         if not self.edit:
             check_given("export-adapter", self.prompt, self.new_object, self.subject)
         from factdrift.evaluation.tools.exporting import export
 
-        return "\n".join(export(self))
+        return export(self)
 
 
 class Probe(RunsModel, command="edit probe"):
@@ -156,8 +140,7 @@ class Probe(RunsModel, command="edit probe"):
     edits: Annotated[Path, "what was edited", Flag("PARQUET")]
     base: Annotated[str, "the model without edits (default: the one that an adapter names)"] = ""
     name: Annotated[str, "of the method, in tables (default: the folder's)"] = ""
-    only: Annotated[tuple[str, ...], "the edits that were made", Flag("EDIT")] = ()
-    limit: Annotated[int, "only the first ones of the table; 0 for all"] = 0
+    only: Annotated[tuple[str, ...], "the edits that were made (default: all)", Flag("EDIT")] = ()
     baseline: Annotated[
         Path | None,
         "results/OLD_NEW/evaluation/MODEL/updates/none, instead of running the model without edits",
@@ -168,8 +151,6 @@ class Probe(RunsModel, command="edit probe"):
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> None:
-        if self.only and self.limit:
-            raise InputError("--limit: the edits are named (--only); leave one of them out")
         from factdrift.evaluation.tools.elsewhere import probe
 
         probe(self)
@@ -182,13 +163,7 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
     template: Template
     method: Annotated[str, "its file says what is tried"]
     dataset: Annotated[Path, "of updates", Flag("PARQUET")] = DATASET
-    split: Annotated[
-        Literal["train", "test", "all"], "the updates that are tuned on; evaluate on the other ones"
-    ] = "train"
-    without: Annotated[
-        Path | None, "edits of an evaluation, whose subjects are left out", Flag("PARQUET")
-    ] = None
-    edits: Annotated[int, "number of updates"] = 32
+    edits: Annotated[int, "number of updates, of the split train"] = 32
     seed: Annotated[int, "draws the updates and the method's prefixes"] = 0
     layers: Annotated[tuple[int, ...], "last edited blocks to try (default: by method)", Flag("BLOCK")] = ()
     moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
@@ -336,9 +311,9 @@ class Taught(Job, command="answer taught"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.taught_tempripple import write_taught
+        from factdrift.evaluation.questions.taught import write_tempripple
 
-        facts = write_taught(self.facts, self.related, self.wikifactdiff, self.old, self.output)
+        facts = write_tempripple(self.facts, self.related, self.wikifactdiff, self.old, self.output)
         return f"{self.output}: {facts:,} facts"
 
 
@@ -352,9 +327,9 @@ class TaughtRipples(Job, command="answer taught-ripples"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.taught_ripples import write_taught
+        from factdrift.evaluation.questions.taught import write_ripples
 
-        facts = write_taught(self.ripples, self.names, self.old, self.limit, self.output)
+        facts = write_ripples(self.ripples, self.names, self.old, self.limit, self.output)
         return f"{self.output}: {facts:,} facts"
 
 

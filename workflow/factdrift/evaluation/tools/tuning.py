@@ -7,7 +7,7 @@ block, each further hyper-parameter in turn. Imports torch.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, harmonic_mean
@@ -47,8 +47,8 @@ from factdrift.models.texts import read_texts, written
 if TYPE_CHECKING:
     from factdrift.evaluation.tools.jobs import Tune
 
-OTHER = {"train": "test", "test": "train"}
-"""Split that is tuned on -> split that is left for the evaluation."""
+_MARK = "factdrift edit tune, the best of"
+"""By which a file is known as one that was written here."""
 _SCORES = ("efficacy", "generalization", "kept", "score")
 
 
@@ -79,50 +79,56 @@ class Trial:
 
 @dataclass
 class Bench:
-    """A loaded model, held-out updates with their probes, and what the method needs."""
+    """A loaded model and held-out updates with their probes, on which settings are tried."""
 
-    session: Session
+    job: Tune
+    model: Loaded
     updates: Benchmark
     folder: Path
     """For tables on the way; has edits.parquet."""
     prefixes: tuple[str, ...]
-    counted: Callable[[Sequence[int]], Mapping[int, Moments]]
-    """Counts, or reads, the second moments of blocks."""
     _moments: dict[int, Moments] = field(default_factory=dict)
 
-    def prepare(self) -> None:
-        """Asks the unedited model."""
-        none = Prepared(Hyper("none", self.session.loaded.name, "", {}))
-        self._ask(none, "none")
+    def ask(self, prepared: Prepared, name: str) -> Files:
+        """Asks the model in a state; returns the files of its tables."""
+        files = Files.under(self.folder, name)
+        telling = Telling(prepared, self.job.settings.regime)
+        evaluate(Run.of(Session(self.model, self.job.settings), self.updates, [telling], 0), files)
+        return files
 
     def trial(self, hyper: Hyper) -> Trial:
         """Makes and probes all edits with the hyper-parameters."""
-        self._moments = {layer: each for layer, each in self._moments.items() if layer in hyper.layers}
-        if "moments" in needs(hyper):
-            lacking = [layer for layer in hyper.layers if layer not in self._moments]
-            self._moments |= self.counted(lacking) if lacking else {}
-        artefacts = Artefacts(prefixes=self.prefixes, moments=self._moments)
-        files = [Files.under(self.folder, "none"), self._ask(Prepared(hyper, artefacts), "trial")]
+        check_layers(self.model, hyper)
+        moments = self._counted(hyper.layers) if "moments" in needs(hyper) else {}
+        artefacts = Artefacts(prefixes=self.prefixes, moments=moments)
+        files = [Files.under(self.folder, "none"), self.ask(Prepared(hyper, artefacts), "trial")]
         scores, joined = (self.folder / f"{name}.parquet" for name in ("scores", "joined"))
         runs = Runs(
             edits=self.folder / "edits.parquet",
             answers=[each.answers for each in files],
             made=[each.edits for each in files],
             states=[each.states for each in files],
-            models=[self.session.loaded.name],
+            models=[self.model.name],
             methods=[hyper.method],
         )
         write_scores(runs, scores, joined)
         return judged(hyper, pq.read_table(scores).to_pylist(), pq.read_table(joined).to_pylist())
 
-    def _ask(self, prepared: Prepared, name: str) -> Files:
-        telling = Telling(prepared, self.session.settings.regime)
-        files = Files.under(self.folder, name)
-        evaluate(Run.of(self.session, self.updates, [telling], 0), files)
-        return files
+    def _counted(self, layers: Sequence[int]) -> dict[int, Moments]:
+        """The second moments of blocks, from `--moments` if they are there, otherwise counted once."""
+        kept, folder = self._moments, self.job.moments
+        self._moments = {layer: kept[layer] for layer in layers if layer in kept}
+        lacking = [layer for layer in layers if layer not in kept]
+        files = {layer: folder / f"{layer}.safetensors" for layer in lacking} if folder else {}
+        found = {layer: path for layer, path in files.items() if path.is_file()}
+        self._moments |= read_layers(found, self.model)
+        if lacking := [layer for layer in lacking if layer not in found]:
+            texts = read_texts(self.job.texts) if self.job.texts else written(self.model, self.job.seed)
+            self._moments |= count_moments(self.model, lacking, texts, self.job.tokens)
+        return self._moments
 
 
-def judged(hyper: Hyper, scores: Sequence[Mapping[str, Any]], probes: Iterable[Mapping[str, Any]]) -> Trial:
+def judged(hyper: Hyper, scores: Sequence[Mapping[str, Any]], probes: Sequence[Mapping[str, Any]]) -> Trial:
     """The trial with rows of SCORES, one for each edit, and of PROBES."""
 
     def mean(column: str) -> float:
@@ -153,8 +159,8 @@ def search(
     blocks: int,
     trial: Callable[[dict[str, Any]], Trial],
     layers: Sequence[int] = (),
-) -> Iterator[Trial]:
-    """Yields every trial as it ends; the best one is that with the greatest `rank`, the first of equals.
+) -> list[Trial]:
+    """Every trial; the best one is that with the greatest `rank`, the first of equals.
 
     `start`: the values to begin with. `search`: `shares` of the blocks, and key -> `factors` of its value.
     `blocks`: their number. `trial`: makes a trial with these values in the place of the start's. `layers`:
@@ -165,43 +171,33 @@ def search(
     candidates = set(layers) or {block_at(share, blocks) for share in search["shares"]}
     if not layers and candidates:
         candidates.add(start.layers[-1])
-    best: Trial | None = None
-    tried: list[dict[str, Any]] = []
-
-    def better(values: dict[str, Any]) -> Iterator[Trial]:
-        nonlocal best
-        if values in tried:
-            return
-        tried.append(values)
-        made = trial(values)
-        if best is None or made.rank > best.rank:
-            best = made
-        yield made
-
-    for block in sorted(candidates):
-        lowest = max(0, block - len(start.layers) + 1)
-        yield from better({key: block if key == "layer" else list(range(lowest, block + 1))})
-    if not candidates:
-        yield from better({})
+    tried: list[dict[str, Any]] = [{}]
+    if candidates:
+        first = {block: max(0, block - len(start.layers) + 1) for block in sorted(candidates)}
+        tried = [
+            {key: block if key == "layer" else list(range(lowest, block + 1))}
+            for block, lowest in first.items()
+        ]
+    trials = [trial(values) for values in tried]
     for other, factors in search["factors"].items():
-        assert best is not None
-        values = {name: best.hyper[name] for name in ((key,) if candidates else ()) + (*search["factors"],)}
+        best = max(trials, key=lambda each: each.rank)
+        kept = {name: best.hyper[name] for name in ((key,) if candidates else ()) + (*search["factors"],)}
         for factor in factors:
-            yield from better({**values, other: float(f"{start[other] * factor:.6g}")})
-
-
-def _is_tuned(path: Path) -> bool:
-    """Whether a file is one that `write` has written."""
-    return path.is_file() and b"factdrift edit tune, the best of" in path.read_bytes().partition(b"\n")[0]
+            values = {**kept, other: float(f"{start[other] * factor:.6g}")}
+            if values not in tried:
+                tried.append(values)
+                trials.append(trial(values))
+    return trials
 
 
 def tune(job: Tune) -> None:
     """Searches hyper-parameters and writes the best ones to the job's output."""
-
-    if job.output.exists() and not _is_tuned(job.output):
+    output = job.output
+    if output.exists() and not (
+        output.is_file() and _MARK.encode() in output.read_bytes().partition(b"\n")[0]
+    ):
         raise InputError(
-            f"--output: {job.output} was not written by this command, so it is not replaced; name "
-            "another file"
+            f"--output: {output} was not written by this command, so it is not replaced; name another file"
         )
     own = entry(job.method, job.methods)
     check_values(own.name, job.set, own.values)
@@ -209,29 +205,29 @@ def tune(job: Tune) -> None:
     if job.settings.regime != "independent":
         raise InputError("edit.regime: hyper-parameters are tuned on independent edits; leave the key out")
     with job.loaded() as model, scratch() as folder:
-
-        def trial(values: Mapping[str, Any]) -> Trial:
-            hyper = hyper_of(model, job.method, {**job.set, **values}, job.methods)
-            check_layers(model, hyper)
-            made = bench.trial(hyper)
-            print(_row(made, shown), flush=True)
-            return made
-
         start = job.hyper_of(model, job.method)
-        bench = _bench(job, model, start, folder)
+        bench = Bench(job, model, _updates(job, model, folder), folder, ("",))
+        if "prefixes" in needs(start):
+            bench.prefixes = draw_prefixes(model, start, job.seed)
         key = "layer" if "layer" in start else "layers"
         blocks = job.layers or tried["shares"]
         if blocks and not start.layers:
             raise InputError(f"edit tune: {own.name}: its values name no block to begin with (key {key})")
         shown = [*([key] if blocks else []), *tried["factors"]]
-        print(f"{own.name} on {model.name}, {len(bench.updates.edits):,} updates of {_source(job)}")
+
+        def trial(values: Mapping[str, Any]) -> Trial:
+            made = bench.trial(hyper_of(model, job.method, {**job.set, **values}, job.methods))
+            print(_row(made, shown), flush=True)
+            return made
+
+        about = f"{len(bench.updates.edits):,} updates of {job.dataset}, split train, seed {job.seed}"
+        print(f"{own.name} on {model.name}, {about}")
         print("".join(f"{name:>18}" for name in (*shown, *_SCORES)))
-        bench.prepare()
-        trials = list(search(start, tried, model.spec.layers, trial, job.layers or ()))
+        bench.ask(Prepared(Hyper("none", model.name, "", {})), "none")
+        trials = search(start, tried, model.spec.layers, trial, job.layers)
         best = max(trials, key=lambda each: each.rank)
         print(f"the best:\n{_row(best, shown)}")
-        for line in write(job, model.name, best, len(trials), len(bench.updates.edits)):
-            print(line)
+        _write(job, model.name, best, f"{_MARK} {len(trials)} settings on {about}")
 
 
 def _row(trial: Trial, shown: Sequence[str]) -> str:
@@ -241,50 +237,22 @@ def _row(trial: Trial, shown: Sequence[str]) -> str:
     return "".join(f"{cell:>18}" for cell in cells)
 
 
-def _source(job: Tune) -> str:
-    left_out = f" without the subjects of {job.without}" if job.without else ""
-    return f"{job.dataset}, split {job.split}, seed {job.seed}{left_out}"
-
-
-def _bench(job: Tune, model: Loaded, start: Hyper, folder: Path) -> Bench:
-    if job.without and not job.without.is_file():
-        raise InputError(f"--without: {job.without}: no such file; name what `edit dataset` wrote")
+def _updates(job: Tune, model: Loaded, folder: Path) -> Benchmark:
+    """Updates of the split `train` whose tokens show the borders; also written into the folder."""
     edits = folder / "edits.parquet"
-    choice = Choice(split=job.split, limit=job.edits, seed=job.seed, fluency_sample=0)
-    if job.without:
-        known = pq.read_table(job.without, columns=["subject"])
-        choice = choice._replace(without=set(known["subject"].to_pylist()))
-    write_edits(job.dataset, edits, choice)
+    write_edits(job.dataset, edits, Choice(split="train", limit=job.edits, seed=job.seed, fluency_sample=0))
     benchmark = read_edits(edits)
     updates = benchmark.without(excluded(model, benchmark))
     if not updates.edits:
         raise InputError(f"{job.dataset}: no update can be aligned with the tokens of {model.name}")
-    return Bench(
-        session=Session(model, job.settings),
-        updates=updates,
-        folder=folder,
-        prefixes=draw_prefixes(model, start, job.seed) if "prefixes" in needs(start) else ("",),
-        counted=lambda layers: _moments(job, model, layers),
-    )
+    return updates
 
 
-def _moments(job: Tune, model: Loaded, layers: Sequence[int]) -> dict[int, Moments]:
-    """The second moments of blocks, from `--moments` if they are there, otherwise counted."""
-    files = {layer: job.moments / f"{layer}.safetensors" for layer in layers} if job.moments else {}
-    found = read_layers({layer: path for layer, path in files.items() if path.is_file()}, model)
-    lacking = [layer for layer in layers if layer not in found]
-    if lacking:
-        texts = read_texts(job.texts) if job.texts else written(model, job.seed)
-        found |= count_moments(model, lacking, texts, job.tokens)
-    return found
-
-
-def write(job: Tune, model: str, best: Trial, trials: int, updates: int) -> Sequence[str]:
-    """Writes the configuration with the best values; returns lines that say so and give an entry.
+def _write(job: Tune, model: str, best: Trial, about: str) -> None:
+    """Writes the configuration with the best values; prints how to use it, and an entry.
 
     The values are those that the defaults of the method do not give, so that they are all that is needed.
     """
-
     own = entry(job.method, job.methods)
     defaults = default_values(own.name, own.values)
     values = {
@@ -293,13 +261,8 @@ def write(job: Tune, model: str, best: Trial, trials: int, updates: int) -> Sequ
         if key not in defaults or value != defaults[key] or key in best.hyper.derived
     }
     scores = ", ".join(f"{name} {getattr(best, name):.4f}" for name in _SCORES)
-    about = f"factdrift edit tune, the best of {trials} settings on {updates} updates of {_source(job)}"
-    config: dict[str, Any] = {own.name: values}
-    other = {"split": OTHER[job.split]} if job.split in OTHER else {}
-    if job.template != "none":
-        other["template"] = job.template
-    if other:
-        config = {"edit": other, **config}
+    template = {} if job.template == "none" else {"template": job.template}
+    config = {"edit": {"split": "test", **template}, own.name: values}
     text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
     write_text(f"# {model}: {about}\n# {scores}\n{text}", job.output)
     shown = yaml.safe_dump(
@@ -309,8 +272,8 @@ def write(job: Tune, model: str, best: Trial, trials: int, updates: int) -> Sequ
         default_flow_style=True,
         width=10**6,
     )
-    return [
-        f"{job.output}: use it with `snakemake --configfile {job.output}`; or put into `models` of "
-        f"{own.values if own.path else f'config/methods/{own.name}.yaml'}:",
-        f"  - {shown.strip()[1:-1]}",
-    ]
+    place = own.values if own.path else f"config/methods/{own.name}.yaml"
+    print(
+        f"{job.output}: use it with `snakemake --configfile {job.output}`; or put into `models` of {place}:\n"
+        f"  - {shown.strip()[1:-1]}"
+    )

@@ -17,7 +17,7 @@ from factdrift.pages.browse.subjects import Row, Subject, Tables
 from factdrift.pages.browse.view import Decision, Pair, Relation, Statement, Value, indexed, named
 from factdrift.wikidata.ids import entity_id, is_made_up, page
 from factdrift.wikidata.text import folded, printable
-from factdrift.wikifactdiff.funnel import by_stage
+from factdrift.wikifactdiff.accounts import by_stage
 from factdrift.wikifactdiff.show import SIGNS
 
 WIDTH = 100

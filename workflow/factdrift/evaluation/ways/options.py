@@ -1,19 +1,20 @@
-"""The likelihoods of a question's targets. Imports torch."""
+"""The likelihoods of a question's targets, and the letter of the one that a model chooses. Imports torch."""
 
 import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from factdrift.evaluation.questions.prompts import filled
+from factdrift.evaluation.questions.prompts import filled, parsed
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.ways.asked import Asked, Row, judged
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence
 from factdrift.models.deltas import Changes
 from factdrift.models.scoring import score
+from factdrift.models.writing import Begun
 
 
-def ask(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
+def likelihoods(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
     """Log-probabilities of all targets after the prompt; of alternatives the likeliest one is the answer.
 
     Of equally likely ones it is the first. A question is not asked if one of its targets cannot be aligned,
@@ -47,8 +48,8 @@ def ask(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[
         whole = np.array(logprobs)
         if session.settings.answer_normalise == "sum":
             whole = whole * tokens
-        parsed = int(whole.argmax()) if each.question.answer is not None else None
-        yield judged(each, "loglik", logprobs=logprobs, tokens=tokens, exact=exact, parsed=parsed)
+        likeliest = int(whole.argmax()) if each.question.answer is not None else None
+        yield judged(each, "loglik", logprobs=logprobs, tokens=tokens, exact=exact, parsed=likeliest)
 
 
 def _sentences(session: Session, asked: Asked) -> list[Sentence]:
@@ -58,3 +59,24 @@ def _sentences(session: Session, asked: Asked) -> list[Sentence]:
         return [session.sentence(question.prompt, target, asked.before) for target in question.targets]
     prompt = filled(session.settings.answer_prompts_loglik, question, asked.before.strip())
     return [session.sentence(prompt, target) for target in question.targets]
+
+
+def letters(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
+    """What the model writes greedily after the prompt; the first stand-alone letter is the answer."""
+    tokens = session.settings.answer_tokens
+    begun: list[Begun] = []
+    too_long: set[int] = set()
+    for place, each in enumerate(asked):
+        prompt = filled(session.settings.answer_prompts_letter, each.question, each.before.strip())
+        ids = session.turn(prompt) or session.sentence(prompt).ids
+        if len(ids) + tokens > session.loaded.spec.positions:
+            too_long.add(place)
+        else:
+            begun.append(Begun(ids, tokens, each.owner, session.ends))
+    written = iter(session.written(begun, changes))
+    for place, each in enumerate(asked):
+        if place in too_long:
+            yield judged(each, "letter", reason="too_long")
+        else:
+            output = session.text(next(written))
+            yield judged(each, "letter", output=output, parsed=parsed(output, each.question.targets))

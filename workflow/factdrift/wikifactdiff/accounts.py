@@ -1,0 +1,156 @@
+"""What accounts for a build: the funnel, counts as in Table 2 of the paper, and the manifest."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow.parquet as pq
+
+from factdrift.core.errors import InputError
+from factdrift.core.files import write_json
+from factdrift.core.tables import database, sql, write_query
+from factdrift.updates.after_rules import SCENARIOS
+from factdrift.wikifactdiff.replacements import replacement_rows
+
+if TYPE_CHECKING:
+    from factdrift.wikifactdiff.jobs import Funnel, Manifest
+
+STAGES = (
+    *("preprocess_old", "preprocess_new", "difference", "rules", "labels", "groups", "scenarios"),
+    "wfd_repl",
+)
+"""The stages in order. Their reasons: names of filters, or `kept` (the first two); `F-`, `F0`, `F+`; names of
+rules; labels; the step that dropped a triple or its group, or `kept`; scenarios of kept triples; and `kept`,
+`undersampled` or `other_scenario`."""
+
+PACKAGES = (
+    *("factdrift", "duckdb", "pyarrow", "numpy", "scipy", "scikit-learn", "babel", "stringzilla", "nltk"),
+    *("english-words", "snakemake"),
+)
+"""The packages that can change results."""
+
+
+def write_funnel(job: Funnel) -> int:
+    """Writes `stage`, `relation`, `reason`, `triples` (statements in the first two stages).
+
+    A build without updates has a funnel too.
+    """
+    parts = [
+        f"SELECT 'preprocess_' || dump AS stage, property, filter AS reason, statements AS triples "
+        f"FROM read_parquet({sql(job.report)})"
+    ]
+    replaced = f"""CASE WHEN (subject, property) IN (
+            SELECT (subject, property) FROM read_parquet({sql(job.groups)})) THEN 'kept'
+        WHEN scenario = 'ReplaceObject' THEN 'undersampled' ELSE 'other_scenario' END"""
+    for stage, reason, source in (
+        ("difference", "change", "updates"),
+        ("rules", "rule", "updates"),
+        ("labels", "label", "updates"),
+        ("groups", "coalesce(dropped_by, 'kept')", "updates"),
+        ("scenarios", "scenario", "updates WHERE dropped_by IS NULL"),
+        ("wfd_repl", replaced, "updates WHERE dropped_by IS NULL"),
+    ):
+        parts.append(
+            f"SELECT '{stage}', property, {reason} AS reason, sum(triples) FROM {source} "
+            "GROUP BY property, reason"
+        )
+    with database() as db:
+        db.execute(
+            f"""CREATE TEMP VIEW updates AS
+            SELECT subject, property, change, rule, label, dropped_by, scenario, 1 AS triples
+            FROM read_parquet({sql(job.updates)})
+            UNION ALL BY NAME SELECT *, 'F0' AS change FROM read_parquet({sql(job.untouched)})"""
+        )
+        return write_query(
+            db,
+            f"""SELECT stage, 'P' || property AS relation, reason, triples::BIGINT AS triples
+            FROM ({" UNION ALL ".join(parts)})
+            ORDER BY list_position({sql(STAGES)}, stage), property, reason""",
+            job.output,
+        )
+
+
+def by_stage(db: duckdb.DuckDBPyConnection, funnel: Path) -> dict[str, dict[str, int]]:
+    """Stage -> reason -> triples of a funnel, all relations together; in the order of STAGES and of reasons.
+
+    A stage without triples is left out.
+    """
+    counts: dict[str, dict[str, int]] = {}
+    for stage, reason, triples in db.sql(
+        f"""SELECT stage, reason, sum(triples)::BIGINT FROM read_parquet({sql(funnel)})
+        GROUP BY stage, reason ORDER BY list_position({sql(STAGES)}, stage), reason"""
+    ).fetchall():
+        counts.setdefault(stage, {})[reason] = triples
+    return counts
+
+
+def write_stats(dataset: Path, groups: Path, output: Path) -> None:
+    """Writes the counts of both datasets as JSON; `groups` are those of WFD_repl, possibly none."""
+    with database() as db:
+        counts = {
+            "wikifactdiff": _counts(db, f"SELECT * FROM read_parquet({sql(dataset)})"),
+            "wfd_repl": _counts(db, replacement_rows(dataset, groups)),
+        }
+    write_json(counts, output, indent=2)
+
+
+def _counts(db: duckdb.DuckDBPyConnection, records: str) -> dict[str, Any]:
+    """Counts of a query's records; literals are distinct by datatype, raw form and label."""
+    rows = f"({records})"
+    db.execute(f"CREATE OR REPLACE TEMP VIEW triples AS SELECT *, unnest(objects) AS object FROM {rows}")
+
+    def number(what: str, source: str = "triples") -> int:
+        return int(db.sql(f"SELECT {what} FROM {source}").fetchall()[0][0])
+
+    def tally(column: str, names: tuple[str, ...], source: str) -> dict[str, int]:
+        counts = dict(db.sql(f"SELECT {column}, count(*) FROM {source} GROUP BY 1").fetchall())
+        return {name: int(counts.get(name, 0)) for name in names}
+
+    entities = number("count(DISTINCT object.id)")
+    literals = number(
+        "count(DISTINCT (object.datatype, object.raw, object.label)) FILTER (object.id IS NULL)"
+    )
+    return {
+        "updates": number("count(*)", rows),
+        "triples": number("count(*)"),
+        "subjects": number("count(DISTINCT subject.id)"),
+        "relations": number("count(DISTINCT relation.id)"),
+        "objects": {"all": entities + literals, "entities": entities, "literals": literals},
+        "scenarios": tally("scenario", SCENARIOS, rows),
+        "decisions": tally("object.decision", ("new", "obsolete", "static"), "triples"),
+        "splits": tally("split", ("train", "test"), rows),
+    }
+
+
+def write_manifest(job: Manifest) -> None:
+    """Writes inputs, configuration, versions and counts of a build, without times: equal builds, equal bytes.
+
+    The rows of tables are counted under the paths given. Raises InputError if a sample's account or date is
+    missing.
+    """
+    if len(job.samples) != len(job.sample_dates):
+        raise InputError(f"--samples: {len(job.samples)} files, but --sample-dates: {len(job.sample_dates)}")
+    dates = (job.old_date, job.new_date)
+    with database() as db:
+        triples = by_stage(db, job.funnel)
+    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+    manifest = {
+        "dates": dict(zip(("old", "new"), dates, strict=True)),
+        "dumps": {day: _json(path) for day, path in zip(dates, job.dumps, strict=True)},
+        "snapshots": {day: _json(path) for day, path in zip(dates, job.snapshots, strict=True)},
+        "sample": {day: _json(path) for day, path in zip(job.sample_dates, job.samples, strict=True)},
+        "configuration": job.configuration,
+        "versions": {"python": platform.python_version(), **versions},
+        "rows": {str(path): pq.read_metadata(path).num_rows for path in sorted(job.tables)},
+        "triples": triples,
+    }
+    write_json(manifest, job.output, indent=2)
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
