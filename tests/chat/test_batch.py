@@ -9,8 +9,7 @@ import pytest
 from support.chat_server import CHAT, ChatServer, sound
 from support.waiting import LONGEST
 
-from factdrift.chat.batch import cancel_batches, open_keys
-from factdrift.chat.batch_files import Folder
+from factdrift.chat.batch import cancel_batches, open_keys, sweep
 from factdrift.chat.settings import Chat
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
@@ -192,7 +191,7 @@ def test_leftover_files_are_removed_and_damaged_ones_reported(bench: Any) -> Non
     others = [folder / name for name in ("notes.txt", "factdrift-results.jsonl", "requests.jsonl")]
     for path in others:
         path.write_text("of the user")
-    Folder(bench.store).sweep()
+    sweep(folder)
     assert sorted(folder.iterdir()) == sorted(others)
     (folder / "factdrift-2.json").write_text("{")
     bench.write(1)

@@ -20,7 +20,7 @@ from factdrift.core.settings import configure
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.evaluation.tools.tuning import Bench, Trial, judged, search
-from factdrift.models.sizes import read_sizes
+from factdrift.models.names import read_sizes
 
 from .test_template import TEMPLATE
 

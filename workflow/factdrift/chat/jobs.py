@@ -49,7 +49,7 @@ class Export(Job, command="chat export"):
     output: Annotated[Output, "the file to write, .parquet", Placed]
 
     def run(self) -> str:
-        from factdrift.chat.exchange import export_store
+        from factdrift.chat.store import export_store
 
         return f"{self.output}: {export_store(self.store, self.output):,} answers"
 
@@ -61,7 +61,7 @@ class Import(Job, command="chat import"):
     store: Annotated[Place, "folder of the store", Placed]
 
     def run(self) -> str:
-        from factdrift.chat.exchange import import_store
+        from factdrift.chat.store import import_store
 
         read, new = import_store(self.file, self.store)
         return f"{self.store}: {new:,} of {read:,} answers are new"

@@ -28,7 +28,7 @@ class Parsed(NamedTuple):
 
 
 def parse(answer: Mapping[str, Any], names: Sequence[str], count: int, language: Language) -> Parsed:
-    """Reads a row of `factdrift.chat.tables.ANSWERS` to a request for `count` sentences about `names`.
+    """Reads a row of `factdrift.chat.store.ANSWERS` to a request for `count` sentences about `names`.
 
     A JSON object with one list of texts, a JSON list of texts, and numbered or dashed lines are all accepted,
     whichever was asked for, with or without a code fence. Sentences beyond `count` are left out. An answer
