@@ -22,10 +22,9 @@ from factdrift.models.families import ModelSpec, is_listed
 from factdrift.models.fork import check_logits
 from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes
-from factdrift.models.names import ALIASES, BUNDLED
+from factdrift.models.names import ALIASES, BUNDLED, check_whole
 from factdrift.models.quantized import is_quantized, prepare
 from factdrift.models.shape import spec_of
-from factdrift.models.sizes import check_whole
 
 DTYPES = {
     "float32": torch.float32,

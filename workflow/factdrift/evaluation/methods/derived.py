@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from factdrift.models.sizes import HasSizes
+from factdrift.models.names import HasSizes
 
 MARK = "derived, not tuned"
 """Begins the source of hyper-parameters of which at least one was derived."""
