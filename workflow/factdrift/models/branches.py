@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from factdrift.models.fork import Masks, Past, block_mask, run_block, run_whole, unembedded
+from factdrift.models.fork import Past, Tail, run_block, run_whole, unembedded
 from factdrift.models.loaded import Loaded
-from factdrift.models.recurring import rerun
 
 Joining = Callable[[int, slice, Tensor], Tensor]
 """(block, its new branches, what they take in [branches, tokens, hidden]) -> what they take in instead. The
@@ -57,54 +56,42 @@ class Whole:
 class Branches:
     """Continuations of the rows of a Whole: branch b repeats `row[b]` from token `start[b]` on.
 
-    It joins at block `enter[b]` with what the row had there; the branches must be sorted by `enter`. Token
-    `start[b] + place` of the row is at index `place`; what follows the row's end is padding.
+    It joins at block `enter[b]` with what the row had there; the branches must be sorted by `enter`. Indices
+    of tokens are those of a `Tail`.
     """
 
     def __init__(self, whole: Whole, row: Tensor, start: Tensor, enter: Tensor):
-        self.whole, self.row, self.start = whole, row, start
+        self.whole = whole
         lengths = whole.lengths[row]
-        self.before = int(start.max())
-        width = int((lengths - start).max())
         self.last = lengths - 1 - start
         """[branches]: the index of each one's last token."""
-        steps = torch.arange(width, device=row.device)
-        self.places = torch.minimum(start[:, None] + steps, lengths[:, None] - 1)
-        mask = block_mask(start, self.before, width, whole.inputs[0].dtype)
-        self.masks = Masks(mask, self.places, self.before, row)
+        self.tail = Tail(lengths, start, whole.inputs[0].dtype, row)
         numbers = torch.arange(len(whole.blocks) + 1, device=enter.device)
         self.counts: list[int] = torch.searchsorted(enter, numbers, right=True).tolist()
         """For each block, and for the end, the number of branches that have joined."""
 
     def run(self, joining: Joining | None = None, running: Running | None = None) -> Tensor:
         """[branches, hidden]: the input of the final normalisation at each branch's last token."""
-        whole = self.whole
-        hidden = whole.inputs[0].new_empty(0, self.places.shape[1], whole.inputs[0].shape[2])
+        whole, tail = self.whole, self.tail
+        assert tail.row is not None
+        hidden = whole.inputs[0].new_empty(0, tail.places.shape[1], whole.inputs[0].shape[2])
         joined = 0
-        for number in range(len(whole.blocks) + 1):
-            count = self.counts[number]
+        for number, count in enumerate(self.counts):
             if count > joined:
                 new = slice(joined, count)
-                fresh = self._taken(number, new)
+                fresh = whole.inputs[number][tail.row[new, None], tail.places[new]]
                 if joining is not None:
                     fresh = joining(number, new, fresh)
                 hidden = torch.cat([hidden, fresh])
                 joined = count
-            if joined and number < len(whole.blocks):
-                with running(number, count) if running is not None else contextlib.nullcontext():
-                    hidden = self._block(number, hidden)
+            if not joined or number == len(whole.blocks):
+                continue
+            past = whole.past[number]
+            if past is not None:
+                row, before = tail.row[:count], tail.before
+                past = Past(past.keys[row, :, :before], past.values[row, :, :before])
+            block = whole.blocks[number]
+            others = whole.calls[number].at(tail, count)
+            with running(number, count) if running is not None else contextlib.nullcontext():
+                hidden = run_block(block, hidden, others, tail, past, whole.mixed.get(block))
         return hidden[torch.arange(len(hidden), device=hidden.device), self.last]
-
-    def _taken(self, number: int, new: slice) -> Tensor:
-        return self.whole.inputs[number][self.row[new, None], self.places[new]]
-
-    def _block(self, number: int, hidden: Tensor) -> Tensor:
-        count, row = len(hidden), self.row[: len(hidden)]
-        past = self.whole.past[number]
-        if past is not None:
-            past = Past(past.keys[row, :, : self.before], past.values[row, :, : self.before])
-        places = self.places[:count]
-        block = self.whole.blocks[number]
-        others = self.whole.calls[number].at(places, self.masks)
-        with rerun(self.whole.mixed.get(block), self.start[:count], places, row):
-            return run_block(block, hidden, others, places, past)

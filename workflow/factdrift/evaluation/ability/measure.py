@@ -7,8 +7,8 @@ it is imported when tasks are named.
 import copy
 import json
 import math
-from collections.abc import Iterator, Sequence
-from itertools import count, islice
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -18,11 +18,10 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.ability.record import Ability, AbilitySettings
 from factdrift.evaluation.methods.seeds import seeded
 from factdrift.evaluation.questions.updates import draw
+from factdrift.models.alignment import untemplated
 from factdrift.models.deltas import Deltas, applied
 from factdrift.models.loaded import Loaded
-from factdrift.models.perplexity import perplexity, pieces
-from factdrift.models.templated import untemplated
-from factdrift.models.texts import read_texts, sampled
+from factdrift.models.texts import perplexity, pieces, read_texts, written
 
 WRITTEN = "text that the unedited model wrote"
 BATCH = 16
@@ -57,8 +56,8 @@ def make_ability(
     if ability.tokens:
         length = min(ability.length, loaded.spec.positions)
         text = ", ".join(path.name for path in ability.files) or WRITTEN
-        written = islice(_written(loaded, length, seed), ability.tokens)
-        given = read_texts(ability.files) if ability.files else written
+        own = islice(written(loaded, SEEDS + seed, length, BATCH), ability.tokens)
+        given = read_texts(ability.files) if ability.files else own
         rows = pieces(loaded.tokenizer, given, ability.tokens, length)
         if not rows:
             raise InputError(f"edit.ability.text: {text}: no text of two tokens or more; name another file")
@@ -82,12 +81,6 @@ def make_ability(
         )
     results = json.loads(found["tasks"]) if found["tasks"] else None
     return msgspec.structs.replace(without, perplexity=found["perplexity"], results=results)
-
-
-def _written(loaded: Loaded, length: int, seed: int) -> Iterator[str]:
-    """An endless stream of texts that the model writes from an empty start."""
-    for each in count(SEEDS + seed):
-        yield from sampled(loaded, "", length, BATCH, each)
 
 
 REQUESTS = 8

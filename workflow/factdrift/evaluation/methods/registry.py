@@ -16,8 +16,8 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Meth
 from factdrift.evaluation.methods.own import DOCUMENT, Entry
 from factdrift.models.deltas import Dense, LowRank
 from factdrift.models.families import shape_of
-from factdrift.models.leaks import leaving_alone
 from factdrift.models.loaded import Loaded
+from factdrift.models.snapshot import leaving_alone
 
 
 def named(function: str) -> Callable[..., Any]:

@@ -18,9 +18,8 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.lora import Batch, Training
 from factdrift.evaluation.methods.seeds import generator
 from factdrift.evaluation.methods.targets import aligned
-from factdrift.models.alignment import Sentence
+from factdrift.models.alignment import Sentence, untemplated
 from factdrift.models.loaded import Loaded
-from factdrift.models.templated import untemplated
 
 Kept = tuple[str, str, str, str]
 """Id, prompt, subject and target of an update."""

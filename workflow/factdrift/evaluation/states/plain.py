@@ -25,10 +25,9 @@ from factdrift.evaluation.methods.registry import own_function
 from factdrift.evaluation.methods.seeds import seeded
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Placed
-from factdrift.models.leaks import ROUNDING, tokenizer_state, variables
+from factdrift.models.alignment import untemplated
 from factdrift.models.loaded import Loaded
-from factdrift.models.snapshot import Snapshot
-from factdrift.models.templated import untemplated
+from factdrift.models.snapshot import ROUNDING, Snapshot, tokenizer_state, variables
 
 Making = Callable[[Sequence[Edit]], tuple[Loaded, Edited]]
 """Makes edits in turn; returns the model to probe, and which of them failed."""
@@ -92,7 +91,7 @@ class InPlace:
                     self._report(edit)
                     failed[place] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
                     self._check(before.restore())
-            alone = model is not self._loaded.model or not self._start.only_weights()
+            alone = model is not self._loaded.model or any(self._start.changed_code())
             if isinstance(model, nn.Module):
                 model.eval()
             if alone and len(failed) < len(edits):

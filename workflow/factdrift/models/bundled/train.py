@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import AutoConfig, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from factdrift.core.owned import check_folder, new_folder
 from factdrift.core.progress import Progress
@@ -27,7 +27,7 @@ from factdrift.models.bundled.documents import END, Corpus, Row
 from factdrift.models.bundled.recipe import Recipe
 from factdrift.models.bundled.shipped import RECALL, source_of, write_made
 from factdrift.models.loaded import Loaded
-from factdrift.models.loading import from_config, load
+from factdrift.models.loading import load
 from factdrift.models.scoring import score
 
 END_TEXT = "<|endoftext|>"
@@ -69,7 +69,9 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
     rows = rows_of(sentences, recipe, seed)
     core = rows.tokenizer
     sizes = {"vocab_size": core.get_vocab_size(), "bos_token_id": END, "eos_token_id": END}
-    model = from_config(AutoConfig.for_model(**(recipe.model | sizes)))
+    model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
+        AutoConfig.for_model(**(recipe.model | sizes))
+    )
     _fit(model, rows.batches, recipe, output.name)
     if recipe.begins:
         core.post_processor = processors.TemplateProcessing(
