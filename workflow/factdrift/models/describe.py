@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from factdrift.models.families import ModelSpec, shape_of, title, transposed
+from factdrift.models.families import ModelSpec, read_families, shape_of, transposed
 from factdrift.models.loading import FOLDER, read_config, without_weights
 from factdrift.models.quantized import described, is_quantized
 
@@ -28,9 +28,14 @@ def describe(
     """
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     model, spec = without_weights(config, name, trust_remote_code)
+    title = (
+        read_families()[spec.family]["title"]
+        if spec.listed
+        else "not in families.yaml, detected by its shape"
+    )
     lines = [
         ("model", f"{name} ({source}, revision {revision})" if source != name else f"{name} ({revision})"),
-        ("family", f"{title(spec)} ({spec.family}), {type(model).__name__}"),
+        ("family", f"{title} ({spec.family}), {type(model).__name__}"),
         *_sizes(model, spec),
         *_block(model, spec, role),
         *_tokenizer(tokenizer),

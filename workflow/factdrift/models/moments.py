@@ -207,7 +207,8 @@ def count_moments(
     for layer, total in totals.items():
         # Processors round the two halves of K^T K differently.
         even = ((total + total.T) / 2).cpu()
-        found[layer] = Moments(even, counted, loaded.digest, layer, corpus.hexdigest(), ridge, name)
+        about = (counted, loaded.digest, layer, corpus.hexdigest(), ridge, name, loaded.device)
+        found[layer] = Moments(even, *about)
     return found
 
 
