@@ -202,8 +202,7 @@ def small(family: str) -> Recipe:
 def test_documents(world: Path):
     from tokenizers import Tokenizer
 
-    from factdrift.models.bundled.documents import END, Corpus
-    from factdrift.models.bundled.train import _tokenizer
+    from factdrift.models.bundled.train import END, Corpus, _tokenizer
 
     rows = sentences(world)
     for family in ("llama", "gpt2"):

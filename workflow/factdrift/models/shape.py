@@ -296,7 +296,7 @@ def measured(model: Any, spec: ModelSpec) -> dict[str, Any]:
     ((parallel, post_norm),) = kinds
     config = model.config.get_text_config()
     factors = [factor for _, _, factor in found]
-    ((_, final),) = seen[spec.final_norm]
+    _, final = seen[spec.final_norm][0]
     head = model.get_submodule(spec.head)(final.to(kind)).double()
     bound = getattr(config, "final_logit_softcapping", None)
     if bound is not None:

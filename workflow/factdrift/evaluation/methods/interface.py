@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from factdrift.evaluation.methods.hyperparameters import Hyper
-    from factdrift.models.codebooks import Codebook
-    from factdrift.models.deltas import Changes, Deltas
+    from factdrift.models.deltas import Changes, Codebook, Deltas
     from factdrift.models.loaded import Loaded
     from factdrift.models.memories import Memories
     from factdrift.models.moments import Moments

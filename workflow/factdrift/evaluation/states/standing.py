@@ -23,8 +23,7 @@ from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.edited import check_layers, edited
 from factdrift.evaluation.states.placed import Lasting, Placed
 from factdrift.evaluation.states.plain import InPlace, Making
-from factdrift.models.codebooks import Codebook
-from factdrift.models.deltas import Dense, LowRank
+from factdrift.models.deltas import Codebook, Dense, LowRank
 from factdrift.models.loaded import Loaded
 from factdrift.models.memories import Memories
 
