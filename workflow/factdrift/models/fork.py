@@ -1,8 +1,9 @@
-"""Runs only the last tokens of a batch through the last blocks, as often as an optimisation needs.
+"""Runs only the last tokens of a batch through the last blocks, as often as something changes there.
 
-A change at one token of one block has no effect before that token or below that block. A Fork runs a batch
-once in full and caches the input of the block from that token on, and the attention keys and values of the
-earlier tokens. Each further run starts from there.
+A change at one token of one block has no effect before that token or below that block. So a batch runs once
+in full, and what blocks take in is kept, with the attention keys and values. A `Fork` then runs all rows from
+one block on, as often as an optimisation needs. `Branches` of a `Whole` are any number of continuations of
+each row; each joins at its own block, so that a sweep over all blocks is one pass in which the batch grows.
 
 Some blocks mix tokens by a recurrent state, such as gated delta rules. Their state before a token cannot be
 cut from that of the whole text, as keys and values can. So what enters the mixing of such a block is kept,
@@ -30,6 +31,12 @@ both in one complex tensor.
 """
 MASK = "attention_mask"
 """The block argument that says what each token attends to: [1 or rows, 1, tokens, tokens], or None."""
+
+Joining = Callable[[int, slice, Tensor], Tensor]
+"""(block, its new branches, what they take in [branches, tokens, hidden]) -> what they take in instead. The
+block's number is that of all blocks for branches that join behind the last one."""
+Running = Callable[[int, int], contextlib.AbstractContextManager[Any]]
+"""(block, number of branches that run through it) -> a context in which the block runs, such as hooks."""
 
 
 class Fork:
@@ -83,6 +90,80 @@ class Fork:
                 call[MASK] = masks.setdefault(id(call[MASK]), call[MASK][rows])
             if ROTARY in call:
                 call[ROTARY] = of_tables(call[ROTARY], lambda table: table[rows])
+
+
+class Whole:
+    """A batch that has been run in full, without gradients.
+
+    Hooks that are set during construction act on it.
+    """
+
+    def __init__(self, loaded: Loaded, rows: Sequence[Sequence[int]]):
+        model, spec = loaded.model, loaded.spec
+        self.loaded = loaded
+        self.norm = model.get_submodule(spec.final_norm)
+        self.blocks = [model.get_submodule(spec.module(number, "")) for number in range(spec.layers)]
+        self.lengths = torch.tensor([len(row) for row in rows], device=loaded.device)
+        self.calls, self.mixed, cached = run_whole(loaded, rows, [*self.blocks, self.norm])
+        self.inputs: list[Tensor] = [call.input for call in self.calls]
+        """[rows, tokens, hidden]: the input of each block, then that of the final normalisation."""
+        self.past = [
+            None if number in spec.recurrent else Past(one.keys, one.values)
+            for number, one in enumerate(cached[: spec.layers])
+        ]
+
+    def last(self) -> Tensor:
+        """[rows, hidden]: the input of the final normalisation at the last token."""
+        each = torch.arange(len(self.lengths), device=self.lengths.device)
+        return self.inputs[-1][each, self.lengths - 1]
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[rows, vocabulary] from inputs of the final normalisation [rows, hidden]; float32 or float64."""
+        return unembedded(self.loaded, self.norm(hidden))
+
+
+class Branches:
+    """Continuations of the rows of a Whole: branch b repeats `row[b]` from token `start[b]` on.
+
+    It joins at block `enter[b]` with what the row had there; the branches must be sorted by `enter`. Indices
+    of tokens are those of a `Tail`.
+    """
+
+    def __init__(self, whole: Whole, row: Tensor, start: Tensor, enter: Tensor):
+        self.whole = whole
+        lengths = whole.lengths[row]
+        self.last = lengths - 1 - start
+        """[branches]: the index of each one's last token."""
+        self.tail = Tail(lengths, start, whole.inputs[0].dtype, row)
+        numbers = torch.arange(len(whole.blocks) + 1, device=enter.device)
+        self.counts: list[int] = torch.searchsorted(enter, numbers, right=True).tolist()
+        """For each block, and for the end, the number of branches that have joined."""
+
+    def run(self, joining: Joining | None = None, running: Running | None = None) -> Tensor:
+        """[branches, hidden]: the input of the final normalisation at each branch's last token."""
+        whole, tail = self.whole, self.tail
+        assert tail.row is not None
+        hidden = whole.inputs[0].new_empty(0, tail.places.shape[1], whole.inputs[0].shape[2])
+        joined = 0
+        for number, count in enumerate(self.counts):
+            if count > joined:
+                new = slice(joined, count)
+                fresh = whole.inputs[number][tail.row[new, None], tail.places[new]]
+                if joining is not None:
+                    fresh = joining(number, new, fresh)
+                hidden = torch.cat([hidden, fresh])
+                joined = count
+            if not joined or number == len(whole.blocks):
+                continue
+            past = whole.past[number]
+            if past is not None:
+                row, before = tail.row[:count], tail.before
+                past = Past(past.keys[row, :, :before], past.values[row, :, :before])
+            block = whole.blocks[number]
+            others = whole.calls[number].at(tail, count)
+            with running(number, count) if running is not None else contextlib.nullcontext():
+                hidden = run_block(block, hidden, others, tail, past, whole.mixed.get(block))
+        return hidden[torch.arange(len(hidden), device=hidden.device), self.last]
 
 
 def run_whole(

@@ -181,9 +181,9 @@ def count_moments(
         return add
 
     functions = {spec.module(layer, spec.down): adding(layer) for layer in totals}
-    given = _first(loaded, texts, tokens or default_tokens(loaded))
+    wanted = tokens or default_tokens(loaded)
     with torch.inference_mode():
-        for rows in _portions(given, PORTION * batch_tokens):
+        for rows in _portions(loaded, texts, wanted, PORTION * batch_tokens):
             counted += sum(map(len, rows))
             for row in rows:
                 corpus.update(json.dumps(row).encode())
@@ -212,25 +212,18 @@ def count_moments(
     return found
 
 
-def _first(loaded: Loaded, texts: Iterable[str], wanted: int) -> Iterator[list[int]]:
-    """The tokens of each text, up to `wanted` tokens in total; the last text is cut."""
-    for text in texts:
-        if wanted <= 0:
-            return
-        encoded = loaded.tokenizer(text, verbose=False)["input_ids"]
-        ids = encoded[: min(loaded.spec.positions, wanted)]
-        if ids:
-            wanted -= len(ids)
-            yield ids
-
-
-def _portions(rows: Iterator[list[int]], tokens: int) -> Iterator[list[list[int]]]:
-    """Rows in lists of about `tokens` tokens each."""
+def _portions(loaded: Loaded, texts: Iterable[str], wanted: int, tokens: int) -> Iterator[list[list[int]]]:
+    """Token ids of texts in lists of about `tokens` tokens; the last text is cut after `wanted` in all."""
     portion: list[list[int]] = []
     held = 0
-    for row in rows:
-        portion.append(row)
-        held += len(row)
+    for text in texts:
+        ids = loaded.tokenizer(text, verbose=False)["input_ids"][: min(loaded.spec.positions, wanted)]
+        if ids:
+            portion.append(ids)
+        wanted -= len(ids)
+        held += len(ids)
+        if not wanted:
+            break
         if held >= tokens:
             yield portion
             portion, held = [], 0

@@ -204,12 +204,9 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
         core.post_processor = processors.TemplateProcessing(
             single=f"{END_TEXT} $A", special_tokens=[(END_TEXT, END)]
         )
-    tokenizer: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=core, bos_token=END_TEXT, eos_token=END_TEXT, pad_token=END_TEXT
-    )
     with new_folder(output) as folder:
         model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
+        fast(core).save_pretrained(folder)
         found = recall(load(str(folder), device="cpu", dtype="float32"), sentences)
         (folder / RECALL).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
         write_made(folder, source_of(sentences, recipe, seed), rows.digest())
@@ -244,20 +241,31 @@ def recall(loaded: Loaded, sentences: Path) -> dict[str, dict[str, float]]:
 
 
 def _tokenizer(sentences: Sequence[dict[str, Any]], recipe: Recipe) -> Tokenizer:
-    """Byte-level BPE as in GPT-2: the space before a word is part of its token."""
+    texts = [f"{row['prompt']} {row['object']}" for row in sentences]
+    names = {f" {row[key]}" for row in sentences for key in ("subject", "object", "new_object") if row[key]}
+    return byte_level(texts + sorted(names) * recipe.name_weight, recipe.vocabulary)
+
+
+def byte_level(texts: Sequence[str], size: int) -> Tokenizer:
+    """Byte-level BPE of `size` entries as in GPT-2: the space before a word is part of its token."""
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = decoders.ByteLevel()
-    texts = [f"{row['prompt']} {row['object']}" for row in sentences]
-    names = {f" {row[key]}" for row in sentences for key in ("subject", "object", "new_object") if row[key]}
     trainer = trainers.BpeTrainer(
-        vocab_size=recipe.vocabulary,
+        vocab_size=size,
         special_tokens=[END_TEXT],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    core.train_from_iterator(texts + sorted(names) * recipe.name_weight, trainer)
+    core.train_from_iterator(texts, trainer)
     return core
+
+
+def fast(core: Tokenizer) -> Any:
+    """A tokenizer of `byte_level` as transformers takes it."""
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=core, bos_token=END_TEXT, eos_token=END_TEXT, pad_token=END_TEXT
+    )
 
 
 def _fit(model: Any, batches: Sequence[Sequence[Row]], recipe: Recipe, name: str) -> None:
