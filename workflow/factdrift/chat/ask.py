@@ -27,9 +27,16 @@ def ask(requests: Path, folder: Path, chat: Chat, output: Path, prices: Path) ->
     """
     with Store(folder, reading=chat.mode == "replay") as store:
         wanted = _survey(requests, chat.model, store)
-        if chat.mode == "replay":
-            _check_complete(wanted, folder)
-        elif wanted.missing:
+        never_asked = wanted.missing - wanted.failed
+        if chat.mode == "replay" and never_asked:
+            names = ", ".join(repr(name) for name in wanted.examples)
+            others = ", ..." if never_asked > len(wanted.examples) else ""
+            raise InputError(
+                f"{folder}: {never_asked:,} of {wanted.rows:,} answers are missing ({names}{others}); import "
+                "a store that has them, or ask with chat.mode live or batch. A request whose model, text or "
+                "settings have changed is another request"
+            )
+        if chat.mode != "replay" and wanted.missing:
             from factdrift.chat.batch import ask_batches
             from factdrift.chat.live import ask_live
 
@@ -42,7 +49,7 @@ def ask(requests: Path, folder: Path, chat: Chat, output: Path, prices: Path) ->
             finally:
                 run.say()
             say(f"{run.answered:,} answered, {run}")
-        else:
+        elif chat.mode != "replay":
             say(f"all {wanted.rows:,} requests are answered in {folder}; nothing is asked")
         failed = 0
 
@@ -119,18 +126,6 @@ def _survey(path: Path, model: str, store: Store) -> _Survey:
     return wanted
 
 
-def _check_complete(wanted: _Survey, folder: Path) -> None:
-    never_asked = wanted.missing - wanted.failed
-    if never_asked:
-        names = ", ".join(repr(name) for name in wanted.examples)
-        others = ", ..." if never_asked > len(wanted.examples) else ""
-        raise InputError(
-            f"{folder}: {never_asked:,} of {wanted.rows:,} answers are missing ({names}{others}); "
-            "import a store that has them, or ask with chat.mode live or batch. A request whose model, text "
-            "or settings have changed is another request"
-        )
-
-
 def _begun(wanted: _Survey, chat: Chat, prices: Path, store: Store) -> Run:
     """Prints how much is to be asked and what it will cost; returns the run.
 
@@ -175,7 +170,7 @@ def _begun(wanted: _Survey, chat: Chat, prices: Path, store: Store) -> Run:
                 "that chat.max_usd cannot be kept to. Nothing was sent"
             )
         say(f"{text}; chat.max_usd is {chat.max_usd} USD")
-    run = Run(chat, store, price, spent, (wanted.answered, wanted.missing))
+    run = Run(chat, store, price, spent, wanted.answered, wanted.missing)
     if not run.key and not chat.base_url:
         raise InputError(
             "no key for OpenAI: set the environment variable OPENAI_API_KEY, or chat.api_key_file; no key is "

@@ -22,8 +22,6 @@ from factdrift.chat.batch_server import ENDED, ENDPOINT, BatchServer, OpenBatch,
 from factdrift.chat.prices import Run, believed, say, worst_tokens
 from factdrift.chat.replies import Failure, Reply
 from factdrift.chat.requests import Request, canonical
-from factdrift.chat.settings import Chat
-from factdrift.chat.store import Store
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path, remove_unfinished, writer_of_name
 
@@ -61,17 +59,6 @@ def open_keys(store: Path) -> set[str]:
     return {key for path in (store / "batches").glob("*.json") for key in _sent(path.with_suffix(".jsonl"))}
 
 
-def cancel_batches(folder: Path, chat: Chat) -> tuple[int, int]:
-    """Cancels the open batches of a store; returns the number of batches and of answers fetched from them."""
-    with Store(folder) as store:
-        run = Run(msgspec.structs.replace(chat, mode="batch", max_usd=None), store)
-        batches = _Batches(run)
-        try:
-            return batches.cancel(), run.answered
-        finally:
-            batches.server.close()
-
-
 class _Batches:
     def __init__(self, run: Run) -> None:
         self._run, self._chat = run, run.chat
@@ -93,7 +80,11 @@ class _Batches:
             keys = set(_sent(self._path(batch)))
             if keys.isdisjoint(wanted):
                 continue
-            self._check_server(batch)
+            if batch.server != self._chat.server:
+                raise InputError(
+                    f"the batch {batch.name} is open at {batch.server}; set chat.base_url to it, or remove "
+                    f"{self._folder / batch.name}.json to give the batch up"
+                )
             self._run.reserved += batch.usd
             self._held |= keys
             say(f"continues with batch {batch.name} of {batch.requests:,} requests ({batch.step})")
@@ -112,35 +103,10 @@ class _Batches:
         if self._next is not None:
             raise self._run.exhausted()
 
-    def cancel(self) -> int:
-        """Cancels all open batches and fetches their results; returns the number of batches."""
-        for batch in _read_open(self._folder):
-            self._check_server(batch)
-            batch.batch = batch.batch or self.server.find(batch)
-            if not batch.batch:
-                self._remove(batch)
-                continue
-            self._open.append(batch)
-            if self.server.retrieve(batch).status not in (*ENDED, "cancelling"):
-                self.server.cancel(batch)
-        count = len(self._open)
-        while self._open:
-            self._wait(cancelling=True)
-        return count
-
-    def _check_server(self, batch: OpenBatch) -> None:
-        if batch.server != self._chat.server:
-            raise InputError(
-                f"the batch {batch.name} is open at {batch.server}; set chat.base_url to it, or cancel the "
-                f"batch with `factdrift chat cancel --store {self._run.store.folder}`"
-            )
-
     def _written(self) -> OpenBatch | None:
         """Writes the next requests into a batch, as many as its limits and the budget allow; None if none."""
         run, limits = self._run, self._chat.batch
-        batch = OpenBatch(
-            name=f"factdrift-{secrets.token_hex(8)}", server=self._chat.server, model=self._chat.model
-        )
+        batch = OpenBatch(name=f"factdrift-{secrets.token_hex(8)}", server=self._chat.server)
         enqueued = sum(each.prompt_tokens for each in self._open)
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._path(batch).open("wb") as file:
@@ -194,7 +160,7 @@ class _Batches:
             self._save(batch)
             say(f"batch {batch.batch} of {batch.requests:,} requests is on its way ({batch.name})")
 
-    def _wait(self, cancelling: bool = False) -> None:
+    def _wait(self) -> None:
         """Asks for the state of the open batches after `poll` seconds, and fetches those that have ended."""
         time.sleep(self._chat.batch.poll)
         done = 0
@@ -209,8 +175,7 @@ class _Batches:
                 self._run.reserved -= batch.usd
                 if self._refused:
                     raise InputError(f"{self._chat.server} refuses: {self._refused}")
-                if not cancelling:
-                    self._check_end(remote)
+                self._check_end(remote)
         total = sum(batch.requests for batch in self._open)
         if total:
             self._run.say(f"open batches: {len(self._open)}, in them {done:,} of {total:,} done")
@@ -232,7 +197,6 @@ class _Batches:
 
     def _fetch(self, batch: OpenBatch, remote: Batch) -> None:
         """Stores the answers of a batch that has ended, and records which requests are to be asked again."""
-        self._run.model = batch.model  # one that is cancelled may be of another model
         sent = _sent(self._path(batch))
         path = self._path(batch).with_suffix(".results")
         for name in (remote.output_file_id, remote.error_file_id):

@@ -28,7 +28,6 @@ class OpenBatch(msgspec.Struct, kw_only=True):
 
     name: str
     server: str
-    model: str
     step: Literal["written", "uploaded", "created"] = "written"
     requests: int = 0
     prompt_tokens: int = 0
@@ -113,21 +112,12 @@ class BatchServer:
             )
             return _made(made).id
 
-        return self._once(f"creating {batch.name}", lambda: self._batch_of(batch.file), make, in_doubt)
-
-    def find(self, batch: OpenBatch) -> str:
-        """The id of a batch that may have been created; "" if it was not."""
-        doing = f"looking for {batch.name}"
-        file = batch.file or self._call(doing, lambda: self._file_of(batch))
-        return self._call(doing, lambda: self._batch_of(file)) if file else ""
+        return self._once(f"creating {batch.name}", lambda: self._batch_of(batch), make, in_doubt)
 
     def retrieve(self, batch: OpenBatch) -> Batch:
         return self._call(
             f"asking for batch {batch.batch}", lambda: _made(self._client.batches.retrieve(batch.batch))
         )
-
-    def cancel(self, batch: OpenBatch) -> None:
-        self._call(f"cancelling batch {batch.batch}", lambda: _made(self._client.batches.cancel(batch.batch)))
 
     def download(self, file: str, path: Path) -> None:
         """Raises InputError, too, if what comes is not the file that the server describes."""
@@ -148,8 +138,10 @@ class BatchServer:
         name = f"{batch.name}.jsonl"
         return _first(lambda: self._client.files.list(purpose="batch"), lambda each: each.filename == name)
 
-    def _batch_of(self, file: str) -> str:
-        return _first(lambda: self._client.batches.list(limit=100), lambda each: each.input_file_id == file)
+    def _batch_of(self, batch: OpenBatch) -> str:
+        return _first(
+            lambda: self._client.batches.list(limit=100), lambda each: each.input_file_id == batch.file
+        )
 
     def _once(self, doing: str, find: Callable[[], str], make: Callable[[], str], in_doubt: bool) -> str:
         """Calls `make` unless `find` returns the thing already; after a failed try it may exist."""

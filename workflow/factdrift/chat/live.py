@@ -40,8 +40,8 @@ def ask_live(run: Run, requests: Path, largest: int) -> None:
     waiting = sum(request.key in kept for request in run.store.pending(requests, model)) if kept else 0
     if waiting:
         raise InputError(
-            f"{waiting:,} of the requests are in open batches; continue with chat.mode batch, or cancel the "
-            f"batches with `factdrift chat cancel --store {run.store.folder}`"
+            f"{waiting:,} of the requests are in open batches; continue with chat.mode batch, after you have "
+            f"cancelled them at the server if need be, or remove {run.store.folder}/batches to give them up"
         )
     asyncio.run(_Live(run).run(run.store.pending(requests, model), largest))
 
@@ -65,8 +65,7 @@ class _Live:
             api_key=self._run.key or "none", base_url=chat.server, max_retries=0, timeout=chat.timeout
         ) as client:
             self._post = client.post
-            number = min(chat.concurrency, self._run.missing)
-            self._workers = [asyncio.create_task(self._work()) for _ in range(number)]
+            self._workers = [asyncio.create_task(self._work()) for _ in range(chat.concurrency)]
             loop = asyncio.get_running_loop()
             for each in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(each, self._signalled, each)

@@ -73,8 +73,8 @@ def believed(reply: Reply, request: Request) -> Reply:
     prompt, answer = reply.prompt_tokens, reply.completion_tokens
     if prompt is not None and not 0 < prompt <= request.size + _UNSEEN:
         prompt = None
-    limit = answer_limit(request.body) or 0
-    if answer is not None and not bool(reply.content) <= answer <= max(limit, reply.size) + _UNSEEN:
+    limit, size = answer_limit(request.body) or 0, len(reply.response.encode("utf-8"))
+    if answer is not None and not bool(reply.content) <= answer <= max(limit, size) + _UNSEEN:
         answer = None
     return reply._replace(prompt_tokens=prompt, completion_tokens=answer)
 
@@ -86,27 +86,22 @@ class Run:
     """
 
     def __init__(
-        self,
-        chat: Chat,
-        store: Store,
-        price: Price = FREE,
-        spent: float = 0.0,
-        requests: tuple[int, int] = (0, 0),
+        self, chat: Chat, store: Store, price: Price, spent: float, before: int, missing: int
     ) -> None:
-        """`spent`: what earlier runs have paid, or may have paid. `requests`: how many the store has answers
-        to, and how many it lacks. Raises InputError if the API key cannot be used.
+        """`spent`: what earlier runs have paid, or may have paid. `before`: how many requests the store has
+        answers to; `missing`: how many it lacks. Raises InputError if the API key cannot be used.
         """
-        self.chat, self.store, self._price, self.model = chat, store, price, chat.model
+        self.chat, self.store, self._price = chat, store, price
         self.mode: Literal["live", "batch"] = "batch" if chat.mode == "batch" else "live"
         self.key = api_key(chat)
         self.redactor = Redactor(self.key)
-        self._before, self.missing = requests
+        self._before = before
         self.answered = self._failed = self._errors = self._unclear = 0
         self._prompt_tokens = self._completion_tokens = 0
         self.spent = self._spent_before = spent
         self.reserved = self._lost = 0.0
         """US dollars that requests under way may cost; and those of `spent` for what did not arrive."""
-        self._progress = Progress("chat", self.missing, "requests")
+        self._progress = Progress("chat", missing, "requests")
 
     def worst(self, request: Request) -> float:
         """The most that the request can cost in US dollars."""
@@ -131,7 +126,7 @@ class Run:
         self._completion_tokens += reply.completion_tokens or 0
         self.spent += self._price.cost(*paid, self.mode)
         charge = (request.key, attempt, self.mode, *paid)
-        self.store.put(request, self.model, reply, self.mode, tries, charge)
+        self.store.put(request, self.chat.model, reply, self.mode, tries, charge)
         self.answered += 1
         self._progress.advance(1, str(self))
 
@@ -143,7 +138,7 @@ class Run:
 
     def give_up(self, request: Request, error: str, tries: int) -> None:
         """Stores that a request has no answer, and why."""
-        self.store.fail(request, self.model, error, self.mode, tries)
+        self.store.fail(request, self.chat.model, error, self.mode, tries)
         self._failed += 1
         self._progress.advance(1, str(self))
 

@@ -9,11 +9,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils.hub import cached_file
@@ -30,19 +28,9 @@ from factdrift.models.precise import check_logits
 from factdrift.models.quantized import is_quantized, prepare
 from factdrift.models.shape import spec_of
 
-DTYPES = {
-    "float32": torch.float32,
-    "bfloat16": torch.bfloat16,
-    "float16": torch.float16,
-    "float64": torch.float64,
+DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name) for name in ("float32", "bfloat16", "float16", "float64")
 }
-UNREADABLE = (
-    *(OSError, ValueError, KeyError, TypeError, AttributeError),
-    *(RuntimeError, EOFError, UnpicklingError, SafetensorError, ImportError),
-)
-"""What transformers raises for files that are damaged, or are not what their name says, and for packages that
-are not installed, such as those for quantized weights.
-"""
 SAID = 300
 """Characters of an error of another program that a message repeats."""
 FILLED = 0.9
@@ -284,16 +272,11 @@ def _merged(loaded: Loaded, folder: Path) -> Loaded:
         ) from None
     try:
         adapted: Any = PeftModel.from_pretrained(loaded.model, str(folder))
-    except UNREADABLE as error:
-        raise InputError(
-            f"--model: the adapter {folder} does not fit {loaded.name} ({type(error).__name__}: {error}); "
-            "name its model with --base"
-        ) from None
-    try:
         model = adapted.merge_and_unload()
-    except (AttributeError, NotImplementedError, ValueError) as error:
+    except Exception as error:  # of many kinds, as in `reading`
         raise InputError(
-            f"--model: the adapter {folder} cannot be merged into the weights of {loaded.name}: {error}"
+            f"--model: the adapter {folder} cannot be merged into the weights of {loaded.name} "
+            f"({type(error).__name__}: {error}); if it was made for another model, name that with --base"
         ) from None
     whole = hashlib.sha256(loaded.digest.encode())
     for path in (folder / ADAPTER, *sorted(folder.glob("adapter_model.*"))):
@@ -304,10 +287,14 @@ def _merged(loaded: Loaded, folder: Path) -> Loaded:
 
 @contextlib.contextmanager
 def reading(name: str, revision: str = "main") -> Iterator[None]:
-    """Raises InputError about the model in the place of UNREADABLE, which the code inside raises."""
+    """Raises InputError about the model in the place of what transformers raises.
+
+    That is of many kinds, for files that are damaged, or are not what their name says, and for packages that
+    are not installed, such as those for quantized weights.
+    """
     try:
         yield
-    except UNREADABLE as error:
+    except Exception as error:
         said = " ".join(str(error).split())[:SAID]
         if "trust_remote_code" in str(error):
             why = (
