@@ -27,10 +27,9 @@ from record import add_record, peak, record
 
 from factdrift.chat.ask import ask
 from factdrift.chat.replies import read_reply
-from factdrift.chat.requests import canonical, read_requests
+from factdrift.chat.requests import REQUESTS, canonical, read_requests
 from factdrift.chat.settings import Chat
-from factdrift.chat.store import Store, answer_row
-from factdrift.chat.tables import REQUESTS
+from factdrift.chat.store import Store
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import PRICES
 from factdrift.core.tables import write_parquet
@@ -115,7 +114,7 @@ def store_rates(folder: Path, count: int) -> list[list[str]]:
         started = time.monotonic()
         with (folder / "lines.jsonl").open("ab", buffering=0) as file:
             for request in requests:
-                row = answer_row(request, "tiny", reply, "live", 1)
+                row = {"key": request.key, "body": request.text} | reply._asdict()
                 file.write(json.dumps(row).encode() + b"\n")
                 if wait:
                     os.fsync(file)

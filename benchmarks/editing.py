@@ -21,6 +21,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import psutil
@@ -252,7 +253,8 @@ def _rome(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Callable[[Edit]
 
 
 def _memit(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Callable[[Edit], dict[str, torch.Tensor]]:
-    kept = {layer: moments.to(torch.device("cpu")) for layer, moments in artefacts.moments.items()}
+    cpu = torch.device("cpu")
+    kept = {layer: replace(moments, device=cpu) for layer, moments in artefacts.moments.items()}
 
     def edit(fact: Edit) -> dict[str, torch.Tensor]:
         return plain_memit(loaded, contexts_of(loaded, [fact], hyper, artefacts)[0][0], hyper, kept)

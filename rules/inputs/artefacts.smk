@@ -7,8 +7,7 @@ from factdrift.core.fingerprint import of_module
 from factdrift.evaluation.methods.hyperparameters import hyper_at
 from factdrift.evaluation.methods.plan import Plan, needs
 from factdrift.evaluation.methods.record import record_of
-from factdrift.models.sizes import read_sizes
-from factdrift.models.names import models_by_folder
+from factdrift.models.names import models_by_folder, read_sizes
 
 # Every hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
 try:

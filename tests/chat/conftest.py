@@ -15,9 +15,9 @@ from support.chat_server import ChatServer, chat_serving
 from support.waiting import LONGEST
 
 from factdrift.chat.ask import ask
-from factdrift.chat.exchange import export_store
+from factdrift.chat.requests import REQUESTS
 from factdrift.chat.settings import Chat
-from factdrift.chat.tables import REQUESTS
+from factdrift.chat.store import export_store
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import PRICES
 from factdrift.core.tables import write_parquet

@@ -9,11 +9,8 @@ import pytest
 from support.chat_server import CHAT, ChatServer, sound
 from support.waiting import LONGEST
 
-from factdrift.chat.batch import cancel_batches, open_keys
-from factdrift.chat.batch_files import Folder
-from factdrift.chat.settings import Chat
+from factdrift.chat.batch import open_keys, sweep
 from factdrift.core.errors import InputError
-from factdrift.core.keys import read_settings
 
 
 def uploads(server: ChatServer) -> int:
@@ -157,10 +154,10 @@ def test_after_a_call_that_always_fails_no_other_run_touches_the_batch(
         bench.ask(mode="batch", tries=2)
     server.fault = sound
     assert len(open_keys(bench.store)) == 10
-    with pytest.raises(InputError, match=r"10 of the requests are in open batches.*factdrift chat cancel"):
+    with pytest.raises(InputError, match=r"10 of the requests are in open batches.*continue with chat"):
         bench.ask(mode="live")
     other = server.url.replace("127.0.0.1", "localhost")
-    with pytest.raises(InputError, match=r"is open at .*set chat\.base_url to it"):
+    with pytest.raises(InputError, match=r"is open at .*set chat\.base_url to it, or remove"):
         bench.ask(mode="batch", base_url=other)
     # Requests that are not in an open batch do not wait for it.
     bench.ask(mode="batch", model="third")
@@ -170,21 +167,6 @@ def test_after_a_call_that_always_fails_no_other_run_touches_the_batch(
     assert (uploads(server), len(server.batches), bench.most()) == (2, 2, 1)
 
 
-@pytest.mark.parametrize("stage", ["/v1/files", "/v1/batches/batch_0001"])
-def test_open_batches_can_be_cancelled(bench: Any, server: ChatServer, stage: str) -> None:
-    bench.write(10)
-    server.polls = 100
-    server.fault = lambda path, body, attempt: "403" if path == stage else None
-    with pytest.raises(InputError, match="status 403"):
-        bench.ask(mode="batch", tries=1)
-    server.fault = sound
-    created = len(server.batches)
-    assert cancel_batches(bench.store, read_settings(bench.chat(), Chat, "chat")) == (created, 5 * created)
-    assert not open_keys(bench.store)
-    assert set(bench.statuses(mode="live")) == {"answered"}
-    assert bench.most() == 1
-
-
 def test_leftover_files_are_removed_and_damaged_ones_reported(bench: Any) -> None:
     folder = bench.store / "batches"
     folder.mkdir(parents=True)
@@ -192,7 +174,7 @@ def test_leftover_files_are_removed_and_damaged_ones_reported(bench: Any) -> Non
     others = [folder / name for name in ("notes.txt", "factdrift-results.jsonl", "requests.jsonl")]
     for path in others:
         path.write_text("of the user")
-    Folder(bench.store).sweep()
+    sweep(folder)
     assert sorted(folder.iterdir()) == sorted(others)
     (folder / "factdrift-2.json").write_text("{")
     bench.write(1)

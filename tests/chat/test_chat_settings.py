@@ -80,12 +80,10 @@ def test_the_commands(bench: Any, server: ChatServer, capsys: pytest.CaptureFixt
     assert main([*ask, "--settings", bench.chat()]) == 0
     assert main(["chat", "export", store, table]) == 0
     assert main(["chat", "import", table, f"{store}-2"]) == 0
-    assert main(["chat", "cancel", "--store", store, "--settings", bench.chat()]) == 0
     said = capsys.readouterr().out
     assert f"{bench.output}: 2 requests, 0 of them failed" in said
     assert f"{table}: 2 answers" in said
     assert "2 of 2 answers are new" in said
-    assert "0 batches cancelled, 0 answers kept" in said
     assert main([*ask, "--settings", bench.chat(model="other", mode="replay")]) == 1
     assert "2 of 2 answers are missing ('r0', 'r1')" in capsys.readouterr().err
     assert main(["chat", "export", f"{store}-3", table]) == 1

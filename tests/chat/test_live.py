@@ -11,8 +11,7 @@ import pytest
 from support.chat_server import CHAT, ChatServer, Fault, canonical, some, sound
 from support.waiting import LONGEST
 
-from factdrift.chat.exchange import import_store
-from factdrift.chat.store import Store
+from factdrift.chat.store import Store, import_store
 from factdrift.core.errors import InputError
 
 from .conftest import Bench

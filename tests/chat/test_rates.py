@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.chat.rates import Bucket, Rates
+from factdrift.chat.live import Bucket, Rates
 from factdrift.core.errors import InputError
 
 

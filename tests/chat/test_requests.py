@@ -10,9 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.chat.requests import answer_limit, build_body, canonical, check_names, key_of, read_requests
+from factdrift.chat.requests import (
+    REQUESTS,
+    answer_limit,
+    build_body,
+    canonical,
+    check_names,
+    key_of,
+    read_requests,
+)
 from factdrift.chat.settings import Chat
-from factdrift.chat.tables import REQUESTS
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
 

@@ -35,8 +35,7 @@ from factdrift.evaluation.scores.metrics import Runs, write_scores  # noqa: E402
 from factdrift.evaluation.scores.table import measured_lines, measured_values  # noqa: E402
 from factdrift.models.deltas import Deltas, LowRank, written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.perplexity import perplexity  # noqa: E402
-from factdrift.models.texts import sampled  # noqa: E402
+from factdrift.models.texts import perplexity, sampled  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

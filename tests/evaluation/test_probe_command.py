@@ -19,7 +19,7 @@ from support.updates import edits  # noqa: E402
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.tables import TABLES  # noqa: E402
-from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
+from factdrift.models.loading import load_checkpoint  # noqa: E402
 
 DOWN = "model.layers.1.mlp.down_proj"
 KEYS = {"device": "cpu", "dtype": "float32", "length": 20, "batch": 2, "written_tokens": 4}

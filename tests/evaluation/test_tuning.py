@@ -21,7 +21,7 @@ from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.evaluation.run import Files
 from factdrift.evaluation.tools.tuning import Bench, Trial, judged, search
-from factdrift.models.sizes import read_sizes
+from factdrift.models.names import read_sizes
 
 from .test_template import TEMPLATE
 

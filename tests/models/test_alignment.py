@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from factdrift.core.errors import InputError
-from factdrift.models.alignment import AlignmentError, align, check_tokenizer, find_subject
+from factdrift.models.alignment import AlignmentError, align, find_subject
 
 from .tokenizers_of import END, KINDS, tokenizer_of
 
@@ -134,12 +133,3 @@ def words_of(*words: str) -> Any:
     longest = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     core.pre_tokenizer = pre_tokenizers.Split(Regex(rf"{longest}|\w+|\W"), "isolated")
     return PreTrainedTokenizerFast(tokenizer_object=core)
-
-
-def test_slow_tokenizers_are_refused():
-    class Slow:
-        is_fast = False
-
-    with pytest.raises(InputError, match=r"old-model has a slow tokenizer \(Slow\)"):
-        check_tokenizer(Slow(), "old-model")
-    check_tokenizer(made("gpt2"), "new-model")

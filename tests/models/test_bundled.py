@@ -202,8 +202,7 @@ def small(family: str) -> Recipe:
 def test_documents(world: Path):
     from tokenizers import Tokenizer
 
-    from factdrift.models.bundled.documents import END, Corpus
-    from factdrift.models.bundled.train import _tokenizer
+    from factdrift.models.bundled.train import END, Corpus, _tokenizer
 
     rows = sentences(world)
     for family in ("llama", "gpt2"):
@@ -270,13 +269,14 @@ def test_a_small_training(world: Path):
 def test_shipped_moments_are_of_the_shipped_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     from factdrift.models.loading import load
-    from factdrift.models.moments import read_moments
+    from factdrift.models.moments import read_layers
 
     monkeypatch.chdir(tmp_path)
     for name in BUNDLED:
         model = load(name)
-        for layer in (0, 1):
-            moments = read_moments(SHIPPED_MODELS / name / "moments" / f"{layer}.safetensors", model)
+        folder = SHIPPED_MODELS / name / "moments"
+        found = read_layers({layer: folder / f"{layer}.safetensors" for layer in (0, 1)}, model)
+        for layer, moments in found.items():
             assert moments.total.shape == (model.spec.inner_at(layer),) * 2
 
 

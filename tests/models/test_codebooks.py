@@ -10,7 +10,7 @@ from support.tiny_models import tiny_model
 from support.writing import continued
 
 from factdrift.models.alignment import align
-from factdrift.models.codebooks import NEVER, Codebook, Tokens, looked_up
+from factdrift.models.deltas import NEVER, Codebook, Tokens, looked_up
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import next_tokens, score
 

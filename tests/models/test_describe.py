@@ -72,6 +72,13 @@ def test_the_description_on_the_page_is_what_the_command_prints(
     assert kept == said
 
 
+def test_slow_tokenizers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    slow = Mock(return_value=Mock(is_fast=False))
+    monkeypatch.setattr("factdrift.models.loading.AutoTokenizer.from_pretrained", slow)
+    with pytest.raises(InputError, match=r"has a slow tokenizer \(Mock\), .*tokenizer\.json"):
+        load(str(saved("llama", tmp_path)))
+
+
 def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     folder = saved("opt", tmp_path / "opt", word_embed_proj_dim=24, ffn_dim=56)
     assert main(["models", "describe", str(folder)]) == 0
@@ -138,7 +145,7 @@ def test_what_cannot_be_loaded_is_refused_in_short(
         load(str(folder), device="cpu")
     long = Mock(side_effect=ValueError("many words " * 1000))
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", long)
-    with pytest.raises(InputError, match=r"loaded \(ValueError: many words .{1,300} \.\.\.\); give"):
+    with pytest.raises(InputError, match=r"loaded \(ValueError: many words .{1,300}\); give"):
         load(str(folder), device="cpu")
 
 

@@ -143,7 +143,7 @@ UNLISTED: dict[str, dict[str, Any]] = {
 def test_an_unlisted_family_works_if_its_shape_is_clear(
     family: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from factdrift.models.fork import check_logits
+    from factdrift.models.precise import check_logits
 
     loaded = tiny_model(family, **UNLISTED[family])
     check_logits(loaded)

@@ -4,10 +4,10 @@ from support.tiny_models import LISTED, rounding, tiny_model, tiny_tokenizer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from factdrift.core.errors import InputError
-from factdrift.models import fork
-from factdrift.models.fork import Fork, check_logits, unembedded
+from factdrift.models import fork, precise
+from factdrift.models.fork import Fork, unembedded
 from factdrift.models.hooks import hooked_before
-from factdrift.models.precise import in_float32
+from factdrift.models.precise import check_logits, in_float32
 
 from .test_families import UNLISTED
 
@@ -56,16 +56,15 @@ def whole(loaded, row, start, layer, vector):
 
 def test_masks_on_another_device_are_told_apart(monkeypatch):
     """Copies of them are gone when the next one is made, which may then have the same identity."""
-    places = torch.tensor([[2, 3]])
-    masks = fork.Masks(fork.block_mask(torch.tensor([2]), 2, 2, torch.float32), places, 2)
+    tail = fork.Tail(torch.tensor([4]), torch.tensor([2]), torch.float32)
     whole = torch.ones(4, 4, dtype=torch.bool).tril()[None, None]
     window = whole & ~whole.tril(-2)
-    calls = [fork.Call() for _ in range(24)]
+    calls = [fork.Call(torch.nn.Identity()) for _ in range(24)]
     for number, call in enumerate(calls):
         call.values = {fork.MASK: window if number % 2 else whole}
     plain = torch.Tensor.to
     monkeypatch.setattr(torch.Tensor, "to", lambda self, *given: plain(self.clone(), *given))
-    seen = [int((call.at(places, masks)[fork.MASK] == 0).sum()) for call in calls]
+    seen = [int((call.at(tail)[fork.MASK] == 0).sum()) for call in calls]
     assert seen == [7, 4] * 12
 
 
@@ -77,7 +76,7 @@ def test_the_logits_of_a_family_are_reproduced_in_any_precision(family):
         start = {name: (one.dtype, one.clone()) for name, one in loaded.model.state_dict().items()}
         check_logits(loaded)
         with in_float32(loaded.model), torch.no_grad():
-            pairs = fork._logits(loaded)
+            pairs = precise._logits(loaded)
         assert {one.dtype for pair in pairs for one in pair} == {torch.float32}
         found = loaded.model.state_dict()
         assert all(
@@ -88,8 +87,8 @@ def test_the_logits_of_a_family_are_reproduced_in_any_precision(family):
 
 
 def scaled(monkeypatch):
-    real = fork.unembedded
-    monkeypatch.setattr(fork, "unembedded", lambda loaded, hidden: 0.97 * real(loaded, hidden))
+    real = precise.unembedded
+    monkeypatch.setattr(precise, "unembedded", lambda loaded, hidden: 0.97 * real(loaded, hidden))
 
 
 def without_last_block(monkeypatch):
@@ -100,7 +99,7 @@ def without_last_block(monkeypatch):
             self.past.pop()
             self.calls.pop()
 
-    monkeypatch.setattr(fork, "Fork", Shorter)
+    monkeypatch.setattr(precise, "Fork", Shorter)
 
 
 @pytest.mark.parametrize("fault", [scaled, without_last_block])
@@ -144,7 +143,7 @@ def test_without_float32_root_mean_squares_are_compared(monkeypatch):
     """As for quantized weights; of 4 blocks, since rounding in bfloat16 grows with their number."""
     for family in LISTED:
         loaded = tiny_model(family, dtype=torch.bfloat16, layers=4)
-        monkeypatch.setattr(fork, "is_quantized", lambda model: True)
+        monkeypatch.setattr(precise, "is_quantized", lambda model: True)
         check_logits(loaded)
         with monkeypatch.context() as inside:
             scaled(inside)

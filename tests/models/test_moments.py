@@ -18,7 +18,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import record
 from factdrift.models.hooks import hooked
 from factdrift.models.loading import load
-from factdrift.models.moments import count_moments, read_file, read_layers, read_moments
+from factdrift.models.moments import count_moments, read_file, read_layers
 from factdrift.models.tensor_files import read_tensors, write_tensors
 from factdrift.models.texts import read_texts, sampled
 
@@ -78,15 +78,14 @@ def test_a_file_keeps_all_and_fits_one_model(tmp_path):
     moments = count_moments(loaded, [2], TEXT, ridge=1e-4)[2]
     path = tmp_path / "2.safetensors"
     moments.write(path)
-    again = read_moments(path, loaded)
+    again = read_layers({2: path}, loaded)[2]
     assert torch.equal(again.total, moments.total)
     found = (again.tokens, again.layer, again.corpus, again.ridge)
     assert found == (moments.tokens, 2, moments.corpus, 1e-4)
     with pytest.raises(InputError, match="another model than tiny-gpt2"):
-        read_moments(path, tiny_model("gpt2"))
+        read_layers({2: path}, tiny_model("gpt2"))
     with pytest.raises(InputError, match="no such file"):
-        read_moments(tmp_path / "3.safetensors", loaded)
-    assert torch.equal(read_layers({2: path}, loaded)[2].total, moments.total)
+        read_layers({3: tmp_path / "3.safetensors"}, loaded)
     with pytest.raises(InputError, match=r"2\.safetensors: has the moments of block 2, not of block 1"):
         read_layers({1: path}, loaded)
     moments.write(tmp_path / "again.safetensors")
@@ -115,7 +114,7 @@ def test_parts_of_a_corpus_add_up_to_the_whole(folder, tmp_path, capsys):
     command("add-moments", *files, "-o", tmp_path / "sum.safetensors")
     loaded = load(str(folder))
     paths = (tmp_path / "sum.safetensors", tmp_path / "all" / "2.safetensors")
-    total, whole = (read_moments(path, loaded) for path in paths)
+    total, whole = (read_layers({2: path}, loaded)[2] for path in paths)
     assert torch.allclose(total.total, whole.total, rtol=1e-12)
     assert total.tokens == whole.tokens
     assert torch.allclose(whole.total, count_moments(loaded, [2], TEXT)[2].total, rtol=1e-12)

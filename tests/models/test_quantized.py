@@ -24,9 +24,13 @@ from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E40
 from factdrift.evaluation.methods.mend import edited_matrices  # noqa: E402
 from factdrift.evaluation.states.edited import check_layers, edited  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
 from factdrift.models.deltas import LowRank, applied, matrix, written  # noqa: E402
-from factdrift.models.loading import load, placed, spreading  # noqa: E402
+from factdrift.models.loading import (  # noqa: E402
+    load,
+    load_checkpoint,
+    placed,
+    spreading,
+)
 from factdrift.models.quantized import check_gradient, described  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
 

@@ -19,7 +19,7 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.in_context import dense
 from factdrift.evaluation.methods.interface import Artefacts, Edited
 from factdrift.evaluation.states.edited import Beside
-from factdrift.models.checkpoint import load_checkpoint
+from factdrift.models.loading import load_checkpoint
 
 CODE = """
 from pathlib import Path

@@ -19,8 +19,8 @@ from factdrift.models.alignment import Sentence, align  # noqa: E402
 from factdrift.models.deltas import Deltas, Dense, LowRank, written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.options import score_options  # noqa: E402
-from factdrift.models.perplexity import perplexity, pieces  # noqa: E402
 from factdrift.models.scoring import next_tokens, score  # noqa: E402
+from factdrift.models.texts import perplexity, pieces  # noqa: E402
 
 from .test_families import UNLISTED  # noqa: E402
 

@@ -9,8 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.models.names import model_files, models_by_folder, weights_stamp
-from factdrift.models.sizes import Sizes, read_sizes
+from factdrift.models.names import Sizes, model_files, models_by_folder, read_sizes, weights_stamp
 
 
 def folder(path: Path, config: Any) -> str:

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,9 +27,9 @@ from factdrift.evaluation.methods.record import records  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models import devices  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.fork import check_logits  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.loading import check_spread, load, places_and_type  # noqa: E402
+from factdrift.models.loading import load, placed, places_and_type  # noqa: E402
+from factdrift.models.precise import check_logits  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
 
 META = torch.device("meta")
@@ -121,11 +122,12 @@ def test_no_method_mixes_tensors_of_two_devices(family: str, methods: Iterable[s
 
 
 def test_several_devices_are_gpus_and_hold_the_whole_model() -> None:
-    check_spread({"model.embed_tokens": 0, "model.layers.0": torch.device("cuda:1")}, "big", 2)
+    both = [torch.device("cuda:0"), torch.device("cuda:1")]
+    outside = SimpleNamespace(hf_device_map={"embed_tokens": 0, "model.norm": "disk", "lm_head": "cpu"})
     with pytest.raises(InputError, match=r"big does not fit .* of 2 GPUs: model\.norm and 1 other"):
-        check_spread({"model.embed_tokens": 0, "model.norm": "disk", "lm_head": "cpu"}, "big", 2)
+        placed(outside, "big", both)
     places, kind = places_and_type("cuda:1, cuda:0", "auto")
-    assert (places, kind) == ([torch.device("cuda:1"), torch.device("cuda:0")], torch.bfloat16)
+    assert (places, kind) == (both[::-1], torch.bfloat16)
     for given in ("cpu,cuda:0", "cuda,cuda"):
         with pytest.raises(InputError, match="several devices must be GPUs, such as cuda:0,cuda:1"):
             places_and_type(given, "auto")

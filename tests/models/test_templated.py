@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.models.alignment import AlignmentError, align
-from factdrift.models.templated import Templated
+from factdrift.models.alignment import AlignmentError, Templated, align
 
 from .tokenizers_of import END, tokenizer_of
 

@@ -13,11 +13,9 @@ import pytest
 import yaml
 from support.digests import Check, Product
 
-from factdrift.chat.exchange import import_store
 from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import Request, canonical, key_of
-from factdrift.chat.store import Store
-from factdrift.chat.tables import ANSWERS
+from factdrift.chat.store import ANSWERS, Store, import_store
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.publish import folders

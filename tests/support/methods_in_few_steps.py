@@ -30,8 +30,7 @@ def hyper_in(loaded: Loaded, method: str, layer: int) -> Hyper:
 
 def artefacts(loaded: Loaded, hyper: Hyper) -> Artefacts:
     layers = hyper.layers if hyper.get("covariance") else []
-    counted = count_moments(loaded, layers, TEXT, ridge=1e-3) if layers else {}
-    moments = {layer: each.to(loaded.device) for layer, each in counted.items()}
+    moments = count_moments(loaded, layers, TEXT, ridge=1e-3) if layers else {}
     net = None
     if "mend" in needs(hyper):  # an untrained editor that has seen the gradients of the edits
         torch.manual_seed(0)

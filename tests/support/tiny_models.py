@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from factdrift.models.bundled.train import END_TEXT as BEGIN
 from factdrift.models.families import read_families
-from factdrift.models.tiny import BEGIN, TEXT, tiny_model, tiny_tokenizer
+from factdrift.models.tiny import TEXT, tiny_model, tiny_tokenizer
 
 __all__ = [
     "BEGIN",

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.tables import written
 
-from factdrift.chat.tables import ANSWERS
+from factdrift.chat.store import ANSWERS
 from factdrift.core.errors import InputError
 from factdrift.verbalize.candidates import CANDIDATES, Kept, counted
 from factdrift.verbalize.jobs import Count, Quality, Sentences

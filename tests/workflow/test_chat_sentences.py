@@ -14,7 +14,7 @@ from support.chat_server import chat_serving
 from support.rows import rows
 from support.workflow import ROOT, copied, rules_of, run_here, snakemake
 
-from factdrift.chat.exchange import export_store, import_store
+from factdrift.chat.store import export_store, import_store
 from factdrift.words.names import read_names
 from factdrift.words.templates import problem
 

@@ -12,7 +12,7 @@ import pytest
 from support.chat_server import chat_serving
 
 from factdrift.chat.settings import Chat
-from factdrift.chat.tables import ANSWERS as CHAT_ANSWERS
+from factdrift.chat.store import ANSWERS as CHAT_ANSWERS
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.keys import default_of, read_settings

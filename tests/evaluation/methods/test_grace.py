@@ -18,7 +18,7 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # no
 from factdrift.evaluation.methods.shared import generator  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.codebooks import NEVER, Codebook  # noqa: E402
+from factdrift.models.deltas import NEVER, Codebook  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402

@@ -13,7 +13,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import check_values, read_hyper
-from factdrift.models.sizes import Sizes
+from factdrift.models.names import Sizes
 
 
 @pytest.mark.parametrize(

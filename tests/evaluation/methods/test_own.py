@@ -13,7 +13,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import read_given
 from factdrift.evaluation.methods.own import entries, entry
 from factdrift.evaluation.methods.plan import needs
-from factdrift.models.sizes import Sizes
+from factdrift.models.names import Sizes
 
 
 def own(folder: Path, code: str, yaml: str = "", name: str = "mine") -> str:

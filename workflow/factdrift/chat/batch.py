@@ -1,11 +1,15 @@
 """Mode `batch`: files of requests are uploaded, answered by the server within a day, and fetched.
 
-Every step is recorded on disk before and after it is taken (`batch_files`), so that a run that was stopped
-continues where it was, and uploads and creates nothing twice.
+STORE/batches/NAME.json says how far an open batch has come, NAME.jsonl has its requests. A step is recorded
+when the server has confirmed it. A run that finds a step unconfirmed asks the server for things with the
+batch's name before it repeats the step; names are random, so that no two batches share one. So a run that was
+stopped continues where it was, and uploads and creates nothing twice.
 """
 
 from __future__ import annotations
 
+import re
+import secrets
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,99 +18,75 @@ from pathlib import Path
 import msgspec
 from openai.types import Batch
 
-from factdrift.chat.batch_files import Folder, OpenBatch, Outcome, Sent, error_of, keys_in, line_of
-from factdrift.chat.batch_server import ENDED, BatchServer
-from factdrift.chat.live import UNCLEAR
-from factdrift.chat.prices import Budget, believed, exhausted, paid_tokens, worst_tokens
-from factdrift.chat.replies import Failure, Malformed, Reply, judge_status, read_reply
-from factdrift.chat.requests import Request
-from factdrift.chat.settings import Chat, api_key
-from factdrift.chat.store import Charge, Row, Store, answer_row
-from factdrift.chat.survey import Survey, Tally, pending, say
+from factdrift.chat.batch_server import ENDED, ENDPOINT, BatchServer, OpenBatch, Outcome
+from factdrift.chat.prices import Run, believed, say, worst_tokens
+from factdrift.chat.replies import Failure, Reply
+from factdrift.chat.requests import Request, canonical
 from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path, remove_unfinished, writer_of_name
 
-_AT_ONCE = 500
 _MEGABYTE = 1e6
-_NO_LINE = "no line in the batch's results"
 
 
-def ask_batches(requests: Path, chat: Chat, key: str, store: Store, budget: Budget, wanted: Survey) -> Tally:
-    """Asks the requests without an answer; those with a transient failure go into another batch.
+def ask_batches(run: Run, requests: Path) -> None:
+    """Asks the requests of a table without an answer; transient failures go into another batch.
 
     Raises InputError if the server refuses, a batch is cancelled by someone, or the budget is exhausted;
     answers are kept, and the next run continues with the open batches.
     """
-    tally = Tally(wanted, budget)
-    batches = _Batches(chat, key, store, budget, tally)
+    store, model = run.store, run.chat.model
+    batches = _Batches(run)
     try:
-        batches.resume({request.key for request in pending(requests, chat.model, store)})
-        for _ in range(chat.tries):
+        batches.resume({request.key for request in store.pending(requests, model)})
+        for _ in range(run.chat.tries):
             batches.again.clear()
-            batches.round(pending(requests, chat.model, store))
+            batches.round(store.pending(requests, model))
             if not batches.again:
                 break
-        for request in pending(requests, chat.model, store):
+        for request in store.pending(requests, model):
             if request.key in batches.again:
-                error, tries = batches.again[request.key], batches.tries[request.key]
-                store.fail(request, chat.model, error, "batch", tries)
-                tally.advance(failed=True)
+                run.give_up(request, batches.again[request.key], batches.tries[request.key])
     except KeyboardInterrupt:
         raise InputError(
             "stopped; the server goes on with open batches, and the same command fetches their results"
         ) from None
     finally:
-        batches.close()
-    tally.say()
-    return tally
+        batches.server.close()
 
 
-def open_keys(folder: Path) -> set[str]:
+def open_keys(store: Path) -> set[str]:
     """The keys of all requests in the open batches of a store."""
-    batches = Folder(folder)
-    return set().union(*(keys_in(batches.requests_of(batch)) for batch in batches.open()))
-
-
-def cancel_batches(folder: Path, chat: Chat) -> tuple[int, int]:
-    """Cancels the open batches of a store; returns the number of batches and of answers fetched from them."""
-    with Store(folder) as store:
-        budget = Budget(None, None, batch=True)
-        tally = Tally(Survey(0), budget)
-        batches = _Batches(chat, api_key(chat), store, budget, tally)
-        try:
-            return batches.cancel(), tally.answered
-        finally:
-            batches.close()
+    return {key for path in (store / "batches").glob("*.json") for key in _sent(path.with_suffix(".jsonl"))}
 
 
 class _Batches:
-    def __init__(self, chat: Chat, key: str, store: Store, budget: Budget, tally: Tally) -> None:
-        self._chat, self._key, self._store, self._budget, self._tally = chat, key, store, budget, tally
-        self._folder = Folder(store.folder)
-        self._folder.sweep()
-        self._server = BatchServer(chat, key, tally.error)
-        self._redactor = self._server.redactor
+    def __init__(self, run: Run) -> None:
+        self._run, self._chat = run, run.chat
+        self._folder = run.store.folder / "batches"
+        sweep(self._folder)
+        self.server = BatchServer(run)
         self._open: list[OpenBatch] = []
         self._held: set[str] = set()
         """Keys not to be put into a batch now: they are in an open one, or were given up."""
         self.again: dict[str, str] = {}
         """The error of each request that failed in this round, by key."""
         self.tries: Counter[str] = Counter()
-        self._unclear = 0
         self._refused: str | None = None
         """The error, if it concerns all requests and not one only."""
 
-    def close(self) -> None:
-        self._server.close()
-
     def resume(self, wanted: set[str]) -> None:
         """Continues with the open batches that hold any of these requests, given by key."""
-        for batch in self._folder.open():
-            keys = keys_in(self._folder.requests_of(batch))
+        for batch in _read_open(self._folder):
+            keys = set(_sent(self._path(batch)))
             if keys.isdisjoint(wanted):
                 continue
-            self._check_server(batch)
-            self._budget.reserved += batch.usd
-            self._hold(batch, keys)
+            if batch.server != self._chat.server:
+                raise InputError(
+                    f"the batch {batch.name} is open at {batch.server}; set chat.base_url to it, or remove "
+                    f"{self._folder / batch.name}.json to give the batch up"
+                )
+            self._run.reserved += batch.usd
+            self._held |= keys
             say(f"continues with batch {batch.name} of {batch.requests:,} requests ({batch.step})")
             self._advance(batch, in_doubt=True)
 
@@ -115,108 +95,92 @@ class _Batches:
         self._waiting = (request for request in requests if request.key not in self._held)
         self._next = next(self._waiting, None)
         while True:
-            chat = self._chat
-            while batch := self._folder.write(self._take, chat.model, chat.server):
-                self._hold(batch, keys_in(self._folder.requests_of(batch)))
+            while batch := self._written():
                 self._advance(batch, in_doubt=False)
             if not self._open:
                 break
             self._wait()
         if self._next is not None:
-            raise exhausted(self._budget)
+            raise self._run.exhausted()
 
-    def cancel(self) -> int:
-        """Cancels all open batches and fetches their results; returns the number of batches."""
-        for batch in self._folder.open():
-            self._check_server(batch)
-            self._hold(batch, keys_in(self._folder.requests_of(batch)))
-            batch.batch = batch.batch or self._server.find(batch)
-            if not batch.batch:
-                self._close(batch)
-            elif self._server.retrieve(batch).status not in (*ENDED, "cancelling"):
-                self._server.cancel(batch)
-        count = len(self._open)
-        while self._open:
-            self._wait(cancelling=True)
-        return count
-
-    def _check_server(self, batch: OpenBatch) -> None:
-        if batch.server != self._chat.server:
-            raise InputError(
-                f"the batch {batch.name} is open at {batch.server}; set chat.base_url to it, or cancel the "
-                f"batch with `factdrift chat cancel --store {self._store.folder}`"
-            )
-
-    def _take(self, batch: OpenBatch, size: int) -> tuple[Request, int, float] | None:
-        """The next request for a batch of `size` bytes, with its prompt tokens and its cost in USD at most.
-
-        None if the batch or the budget is full, or no request is left.
-        """
-        request, limits = self._next, self._chat.batch
-        if request is None or batch.requests >= limits.requests:
+    def _written(self) -> OpenBatch | None:
+        """Writes the next requests into a batch, as many as its limits and the budget allow; None if none."""
+        run, limits = self._run, self._chat.batch
+        batch = OpenBatch(name=f"factdrift-{secrets.token_hex(8)}", server=self._chat.server)
+        enqueued = sum(each.prompt_tokens for each in self._open)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self._path(batch).open("wb") as file:
+            while self._next is not None and batch.requests < limits.requests:
+                request, worst = self._next, run.worst(self._next)
+                prompt, _ = worst_tokens(request)
+                body = {"model": self._chat.model, **request.body}
+                line = {"custom_id": request.key, "method": "POST", "url": ENDPOINT, "body": body}
+                text = canonical(line).encode("utf-8") + b"\n"
+                if worst > run.room or (
+                    batch.requests and file.tell() + len(text) > limits.megabytes * _MEGABYTE
+                ):
+                    break
+                if (
+                    limits.enqueued_tokens
+                    and enqueued + batch.prompt_tokens + prompt > limits.enqueued_tokens
+                ):
+                    if prompt > limits.enqueued_tokens:
+                        raise InputError(
+                            f"configuration: chat.batch.enqueued_tokens: {limits.enqueued_tokens:,} is less "
+                            f"than the tokens that the request {request.name!r} may have by itself "
+                            f"({prompt:,}); raise it"
+                        )
+                    break
+                file.write(text)
+                batch.requests += 1
+                batch.prompt_tokens += prompt
+                batch.usd += worst
+                run.reserved += worst
+                self._held.add(request.key)
+                self._next = next(self._waiting, None)
+        if not batch.requests:
+            self._path(batch).unlink()
             return None
-        if size and size + len(line_of(request, batch.model)) > limits.megabytes * _MEGABYTE:
-            return None
-        prompt, _ = worst_tokens(request)
-        worst = self._budget.worst(request)
-        enqueued = sum(opened.prompt_tokens for opened in (*self._open, batch)) + prompt
-        if limits.enqueued_tokens and enqueued > limits.enqueued_tokens:
-            if prompt > limits.enqueued_tokens:
-                raise InputError(
-                    f"configuration: chat.batch.enqueued_tokens: {limits.enqueued_tokens:,} is less than the "
-                    f"tokens that the request {request.name!r} may have by itself ({prompt:,}); raise it"
-                )
-            return None
-        if worst > self._budget.room:
-            return None
-        self._budget.reserved += worst
-        self._next = next(self._waiting, None)
-        return request, prompt, worst
-
-    def _hold(self, batch: OpenBatch, keys: set[str]) -> None:
-        self._open.append(batch)
-        self._held |= keys
+        self._save(batch)
+        return batch
 
     def _advance(self, batch: OpenBatch, in_doubt: bool) -> None:
         """Takes the steps that are left: uploading, creating.
 
         `in_doubt`: an earlier run may have taken the next step without recording it.
         """
+        self._open.append(batch)
         if batch.step == "written":
-            batch.file = self._server.upload(batch, self._folder.requests_of(batch), in_doubt)
+            batch.file = self.server.upload(batch, self._path(batch), in_doubt)
             batch.step = "uploaded"
-            self._folder.save(batch)
+            self._save(batch)
         if batch.step == "uploaded":
-            batch.batch = self._server.create(batch, in_doubt)
+            batch.batch = self.server.create(batch, in_doubt)
             batch.step = "created"
-            self._folder.save(batch)
+            self._save(batch)
             say(f"batch {batch.batch} of {batch.requests:,} requests is on its way ({batch.name})")
 
-    def _wait(self, cancelling: bool = False) -> None:
+    def _wait(self) -> None:
         """Asks for the state of the open batches after `poll` seconds, and fetches those that have ended."""
         time.sleep(self._chat.batch.poll)
         done = 0
         for batch in list(self._open):
-            remote = self._server.retrieve(batch)
+            remote = self.server.retrieve(batch)
             counts = remote.request_counts
             done += (counts.completed + counts.failed) if counts else 0
             if remote.status in ENDED:
                 self._fetch(batch, remote)
-                self._close(batch)
+                self._remove(batch)
+                self._open.remove(batch)
+                self._run.reserved -= batch.usd
                 if self._refused:
                     raise InputError(f"{self._chat.server} refuses: {self._refused}")
-                if not cancelling:
-                    self._check_end(batch, remote)
+                self._check_end(remote)
         total = sum(batch.requests for batch in self._open)
         if total:
-            self._tally.say(f"open batches: {len(self._open)}, in them {done:,} of {total:,} done")
+            self._run.say(f"open batches: {len(self._open)}, in them {done:,} of {total:,} done")
 
-    def _close(self, batch: OpenBatch) -> None:
-        self._folder.remove(batch)
-        self._open.remove(batch)
-        self._budget.reserved -= batch.usd
-
-    def _check_end(self, batch: OpenBatch, remote: Batch) -> None:
+    def _check_end(self, remote: Batch) -> None:
         """Raises InputError for a batch that the server rejected, or that someone has cancelled."""
         if remote.status == "failed":
             faults = (remote.errors.data if remote.errors else None) or []
@@ -233,78 +197,90 @@ class _Batches:
 
     def _fetch(self, batch: OpenBatch, remote: Batch) -> None:
         """Stores the answers of a batch that has ended, and records which requests are to be asked again."""
-        with Sent(self._folder.requests_of(batch)) as sent:
-            settled: set[str] = set()
-            for file in (remote.output_file_id, remote.error_file_id):
-                if file:
-                    path = self._folder.path / f"{batch.name}.results"
-                    self._server.download(file, path)
-                    self._read(path, batch, sent, settled)
-            if remote.status != "failed":
-                for key in sent:
-                    if key not in settled:
-                        self._failed(sent.request(key), batch, Failure("again", _NO_LINE))
+        sent = _sent(self._path(batch))
+        path = self._path(batch).with_suffix(".results")
+        for name in (remote.output_file_id, remote.error_file_id):
+            if name:
+                self.server.download(name, path)
+                with path.open("rb") as file:
+                    for line in map(self._run.redactor.body, file):
+                        self._read(line, batch, sent)
+        if remote.status != "failed":
+            for request in sent.values():
+                self._failed(request, batch, Failure("again", "no line in the batch's results"))
 
-    def _read(self, path: Path, batch: OpenBatch, sent: Sent, settled: set[str]) -> None:
-        rows: list[Row] = []
-        charges: list[Charge] = []
-        with path.open("rb") as file:
-            for line in map(self._redactor.body, file):
-                try:
-                    outcome = msgspec.json.decode(line, type=Outcome)
-                except (ValueError, RecursionError):
-                    answer = self._redactor.text(line.decode("utf-8", "replace"))
-                    say(f"{path}: skipped a line that is no result: {answer[:80]!r}")
-                    continue
-                key = outcome.custom_id
-                if key in settled or key not in sent:
-                    continue
-                settled.add(key)
-                self.tries[key] += 1
-                request, verdict = sent.request(key), _verdict(outcome)
-                if isinstance(verdict, Reply):
-                    reply = believed(verdict, request)
-                    self._budget.count(reply, request)
-                    charges.append(Charge(key, batch.name, "batch", *paid_tokens(reply, request)))
-                    rows.append(answer_row(request, batch.model, reply, "batch", self.tries[key]))
-                    self._tally.advance(failed=False)
-                    self.again.pop(key, None)
-                else:
-                    self._failed(request, batch, verdict)
-                if len(rows) >= _AT_ONCE:
-                    self._store.put_all(rows, charges)
-                    rows.clear()
-                    charges.clear()
-        self._store.put_all(rows, charges)
+    def _read(self, line: bytes, batch: OpenBatch, sent: dict[str, Request]) -> None:
+        """Settles the request of a line of results, and takes it out of those that were sent."""
+        try:
+            outcome = msgspec.json.decode(line, type=Outcome)
+        except (ValueError, RecursionError):
+            answer = self._run.redactor.text(line.decode("utf-8", "replace"))
+            say(f"{batch.batch}: skipped a line that is no result: {answer[:80]!r}")
+            return
+        request = sent.pop(outcome.custom_id, None)
+        if request is None:
+            return
+        self.tries[request.key] += 1
+        verdict = outcome.verdict()
+        if isinstance(verdict, Reply):
+            self._run.keep(request, believed(verdict, request), batch.name, self.tries[request.key])
+            self.again.pop(request.key, None)
+        else:
+            self._failed(request, batch, verdict)
 
     def _failed(self, request: Request, batch: OpenBatch, failure: Failure) -> None:
-        self._tally.error()
-        error = self._redactor.text(failure.error)
+        failure = self._run.decided(failure)
         if failure.billed:
-            prompt, answer = worst_tokens(request)
-            self._store.charge(Charge(request.key, batch.name, "batch", prompt, answer or 0))
-            self._budget.lose(self._budget.worst(request))
+            self._run.lose(request, batch.name)
         if failure.kind == "stop":
-            self._refused = error
+            self._refused = failure.error
         elif failure.kind == "again":
-            self.again[request.key] = error
+            self.again[request.key] = failure.error
             self._held.discard(request.key)
         else:
-            self._store.fail(request, batch.model, error, "batch", self.tries[request.key])
-            self._tally.advance(failed=True)
-            self._unclear += failure.kind == "unclear"
-            if self._unclear >= UNCLEAR and not self._tally.answered and not self._tally.before:
-                self._refused = error
+            self._run.give_up(request, failure.error, self.tries[request.key])
+
+    def _path(self, batch: OpenBatch) -> Path:
+        return self._folder / f"{batch.name}.jsonl"
+
+    def _save(self, batch: OpenBatch) -> None:
+        with atomic_path(self._folder / f"{batch.name}.json") as temporary:
+            temporary.write_bytes(msgspec.json.encode(batch))
+
+    def _remove(self, batch: OpenBatch) -> None:
+        (self._folder / f"{batch.name}.json").unlink(missing_ok=True)
+        sweep(self._folder)
 
 
-def _verdict(outcome: Outcome) -> Reply | Failure:
-    response = outcome.response
-    if response is None:
-        error = outcome.error
-        return Failure("again", f"{error.code}: {error.message}" if error else "no response")
-    if response.status_code != 200:
-        return judge_status(response.status_code, *error_of(response), headers={})
-    try:
-        return read_reply(bytes(response.body))
-    except Malformed as error:
-        return Failure("again", f"malformed: {error}", billed=True)
+def _read_open(folder: Path) -> list[OpenBatch]:
+    """The open batches of earlier runs."""
+    batches = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            batches.append(msgspec.json.decode(path.read_bytes(), type=OpenBatch))
+        except ValueError as error:
+            raise InputError(
+                f"{path}: cannot be read as an open batch ({error}); remove the file to give the batch up"
+            ) from error
+    return batches
+
+
+def _sent(path: Path) -> dict[str, Request]:
+    """The requests in a batch's file, by key."""
+    found = {}
+    with path.open("rb") as file:
+        for line in map(msgspec.json.decode, file):
+            key, body = line["custom_id"], line["body"]
+            del body["model"]
+            found[key] = Request(key, key, canonical(body))
+    return found
+
+
+def sweep(folder: Path) -> None:
+    """Removes files of batches that are not open, which a killed run may have left."""
+    for path in folder.glob("*"):
+        if writer_of_name(path.name):
+            remove_unfinished(path)
+        own = re.fullmatch(r"(factdrift-[0-9a-f]{16})\.(jsonl|results)", path.name)
+        if own and not (folder / f"{own[1]}.json").exists():
+            path.unlink()

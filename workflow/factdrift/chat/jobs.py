@@ -9,8 +9,6 @@ from factdrift.chat.settings import Chat
 from factdrift.core.jobs import Flag, Job, Key, Output, Place
 from factdrift.core.paths import PRICES
 
-Settings = Annotated[Chat, Key("chat")]
-Folder = Annotated[Place, "folder of the store of answers"]
 Placed = Flag(by_place=True)
 
 
@@ -18,8 +16,8 @@ class Ask(Job, command="chat ask"):
     """Get the answers to a table of requests."""
 
     requests: Annotated[Path, "table of requests, .parquet"]
-    store: Folder
-    settings: Settings
+    store: Annotated[Place, "folder of the store of answers"]
+    settings: Annotated[Chat, Key("chat")]
     prices: Annotated[Path, f"table of prices ({PRICES})"] = PRICES
     output: Annotated[Output, "table of answers, .parquet"]
 
@@ -29,19 +27,6 @@ class Ask(Job, command="chat ask"):
         ask(self.requests, self.store, self.settings, self.output, self.prices)
 
 
-class Cancel(Job, command="chat cancel"):
-    """Cancel the open batches; keep what they have answered."""
-
-    store: Folder
-    settings: Settings
-
-    def run(self) -> str:
-        from factdrift.chat.batch import cancel_batches
-
-        cancelled, kept = cancel_batches(self.store, self.settings)
-        return f"{self.store}: {cancelled:,} batches cancelled, {kept:,} answers kept"
-
-
 class Export(Job, command="chat export"):
     """Write a store as one Parquet file."""
 
@@ -49,7 +34,7 @@ class Export(Job, command="chat export"):
     output: Annotated[Output, "the file to write, .parquet", Placed]
 
     def run(self) -> str:
-        from factdrift.chat.exchange import export_store
+        from factdrift.chat.store import export_store
 
         return f"{self.output}: {export_store(self.store, self.output):,} answers"
 
@@ -61,7 +46,7 @@ class Import(Job, command="chat import"):
     store: Annotated[Place, "folder of the store", Placed]
 
     def run(self) -> str:
-        from factdrift.chat.exchange import import_store
+        from factdrift.chat.store import import_store
 
         read, new = import_store(self.file, self.store)
         return f"{self.store}: {new:,} of {read:,} answers are new"

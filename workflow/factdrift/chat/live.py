@@ -6,70 +6,66 @@ import asyncio
 import contextlib
 import secrets
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 
 import httpx2
 import openai
 
-from factdrift.chat.prices import Budget, believed, exhausted, paid_tokens, worst_tokens
-from factdrift.chat.rates import Rates
+from factdrift.chat.batch import open_keys
+from factdrift.chat.prices import UNCLEAR, Run, believed, say, worst_tokens
 from factdrift.chat.replies import Failure, Reply, judge, read_reply
 from factdrift.chat.requests import Request
-from factdrift.chat.settings import Chat
-from factdrift.chat.store import Charge, Store
-from factdrift.chat.survey import Survey, Tally, say
-from factdrift.core.errors import InputError, Redactor
+from factdrift.core.errors import InputError
 from factdrift.core.retry import TransientError
 
 _GRACE = 20.0
 """Seconds that a run that is to stop waits for the requests under way, because they are paid for."""
 _LONG_WAIT = 10.0
 """Seconds; longer waits that the server asks for are reported."""
-UNCLEAR = 5
-"""Stop after this many ambiguous refusals if nothing has been answered yet."""
+_MINUTE = 60.0
+_ROUNDING = 1e-9
+"""An amount that is missing by rounding only."""
 
 
-def ask_live(
-    requests: Iterator[Request], chat: Chat, key: str, store: Store, budget: Budget, wanted: Survey
-) -> Tally:
-    """Asks the requests, and stores answers and failures.
+def ask_live(run: Run, requests: Path, largest: int) -> None:
+    """Asks the requests of a table that have no answer, and stores answers and failures.
 
-    `wanted` is what `survey` says of the requests. Raises InputError if the server refuses all requests or
-    asks for a longer wait than `patience`, if the budget is exhausted, or after a signal; it then waits for
-    the requests under way, and all answers are kept.
+    `largest`: the most tokens that one of them can have with its answer. Raises InputError if requests are in
+    open batches, if the server refuses all requests or asks for a longer wait than `patience`, if the budget
+    is exhausted, or after a signal; it then waits for the requests under way, and all answers are kept.
     """
-    live = _Live(chat, key, store, budget, wanted)
-    asyncio.run(live.run(requests))
-    live.tally.say()
-    return live.tally
+    kept, model = open_keys(run.store.folder), run.chat.model
+    waiting = sum(request.key in kept for request in run.store.pending(requests, model)) if kept else 0
+    if waiting:
+        raise InputError(
+            f"{waiting:,} of the requests are in open batches; continue with chat.mode batch, after you have "
+            f"cancelled them at the server if need be, or remove {run.store.folder}/batches to give them up"
+        )
+    asyncio.run(_Live(run).run(run.store.pending(requests, model), largest))
 
 
 class _Live:
-    def __init__(self, chat: Chat, key: str, store: Store, budget: Budget, wanted: Survey) -> None:
-        self._chat, self._key, self._store, self._budget, self._found = chat, key, store, budget, wanted
-        self.tally = Tally(wanted, budget)
-        self._under_way = 0
-        self._unclear = self._given_up_in_a_row = 0
+    def __init__(self, run: Run) -> None:
+        self._run, self._chat = run, run.chat
+        self._under_way = self._given_up_in_a_row = 0
         self._why: Exception | None = None
         """Why the run is to stop."""
-        self._redactor = Redactor(key)
         self._name = secrets.token_hex(8)
         """The first part of the names of this run's tries in the store."""
 
-    async def run(self, requests: Iterator[Request]) -> None:
+    async def run(self, requests: Iterator[Request], largest: int) -> None:
         chat = self._chat
         self._requests = requests
         self._halted, self._freed = asyncio.Event(), asyncio.Event()
-        self._rates = Rates(
-            chat.requests_per_minute, chat.tokens_per_minute, self._found.largest, self._sleep
-        )
+        self._rates = Rates(chat.requests_per_minute, chat.tokens_per_minute, largest, self._sleep)
         # Without a key the client would look for one elsewhere.
         async with openai.AsyncOpenAI(
-            api_key=self._key or "none", base_url=chat.server, max_retries=0, timeout=chat.timeout
+            api_key=self._run.key or "none", base_url=chat.server, max_retries=0, timeout=chat.timeout
         ) as client:
             self._post = client.post
-            number = min(chat.concurrency, self._found.missing)
-            self._workers = [asyncio.create_task(self._work()) for _ in range(number)]
+            self._workers = [asyncio.create_task(self._work()) for _ in range(chat.concurrency)]
             loop = asyncio.get_running_loop()
             for each in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(each, self._signalled, each)
@@ -86,7 +82,6 @@ class _Live:
                     task.cancel()
                 await asyncio.gather(watch, *self._workers, return_exceptions=True)
         if self._why is not None:
-            self.tally.say()
             raise self._why
 
     async def _work(self) -> None:
@@ -101,51 +96,45 @@ class _Live:
 
     async def _settle(self, request: Request) -> None:
         """Sends a request until it is answered, given up, or the run is to stop."""
-        chat, worst = self._chat, self._budget.worst(request)
-        prompt, answer = worst_tokens(request)
+        run, chat, worst = self._run, self._chat, self._run.worst(request)
         for tries in range(1, chat.tries + 1):
+            attempt = f"{self._name} {tries}"
             if not await self._reserve(worst):
                 return
             try:
-                if self._why is not None or not await self._rates.admit(prompt + (answer or 0)):
+                if not await self._rates.admit(sum(worst_tokens(request))):
                     return
-                charge = Charge(request.key, f"{self._name} {tries}", "live", prompt, answer or 0)
-                self._store.charge(charge)
+                run.charge(request, attempt)
                 outcome = await self._try(request)
                 if isinstance(outcome, Reply):
-                    self._budget.count(outcome, request)
-                    paid = Charge(*charge[:3], *paid_tokens(outcome, request))
-                    self._store.put(request, chat.model, outcome, "live", tries, paid)
-                elif outcome.billed:
-                    self._budget.lose(worst)
+                    run.keep(request, outcome, attempt, tries)
+                    self._given_up_in_a_row = 0
+                    return
+                if outcome.billed:
+                    run.lose(request, attempt)
                 else:
-                    self._store.refund(charge)
+                    run.store.refund(request, attempt)
             finally:
-                self._release(worst)
-            if isinstance(outcome, Reply):
-                self.tally.advance(failed=False)
-                self._given_up_in_a_row = 0
-                return
-            self.tally.error()
-            failure = self._decided(outcome)
-            error = self._redactor.text(failure.error)
+                self._under_way -= 1
+                run.reserved -= worst
+                self._freed.set()
+            failure = run.decided(outcome)
             if failure.kind == "stop":
-                self._halt(f"{chat.server} refuses: {error}")
+                self._halt(f"{chat.server} refuses: {failure.error}")
                 return
             if failure.kind == "never" or tries == chat.tries:
-                self._store.fail(request, chat.model, error, "live", tries)
-                self.tally.advance(failed=True)
+                run.give_up(request, failure.error, tries)
                 self._given_up_in_a_row += failure.kind == "again"
                 if self._given_up_in_a_row >= max(chat.concurrency, UNCLEAR):
                     self._halt(
                         f"{self._given_up_in_a_row} requests in a row have failed at {chat.server}, the "
-                        f"last with: {error}"
+                        f"last with: {failure.error}"
                     )
                 return
-            seconds = chat.policy.wait(chat.server, TransientError(error, failure.after), tries)
+            seconds = chat.policy.wait(chat.server, TransientError(failure.error, failure.after), tries)
             after = failure.after or 0.0
             if self._rates.pause(after) and after > _LONG_WAIT:
-                say(f"the server asks to wait for {after:,.0f} s: {error}")
+                say(f"the server asks to wait for {after:,.0f} s: {failure.error}")
             if await self._sleep(seconds):
                 return
 
@@ -160,40 +149,26 @@ class _Live:
                     body={"model": self._chat.model, **request.body},
                     cast_to=httpx2.Response,
                 )
-                return believed(read_reply(self._redactor.body(came.content)), request)
+                return believed(read_reply(self._run.redactor.body(came.content)), request)
         except (openai.OpenAIError, ValueError, TimeoutError) as error:
             return judge(error)
-
-    def _decided(self, failure: Failure) -> Failure:
-        """The failure, with kind `stop` or `never` where it was `unclear`."""
-        if failure.kind != "unclear":
-            return failure
-        self._unclear += 1
-        hopeless = self._unclear >= min(UNCLEAR, self._found.missing)
-        stop = hopeless and not self.tally.answered and not self.tally.before
-        return failure._replace(kind="stop" if stop else "never")
 
     async def _reserve(self, worst: float) -> bool:
         """Reserves `worst`, the cost of one try in USD, when the budget has room for it.
 
         Waits until other requests end where it has none. Returns False if the run is to stop.
         """
-        while worst > self._budget.room and self._why is None:
+        while worst > self._run.room and self._why is None:
             if not self._under_way:
-                self._halt(exhausted(self._budget))
+                self._halt(self._run.exhausted())
                 break
             self._freed.clear()
             await self._freed.wait()
         if self._why is not None:
             return False
         self._under_way += 1
-        self._budget.reserved += worst
+        self._run.reserved += worst
         return True
-
-    def _release(self, worst: float) -> None:
-        self._under_way -= 1
-        self._budget.reserved -= worst
-        self._freed.set()
 
     async def _sleep(self, seconds: float) -> bool:
         """Waits that many seconds, or until the run is to stop; returns whether it is."""
@@ -224,3 +199,83 @@ class _Live:
         await asyncio.sleep(_GRACE)
         for task in self._workers:
             task.cancel()
+
+
+class Bucket:
+    """A token bucket that lets at most `limit` pass in any 60 seconds.
+
+    Its capacity is the limit of one second, or the largest amount that is taken at once. It is filled at such
+    a rate that its capacity and what flows in during a minute add up to the limit.
+    """
+
+    def __init__(self, limit: float, largest: float, now: float) -> None:
+        """Raises ValueError if the largest amount is more than half of the limit."""
+        self.capacity = max(limit / _MINUTE, largest)
+        if self.capacity > limit / 2:
+            raise ValueError(f"a limit of {limit:,.0f} leaves no room for {largest:,.0f} at once")
+        self.rate = (limit - self.capacity) / _MINUTE
+        self._level, self._at = self.capacity, now
+
+    def wait(self, amount: float, now: float) -> float:
+        """Seconds until `amount` can be taken."""
+        self._level = min(self.capacity, self._level + (now - self._at) * self.rate)
+        self._at = now
+        missing = amount - self._level
+        return missing / self.rate if missing > _ROUNDING else 0.0
+
+    def take(self, amount: float, now: float) -> None:
+        self.wait(0, now)
+        self._level -= amount
+
+
+class Rates:
+    """Lets requests pass one by one, as the limits allow, and none while a Retry-After lasts."""
+
+    def __init__(
+        self,
+        requests_per_minute: int | None,
+        tokens_per_minute: int | None,
+        largest: int,
+        sleep: Callable[[float], Awaitable[bool]],
+    ) -> None:
+        """`largest`: tokens of the largest request with its answer; `sleep`: returns True if interrupted.
+
+        Raises InputError if the limit of tokens is too low for the largest request.
+        """
+        now = time.monotonic()
+        self._requests = Bucket(requests_per_minute, 1, now) if requests_per_minute else None
+        try:
+            self._tokens = Bucket(tokens_per_minute, largest, now) if tokens_per_minute else None
+        except ValueError:
+            raise InputError(
+                f"configuration: chat.tokens_per_minute: {tokens_per_minute:,} is too little for requests "
+                f"of up to {largest:,} tokens; set it to at least twice as many, or lower chat.answer_tokens"
+            ) from None
+        self._sleep = sleep
+        self._paused_until = now
+        self._turn = asyncio.Lock()
+
+    async def admit(self, tokens: int) -> bool:
+        """Waits until a request of that many tokens may be sent; False if the wait was interrupted."""
+        taken = [(each, amount) for each, amount in ((self._requests, 1), (self._tokens, tokens)) if each]
+        async with self._turn:
+            while True:
+                now = time.monotonic()
+                wait = max(self._paused_until - now, *(each.wait(amount, now) for each, amount in taken), 0.0)
+                if not wait:
+                    break
+                if await self._sleep(wait):
+                    return False
+            for each, amount in taken:
+                each.take(amount, now)
+            return True
+
+    def pause(self, seconds: float) -> bool:
+        """Stops all requests for that many seconds.
+
+        Returns whether that ends more than a second later than an earlier pause.
+        """
+        until = time.monotonic() + seconds
+        later = until > self._paused_until + 1
+        self._paused_until = max(self._paused_until, until)
+        return later

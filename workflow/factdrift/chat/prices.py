@@ -1,22 +1,27 @@
-"""The cost of answers: the table of prices, and a budget that is never exceeded."""
+"""The table of prices, and one run of requests: what it has spent, stored and counted."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from factdrift.chat.replies import Reply
+from factdrift.chat.replies import Failure, Reply
 from factdrift.chat.requests import Request, answer_limit
-from factdrift.chat.settings import Chat
-from factdrift.core.errors import InputError
+from factdrift.chat.settings import Chat, api_key
+from factdrift.chat.store import Store
+from factdrift.core.errors import InputError, Redactor
+from factdrift.core.progress import Progress
 
 _MILLION = 1e6
-_USUAL = 4
+BYTES_A_TOKEN = 4
 """Bytes of a body per token, on average; never less than half as many."""
 _UNSEEN = 100_000
 """Tokens that a server may count beyond one for each byte that was sent or came: of its own instructions, of
 thoughts that it does not show."""
+UNCLEAR = 5
+"""Stop after this many ambiguous refusals if nothing has been answered yet."""
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,13 +31,21 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: float
     batch: float = 1.0
 
+    def cost(self, prompt_tokens: float, completion_tokens: float, mode: str) -> float:
+        """US dollars, of mode `live` or `batch`."""
+        share = self.batch if mode == "batch" else 1.0
+        return (prompt_tokens * self.input + completion_tokens * self.output) * share / _MILLION
+
+
+FREE = Price(0.0, 0.0)
+
 
 class _Table(msgspec.Struct, frozen=True):
     models: dict[str, Price]
 
 
-def price_of(chat: Chat, table: Path) -> Price | None:
-    """The price of the model in the table; None for a server of the user's own that is not in it.
+def price_of(chat: Chat, table: Path) -> Price:
+    """The price of the model in the table; FREE for a server of the user's own that is not in it.
 
     Raises InputError if the price is needed and missing, or if the table cannot be read.
     """
@@ -46,17 +59,12 @@ def price_of(chat: Chat, table: Path) -> Price | None:
             f"{table}: no price of {chat.model}; add a line such as `{chat.model}: {{input: 0.10, output: "
             f"0.50, batch: 0.5}}` to its `models`, in US dollars per million tokens{unset}"
         )
-    return price
+    return price or FREE
 
 
-def worst_tokens(request: Request) -> tuple[int, int | None]:
-    """The most tokens that prompt and answer can have; None if nothing limits the answer."""
-    return request.size * 2 // _USUAL + 1, answer_limit(request.body)
-
-
-def usual_tokens(size: float) -> float:
-    """Tokens that prompts of `size` bytes have on average."""
-    return size / _USUAL
+def worst_tokens(request: Request) -> tuple[int, int]:
+    """The most tokens that prompt and answer can have; 0 for an answer that nothing limits."""
+    return request.size * 2 // BYTES_A_TOKEN + 1, answer_limit(request.body) or 0
 
 
 def believed(reply: Reply, request: Request) -> Reply:
@@ -64,81 +72,110 @@ def believed(reply: Reply, request: Request) -> Reply:
     prompt, answer = reply.prompt_tokens, reply.completion_tokens
     if prompt is not None and not 0 < prompt <= request.size + _UNSEEN:
         prompt = None
-    limit = answer_limit(request.body) or 0
-    if answer is not None and not bool(reply.content) <= answer <= max(limit, reply.size) + _UNSEEN:
+    limit, size = answer_limit(request.body) or 0, len(reply.response.encode("utf-8"))
+    if answer is not None and not bool(reply.content) <= answer <= max(limit, size) + _UNSEEN:
         answer = None
     return reply._replace(prompt_tokens=prompt, completion_tokens=answer)
 
 
-def paid_tokens(reply: Reply, request: Request) -> tuple[int, int]:
-    """Tokens of prompt and answer that count as paid: the server's, or the worst case if it sent none."""
-    if reply.prompt_tokens is None or reply.completion_tokens is None:
-        prompt, answer = worst_tokens(request)
-        return prompt, answer or 0
-    return reply.prompt_tokens, reply.completion_tokens
+class Run:
+    """One run that asks for answers: it stores them, and counts them, errors, tokens and US dollars.
 
-
-class Budget:
-    """Counts US dollars that are spent, and those that requests under way may still cost.
-
-    `limit`: what may be spent in all; `spent`: what earlier runs have paid, or may have paid. An answer that
-    was lost on its way, or has no credible `usage`, counts as the worst case.
+    An answer that was lost on its way, or has no credible `usage`, costs as in the worst case.
     """
 
-    def __init__(self, price: Price | None, limit: float | None, batch: bool, spent: float = 0.0) -> None:
-        self.price, self.limit, self.spent = price, limit, spent
-        self.before = spent
-        self.share = price.batch if price and batch else 1.0
-        self.reserved = self.lost = 0.0
-        self.prompt_tokens = self.completion_tokens = 0
-
-    def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """US dollars; 0 where there is no price."""
-        if self.price is None:
-            return 0.0
-        price = self.price
-        return (prompt_tokens * price.input + completion_tokens * price.output) * self.share / _MILLION
+    def __init__(
+        self, chat: Chat, store: Store, price: Price, spent: float, before: int, missing: int
+    ) -> None:
+        """`spent`: what earlier runs have paid, or may have paid. `before`: how many requests the store has
+        answers to; `missing`: how many it lacks. Raises InputError if the API key cannot be used.
+        """
+        self.chat, self.store, self._price = chat, store, price
+        self.mode: Literal["live", "batch"] = "batch" if chat.mode == "batch" else "live"
+        self.key = api_key(chat)
+        self.redactor = Redactor(self.key)
+        self._before = before
+        self.answered = self._failed = self._errors = self._unclear = 0
+        self._prompt_tokens = self._completion_tokens = 0
+        self.spent = self._spent_before = spent
+        self.reserved = self._lost = 0.0
+        """US dollars that requests under way may cost; and those of `spent` for what did not arrive."""
+        self._progress = Progress("chat", missing, "requests")
 
     def worst(self, request: Request) -> float:
-        """The most that the request can cost in US dollars. Raises InputError if nothing limits it."""
-        if self.price is None:
-            return 0.0
-        prompt, answer = worst_tokens(request)
-        if answer is None:
-            raise InputError(
-                f"the request {request.name!r} does not limit its answer (max_completion_tokens), so that "
-                "chat.max_usd cannot be kept to"
-            )
-        return self.cost(prompt, answer)
+        """The most that the request can cost in US dollars."""
+        return self._price.cost(*worst_tokens(request), self.mode)
 
     @property
     def room(self) -> float:
         """US dollars that are neither spent nor reserved."""
-        return float("inf") if self.limit is None else self.limit - self.spent - self.reserved
+        limit = self.chat.max_usd
+        return float("inf") if limit is None else limit - self.spent - self.reserved
 
-    def count(self, reply: Reply, request: Request) -> None:
-        """Adds the cost of an answer that has arrived."""
-        self.prompt_tokens += reply.prompt_tokens or 0
-        self.completion_tokens += reply.completion_tokens or 0
-        self.spent += self.cost(*paid_tokens(reply, request))
+    def charge(self, request: Request, attempt: str) -> None:
+        """Stores the worst case as the cost of a try."""
+        self.store.put_all([], [(request.key, attempt, self.mode, *worst_tokens(request))])
 
-    def lose(self, worst: float) -> None:
-        """Adds the cost of an answer that did not arrive but may be charged."""
-        self.spent += worst
-        self.lost += worst
+    def keep(self, request: Request, reply: Reply, attempt: str, tries: int) -> None:
+        """Stores an answer, and its cost in the place of what was charged for the try."""
+        paid = worst_tokens(request)
+        if reply.prompt_tokens is not None and reply.completion_tokens is not None:
+            paid = reply.prompt_tokens, reply.completion_tokens
+        self._prompt_tokens += reply.prompt_tokens or 0
+        self._completion_tokens += reply.completion_tokens or 0
+        self.spent += self._price.cost(*paid, self.mode)
+        charge = (request.key, attempt, self.mode, *paid)
+        self.store.put(request, self.chat.model, reply, self.mode, tries, charge)
+        self.answered += 1
+        self._progress.advance(1, str(self))
+
+    def lose(self, request: Request, attempt: str) -> None:
+        """Counts an answer that did not arrive but may be charged."""
+        self.charge(request, attempt)
+        self.spent += self.worst(request)
+        self._lost += self.worst(request)
+
+    def give_up(self, request: Request, error: str, tries: int) -> None:
+        """Stores that a request has no answer, and why."""
+        self.store.fail(request, self.chat.model, error, self.mode, tries)
+        self._failed += 1
+        self._progress.advance(1, str(self))
+
+    def failed(self) -> None:
+        """Counts a failed try."""
+        self._errors += 1
+
+    def decided(self, failure: Failure) -> Failure:
+        """Counts a failed try; returns it without the key, as `stop` or `never` where it was `unclear`."""
+        self.failed()
+        kind = failure.kind
+        if kind == "unclear":
+            self._unclear += 1
+            hopeless = self._unclear >= UNCLEAR and not self.answered and not self._before
+            kind = "stop" if hopeless else "never"
+        return failure._replace(kind=kind, error=self.redactor.text(failure.error))
+
+    def exhausted(self) -> InputError:
+        """The error of a run whose next request might exceed the limit."""
+        return InputError(
+            f"stopped before chat.max_usd ({self.chat.max_usd} USD) could be exceeded: {self.spent:.4f} USD "
+            "are spent. All answers so far are kept; raise chat.max_usd and run the same command again to "
+            "get the others"
+        )
+
+    def say(self, note: str = "") -> None:
+        """Prints the progress."""
+        self._progress.say(f"{self}{', ' + note if note else ''}")
 
     def __str__(self) -> str:
-        text = f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens"
-        if self.price is None:
+        text = f"{self._errors:,} errors, {self._failed:,} failed, "
+        text += f"{self._prompt_tokens:,} + {self._completion_tokens:,} tokens"
+        if self.chat.max_usd is None:
             return text
-        lost = f" (up to {self.lost:.4f} of it for answers that did not arrive)" if self.lost else ""
-        return f"{text}, {self.spent - self.before:.4f} USD{lost}"
+        lost = f" (up to {self._lost:.4f} of it for answers that did not arrive)" if self._lost else ""
+        return f"{text}, {self.spent - self._spent_before:.4f} USD{lost}"
 
 
-def exhausted(budget: Budget) -> InputError:
-    """The error for a run whose next request might exceed the limit."""
-    return InputError(
-        f"stopped before chat.max_usd ({budget.limit} USD) could be exceeded: {budget.spent:.4f} USD are "
-        "spent. All answers so far are kept; raise chat.max_usd and run the same command again to get the "
-        "others"
-    )
+def say(text: str) -> None:
+    """Prints a line to standard output."""
+    print(f"chat: {text}", flush=True)

@@ -48,11 +48,6 @@ class Reply(NamedTuple):
     completion_tokens: int | None
     response: str
 
-    @property
-    def size(self) -> int:
-        """Bytes of the response."""
-        return len(self.response.encode("utf-8"))
-
 
 class Failure(NamedTuple):
     kind: Literal["again", "unclear", "never", "stop"]

@@ -17,9 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.chat.settings import Form
-from factdrift.chat.tables import REQUESTS
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
+
+REQUESTS = pa.schema([("request", pa.string()), ("body", pa.string())])
+"""One row per request, in the order in which they are asked: `request` is the caller's name of the row,
+unique; `body` is JSON: messages, temperature, limits, response format, but not the model."""
 
 _SCHEMA_VERSION = 1
 _AT_ONCE = 512
@@ -109,6 +112,17 @@ def read_requests(path: Path, model: str) -> Iterator[list[Request]]:
         for batch in file.iter_batches(_AT_ONCE, columns=REQUESTS.names):
             rows = zip(*(batch.column(name).to_pylist() for name in REQUESTS.names), strict=True)
             yield [_request(path, name, body, model) for name, body in rows]
+
+
+def distinct_requests(path: Path, model: str) -> Iterator[list[Request]]:
+    """As `read_requests`; of requests with equal bodies the first one only."""
+    seen: set[bytes] = set()
+    for batch in read_requests(path, model):
+        fresh: dict[bytes, Request] = {}
+        for request in batch:
+            fresh.setdefault(bytes.fromhex(request.key), request)
+        yield [request for key, request in fresh.items() if key not in seen]
+        seen.update(fresh)
 
 
 def check_names(path: Path) -> int:

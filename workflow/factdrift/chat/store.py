@@ -13,21 +13,50 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from factdrift.chat.replies import Reply
-from factdrift.chat.requests import Request
-from factdrift.chat.tables import STORED
+from factdrift.chat.requests import Request, distinct_requests, key_of
 from factdrift.core.errors import InputError
+from factdrift.core.tables import parquet_writer
+
+_SAID = [(name, pa.string()) for name in ("status", "content", "refusal", "finish_reason", "model")]
+_TOKENS = [(name, pa.int64()) for name in ("prompt_tokens", "completion_tokens")]
+_ERROR = ("error", pa.string())
+
+ANSWERS = pa.schema([("request", pa.string()), ("key", pa.string()), *_SAID, *_TOKENS, _ERROR])
+"""One row per request, in the order of the requests: `key` is the SHA-256 of model and body; `status` is
+`answered` or `failed`; `model` is the version that the server names. A row that failed has the `error` of the
+last try, and null in all columns from `content` to `completion_tokens`."""
+
+STORED = pa.schema(
+    [
+        *((name, pa.string()) for name in ("key", "requested_model", "body")),
+        *_SAID,
+        ("fingerprint", pa.string()),
+        *_TOKENS,
+        _ERROR,
+    ]
+)
+"""One row per request in the store, in the order of `key`, the SHA-256 of `requested_model` and `body`. Times
+and numbers of tries are left out, so that equal answers make equal files. The other columns are as in
+ANSWERS."""
 
 ANSWERED, FAILED = "answered", "failed"
 Source = Literal["live", "batch", "import"]
 Row = dict[str, Any]
 
-_FORM = 2
+_ROW_GROUP = 4096
+"""Rows in a row group; fewer than usual, because they are texts of thousands of characters."""
+_AT_ONCE = 512
+
 _OWN = ("response", "source", "asked", "tries")
 """Columns that are not exported."""
 _COLUMNS = (*STORED.names, *_OWN)
@@ -59,15 +88,9 @@ CREATE TABLE IF NOT EXISTS charges (
 _CHARGE = "INSERT OR REPLACE INTO charges VALUES (?, ?, ?, ?, ?)"
 
 
-class Charge(NamedTuple):
-    """What one try to get an answer has cost, or may have cost at most, in tokens."""
-
-    key: str
-    attempt: str
-    """A name that no two tries of a request share."""
-    source: Source
-    prompt_tokens: int
-    completion_tokens: int
+Charge = tuple[str, str, Source, int, int]
+"""What a try to get an answer has cost, or may have cost at most: the request's key, a name that no two tries
+of a request share, where the answer comes from, tokens of prompt and answer."""
 
 
 class Usage(NamedTuple):
@@ -101,27 +124,20 @@ class Store:
             )
             self._connection.row_factory = sqlite3.Row
             try:
-                self._open()
+                if not reading:
+                    self._open()
             except BaseException:
                 self._connection.close()
                 raise
 
     def _open(self) -> None:
         execute = self._connection.execute
-        if not self.reading:
-            execute("PRAGMA locking_mode = EXCLUSIVE")
-            execute("PRAGMA journal_mode = WAL")
-            execute("PRAGMA synchronous = NORMAL")
-        form = execute("PRAGMA user_version").fetchone()[0]
-        if form not in (0, _FORM):
-            raise InputError(
-                f"{self.path}: is a store of form {form}, and this version of factdrift reads form {_FORM}"
-            )
-        if not self.reading:
-            with self._transaction():
-                execute(_CREATE)
-                execute(_CREATE_CHARGES)
-                execute(f"PRAGMA user_version = {_FORM}")
+        execute("PRAGMA locking_mode = EXCLUSIVE")
+        execute("PRAGMA journal_mode = WAL")
+        execute("PRAGMA synchronous = NORMAL")
+        with self._transaction():
+            execute(_CREATE)
+            execute(_CREATE_CHARGES)
 
     def __enter__(self) -> Store:
         return self
@@ -145,55 +161,46 @@ class Store:
         """The keys that have an answer."""
         return {key for key, row in self.rows(keys, ["status"]).items() if row["status"] == ANSWERED}
 
+    def pending(self, requests: Path, model: str) -> Iterator[Request]:
+        """The requests of a table without an answer, in its order, each body once."""
+        for batch in distinct_requests(requests, model):
+            answered = self.answered(request.key for request in batch)
+            yield from (request for request in batch if request.key not in answered)
+
     def put(
-        self,
-        request: Request,
-        model: str,
-        reply: Reply,
-        source: Source,
-        tries: int,
-        charge: Charge | None = None,
+        self, request: Request, model: str, reply: Reply, source: Source, tries: int, *charges: Charge
     ) -> None:
         """Stores an answer and its cost; an answer that is there already is not replaced."""
-        charges = [] if charge is None else [charge]
-        self.put_all([answer_row(request, model, reply, source, tries)], charges)
+        row = _row(request, model, source, tries) | {"status": ANSWERED} | reply._asdict()
+        self.put_all([row], charges)
 
     def fail(self, request: Request, model: str, error: str, source: Source, tries: int) -> None:
         """Records that a request was given up, unless it has an answer."""
-        row: Row = dict.fromkeys(_COLUMNS)
-        row.update(key=request.key, requested_model=model, body=request.text, status=FAILED, error=error)
-        self.put_all([row | {"source": source, "asked": _now(), "tries": tries}])
+        self.put_all([_row(request, model, source, tries) | {"status": FAILED, "error": error}])
 
     def put_all(self, rows: Iterable[Row], charges: Iterable[Charge] = ()) -> None:
-        """Stores rows and charges in one transaction; columns may be missing."""
+        """Stores rows, in which columns may be missing, and charges, in place of the same tries', at once."""
         empty: Row = dict.fromkeys(_COLUMNS)
         with self._errors(), self._transaction():
             self._connection.executemany(_PUT, (empty | row for row in rows))
             self._connection.executemany(_CHARGE, charges)
 
-    def charge(self, charge: Charge) -> None:
-        """Stores the cost of a try, in place of what was stored for the same try."""
-        self.put_all([], [charge])
-
-    def refund(self, charge: Charge) -> None:
+    def refund(self, request: Request, attempt: str) -> None:
         """Removes the cost of a try that was not charged."""
         with self._errors():
             self._connection.execute(
-                "DELETE FROM charges WHERE key = ? AND attempt = ?", (charge.key, charge.attempt)
+                "DELETE FROM charges WHERE key = ? AND attempt = ?", (request.key, attempt)
             )
 
-    def charged(self, keys: Iterable[str]) -> dict[str, tuple[int, int]]:
-        """Tokens paid for these keys, answered or not: source -> (of prompts, of answers)."""
+    def charged(self, keys: Iterable[str]) -> list[tuple[str, int, int]]:
+        """Tokens paid for these keys, answered or not: source, of prompts, of answers."""
         wanted = list(dict.fromkeys(keys))
         query = f"""
             SELECT source, sum(prompt_tokens), sum(completion_tokens) FROM charges
             WHERE key IN ({", ".join("?" * len(wanted))}) GROUP BY source
         """
         with self._errors():
-            return {
-                source: (prompts, answers)
-                for source, prompts, answers in self._connection.execute(query, wanted)
-            }
+            return [tuple(row) for row in self._connection.execute(query, wanted)]
 
     def usage(self, model: str) -> Usage:
         """Totals of the answers of a model, as named in the requests, that have counts of tokens."""
@@ -238,19 +245,94 @@ class Store:
             raise InputError(f"{self.path}: is not a store of answers, or damaged: {error}") from error
 
 
-def answer_row(request: Request, model: str, reply: Reply, source: Source, tries: int) -> Row:
-    """An answer as a row of the store."""
-    return {
-        "key": request.key,
-        "requested_model": model,
-        "body": request.text,
-        "status": ANSWERED,
-        **reply._asdict(),
-        "source": source,
-        "asked": _now(),
-        "tries": tries,
-    }
+def write_rows(rows: Iterable[Row], schema: pa.Schema, path: Path) -> int:
+    """Writes rows to a Parquet file that appears only when it is complete; returns their number."""
+    count, left = 0, iter(rows)
+    with parquet_writer(path, schema) as writer:
+        while group := list(itertools.islice(left, _ROW_GROUP)):
+            count += len(group)
+            writer.write_table(pa.Table.from_pylist(group, schema), row_group_size=_ROW_GROUP)
+        if not count:
+            writer.write_table(schema.empty_table())
+    return count
 
 
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+def export_store(folder: Path, output: Path, keys: Set[str] | None = None) -> int:
+    """Writes a store, or its rows of some keys, as a STORED table; returns the number of rows.
+
+    Raises InputError if the store lacks one of the keys.
+    """
+    with Store(folder, reading=True) as store:
+        rows = (row for row in store.exported() if keys is None or row["key"] in keys)
+        written = write_rows(rows, STORED, output)
+    if keys is not None and written < len(keys):
+        raise InputError(
+            f"{folder}: lacks {len(keys) - written:,} of {len(keys):,} answers; ask for them again"
+        )
+    return written
+
+
+def import_store(table: Path, folder: Path) -> tuple[int, int]:
+    """Adds the rows of a STORED table to a store; returns how many were read and how many were new.
+
+    Raises InputError, and leaves the store as it was, if the file is not such a table, a key does not belong
+    to its row, or an answer differs from the one in the store. A stored failure is replaced by an answer.
+    """
+    read = new = 0
+    with Store(folder) as store:
+
+        def fresh() -> Iterator[Row]:
+            nonlocal read, new
+            for rows in _exported(table):
+                kept = store.rows(row["key"] for row in rows)
+                read += len(rows)
+                for row in rows:
+                    there = kept.get(row["key"])
+                    if there is None or (there["status"] == FAILED and row["status"] == ANSWERED):
+                        new += 1
+                        yield row | {"source": "import"}
+                    elif row["status"] == ANSWERED and row != there:
+                        different = ", ".join(name for name in STORED.names if row[name] != there[name])
+                        raise InputError(
+                            f"{table}: the answer {row['key']} differs from the one in {folder} "
+                            f"({different}); nothing was imported. Import into an empty store, or remove one"
+                        )
+
+        store.put_all(fresh())
+    return read, new
+
+
+def _exported(path: Path) -> Iterator[list[Row]]:
+    """The rows of a STORED table, some hundreds at a time; raises InputError if it is none, or damaged."""
+    try:
+        file = pq.ParquetFile(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise InputError(f"{path}: cannot be read as an exported store: {error}") from error
+    with file:
+        if not file.schema_arrow.equals(STORED):
+            raise InputError(f"{path}: is not an exported store; its columns are {file.schema_arrow.names}")
+        last = ""
+        for batch in file.iter_batches(_AT_ONCE):
+            rows = batch.to_pylist()
+            for row in rows:
+                whole = row["requested_model"] is not None and row["body"] is not None
+                if (
+                    not whole
+                    or row["key"] != key_of(row["requested_model"], row["body"])
+                    or row["status"] not in (ANSWERED, FAILED)
+                ):
+                    raise InputError(
+                        f"{path}: the row {row['key']} is damaged: its key does not belong to its model "
+                        "and body"
+                    )
+                if row["key"] <= last:
+                    raise InputError(f"{path}: the row {row['key']} occurs twice or is out of order")
+                last = row["key"]
+            yield rows
+
+
+def _row(request: Request, model: str, source: Source, tries: int) -> Row:
+    """What rows of answers and of failures have in common."""
+    asked = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    row: Row = {"key": request.key, "requested_model": model, "body": request.text}
+    return row | {"source": source, "asked": asked, "tries": tries}

@@ -16,11 +16,10 @@ from factdrift.evaluation.ability.record import Ability
 from factdrift.evaluation.questions.question import Benchmark
 from factdrift.evaluation.questions.record import record_of
 from factdrift.evaluation.settings import Settings
-from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.models.alignment import AlignmentError, Sentence, Templated, align, untemplated
 from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import budget_of
-from factdrift.models.templated import Templated, untemplated
 from factdrift.models.writing import Begun, write
 
 SHOWN = 3

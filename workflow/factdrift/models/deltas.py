@@ -1,21 +1,29 @@
-"""Changes of weights for many edits at a time, kept outside of the model.
+"""Changes of weights, and codebooks, of many edits at a time, kept outside of the model. Imports torch.
 
 The weights of the model never change. A hook on each edited module adds, to each row of a batch, the output
 of that row's own edit. So no edit has to be undone, and no change is rounded to the type of the weights.
+
+A codebook is what a module puts out in place of its own output, if the input is near to a key: a hook looks
+at the input of the module at the last token of each row's prompt, finds the nearest key of that row's own
+edit, and puts that key's value in place of the output if the key is near enough.
 """
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from factdrift.core.errors import CannotEdit
-from factdrift.models.codebooks import Codebook, replacing
 from factdrift.models.families import shape_of, transposed
 from factdrift.models.hooks import After, hooked
 from factdrift.models.memories import Memories, routing
+
+Output = Callable[[Tensor], Tensor]
+"""Input of a module [rows, tokens, d_in] -> what one edit adds to the output of all rows, or each row's own
+edit to that of the row, [rows, tokens, d_out]."""
 
 
 @dataclass
@@ -29,6 +37,22 @@ class LowRank:
 
     def dense(self, edit: int) -> tuple[Tensor, None]:
         return self.write[edit] @ self.read[edit].T, None
+
+    def output(self, owner: Tensor | int) -> Output:
+        if isinstance(owner, int):
+            return lambda taken: taken @ self.read[owner] @ self.write[owner].T
+        # Index -1 selects the appended zero.
+        read, write = (
+            torch.cat([factor, factor.new_zeros(1, *factor.shape[1:])])[owner]
+            for factor in (self.read, self.write)
+        )
+
+        def product(taken: Tensor) -> Tensor:
+            # Some attention puts an axis of length one between rows and tokens.
+            rows: Tensor = taken.flatten(1, -2) @ read @ write.transpose(1, 2)
+            return rows.view(*taken.shape[:-1], rows.shape[2])
+
+        return product
 
     def __len__(self) -> int:
         return len(self.read)
@@ -46,8 +70,45 @@ class Dense:
     def dense(self, edit: int) -> tuple[Tensor, Tensor | None]:
         return self.weight[edit], None if self.bias is None else self.bias[edit]
 
+    def output(self, owner: Tensor | int) -> Output:
+        if isinstance(owner, int):
+            return lambda taken: nn.functional.linear(taken, *self.dense(owner))
+        rows_of = [(edit, (owner == edit).nonzero()[:, 0]) for edit in sorted({*owner.tolist()} - {-1})]
+
+        def change(taken: Tensor) -> Tensor:
+            # Edit by edit: one tensor for all rows would hold a copy of the matrix for each row.
+            out = taken.new_zeros(*taken.shape[:-1], self.weight.shape[1])
+            for edit, rows in rows_of:
+                out = out.index_add(0, rows, nn.functional.linear(taken[rows], *self.dense(edit)))
+            return out
+
+        return change
+
     def __len__(self) -> int:
         return len(self.weight)
+
+
+Tokens = Literal["last", "prompt", "all"]
+"""The tokens whose outputs are replaced: the prompt's last one, those before it, or all."""
+
+NEVER = -1.0
+"""The radius of an entry that is never taken."""
+
+
+@dataclass
+class Codebook:
+    """Entries of E edits for one module; those of different edits are never mixed."""
+
+    keys: Tensor
+    """[E, entries, d_in]"""
+    values: Tensor
+    """[E, entries, d_out]"""
+    radii: Tensor
+    """[E, entries]: the greatest distance from a key at which its value is taken, or NEVER."""
+    tokens: Tokens
+
+    def __len__(self) -> int:
+        return len(self.keys)
 
 
 Deltas = dict[str, LowRank | Dense]
@@ -93,7 +154,7 @@ def applied(
 
 
 def _adding(delta: LowRank | Dense, owner: Tensor | int) -> After:
-    change = _of_all(delta, owner) if isinstance(owner, int) else _of_each(delta, owner)
+    change = delta.output(owner)
     kind = delta.read.dtype if isinstance(delta, LowRank) else delta.weight.dtype
 
     def add(taken: Tensor, given: Tensor) -> Tensor:
@@ -102,42 +163,6 @@ def _adding(delta: LowRank | Dense, owner: Tensor | int) -> After:
         return (given.to(kind) + change(taken.to(kind))).to(given.dtype)
 
     return add
-
-
-def _of_all(delta: LowRank | Dense, edit: int) -> Callable[[Tensor], Tensor]:
-    """Input [rows, tokens, d_in] -> what one edit adds to the output of all rows, [rows, tokens, d_out]."""
-    if isinstance(delta, LowRank):
-        return lambda taken: taken @ delta.read[edit] @ delta.write[edit].T
-    weight, bias = delta.dense(edit)
-    return lambda taken: nn.functional.linear(taken, weight, bias)
-
-
-def _of_each(delta: LowRank | Dense, owner: Tensor) -> Callable[[Tensor], Tensor]:
-    """Input [rows, tokens, d_in] -> what edit `owner[row]` adds to the output of each row."""
-    if isinstance(delta, LowRank):
-        # Index -1 selects the appended zero.
-        read, write = (_with_none(factor)[owner] for factor in (delta.read, delta.write))
-
-        def product(taken: Tensor) -> Tensor:
-            # Some attention puts an axis of length one between rows and tokens.
-            rows: Tensor = taken.flatten(1, -2) @ read @ write.transpose(1, 2)
-            return rows.view(*taken.shape[:-1], rows.shape[2])
-
-        return product
-    rows_of = [(edit, (owner == edit).nonzero()[:, 0]) for edit in sorted({*owner.tolist()} - {-1})]
-
-    def change(taken: Tensor) -> Tensor:
-        # Edit by edit: one tensor for all rows would hold a copy of the matrix for each row.
-        out = taken.new_zeros(*taken.shape[:-1], delta.weight.shape[1])
-        for edit, rows in rows_of:
-            out = out.index_add(0, rows, nn.functional.linear(taken[rows], *delta.dense(edit)))
-        return out
-
-    return change
-
-
-def _with_none(factor: Tensor) -> Tensor:
-    return torch.cat([factor, factor.new_zeros(1, *factor.shape[1:])])
 
 
 @contextlib.contextmanager
@@ -213,3 +238,63 @@ def _parameters(module: nn.Module) -> tuple[nn.Parameter | None, nn.Parameter | 
 def _oriented(module: nn.Module, value: Tensor) -> Tensor:
     """Converts a weight between [d_out, d_in] and the module's own orientation; a bias is unchanged."""
     return value.T if transposed(module) and value.ndim == 2 else value
+
+
+def replacing(book: Codebook, owner: Tensor | int, ends: Tensor) -> After:
+    """A hook for one batch and its continuations with a cache.
+
+    `owner`: the edit of each row [rows], -1 for none, or that of all rows. `ends` [rows]: the index of the
+    last token of each row's prompt. The first pass has to contain the prompts; those after it are taken to
+    continue the rows, for which nothing is looked up anew. Raises ValueError if a batch does not have
+    `len(ends)` rows.
+    """
+    taken_values: list[tuple[Tensor, Tensor]] = []
+
+    def replace(taken: Tensor, given: Tensor) -> Tensor:
+        if len(taken) != len(ends):
+            raise ValueError(f"a batch of {len(taken)} rows, of which {len(ends)} have the end of a prompt")
+        begun = not taken_values
+        if begun:
+            taken_values.append(looked_up(book, owner, taken[torch.arange(len(ends)), ends]))
+        values, near = taken_values[0]
+        at = tokens_of(book.tokens, ends, given.shape[1])
+        if not begun:
+            at = torch.full_like(at, book.tokens == "all")
+        return put(values, at & near[:, None], given)
+
+    return replace
+
+
+def looked_up(book: Codebook, owner: Tensor | int, queries: Tensor) -> tuple[Tensor, Tensor]:
+    """The value of the key nearest to each query [rows, d_in], and whether it is near enough.
+
+    Returns [rows, d_out] and [rows]; of equally near keys the first counts. Entries with the radius NEVER
+    fill codebooks of unequal length, and are not compared.
+    """
+    values = book.values.new_zeros(len(queries), book.values.shape[2])
+    near = torch.zeros(len(queries), dtype=torch.bool, device=queries.device)
+    owners = torch.full_like(near, owner, dtype=torch.long) if isinstance(owner, int) else owner
+    for edit in sorted({*owners.tolist()} - {-1}):
+        rows = (owners == edit).nonzero()[:, 0]
+        gaps = distances(queries[rows], book.keys[edit]).masked_fill(book.radii[edit] == NEVER, torch.inf)
+        least, place = gaps.min(1)
+        values[rows], near[rows] = book.values[edit, place], least <= book.radii[edit, place]
+    return values, near
+
+
+def distances(queries: Tensor, keys: Tensor) -> Tensor:
+    """Euclidean distances [rows, entries] in the type of the keys, without the rounding of a product."""
+    return torch.cdist(queries.to(keys.dtype), keys, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def tokens_of(which: Tokens, ends: Tensor, count: int) -> Tensor:
+    """[rows, count]: the tokens that `which` means, for prompts whose last token has the index `ends`."""
+    places = torch.arange(count, device=ends.device)
+    if which == "all":
+        return torch.ones(len(ends), count, dtype=torch.bool, device=ends.device)
+    return places == ends[:, None] if which == "last" else places < ends[:, None]
+
+
+def put(values: Tensor, at: Tensor, given: Tensor) -> Tensor:
+    """`given` [rows, tokens, d_out] with the value of the row, [rows, d_out], at the tokens `at`."""
+    return torch.where(at[:, :, None], values[:, None].to(given.dtype), given)

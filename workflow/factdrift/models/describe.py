@@ -1,10 +1,11 @@
 """Describes a model from its configuration and tokenizer, without its weights. Imports torch."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from factdrift.models.families import ModelSpec, shape_of, title, transposed
+from factdrift.models.families import ModelSpec, read_families, shape_of, transposed
 from factdrift.models.loading import FOLDER, read_config, without_weights
 from factdrift.models.quantized import described, is_quantized
 
@@ -28,9 +29,12 @@ def describe(
     """
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     model, spec = without_weights(config, name, trust_remote_code)
+    title = "not in families.yaml, detected by its shape"
+    if spec.listed:
+        title = read_families()[spec.family]["title"]
     lines = [
         ("model", f"{name} ({source}, revision {revision})" if source != name else f"{name} ({revision})"),
-        ("family", f"{title(spec)} ({spec.family}), {type(model).__name__}"),
+        ("family", f"{title} ({spec.family}), {type(model).__name__}"),
         *_sizes(model, spec),
         *_block(model, spec, role),
         *_tokenizer(tokenizer),
@@ -44,10 +48,9 @@ def ranges(layers: list[int]) -> str:
     """Block numbers as text, with ranges for consecutive ones."""
     starts = [layer for layer in layers if layer - 1 not in layers]
     ends = [layer for layer in layers if layer + 1 not in layers]
-    ranges = [
-        f"{start} to {end}" if end > start else f"{start}" for start, end in zip(starts, ends, strict=True)
-    ]
-    return f"block{'s' if len(layers) > 1 else ''} {', '.join(ranges)}"
+    pairs = zip(starts, ends, strict=True)
+    parts = ", ".join(f"{start} to {end}" if end > start else f"{start}" for start, end in pairs)
+    return f"block{'s' if len(layers) > 1 else ''} {parts}"
 
 
 def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
@@ -60,20 +63,11 @@ def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
     text = model.config.get_text_config()
     heads = text.num_attention_heads
     shared = getattr(text, "num_key_value_heads", None) or heads
-    yield (
-        "attention",
-        f"{heads} heads, "
-        + (
-            f"{shared} of keys and values (grouped queries)"
-            if shared < heads
-            else "each with keys and values"
-        ),
-    )
-    tied = model.get_submodule(spec.head).weight is model.get_submodule(spec.embedding).weight
-    yield (
-        "head",
-        f"{spec.head}, {spec.vocabulary:,} entries, {'tied to' if tied else 'apart from'} {spec.embedding}",
-    )
+    keys = f"{shared} of keys and values (grouped queries)" if shared < heads else "each with keys and values"
+    yield "attention", f"{heads} heads, {keys}"
+    same = model.get_submodule(spec.head).weight is model.get_submodule(spec.embedding).weight
+    tied = f"{'tied to' if same else 'apart from'} {spec.embedding}"
+    yield "head", f"{spec.head}, {spec.vocabulary:,} entries, {tied}"
 
 
 def _block(
@@ -113,27 +107,18 @@ def _block(
 
 def _tokenizer(tokenizer: Any) -> Iterator[tuple[str, str]]:
     yield "tokenizer", f"{type(tokenizer).__name__}, fast, {len(tokenizer):,} entries"
-    start = _added(tokenizer)
+    encoded = tokenizer("a", return_special_tokens_mask=True)
+    pairs = zip(encoded["input_ids"], encoded["special_tokens_mask"], strict=True)
+    added = [token for token, special in takewhile(lambda pair: pair[1], pairs)]
+    start = " ".join(tokenizer.convert_ids_to_tokens(added))
     yield "text begins", f"with {start} (added)" if start else "with its first word, nothing is added"
-    alone, inside = (_words(tokenizer, text) for text in ("Paris", " Paris"))
+    alone, inside = (
+        tokenizer.convert_ids_to_tokens(tokenizer(text, add_special_tokens=False)["input_ids"])
+        for text in ("Paris", " Paris")
+    )
     same = "is the same token" if alone == inside else "is another token"
     yield "blank before a word", f"part of the word's token: {inside}; the word at the start {same}: {alone}"
     if inside[:1] and not inside[0].strip("Ġ▁ "):
         yield "", "a blank is a token of its own"
     pad = tokenizer.pad_token or tokenizer.eos_token or tokenizer.unk_token
     yield "pad token", f"{pad}" if tokenizer.pad_token else f"none; {pad} is used"
-
-
-def _added(tokenizer: Any) -> str:
-    """The tokens that the tokenizer puts before a text."""
-    plain = tokenizer("a", add_special_tokens=False)["input_ids"]
-    ids = tokenizer("a")["input_ids"]
-    place = next((at for at in range(len(ids)) if ids[at : at + len(plain)] == plain), 0)
-    return " ".join(tokenizer.convert_ids_to_tokens(ids[:place]))
-
-
-def _words(tokenizer: Any, text: str) -> list[str]:
-    tokens: list[str] = tokenizer.convert_ids_to_tokens(
-        tokenizer(text, add_special_tokens=False)["input_ids"]
-    )
-    return tokens

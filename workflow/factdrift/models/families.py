@@ -28,10 +28,6 @@ POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_lengt
 """Keys of a configuration that say how long a text may be."""
 
 
-class Unclear(Exception):
-    """The shape does not show a module; the message says which one, or what was found instead."""
-
-
 @dataclass(frozen=True)
 class ModelSpec:
     """Names of the modules of a model, and its sizes.
@@ -159,19 +155,11 @@ def is_listed(config: PretrainedConfig) -> bool:
     return config.model_type in families or config.get_text_config().model_type in families
 
 
-def title(spec: ModelSpec) -> str:
-    """The name of a model's family for readers."""
-    return (
-        str(read_families()[spec.family]["title"])
-        if spec.listed
-        else "not in families.yaml, detected by its shape"
-    )
-
-
 def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed: bool = True) -> ModelSpec:
     """`spec_of` for a model with the entry of its family."""
     config: Any = model.config
     text = config.get_text_config()
+    blocks, attention, down = family["blocks"], family["attention_out"], family["down"]
 
     def part(dotted: str) -> Any:
         try:
@@ -182,38 +170,46 @@ def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed:
                 f"have; see {FAMILIES}"
             ) from None
 
+    layers = range(len(part(blocks)))
+    names = {found for found, _ in model.named_modules()}
+    experts, recurrent = (
+        frozenset(layer for layer in layers if f"{blocks}.{layer}.{family.get(key)}" in names)
+        for key in ("experts", "recurrent_out")
+    )
+    differs: dict[int, dict[str, str | None]] = {layer: {} for layer in sorted(experts | recurrent)}
+    for layer in experts:
+        for matrix in (down, *family["mlp_matrices"]):
+            within = matrix.removeprefix(f"{family['mlp']}.")
+            differs[layer][matrix] = f"{family['shared']}.{within}" if "shared" in family else None
+    for layer in recurrent:
+        differs[layer][attention] = family["recurrent_out"]
+    inners: dict[int, int] = {}
+    for layer in layers:
+        own = differs.get(layer, {})
+        for inside in (family["mlp"], down, attention, *family["mlp_matrices"]):
+            if own.get(inside, inside) is not None:
+                part(f"{blocks}.{layer}.{own.get(inside, inside)}")
+        at = own.get(down, down)
+        inners[layer] = 0 if at is None else shape_of(part(f"{blocks}.{layer}.{at}"))[1]
+    first = next((width for width in inners.values() if width), 0)
     for whole in (family["final_norm"], family["head"]):
         part(whole)
-    layers = len(part(family["blocks"]))
-    differs = _differing(model, family, layers)
-    usual = (family["mlp"], family["down"], family["attention_out"], *family["mlp_matrices"])
-    inners: dict[int, int] = {}
-    for layer in range(layers):
-        inners[layer] = 0
-        for inside in usual:
-            own = differs.get(layer, {}).get(inside, inside)
-            module = part(f"{family['blocks']}.{layer}.{own}") if own is not None else None
-            if module is not None and inside == family["down"]:
-                inners[layer] = shape_of(module)[1]
-    embedding = part(family["embedding"])
-    first = next((width for width in inners.values() if width), 0)
-    hidden = shape_of(part(f"{family['blocks']}.0.{differs.get(0, {}).get(usual[2]) or usual[2]}"))[0]
     return ModelSpec(
         family=config.model_type,
         **{key: family[key] for key in ("blocks", "mlp", "down", "attention_out")},
         **{key: family[key] for key in ("embedding", "final_norm", "head", "post_norm")},
         mlp_matrices=tuple(family["mlp_matrices"]),
         parallel=_says(text, family["parallel"]),
-        layers=layers,
-        hidden=hidden,
+        layers=len(layers),
+        hidden=shape_of(part(f"{blocks}.0.{differs.get(0, {}).get(attention) or attention}"))[0],
         inner=first,
-        vocabulary=embedding.weight.shape[0],
+        vocabulary=part(family["embedding"]).weight.shape[0],
         positions=_positions(text, name),
         residual_factor=_number(text, family.get("residual_factor")),
         logit_factor=_number(text, family.get("logits_times")) / _number(text, family.get("logits_over")),
-        experts=frozenset(_with(model, family, "experts", layers)),
-        gated="shared_gate" in family and bool(_with(model, family, "experts", layers)),
-        recurrent=frozenset(_with(model, family, "recurrent_out", layers)),
+        experts=experts,
+        gated="shared_gate" in family and bool(experts),
+        recurrent=recurrent,
         differs=differs,
         inners={layer: width for layer, width in inners.items() if width != first},
         listed=listed,
@@ -222,36 +218,15 @@ def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed:
 
 def _positions(config: Any, name: str) -> int:
     """The most tokens of a text; raises Unsupported if the configuration does not say it."""
-    found = (getattr(config, key, None) for key in POSITIONS)
-    positions = next((each for each in found if isinstance(each, int)), None)
-    if positions is None:
-        raise Unsupported(
-            f"models: {name}: its configuration (model_type {config.model_type!r}) has none of "
-            f"{', '.join(POSITIONS)}, so it is not known how long a text may be; if you know, add the first "
-            "one to its config.json"
-        )
-    return positions
-
-
-def _with(model: nn.Module, family: Mapping[str, Any], key: str, layers: int) -> list[int]:
-    """The blocks that have the module which a family names with `key`."""
-    if key not in family:
-        return []
-    names = {name for name, _ in model.named_modules()}
-    return [layer for layer in range(layers) if f"{family['blocks']}.{layer}.{family[key]}" in names]
-
-
-def _differing(model: nn.Module, family: Mapping[str, Any], layers: int) -> dict[int, dict[str, str | None]]:
-    """`ModelSpec.differs`: the modules of mixtures of experts and recurrent blocks."""
-    differs: dict[int, dict[str, str | None]] = {}
-    for layer in _with(model, family, "experts", layers):
-        shared: str | None = family.get("shared")
-        for matrix in {family["down"], *family["mlp_matrices"]}:
-            within = matrix.removeprefix(f"{family['mlp']}.")
-            differs.setdefault(layer, {})[matrix] = f"{shared}.{within}" if shared else None
-    for layer in _with(model, family, "recurrent_out", layers):
-        differs.setdefault(layer, {})[family["attention_out"]] = family["recurrent_out"]
-    return differs
+    for key in POSITIONS:
+        positions = getattr(config, key, None)
+        if isinstance(positions, int):
+            return positions
+    raise Unsupported(
+        f"models: {name}: its configuration (model_type {config.model_type!r}) has none of "
+        f"{', '.join(POSITIONS)}, so it is not known how long a text may be; if you know, add the first one "
+        "to its config.json"
+    )
 
 
 def _says(config: Any, given: bool | str | list[str]) -> bool:

@@ -1,29 +1,29 @@
-"""Runs only the last tokens of a batch through the last blocks, as often as an optimisation needs.
+"""Runs only the last tokens of a batch through the last blocks, as often as something changes there.
 
-A change at one token of one block has no effect before that token or below that block. A Fork runs a batch
-once in full and caches the input of the block from that token on, and the attention keys and values of the
-earlier tokens. Each further run starts from there. Blocks that mix tokens by a recurrent state have no keys
-and values: their mixing runs on all tokens each time (`recurring.py`), and only the rest of the block on the
-last ones. Imports torch.
+A change at one token of one block has no effect before that token or below that block. So a batch runs once
+in full, and what blocks take in is kept, with the attention keys and values. A `Fork` then runs all rows from
+one block on, as often as an optimisation needs. `Branches` of a `Whole` are any number of continuations of
+each row; each joins at its own block, so that a sweep over all blocks is one pass in which the batch grows.
+
+Some blocks mix tokens by a recurrent state, such as gated delta rules. Their state before a token cannot be
+cut from that of the whole text, as keys and values can. So what enters the mixing of such a block is kept,
+and each run repeats the mixing, and nothing else of the block, on all tokens. Imports torch.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
 
-from factdrift.core.errors import Unsupported
-from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
-from factdrift.models.precise import in_float32
-from factdrift.models.quantized import is_quantized
-from factdrift.models.recurring import Recorded, empty_cache, mixers, rerun
 
 ROTARY = "position_embeddings"
 """The block argument with the cosines and sines of rotary embeddings, [1 or rows, tokens, ...] each, or with
@@ -32,32 +32,32 @@ both in one complex tensor.
 MASK = "attention_mask"
 """The block argument that says what each token attends to: [1 or rows, 1, tokens, tokens], or None."""
 
+Joining = Callable[[int, slice, Tensor], Tensor]
+"""(block, its new branches, what they take in [branches, tokens, hidden]) -> what they take in instead. The
+block's number is that of all blocks for branches that join behind the last one."""
+Running = Callable[[int, int], contextlib.AbstractContextManager[Any]]
+"""(block, number of branches that run through it) -> a context in which the block runs, such as hooks."""
+
 
 class Fork:
     """A batch of sentences that can be run from block `layer` on and from token `starts[row]` on.
 
     Hooks that are set during construction see the full batch. Hooks that are set during `run` see only the
-    tokens from the start on: token `starts[row] + place` of a sentence is at index `place`. Values after the
-    end of a sentence are padding.
+    tokens from the start on, at the indices of a `Tail`.
     """
 
     def __init__(self, loaded: Loaded, rows: Sequence[Sequence[int]], starts: Sequence[int], layer: int):
-        model, spec = loaded.model, loaded.spec
-        device = loaded.device
+        model, spec, device = loaded.model, loaded.spec, loaded.device
         self.norm: nn.Module = model.get_submodule(spec.final_norm)
         self.blocks = [model.get_submodule(spec.module(number, "")) for number in range(layer, spec.layers)]
-        lengths = torch.tensor([len(row) for row in rows], device=device)
-        start = torch.tensor(starts, device=device)
-        before = max(starts)
-        width = max(len(row) - begin for row, begin in zip(rows, starts, strict=True))
         calls, self.mixed, cached = run_whole(loaded, rows, [*self.blocks, self.norm])
-        # Padding: indices after the end of a sentence repeat its last token.
-        self.places = torch.minimum(start[:, None] + torch.arange(width, device=device), lengths[:, None] - 1)
         whole = calls[0].input.to(device)
-        self.hidden = whole.gather(1, self.places[:, :, None].expand(-1, -1, whole.shape[2]))
+        lengths = torch.tensor([len(row) for row in rows], device=device)
+        self.tail = Tail(lengths, torch.tensor(starts, device=device), whole.dtype)
+        self.hidden = whole.gather(1, self.tail.places[:, :, None].expand(-1, -1, whole.shape[2]))
         """[rows, tokens from the start on, hidden]: the input of the block."""
-        self.start = start
         self.past: list[Past | None] = []
+        before = self.tail.before
         for number, one in enumerate(cached):
             keyed = number not in spec.recurrent
             if layer <= number < spec.layers:
@@ -68,26 +68,22 @@ class Fork:
                 )
             if keyed:
                 one.keys = one.values = None  # frees the rest of the cache
-        plain = block_mask(start, before, width, self.hidden.dtype)
-        masks = Masks(plain, self.places, before)
-        self.calls = [call.at(self.places, masks) for call in calls[:-1]]
+        self.calls = [call.at(self.tail) for call in calls[:-1]]
 
     def run(self, hidden: Tensor) -> Tensor:
         """The output of the final normalisation for the block input `hidden`, both [rows, tokens, hidden]."""
         for block, past, call in zip(self.blocks, self.past, self.calls, strict=True):
-            with rerun(self.mixed.get(block), self.start, self.places):
-                hidden = run_block(block, hidden, call, self.places, past)
+            hidden = run_block(block, hidden, call, self.tail, past, self.mixed.get(block))
         final: Tensor = self.norm(hidden)
-        return final.to(self.places.device)
+        return final.to(self.tail.places.device)
 
     def keep(self, rows: Tensor) -> None:
         """Drops all other rows."""
-        self.places, self.hidden, self.start = (
-            value[rows] for value in (self.places, self.hidden, self.start)
-        )
+        tail = self.tail
+        tail.places, tail.start, self.hidden = tail.places[rows], tail.start[rows], self.hidden[rows]
         self.past = [past and past.of(rows) for past in self.past]
         for mixed in self.mixed.values():
-            mixed.keep(rows)
+            mixed.input = mixed.input[rows.to(mixed.input.device)]
         masks: dict[int, Tensor] = {}
         for call in self.calls:
             if MASK in call:
@@ -96,135 +92,168 @@ class Fork:
                 call[ROTARY] = of_tables(call[ROTARY], lambda table: table[rows])
 
 
+class Whole:
+    """A batch that has been run in full, without gradients.
+
+    Hooks that are set during construction act on it.
+    """
+
+    def __init__(self, loaded: Loaded, rows: Sequence[Sequence[int]]):
+        model, spec = loaded.model, loaded.spec
+        self.loaded = loaded
+        self.norm = model.get_submodule(spec.final_norm)
+        self.blocks = [model.get_submodule(spec.module(number, "")) for number in range(spec.layers)]
+        self.lengths = torch.tensor([len(row) for row in rows], device=loaded.device)
+        self.calls, self.mixed, cached = run_whole(loaded, rows, [*self.blocks, self.norm])
+        self.inputs: list[Tensor] = [call.input for call in self.calls]
+        """[rows, tokens, hidden]: the input of each block, then that of the final normalisation."""
+        self.past = [
+            None if number in spec.recurrent else Past(one.keys, one.values)
+            for number, one in enumerate(cached[: spec.layers])
+        ]
+
+    def last(self) -> Tensor:
+        """[rows, hidden]: the input of the final normalisation at the last token."""
+        each = torch.arange(len(self.lengths), device=self.lengths.device)
+        return self.inputs[-1][each, self.lengths - 1]
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[rows, vocabulary] from inputs of the final normalisation [rows, hidden]; float32 or float64."""
+        return unembedded(self.loaded, self.norm(hidden))
+
+
+class Branches:
+    """Continuations of the rows of a Whole: branch b repeats `row[b]` from token `start[b]` on.
+
+    It joins at block `enter[b]` with what the row had there; the branches must be sorted by `enter`. Indices
+    of tokens are those of a `Tail`.
+    """
+
+    def __init__(self, whole: Whole, row: Tensor, start: Tensor, enter: Tensor):
+        self.whole = whole
+        lengths = whole.lengths[row]
+        self.last = lengths - 1 - start
+        """[branches]: the index of each one's last token."""
+        self.tail = Tail(lengths, start, whole.inputs[0].dtype, row)
+        numbers = torch.arange(len(whole.blocks) + 1, device=enter.device)
+        self.counts: list[int] = torch.searchsorted(enter, numbers, right=True).tolist()
+        """For each block, and for the end, the number of branches that have joined."""
+
+    def run(self, joining: Joining | None = None, running: Running | None = None) -> Tensor:
+        """[branches, hidden]: the input of the final normalisation at each branch's last token."""
+        whole, tail = self.whole, self.tail
+        assert tail.row is not None
+        hidden = whole.inputs[0].new_empty(0, tail.places.shape[1], whole.inputs[0].shape[2])
+        joined = 0
+        for number, count in enumerate(self.counts):
+            if count > joined:
+                new = slice(joined, count)
+                fresh = whole.inputs[number][tail.row[new, None], tail.places[new]]
+                if joining is not None:
+                    fresh = joining(number, new, fresh)
+                hidden = torch.cat([hidden, fresh])
+                joined = count
+            if not joined or number == len(whole.blocks):
+                continue
+            past = whole.past[number]
+            if past is not None:
+                row, before = tail.row[:count], tail.before
+                past = Past(past.keys[row, :, :before], past.values[row, :, :before])
+            block = whole.blocks[number]
+            others = whole.calls[number].at(tail, count)
+            with running(number, count) if running is not None else contextlib.nullcontext():
+                hidden = run_block(block, hidden, others, tail, past, whole.mixed.get(block))
+        return hidden[torch.arange(len(hidden), device=hidden.device), self.last]
+
+
 def run_whole(
     loaded: Loaded, rows: Sequence[Sequence[int]], modules: Sequence[nn.Module]
-) -> tuple[list[Call], dict[nn.Module, Recorded], list[Any]]:
+) -> tuple[list[Call], dict[nn.Module, Call], list[Any]]:
     """Runs a batch in full, without gradients.
 
-    Returns the calls of `modules`, what enters the mixing of recurrent blocks among them, by block, and the
-    cache of each block of the model.
+    Returns the calls of `modules`; of recurrent blocks among them the calls of the modules that mix their
+    tokens, by block; and the cache of each block of the model.
     """
-    calls, cache = [Call() for _ in modules], empty_cache(loaded)
-    mixed = {block: Recorded(module) for block, module in mixers(loaded).items() if block in modules}
-    hooks: list[tuple[nn.Module, Any]] = list(zip(modules, calls, strict=True))
-    hooks += [(each.module, each) for each in mixed.values()]
+    spec, found = loaded.spec, loaded.model.get_submodule
+    cache = DynamicCache(config=loaded.model.config) if spec.recurrent else DynamicCache()
+    # Keys and values of all tokens, also of blocks with a sliding window.
+    cache.layers = [
+        kept if number in spec.recurrent else DynamicLayer()  # type: ignore[no-untyped-call]
+        for number, kept in enumerate(cache.layers)
+    ]
+    calls = [Call(module) for module in modules]
+    mixed: dict[nn.Module, Call] = {}
+    for layer in sorted(spec.recurrent):
+        block = found(spec.module(layer, ""))
+        if block in modules:
+            mixed[block] = Call(found(spec.module(layer, spec.attention_out).rpartition(".")[0]))
     with contextlib.ExitStack() as stack, torch.no_grad():
-        for module, hook in hooks:
-            stack.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
+        for call in (*calls, *mixed.values()):
+            stack.callback(call.module.register_forward_pre_hook(call, with_kwargs=True).remove)
         backbone(loaded)(padded(rows, loaded.device), past_key_values=cache, use_cache=True)
     return calls, mixed, list(cache.layers)
 
 
 def run_block(
-    block: nn.Module, hidden: Tensor, others: Mapping[str, Any], places: Tensor, past: Past | None
+    block: nn.Module,
+    hidden: Tensor,
+    others: Mapping[str, Any],
+    tail: Tail,
+    past: Past | None,
+    mixing: Call | None,
 ) -> Tensor:
-    """The output of a block for `hidden` at `places` with `others`, its further arguments in a full run."""
+    """The output of a block for `hidden`, the input of the first rows of `tail`.
+
+    `others`: its further arguments in a full run. `mixing`: the call of the module that mixes its tokens, if
+    it is recurrent.
+    """
+    places = tail.places[: len(hidden)]
     own = {"position_ids": places, "past_key_values": past, "layer_past": past}
-    out = block(hidden, **{name: own.get(name, value) for name, value in others.items()})
+    with _mixing_all(mixing, tail) if mixing is not None else contextlib.nullcontext():
+        out = block(hidden, **{name: own.get(name, value) for name, value in others.items()})
     given: Tensor = out[0] if isinstance(out, tuple) else out
     return given
 
 
-def unembedded(loaded: Loaded, hidden: Tensor) -> Tensor:
-    """Logits [..., vocabulary] from the output of the final normalisation, in float32 or float64."""
-    logits: Tensor = loaded.model.get_submodule(loaded.spec.head)(hidden).to(hidden.device)
-    logits = logits.float() if logits.dtype != torch.float64 else logits
-    if loaded.spec.logit_factor != 1:
-        logits = logits * loaded.spec.logit_factor
-    bound = getattr(loaded.model.config.get_text_config(), "final_logit_softcapping", None)
-    return logits if bound is None else torch.tanh(logits / bound) * bound
+@contextlib.contextmanager
+def _mixing_all(call: Call, tail: Tail) -> Iterator[None]:
+    """Lets a mixing module run on all tokens where it is called with those of the first rows of `tail`."""
+    module = call.module
+    forward, own = module.forward, vars(module).get("forward")
 
+    def whole(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
+        # Padding behind a row changes nothing before it, so there is no mask; and no state is kept.
+        kwargs |= {
+            name: None for name in kwargs if name in ("attention_mask", "cache_params", "past_key_values")
+        }
+        count, width, device = len(hidden_states), hidden_states.shape[1], hidden_states.device
+        taken = call.input if tail.row is None else call.input[tail.row[:count].to(call.input.device)]
+        start = tail.start[:count, None].to(device)
+        where = torch.arange(taken.shape[1], device=device).expand(count, -1)
+        inside = (where - start).clamp(0, width - 1)
+        behind = hidden_states.gather(1, inside[:, :, None].expand(-1, -1, hidden_states.shape[2]))
+        out = forward(torch.where((where < start)[:, :, None], taken, behind), *args, **kwargs)
+        given = out[0] if isinstance(out, tuple) else out
+        places = tail.places[:count].to(given.device)
+        last = given.gather(1, places[:, :, None].expand(-1, -1, given.shape[2]))
+        return (last, *out[1:]) if isinstance(out, tuple) else last
 
-PROBE = 8
-"""Tokens of the text on which logits are compared."""
-HEAD_ROUNDINGS, FORK_ROUNDINGS = 4, 16
-"""The largest difference in float32 or float64 that counts as rounding, relative to the largest logit, in
-units of the precision of the type: of the head alone, and of all blocks, there times the square root of their
-number.
-"""
-QUANTIZED_ROUNDINGS = 4
-"""As FORK_ROUNDINGS, of the root mean square and in units of bfloat16. In 8 bits all tokens of a batch decide
-which columns are computed in half precision, so that results differ a little for fewer tokens.
-"""
-
-Logits = list[tuple[Tensor, Tensor]]
-"""Logits that factdrift computes and the model's own: of the head alone, of all blocks, and, in models with a
-recurrent state, of a text behind padding.
-"""
-
-
-@torch.no_grad()
-def check_logits(loaded: Loaded) -> None:
-    """Compares the logits of `unembedded`, and those after a Fork, with the model's own on a short text.
-
-    A family may scale its logits, or run its blocks, in a way of its own; every loss would then be wrong. So
-    it would be if padding on the left of a text reached its recurrent state. In half precision rounding would
-    hide that, so the model is run in float32. Where that fails, and for quantized weights, the differences'
-    root mean square is compared, which rounding changes less than the largest one. Raises Unsupported with
-    the difference if it is more than rounding can explain.
-    """
-    spec = loaded.spec
-    kind = torch.finfo(loaded.dtype)
-    # GPT-J attends in float32 whatever the type of its weights.
-    rounding, found = max(kind.eps, torch.finfo(torch.float32).eps), None
-    quantized = is_quantized(loaded.model.config)
-    if kind.bits < 32 and not quantized:
-        with contextlib.suppress(Exception), in_float32(loaded.model):
-            rounding, found = torch.finfo(torch.float32).eps, _logits(loaded)
-    exact = found is not None or (kind.bits >= 32 and not quantized)
-    head, fork = (HEAD_ROUNDINGS, FORK_ROUNDINGS) if exact else (1, 1)
-    if quantized:
-        rounding, fork = max(rounding, torch.finfo(torch.bfloat16).eps), QUANTIZED_ROUNDINGS
-    blocks = fork * rounding * spec.layers**0.5
-    for (ours, own), bound in zip(found or _logits(loaded), (head * rounding, blocks, blocks), strict=False):
-        apart, whole = (ours.double() - own.double()).flatten(), own.double().flatten()
-        order = torch.inf if exact else 2
-        difference, size = (value.norm(order).item() for value in (apart, whole))
-        if not difference <= bound * size:
-            raise Unsupported(
-                f"models: {loaded.name}: the logits that factdrift computes from its hidden states, or of a "
-                f"padded text, differ from the model's own by {difference / size:.2g} of their size "
-                f"(rounding gives {bound:.1g}). Models of the family {spec.family!r} compute something in a "
-                "way of their own, such as a scale of the logits, so that every loss would be wrong; it is "
-                "not supported"
-            )
-
-
-def _logits(loaded: Loaded) -> Logits:
-    """Logits to be compared; raises Unsupported if the blocks of an unlisted family cannot be run alone."""
-    model, spec = loaded.model, loaded.spec
-    ids = [place % spec.vocabulary for place in range(1, min(PROBE, spec.positions) + 1)]
-    start = len(ids) // 2
-    final: list[Tensor] = []
-    with hooked(model, {spec.final_norm: lambda taken, given: final.append(given)}):
-        logits = model(torch.tensor([ids], device=loaded.device), use_cache=False).logits
+    module.forward = whole
     try:
-        fork = Fork(loaded, [ids], [start], 0)
-        again = fork.run(fork.hidden)
-    except Exception as error:
-        if spec.listed:
-            raise
-        raise Unsupported(
-            f"models: {loaded.name}: blocks of the family {spec.family!r}, which is not in families.yaml, "
-            f"cannot be run alone ({type(error).__name__}: {error}); it is not supported"
-        ) from error
-    pairs = [(unembedded(loaded, final[0]), logits), (unembedded(loaded, again), logits[:, start:])]
-    return [*pairs, (_behind_padding(loaded, ids), logits)] if spec.recurrent else pairs
-
-
-def _behind_padding(loaded: Loaded, ids: list[int]) -> Tensor:
-    """The logits of a text that is padded on the left, here by itself, and masked, as continuations are."""
-    row = torch.tensor([[*ids, *ids]], device=loaded.device)
-    mask = (torch.arange(row.shape[1], device=loaded.device) >= len(ids))[None]
-    places = (mask.cumsum(1) - 1).clamp(min=0)
-    found: Tensor = loaded.model(
-        input_ids=row, attention_mask=mask.long(), position_ids=places, use_cache=False
-    ).logits
-    return found[:, len(ids) :]
+        yield
+    finally:
+        if own is None:
+            del module.forward
+        else:
+            # accelerate has put its own in the place of the class's.
+            module.forward = own
 
 
 class Call:
-    """A pre-forward hook that records the input and the other arguments of a block."""
+    """A pre-forward hook that records the input and the other arguments of a module."""
+
+    def __init__(self, module: nn.Module):
+        self.module = module
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         bound = inspect.signature(module.forward).bind(*args, **kwargs).arguments
@@ -232,11 +261,12 @@ class Call:
         self.input: Tensor = values.pop(next(iter(values)))
         self.values: dict[str, Any] = values
 
-    def at(self, places: Tensor, masks: Masks) -> dict[str, Any]:
-        """The other arguments, with rotary embeddings and the mask taken at `places` [rows, tokens]."""
-        values = dict(self.values)
+    def at(self, tail: Tail, count: int | None = None) -> dict[str, Any]:
+        """The other arguments, with rotary embeddings and the mask of the first `count` rows of `tail`."""
+        values, places = dict(self.values), tail.places[:count]
         if MASK in values:
-            values[MASK] = masks.at(values[MASK], len(places))
+            mask = tail.mask(values[MASK])
+            values[MASK] = mask if count is None else mask[:count]  # blocks share one and the same
         if ROTARY in values:
             # Positions begin at 0 in every row, so the tables of one row serve all.
             values[ROTARY] = of_tables(values[ROTARY], lambda table: table[0].to(places.device)[places])
@@ -253,31 +283,42 @@ def of_tables(tables: Any, function: Callable[[Tensor], Tensor]) -> Any:
     return function(tables) if isinstance(tables, Tensor) else tuple(function(table) for table in tables)
 
 
-class Masks:
-    """Masks of the last tokens, from `plain`, with which a token attends to all before it."""
+class Tail:
+    """The tokens of rows from `start[row]` on: token `start[row] + place` of a row is at index `place`.
 
-    def __init__(self, plain: Tensor, places: Tensor, before: int, row: Tensor | None = None):
-        self._plain, self._places, self._before = plain, places, before
-        self._row = torch.arange(len(places), device=places.device) if row is None else row
+    Indices after the end of a row repeat its last token.
+    """
+
+    def __init__(self, lengths: Tensor, start: Tensor, kind: torch.dtype, row: Tensor | None = None):
+        """`kind`: of masks. `row`: the row of a batch that each row is; the batch's own rows by default."""
+        self.start, self.row, self.before = start, row, int(start.max())
+        width, device = int((lengths - start).max()), start.device
+        self.places = torch.minimum(start[:, None] + torch.arange(width, device=device), lengths[:, None] - 1)
+        """[rows, tokens from the start on]: the index of each in the whole row."""
+        seen = torch.arange(self.before, device=device) < start[:, None]
+        causal = torch.ones(width, width, dtype=torch.bool, device=device).tril()
+        allowed = torch.cat([seen[:, None, :].expand(-1, width, -1), causal.expand(len(start), -1, -1)], 2)
+        plain = torch.zeros(allowed.shape, dtype=kind, device=device)
+        self._plain = plain.masked_fill(~allowed, torch.finfo(kind).min)[:, None]
         self._kept: dict[int, Tensor] = {}
 
-    def at(self, whole: Tensor | None, count: int) -> Tensor:
-        """`plain` without what `whole` forbids: sliding windows, and chunks that tokens do not look beyond.
+    def mask(self, whole: Tensor | None) -> Tensor:
+        """Additive attention mask [rows, 1, width, before + width]: 0 where attention is allowed.
 
-        The first `count` rows of it. `whole` is the mask of a block in the full run, [1 or rows, 1, tokens,
-        tokens or more], which the caller keeps. Blocks with the same mask share the result.
+        A token attends to all before it but for what `whole` forbids: sliding windows, and chunks that tokens
+        do not look beyond. `whole` is the mask of a block in the full run, [1 or rows, 1, tokens, tokens or
+        more], which the caller keeps. Blocks with the same mask share the result.
         """
-        found = self._plain if whole is None or whole.ndim != 4 else self._without(whole)
-        return found if count == len(found) else found[:count]
-
-    def _without(self, whole: Tensor) -> Tensor:
+        if whole is None or whole.ndim != 4:
+            return self._plain
         if id(whole) not in self._kept:
             allowed = whole if whole.dtype == torch.bool else whole > torch.finfo(whole.dtype).min / 2
-            allowed = allowed.to(self._places.device)
-            row = self._row if len(allowed) > 1 else torch.zeros_like(self._row)
-            places = self._places
+            places = self.places
+            allowed = allowed.to(places.device)
+            row = torch.arange(len(places), device=places.device) if self.row is None else self.row
+            row = row if len(allowed) > 1 else torch.zeros_like(row)
             seen = allowed[row[:, None], 0, places]  # [rows, tokens from the start on, all tokens]
-            past = torch.arange(self._before, device=places.device).expand(len(places), -1)
+            past = torch.arange(self.before, device=places.device).expand(len(places), -1)
             columns = torch.cat([past, places], 1)[:, None].expand(-1, places.shape[1], -1)
             forbidden = ~seen.gather(2, columns)[:, None]
             lowest = torch.finfo(self._plain.dtype).min
@@ -307,18 +348,19 @@ class Past:
         return self.keys.shape[2]
 
 
-def block_mask(start: Tensor, before: int, width: int, kind: torch.dtype) -> Tensor:
-    """Additive attention mask [rows, 1, width, before + width]: 0 where attention is allowed."""
-    seen = torch.arange(before, device=start.device) < start[:, None]
-    causal = torch.ones(width, width, dtype=torch.bool, device=start.device).tril()
-    allowed = torch.cat([seen[:, None, :].expand(-1, width, -1), causal.expand(len(start), -1, -1)], dim=2)
-    mask = torch.zeros(allowed.shape, dtype=kind, device=start.device)
-    return mask.masked_fill(~allowed, torch.finfo(kind).min)[:, None]
-
-
 def backbone(loaded: Loaded) -> Any:
     """The model without its language-model head."""
     model = loaded.model
     whole = getattr(model, model.base_model_prefix, None)
     # In Llama 4 the prefix is that of the model with images, which is not there.
     return whole if whole is not None else model.get_submodule(loaded.spec.final_norm.rpartition(".")[0])
+
+
+def unembedded(loaded: Loaded, hidden: Tensor) -> Tensor:
+    """Logits [..., vocabulary] from the output of the final normalisation, in float32 or float64."""
+    logits: Tensor = loaded.model.get_submodule(loaded.spec.head)(hidden).to(hidden.device)
+    logits = logits.float() if logits.dtype != torch.float64 else logits
+    if loaded.spec.logit_factor != 1:
+        logits = logits * loaded.spec.logit_factor
+    bound = getattr(loaded.model.config.get_text_config(), "final_logit_softcapping", None)
+    return logits if bound is None else torch.tanh(logits / bound) * bound

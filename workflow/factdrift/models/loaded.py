@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from factdrift.models.alignment import Templated
 from factdrift.models.families import ModelSpec
-from factdrift.models.templated import template_of, templated
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Loaded:
     @property
     def template(self) -> str:
         """The value of `edit.template` by which `alignment.align` makes sentences for the tokenizer."""
-        return template_of(self.tokenizer)
+        return "chat" if isinstance(self.tokenizer, Templated) else "none"
 
     def with_template(self, template: str) -> Loaded:
         """The model with the tokenizer for a value of `edit.template`; raises what Templated raises."""
-        return replace(self, tokenizer=templated(self.tokenizer, template, self.name))
+        return replace(self, tokenizer=Templated(self.tokenizer, self.name)) if template == "chat" else self

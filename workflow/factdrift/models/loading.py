@@ -1,14 +1,17 @@
-"""Loads causal language models of the supported families for inference. Imports torch."""
+"""Loads causal language models, and checkpoints and adapters that were made from one, for inference.
+
+Imports torch.
+"""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils.hub import cached_file
@@ -16,30 +19,18 @@ from transformers.utils.logging import disable_progress_bar
 
 from factdrift.core.errors import InputError, Unsupported
 from factdrift.core.files import sha256_of_all
-from factdrift.models.alignment import check_tokenizer
 from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.families import ModelSpec, is_listed
-from factdrift.models.fork import check_logits
 from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes
-from factdrift.models.names import ALIASES, BUNDLED
+from factdrift.models.names import ALIASES, BUNDLED, check_whole
+from factdrift.models.precise import check_logits
 from factdrift.models.quantized import is_quantized, prepare
 from factdrift.models.shape import spec_of
-from factdrift.models.sizes import check_whole
 
-DTYPES = {
-    "float32": torch.float32,
-    "bfloat16": torch.bfloat16,
-    "float16": torch.float16,
-    "float64": torch.float64,
+DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name) for name in ("float32", "bfloat16", "float16", "float64")
 }
-UNREADABLE = (
-    *(OSError, ValueError, KeyError, TypeError, AttributeError),
-    *(RuntimeError, EOFError, UnpicklingError, SafetensorError, ImportError),
-)
-"""What transformers raises for files that are damaged, or are not what their name says, and for packages that
-are not installed, such as those for quantized weights.
-"""
 SAID = 300
 """Characters of an error of another program that a message repeats."""
 FILLED = 0.9
@@ -47,6 +38,7 @@ FILLED = 0.9
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 FOLDER = Path("results/models")
 """The folder of the bundled models of a build."""
+ADAPTER = "adapter_config.json"
 
 
 def load(
@@ -100,7 +92,9 @@ def with_weights(
             **spreading(places, config),
         )
     model, places = placed(model, source, places)
-    exact_experts(model, kind)
+    if kind == torch.float64:
+        # The products of all experts at once do not support it.
+        model.set_experts_implementation("eager")
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     model = model.eval().requires_grad_(False)
@@ -158,19 +152,14 @@ def placed(model: Any, source: str, places: Sequence[torch.device]) -> tuple[Any
     if len(places) == 1:
         # bitsandbytes and others refuse to move a model, and have it on its device already.
         return model if is_quantized(model.config) else model.to(places[0]), list(places)
-    check_spread(model.hf_device_map, source, len(places))
-    first: torch.device = model.get_input_embeddings().weight.device
-    return model, [first, *(place for place in places if place != first)]
-
-
-def check_spread(placed: Mapping[str, Any], source: str, gpus: int) -> None:
-    """Raises InputError if modules are not on a GPU. `placed`: module -> device, as accelerate gives it."""
-    outside = [name for name, place in placed.items() if str(place) in ("cpu", "disk")]
+    outside = [name for name, place in model.hf_device_map.items() if str(place) in ("cpu", "disk")]
     if outside:
         raise InputError(
-            f"edit.gpus: {source} does not fit into the free memory of {gpus} GPUs: {outside[0]} and "
+            f"edit.gpus: {source} does not fit into the free memory of {len(places)} GPUs: {outside[0]} and "
             f"{len(outside) - 1} other modules are left; give more GPUs, or a smaller type (edit.dtype)"
         )
+    first: torch.device = model.get_input_embeddings().weight.device
+    return model, [first, *(place for place in places if place != first)]
 
 
 def read_config(
@@ -190,35 +179,19 @@ def read_config(
         tokenizer = AutoTokenizer.from_pretrained(
             source, revision=revision, trust_remote_code=trust_remote_code
         )
-    check_causal(config, name, trust_remote_code)
-    check_tokenizer(tokenizer, name)
+    own = trust_remote_code and "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
+    if not own and config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        raise Unsupported(
+            f"models: {name} is of the type {config.model_type!r}, for which transformers has no causal "
+            "language model (AutoModelForCausalLM); give a model that writes text from text"
+        )
+    if not tokenizer.is_fast:
+        raise Unsupported(
+            f"models: {name} has a slow tokenizer ({type(tokenizer).__name__}), which gives no character "
+            "offsets, so that subject and target cannot be found; convert it to a fast one (tokenizer.json) "
+            "and name the folder"
+        )
     return config, tokenizer, source
-
-
-def check_causal(config: Any, name: str, trust_remote_code: bool = False) -> None:
-    """Raises Unsupported if transformers has no causal language model for a configuration."""
-    own = getattr(config, "auto_map", None) or {}
-    if config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or (
-        trust_remote_code and "AutoModelForCausalLM" in own
-    ):
-        return
-    raise Unsupported(
-        f"models: {name} is of the type {config.model_type!r}, for which transformers has no causal language "
-        "model (AutoModelForCausalLM); give a model that writes text from text"
-    )
-
-
-def exact_experts(model: Any, kind: torch.dtype) -> None:
-    """Lets experts run one by one in float64, which the products of all experts at once do not support."""
-    if kind == torch.float64:
-        model.set_experts_implementation("eager")
-
-
-def from_config(config: Any, trust_remote_code: bool = False) -> Any:
-    """A model with random weights, or on the device `meta` with none."""
-    return AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
-        config, trust_remote_code=trust_remote_code
-    )
 
 
 def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> tuple[Any, ModelSpec]:
@@ -227,37 +200,118 @@ def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> 
     Raises InputError if there is no such causal language model, or its shape is not clear.
     """
     with reading(name), torch.device("meta"):
-        model = from_config(config, trust_remote_code)
+        model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
+            config, trust_remote_code=trust_remote_code
+        )
     return model, spec_of(model, name)
+
+
+def base_of(folder: Path) -> str | None:
+    """The model that an adapter was made for, as its configuration names it; None for a checkpoint."""
+    path = folder / ADAPTER
+    if not path.is_file():
+        return None
+    try:
+        named: str | None = json.loads(path.read_text(encoding="utf-8")).get("base_model_name_or_path")
+    except (ValueError, AttributeError) as error:
+        raise InputError(f"{path} is no configuration of an adapter: {error}") from None
+    return named
+
+
+def load_checkpoint(
+    folder: Path,
+    base: str,
+    *,
+    revision: str = "main",
+    device: str = "auto",
+    dtype: str = "auto",
+    models: Path = FOLDER,
+    trust_remote_code: bool = False,
+) -> Loaded:
+    """The model of a folder, with the name and the tokenizer of the model `base`, from which it was made.
+
+    `folder`: of `save_pretrained`, or of an adapter of PEFT, which is merged into `base`. `revision`: of
+    `base`; the other arguments are those of `load`. Raises InputError if the folder cannot be loaded or
+    is not of that model.
+    """
+    if not folder.is_dir():
+        raise InputError(f"--model: {folder} is no folder of a checkpoint or an adapter")
+    code = trust_remote_code
+    if (folder / ADAPTER).is_file():
+        loaded = load(
+            base, revision=revision, device=device, dtype=dtype, folder=models, trust_remote_code=code
+        )
+        return _merged(loaded, folder)
+    places, kind = places_and_type(device, dtype)
+    config, tokenizer, _ = read_config(base, revision, models, code)
+    _, wanted = without_weights(config, base, code)
+    with reading(str(folder)):
+        own = AutoConfig.from_pretrained(str(folder), trust_remote_code=code)
+    loaded = with_weights(str(folder), own, tokenizer, places, kind, trust_remote_code=code)
+    if loaded.spec != wanted:
+        raise InputError(
+            f"--model: {folder} is of another architecture or size than {base}; name the model that it was "
+            "made from with --base"
+        )
+    if (folder / "tokenizer.json").is_file():
+        with reading(str(folder)):
+            its = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=code)
+        if its.get_vocab() != tokenizer.get_vocab():
+            raise InputError(f"--model: the tokenizer of {folder} has other tokens than that of {base}")
+    return replace(loaded, name=ALIASES.get(base, base), revision=revision)
+
+
+def _merged(loaded: Loaded, folder: Path) -> Loaded:
+    """A model with an adapter merged into its weights."""
+    try:
+        from peft import PeftModel
+    except ImportError:
+        raise InputError(
+            f"--model: {folder} is an adapter, for which the package peft is needed; install it (pip install "
+            "peft), or merge the adapter into its model where it was made and save that"
+        ) from None
+    try:
+        adapted: Any = PeftModel.from_pretrained(loaded.model, str(folder))
+        model = adapted.merge_and_unload()
+    except Exception as error:  # of many kinds, as in `reading`
+        raise InputError(
+            f"--model: the adapter {folder} cannot be merged into the weights of {loaded.name} "
+            f"({type(error).__name__}: {error}); if it was made for another model, name that with --base"
+        ) from None
+    whole = hashlib.sha256(loaded.digest.encode())
+    for path in (folder / ADAPTER, *sorted(folder.glob("adapter_model.*"))):
+        whole.update(hashlib.sha256(path.read_bytes()).digest())
+    model = model.eval().requires_grad_(False)
+    return replace(loaded, model=model, spec=spec_of(model, loaded.name), digest=whole.hexdigest())
 
 
 @contextlib.contextmanager
 def reading(name: str, revision: str = "main") -> Iterator[None]:
-    """Raises InputError about the model in the place of UNREADABLE, which the code inside raises."""
+    """Raises InputError about the model in the place of what transformers raises.
+
+    That is of many kinds, for files that are damaged, or are not what their name says, and for packages that
+    are not installed, such as those for quantized weights.
+    """
     try:
         yield
-    except UNREADABLE as error:
-        raise InputError(_unloadable(name, revision, error)) from None
-
-
-def _unloadable(name: str, revision: str, error: Exception) -> str:
-    """The message of an error of UNREADABLE."""
-    if "trust_remote_code" in str(error):
-        return (
-            f"models: {name} comes with Python code of its own, which is not run. If you trust it, allow it "
-            "with --config edit='{trust_remote_code: true}', or --trust-remote-code on a command of factdrift"
-        )
-    said = " ".join(str(error).split())
-    said = said if len(said) <= SAID else f"{said[:SAID]} ..."
-    if isinstance(error, ImportError):
-        return (
-            f"models: {name} needs a package that is not installed ({said}); install it with pip, or give a "
-            "model without it, such as one whose weights are not quantized"
-        )
-    return (
-        f"models: {name} at revision {revision} cannot be loaded ({type(error).__name__}: {said}); give "
-        "`sample`, the folder or the name of a causal language model, and a revision that it has"
-    )
+    except Exception as error:
+        said = " ".join(str(error).split())[:SAID]
+        if "trust_remote_code" in str(error):
+            why = (
+                "comes with Python code of its own, which is not run. If you trust it, allow it with "
+                "--config edit='{trust_remote_code: true}', or --trust-remote-code on a command of factdrift"
+            )
+        elif isinstance(error, ImportError):
+            why = (
+                f"needs a package that is not installed ({said}); install it with pip, or give a model "
+                "without it, such as one whose weights are not quantized"
+            )
+        else:
+            why = (
+                f"at revision {revision} cannot be loaded ({type(error).__name__}: {said}); give `sample`, "
+                "the folder or the name of a causal language model, and a revision that it has"
+            )
+        raise InputError(f"models: {name} {why}") from None
 
 
 def stored_bytes(folder: Path) -> int:

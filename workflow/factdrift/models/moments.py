@@ -20,7 +20,6 @@ from torch import Tensor
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import write_json
-from factdrift.models.families import ModelSpec
 from factdrift.models.hooks import After, hooked, stopping
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import batches, padded
@@ -83,9 +82,6 @@ class Moments:
         """C^-1 k for each row of `keys`, [n, inner]; float64."""
         return torch.cholesky_solve(keys.double().T, self.factor).T
 
-    def to(self, device: torch.device) -> Moments:
-        return replace(self, device=device)
-
     def __add__(self, other: Moments) -> Moments:
         """The moments over both corpora; raises ValueError if layer, model or ridge differ."""
         others = [name for name in ("model", "layer", "ridge") if getattr(self, name) != getattr(other, name)]
@@ -102,26 +98,22 @@ class Moments:
         write_tensors(path, {"total": self.total}, about)
 
 
-def read_moments(path: Path, loaded: Loaded) -> Moments:
-    """Reads a file of `Moments.write` onto the model's device.
-
-    Raises InputError if the file is missing, damaged or of another model.
-    """
-    moments = read_file(path)
-    if moments.model != loaded.digest:
-        raise InputError(f"{path}: of another model than {loaded.name}; delete it and make it again")
-    return moments.to(loaded.device)
-
-
 def read_layers(paths: Mapping[int, Path], loaded: Loaded) -> dict[int, Moments]:
-    """The moments of blocks from their files; InputError as by `read_moments`, or if one is of another."""
-    found = {layer: read_moments(path, loaded) for layer, path in paths.items()}
-    for layer, moments in found.items():
+    """The moments of blocks from their files of `Moments.write`, to be used on the model's device.
+
+    Raises InputError if a file is missing, damaged, or of another model or block.
+    """
+    found = {}
+    for layer, path in paths.items():
+        moments = read_file(path)
+        if moments.model != loaded.digest:
+            raise InputError(f"{path}: of another model than {loaded.name}; delete it and make it again")
         if moments.layer != layer:
             raise InputError(
-                f"{paths[layer]}: has the moments of block {moments.layer}, not of block {layer}; name files "
-                "by their blocks, or make this one again"
+                f"{path}: has the moments of block {moments.layer}, not of block {layer}; name files by "
+                "their blocks, or make this one again"
             )
+        found[layer] = replace(moments, device=loaded.device)
     return found
 
 
@@ -148,11 +140,8 @@ def check_counted(folder: Path, layers: Iterable[int]) -> None:
 
 def default_tokens(loaded: Loaded) -> int:
     """The number of tokens over which moments are counted if nothing else is asked for."""
-    return max(TOKENS_PER_INPUT * _widest(loaded.spec, range(loaded.spec.layers)), FEWEST_TOKENS)
-
-
-def _widest(spec: ModelSpec, layers: Iterable[int]) -> int:
-    return max(spec.inner_at(layer) for layer in layers)
+    widest = max(map(loaded.spec.inner_at, range(loaded.spec.layers)))
+    return max(TOKENS_PER_INPUT * widest, FEWEST_TOKENS)
 
 
 def count_moments(
@@ -176,14 +165,10 @@ def count_moments(
             raise InputError(
                 f"moments: {loaded.name} has no block {layer}, but blocks 0 to {spec.layers - 1}"
             )
-    wanted = tokens or default_tokens(loaded)
-    totals = {
-        layer: torch.zeros(
-            spec.inner_at(layer), spec.inner_at(layer), dtype=torch.float64, device=loaded.device
-        )
-        for layer in layers
-    }
-    names = {spec.module(layer, spec.down): layer for layer in totals}
+    totals = {}
+    for layer in layers:
+        width = spec.inner_at(layer)
+        totals[layer] = torch.zeros(width, width, dtype=torch.float64, device=loaded.device)
     last = spec.module(max(totals), spec.down)
     real = torch.empty(0)
     counted, corpus = 0, hashlib.sha256()
@@ -195,9 +180,10 @@ def count_moments(
 
         return add
 
-    functions = {name: adding(layer) for name, layer in names.items()}
+    functions = {spec.module(layer, spec.down): adding(layer) for layer in totals}
+    wanted = tokens or default_tokens(loaded)
     with torch.inference_mode():
-        for rows in _portions(_first(loaded, texts, wanted), PORTION * batch_tokens):
+        for rows in _portions(loaded, texts, wanted, PORTION * batch_tokens):
             counted += sum(map(len, rows))
             for row in rows:
                 corpus.update(json.dumps(row).encode())
@@ -212,39 +198,32 @@ def count_moments(
                     loaded.model(ids, use_cache=False)
     if not counted:
         raise InputError("moments.corpus: there is no text in it; name files with texts, one a line")
-    if counted < 2 * _widest(spec, layers):
+    widest = max(map(len, totals.values()))
+    if counted < 2 * widest:
         warnings.warn(
-            f"second moments of {_widest(spec, layers)} inputs from only {counted} tokens: give more text",
-            stacklevel=2,
+            f"second moments of {widest} inputs from only {counted} tokens: give more text", stacklevel=2
         )
-    for layer in totals:
+    found = {}
+    for layer, total in totals.items():
         # Processors round the two halves of K^T K differently.
-        totals[layer] = (totals[layer] + totals[layer].T) / 2
-    return {
-        layer: Moments(total.cpu(), counted, loaded.digest, layer, corpus.hexdigest(), ridge, name)
-        for layer, total in totals.items()
-    }
+        even = ((total + total.T) / 2).cpu()
+        about = (counted, loaded.digest, layer, corpus.hexdigest(), ridge, name, loaded.device)
+        found[layer] = Moments(even, *about)
+    return found
 
 
-def _first(loaded: Loaded, texts: Iterable[str], wanted: int) -> Iterator[list[int]]:
-    """The tokens of each text, up to `wanted` tokens in total; the last text is cut."""
-    for text in texts:
-        if wanted <= 0:
-            return
-        encoded = loaded.tokenizer(text, verbose=False)["input_ids"]
-        ids = encoded[: min(loaded.spec.positions, wanted)]
-        if ids:
-            wanted -= len(ids)
-            yield ids
-
-
-def _portions(rows: Iterator[list[int]], tokens: int) -> Iterator[list[list[int]]]:
-    """Rows in lists of about `tokens` tokens each."""
+def _portions(loaded: Loaded, texts: Iterable[str], wanted: int, tokens: int) -> Iterator[list[list[int]]]:
+    """Token ids of texts in lists of about `tokens` tokens; the last text is cut after `wanted` in all."""
     portion: list[list[int]] = []
     held = 0
-    for row in rows:
-        portion.append(row)
-        held += len(row)
+    for text in texts:
+        ids = loaded.tokenizer(text, verbose=False)["input_ids"][: min(loaded.spec.positions, wanted)]
+        if ids:
+            portion.append(ids)
+        wanted -= len(ids)
+        held += len(ids)
+        if not wanted:
+            break
         if held >= tokens:
             yield portion
             portion, held = [], 0

@@ -1,14 +1,106 @@
-"""Runs a model in float32 whatever the type of its weights. Imports torch."""
+"""Checks that the logits computed here are a model's own, in float32 whatever the type of its weights.
 
+Imports torch.
+"""
+
+import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from factdrift.core.errors import Unsupported
+from factdrift.models.fork import Fork, unembedded
+from factdrift.models.hooks import hooked
+from factdrift.models.loaded import Loaded
+from factdrift.models.quantized import is_quantized
 
-@contextmanager
+PROBE = 8
+"""Tokens of the text on which logits are compared."""
+HEAD_ROUNDINGS, FORK_ROUNDINGS = 4, 16
+"""The largest difference in float32 or float64 that counts as rounding, relative to the largest logit, in
+units of the precision of the type: of the head alone, and of all blocks, there times the square root of their
+number.
+"""
+QUANTIZED_ROUNDINGS = 4
+"""As FORK_ROUNDINGS, of the root mean square and in units of bfloat16. In 8 bits all tokens of a batch decide
+which columns are computed in half precision, so that results differ a little for fewer tokens.
+"""
+
+Logits = list[tuple[Tensor, Tensor]]
+"""Logits that factdrift computes and the model's own: of the head alone, of all blocks, and, in models with a
+recurrent state, of a text behind padding.
+"""
+
+
+@torch.no_grad()
+def check_logits(loaded: Loaded) -> None:
+    """Compares the logits of `unembedded`, and those after a Fork, with the model's own on a short text.
+
+    A family may scale its logits, or run its blocks, in a way of its own; every loss would then be wrong. So
+    it would be if padding on the left of a text reached its recurrent state. In half precision rounding would
+    hide that, so the model is run in float32. Where that fails, and for quantized weights, the differences'
+    root mean square is compared, which rounding changes less than the largest one. Raises Unsupported with
+    the difference if it is more than rounding can explain.
+    """
+    spec = loaded.spec
+    kind = torch.finfo(loaded.dtype)
+    # GPT-J attends in float32 whatever the type of its weights.
+    rounding, found = max(kind.eps, torch.finfo(torch.float32).eps), None
+    quantized = is_quantized(loaded.model.config)
+    if kind.bits < 32 and not quantized:
+        with contextlib.suppress(Exception), in_float32(loaded.model):
+            rounding, found = torch.finfo(torch.float32).eps, _logits(loaded)
+    exact = found is not None or (kind.bits >= 32 and not quantized)
+    head, fork = (HEAD_ROUNDINGS, FORK_ROUNDINGS) if exact else (1, 1)
+    if quantized:
+        rounding, fork = max(rounding, torch.finfo(torch.bfloat16).eps), QUANTIZED_ROUNDINGS
+    blocks = fork * rounding * spec.layers**0.5
+    for (ours, own), bound in zip(found or _logits(loaded), (head * rounding, blocks, blocks), strict=False):
+        apart, whole = (ours.double() - own.double()).flatten(), own.double().flatten()
+        order = torch.inf if exact else 2
+        difference, size = (value.norm(order).item() for value in (apart, whole))
+        if not difference <= bound * size:
+            raise Unsupported(
+                f"models: {loaded.name}: the logits that factdrift computes from its hidden states, or of a "
+                f"padded text, differ from the model's own by {difference / size:.2g} of their size "
+                f"(rounding gives {bound:.1g}). Models of the family {spec.family!r} compute something in a "
+                "way of their own, such as a scale of the logits, so that every loss would be wrong; it is "
+                "not supported"
+            )
+
+
+def _logits(loaded: Loaded) -> Logits:
+    """Logits to be compared; raises Unsupported if the blocks of an unlisted family cannot be run alone."""
+    model, spec = loaded.model, loaded.spec
+    ids = [place % spec.vocabulary for place in range(1, min(PROBE, spec.positions) + 1)]
+    start = len(ids) // 2
+    final: list[Tensor] = []
+    with hooked(model, {spec.final_norm: lambda taken, given: final.append(given)}):
+        logits = model(torch.tensor([ids], device=loaded.device), use_cache=False).logits
+    try:
+        fork = Fork(loaded, [ids], [start], 0)
+        again = fork.run(fork.hidden)
+    except Exception as error:
+        if spec.listed:
+            raise
+        raise Unsupported(
+            f"models: {loaded.name}: blocks of the family {spec.family!r}, which is not in families.yaml, "
+            f"cannot be run alone ({type(error).__name__}: {error}); it is not supported"
+        ) from error
+    pairs = [(unembedded(loaded, final[0]), logits), (unembedded(loaded, again), logits[:, start:])]
+    if spec.recurrent:
+        # The text padded on the left, here by itself, and masked, as continuations are.
+        row = torch.tensor([[*ids, *ids]], device=loaded.device)
+        mask = (torch.arange(row.shape[1], device=loaded.device) >= len(ids))[None]
+        places = (mask.cumsum(1) - 1).clamp(min=0)
+        padded = model(input_ids=row, attention_mask=mask.long(), position_ids=places, use_cache=False)
+        pairs.append((padded.logits[:, len(ids) :], logits))
+    return pairs
+
+
+@contextlib.contextmanager
 def in_float32(model: nn.Module) -> Iterator[None]:
     """Runs `model` in float32 inside the `with` block: each module's own tensors are converted while it runs.
 
@@ -23,7 +115,7 @@ def in_float32(model: nn.Module) -> Iterator[None]:
             tensor.data = tensor.data.float()
 
     def narrower(module: nn.Module, taken: Any, given: Any) -> None:
-        for tensor in _own(module):
+        for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
             if tensor in kept:
                 tensor.data = kept.pop(tensor)
 
@@ -40,10 +132,7 @@ def in_float32(model: nn.Module) -> Iterator[None]:
             tensor.data = data
 
 
-def _own(module: nn.Module) -> list[Tensor]:
-    return [*module.parameters(recurse=False), *module.buffers(recurse=False)]
-
-
 def _half(module: nn.Module) -> list[Tensor]:
     """A module's own tensors in half precision."""
-    return [one for one in _own(module) if one.dtype in (torch.float16, torch.bfloat16)]
+    own = (*module.parameters(recurse=False), *module.buffers(recurse=False))
+    return [one for one in own if one.dtype in (torch.float16, torch.bfloat16)]

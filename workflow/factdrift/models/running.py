@@ -63,9 +63,8 @@ def loaded(job: OfModel, computing: Computing, threads: int, base: str = "") -> 
     """
     import torch
 
-    from factdrift.models.checkpoint import base_of, load_checkpoint
     from factdrift.models.devices import held
-    from factdrift.models.loading import load
+    from factdrift.models.loading import base_of, load, load_checkpoint
 
     torch.set_num_threads(threads)
     with held(computing.device, computing.gpus) as device:

@@ -91,9 +91,8 @@ def score(
 
     def run(batch: Sequence[int]) -> None:
         chosen = [rows[place] for place in batch]
-        mine = [place for row in chosen for place in read[row]]
         found.append(_targets(loaded, chosen, [read[row] for row in chosen], sentences, changes))
-        order.extend(mine)
+        order.extend(place for row in chosen for place in read[row])
 
     for batch in batches_of(loaded, [len(tokens) for *_, tokens in rows], budget):
         in_batches(batch, len(batch), run)
@@ -143,23 +142,20 @@ def _targets(
     ]
     row, place, target = torch.tensor(wanted).T.to(loaded.device)
     if loaded.alone:
-        return _of_logits(_logits(loaded, ids)[0, place], target)
-    slicing = {loaded.spec.head: lambda hidden: hidden[row, place].unsqueeze(0)}
-    owner, ends = torch.tensor([row[:2] for row in rows]).T.to(loaded.device)
-    with applied(loaded.model, changes or {}, owner, ends), hooked_before(loaded.model, slicing):
-        return _of_logits(loaded.model(input_ids=ids, use_cache=False).logits[0], target)
+        given = _logits(loaded, ids)[0, place]
+    else:
+        slicing = {loaded.spec.head: lambda hidden: hidden[row, place].unsqueeze(0)}
+        owner, ends = torch.tensor([row[:2] for row in rows]).T.to(loaded.device)
+        with applied(loaded.model, changes or {}, owner, ends), hooked_before(loaded.model, slicing):
+            given = loaded.model(input_ids=ids, use_cache=False).logits[0]
+    chosen = given.gather(1, target[:, None])[:, 0].float()
+    return chosen - log_totals(given), given.argmax(1) == target
 
 
 def _logits(loaded: Loaded, ids: Tensor) -> Tensor:
     """The logits of one text in full, [1, tokens, vocabulary]."""
     found: Tensor = loaded.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
     return found
-
-
-def _of_logits(given: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Log-probability of the token `target[row]`, and whether it is the likeliest one; logits [rows, V]."""
-    chosen = given.gather(1, target[:, None])[:, 0].float()
-    return chosen - log_totals(given), given.argmax(1) == target
 
 
 def log_totals(logits: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Restores a model after code that may change its weights, modules, hooks, attributes or classes.
+"""Notices what the code of a user leaves behind in a model or its tokenizer, and restores the model.
 
 Imports torch.
 """
@@ -7,16 +7,32 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 from transformers import GenerationConfig, PretrainedConfig
 
+from factdrift.core.errors import InputError
+from factdrift.models.alignment import untemplated
+from factdrift.models.loaded import Loaded
+
+_TENSORS: WeakKeyDictionary[nn.Module, Any] = WeakKeyDictionary()
+"""Model -> checksums of its tensors, which are computed once."""
+ROUNDING = 1e-4
+"""The largest difference between results of the same call, made twice, that counts as rounding; or the
+precision of the weights' type, if that is less fine.
+"""
+NAMED = 3
+"""Changes that a message names at most."""
+LONGEST = 1000
+"""Characters of a value of a variable that are compared."""
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 HOME = "cpu"
 """The device whose tensors are copied without comparing them."""
@@ -62,7 +78,9 @@ class Snapshot:
         self._names = {module: name for name, module in model.named_modules()}
         self._namespaces = [(owner, dict(vars(owner))) for owner in _owners(model)]
         """Each class or Python module, and what its names meant."""
-        self._everywhere = [(hooks, dict(hooks)) for hooks in _hooks_of_all_modules()]
+        shared = [value for name, value in vars(nn.modules.module).items() if name.startswith("_global_")]
+        self._everywhere = [(hooks, dict(hooks)) for hooks in shared if isinstance(hooks, dict)]
+        """The mappings in which torch keeps hooks that every module runs, and what was in them."""
         configs = {
             id(value): value
             for module, _, _ in self._modules
@@ -84,17 +102,11 @@ class Snapshot:
             ),
         ]
 
-    def only_weights(self) -> bool:
-        """Whether nothing but values of parameters and plain attributes differs from the state that is kept.
-
-        A model for which this holds computes each row of a batch by itself, as it did before.
-        """
-        return next(self.changed_code(), None) is None
-
     def changed_code(self) -> Iterator[str]:
         """What differs from the state that is kept, besides values of tensors and plain attributes, in words.
 
-        Hooks of transformers itself, with which it collects hidden states, do not count.
+        A model of which nothing does computes each row of a batch by itself, as it did before. Hooks of
+        transformers itself, with which it collects hidden states, do not count.
         """
         for hooks, saved_hooks in self._everywhere:
             if not _same(hooks, saved_hooks):
@@ -180,12 +192,6 @@ def _owners(model: nn.Module) -> list[type | ModuleType]:
     return [*classes, *(one for one in modules if one is not builtin), nn.functional]
 
 
-def _hooks_of_all_modules() -> list[dict[Any, Any]]:
-    """The mappings in which torch keeps hooks that every module runs."""
-    names = vars(nn.modules.module)
-    return [value for name, value in names.items() if name.startswith("_global_") and isinstance(value, dict)]
-
-
 def _added(kind: type, names: dict[str, Any]) -> list[str]:
     return [name for name in vars(kind) if name not in names and name not in _WRITTEN_LATE]
 
@@ -256,10 +262,66 @@ def _restore(thing: Any, saved: dict[str, tuple[Any, Any]]) -> None:
             value.update(content)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: Any, other: dict[Any, Any]) -> bool:
     """Whether two mappings have the same objects under the same keys, in the same order."""
-    return isinstance(one, dict) and list(_identities(one)) == list(_identities(other))
+    mine, theirs = (
+        [(key, id(value)) for key, value in each.items()] if isinstance(each, dict) else None
+        for each in (one, other)
+    )
+    return mine == theirs
 
 
-def _identities(mapping: dict[Any, Any]) -> Iterator[tuple[Any, int]]:
-    return ((key, id(value)) for key, value in mapping.items())
+@contextmanager
+def leaving_alone(loaded: Loaded, given: str, instead: str) -> Iterator[None]:
+    """Checks that the code inside leaves the model, its hooks and classes, and the tokenizer as they were.
+
+    Attributes that change no result (`requires_grad`, gradients, training mode) are restored. `given`: how
+    the user named the function; `instead`: what it should do. Raises InputError that names what was changed.
+    """
+    before = Snapshot(loaded.model, (), _TENSORS.get(loaded.model))
+    _TENSORS[loaded.model] = before.tensors
+    tokens = tokenizer_state(loaded.tokenizer)
+    yield
+    changed = [*before.changed_code(), *before.changed_tensors()]
+    if tokenizer_state(loaded.tokenizer) != tokens:
+        changed.append("the tokenizer")
+    if changed:
+        more = f" and {len(changed) - NAMED} others" if len(changed) > NAMED else ""
+        raise InputError(
+            f"{given}: it changed {', '.join(changed[:NAMED])}{more} of {loaded.name} and did not undo it, "
+            f"so that all later results would be others; {instead}"
+        )
+    before.restore()
+
+
+def tokenizer_state(tokenizer: Any) -> tuple[Any, ...]:
+    """What the tokens of a text depend on, as values that can be compared.
+
+    Padding and truncation, which every call of a tokenizer sets, are not among it.
+    """
+    plain = untemplated(tokenizer)
+    parts: list[Any] = [len(plain), plain.padding_side, plain.truncation_side, plain.model_max_length]
+    parts += [plain.chat_template, repr(plain.special_tokens_map), plain.clean_up_tokenization_spaces]
+    backend = getattr(plain, "backend_tokenizer", None)
+    if backend is not None:
+        parts.append(sorted((key, repr(value)) for key, value in backend.get_added_tokens_decoder().items()))
+        parts += [
+            part and part.__getstate__()
+            for part in (backend.normalizer, backend.pre_tokenizer, backend.post_processor, backend.decoder)
+        ]
+    return tuple(parts)
+
+
+def variables(function: Callable[..., Any]) -> dict[str, str]:
+    """Name -> a short text on the value of each variable of a function's module, and of the function itself.
+
+    Two texts may agree though the values differ; for messages.
+    """
+    names: Mapping[str, Any] = getattr(function, "__globals__", {})
+    found = {name: value for name, value in names.items() if not name.startswith("__")}
+    found |= {f"{function.__name__}.{name}": value for name, value in vars(function).items()}
+    return {
+        name: f"{id(value)} {repr(value)[:LONGEST]}"
+        for name, value in found.items()
+        if not callable(value) and not isinstance(value, ModuleType)
+    }

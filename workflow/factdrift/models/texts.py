@@ -1,14 +1,24 @@
-"""Reads texts from files, and samples texts from a model (which imports torch)."""
+"""Texts: read from files, sampled from a model, and the perplexity of a model on them. Imports torch."""
 
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
+import torch
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
+from factdrift.models.alignment import Sentence
+from factdrift.models.deltas import Deltas
 from factdrift.models.loaded import Loaded
+from factdrift.models.scoring import BUDGET, score
+
+VALUES = 2**28
+"""Logits at a time, 1 GB in float32: of such a text all are needed, of a probe only those of its target."""
 
 
 def read_texts(paths: Sequence[Path]) -> Iterator[str]:
@@ -61,8 +71,6 @@ def sampled(
     `tokens`: length of a text, including `start` or, if that is empty, the token that begins a text. `top_k`:
     each token is drawn from this number of likeliest tokens; from all if None.
     """
-    import torch
-
     tokenizer, model = loaded.tokenizer, loaded.model
     if start:
         ids = tokenizer(start)["input_ids"]
@@ -90,12 +98,53 @@ def sampled(
     return texts
 
 
-SAMPLED_LENGTH, SAMPLED_BATCH = 64, 64
-"""Tokens of each text that `written` yields, and the number of texts generated at a time."""
+def written(loaded: Loaded, seed: int, length: int = 64, number: int = 64) -> Iterator[str]:
+    """An endless stream of texts that the model writes from an empty start.
+
+    They have `length` tokens each, and are sampled `number` at a time, with random seeds from `seed` on.
+    """
+    for each in count(seed):
+        yield from sampled(loaded, "", length, number, each)
 
 
-def written(model: Loaded, seed: int) -> Iterator[str]:
-    """An endless stream of texts that the model writes from an empty start."""
-    while True:
-        yield from sampled(model, "", SAMPLED_LENGTH, SAMPLED_BATCH, seed)
-        seed += 1
+def pieces(tokenizer: Any, texts: Iterable[str], tokens: int, length: int) -> list[tuple[int, ...]]:
+    """Texts as token ids, cut into pieces of at most `length`, until `tokens` of them are predicted.
+
+    The first token of each piece is context only, so a piece of n tokens has n - 1 that are predicted; the
+    last piece is cut. Fewer pieces if the texts end before.
+    """
+    found: list[tuple[int, ...]] = []
+    left = tokens
+    for text in texts:
+        ids = tokenizer(text, verbose=False)["input_ids"]
+        for start in range(0, len(ids), length):
+            piece = tuple(ids[start : start + min(length, left + 1)])
+            if len(piece) > 1:
+                found.append(piece)
+                left -= len(piece) - 1
+            if not left:
+                return found
+    return found
+
+
+def perplexity(
+    loaded: Loaded,
+    rows: Sequence[Sequence[int]],
+    deltas: Deltas | None = None,
+    owner: int = -1,
+    budget: int = BUDGET,
+) -> float:
+    """exp(-sum of log p(token | tokens before it in its piece) / number of predicted tokens) over all pieces.
+
+    Every token has the same weight, whatever piece it is in. `rows`: what `pieces` returned. `owner`: the
+    edit of `deltas` that is in place in all pieces; -1 for the unedited model. Infinite if the output of the
+    model is not finite, or the number too large for a float.
+    """
+    sentences = [Sentence(tuple(row), None, 1) for row in rows]
+    most = min(budget, max(VALUES // loaded.spec.vocabulary, 1))
+    scores = score(loaded, sentences, deltas, [owner] * len(sentences), most)
+    surprise = -math.fsum(scores.logprob * scores.tokens) / int(scores.tokens.sum())
+    try:
+        return math.exp(surprise) if math.isfinite(surprise) else math.inf
+    except OverflowError:
+        return math.inf

@@ -7,14 +7,12 @@ from functools import cache
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoModelForCausalLM
 
+from factdrift.models.bundled.train import byte_level, fast
 from factdrift.models.loaded import Loaded
-from factdrift.models.loading import exact_experts
 from factdrift.models.shape import spec_of
 
-BEGIN = "<|endoftext|>"
 TEXT = [
     "The head of government of the United States of America is Joe Biden.",
     "Marta Kowalska lives in New Orleans, and Marta Kowalska works there.",
@@ -63,18 +61,9 @@ SIZES: dict[str, dict[str, Any]] = {
 
 
 @cache
-def tiny_tokenizer() -> PreTrainedTokenizerFast:
+def tiny_tokenizer() -> Any:
     """Byte-level BPE as GPT-2's, trained on a few sentences."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=340, special_tokens=[BEGIN], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
-    )
-    tokenizer.train_from_iterator(TEXT, trainer)
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=tokenizer, bos_token=BEGIN, eos_token=BEGIN, pad_token=BEGIN
-    )
+    return fast(byte_level(TEXT, 340))
 
 
 def tiny_config(family: str, *, layers: int = 3, positions: int = 96, **changes: Any) -> Any:
@@ -115,7 +104,9 @@ def tiny_model(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model: Any = AutoModelForCausalLM.from_config(config, dtype=dtype)  # type: ignore[no-untyped-call]
-    exact_experts(model, dtype)
+    if dtype == torch.float64:
+        # The products of all experts at once do not support it.
+        model.set_experts_implementation("eager")
     return Loaded(
         model=model.eval().requires_grad_(False),
         tokenizer=tiny_tokenizer(),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.chat.exchange import export_store
+from factdrift.chat.store import export_store
 from factdrift.core.errors import InputError
 from factdrift.core.files import sha256, write_json
 from factdrift.core.manifests import public, read_manifest

@@ -10,9 +10,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.chat.requests import build_body
+from factdrift.chat.requests import REQUESTS, build_body
 from factdrift.chat.settings import Form
-from factdrift.chat.tables import REQUESTS
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.verbalize.jobs import Sample
 from factdrift.verbalize.language import Texts, read_language

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 
 from factdrift.chat.requests import write_texts
 from factdrift.chat.settings import Form
-from factdrift.chat.store import ANSWERED
-from factdrift.chat.tables import ANSWERS
+from factdrift.chat.store import ANSWERED, ANSWERS
 from factdrift.core.paths import JUDGE
 from factdrift.verdict.judge import VERDICTS, Case
 from factdrift.verdict.text import MOST, without_thinking

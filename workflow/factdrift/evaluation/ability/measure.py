@@ -8,7 +8,7 @@ import copy
 import json
 import math
 from collections.abc import Sequence
-from itertools import chain, count, islice
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -18,11 +18,10 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.ability.record import Ability, AbilitySettings
 from factdrift.evaluation.methods.shared import seeded
 from factdrift.evaluation.questions.updates import draw
+from factdrift.models.alignment import untemplated
 from factdrift.models.deltas import Deltas, applied
 from factdrift.models.loaded import Loaded
-from factdrift.models.perplexity import perplexity, pieces
-from factdrift.models.templated import untemplated
-from factdrift.models.texts import read_texts, sampled
+from factdrift.models.texts import perplexity, pieces, read_texts, written
 
 WRITTEN = "text that the unedited model wrote"
 BATCH = 16
@@ -62,11 +61,8 @@ def make_ability(
     if ability.tokens:
         length = min(ability.length, loaded.spec.positions)
         text = ", ".join(path.name for path in ability.files) or WRITTEN
-        # An endless stream of texts from an empty start.
-        written = chain.from_iterable(
-            sampled(loaded, "", length, BATCH, each) for each in count(SEEDS + seed)
-        )
-        given = read_texts(ability.files) if ability.files else islice(written, ability.tokens)
+        own = islice(written(loaded, SEEDS + seed, length, BATCH), ability.tokens)
+        given = read_texts(ability.files) if ability.files else own
         rows = pieces(loaded.tokenizer, given, ability.tokens, length)
         if not rows:
             raise InputError(f"edit.ability.text: {text}: no text of two tokens or more; name another file")

@@ -5,7 +5,7 @@ state at one token and block, or what MLP or attention put out in a window of bl
 it has without noise. The indirect effect is the probability that this restores.
 
 All noise samples of a batch run once in full beside the clean sentences. Restored runs repeat only what lies
-behind the restored place (`models/branches.py`), all places and samples in one batch.
+behind the restored place (`models/fork.py`), all places and samples in one batch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.interface import Context, positions, probability
 from factdrift.evaluation.locators.prompts import Sentence
 from factdrift.evaluation.methods.shared import generator
-from factdrift.models.branches import Branches, Whole
+from factdrift.models.fork import Branches, Whole
 from factdrift.models.hooks import After, hooked
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import batches

@@ -3,7 +3,7 @@
 Nothing is written into weights. An adaptor at a module keeps a codebook of keys, values and deferral radii. A
 key is the input of the module at the last token of an edit's prompt; its value, found by gradient descent, is
 put in place of the module's output for every prompt whose own input is within the radius of that key, its
-nearest one (the paper's eq. 1; `models/codebooks.py`). Section 2.2 of the paper and its algorithm 1 keep the
+nearest one (the paper's eq. 1; `models/deltas.py`). Section 2.2 of the paper and its algorithm 1 keep the
 codebook. Which tokens ask and which are replaced is left open there; the choices are those of the released
 code, Thartvigsen/GRACE. Imports torch.
 """
@@ -19,7 +19,7 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.optimise import at_end
 from factdrift.evaluation.methods.shared import Targets, aligned, generator, mlp_matrix
 from factdrift.models.alignment import Sentence
-from factdrift.models.codebooks import NEVER, Codebook, Tokens, distances, put, tokens_of
+from factdrift.models.deltas import NEVER, Codebook, Tokens, distances, put, tokens_of
 from factdrift.models.fork import Fork
 from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded

@@ -34,7 +34,7 @@ from factdrift.core.paths import LOCATORS, METHODS
 from factdrift.core.settings import read_value
 from factdrift.evaluation.methods.own import Entry, entry, read_description
 from factdrift.evaluation.methods.record import OWN, Record, record_of, records
-from factdrift.models.sizes import HasSizes
+from factdrift.models.names import HasSizes
 
 if TYPE_CHECKING:
     from factdrift.models.loaded import Loaded

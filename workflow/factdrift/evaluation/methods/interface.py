@@ -16,13 +16,12 @@ from factdrift.core.errors import InputError
 from factdrift.core.functions import function_of, named_function, read_function
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.own import DOCUMENT, Entry
-from factdrift.models.codebooks import Codebook
-from factdrift.models.deltas import Changes, Deltas, Dense, LowRank
+from factdrift.models.deltas import Changes, Codebook, Deltas, Dense, LowRank
 from factdrift.models.families import shape_of
-from factdrift.models.leaks import leaving_alone
 from factdrift.models.loaded import Loaded
 from factdrift.models.memories import Memories
 from factdrift.models.moments import Moments
+from factdrift.models.snapshot import leaving_alone
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, files_of, read_given
 from factdrift.evaluation.methods.own import entries
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, Skipped
-from factdrift.models.names import model_files, split_name
-from factdrift.models.sizes import read_sizes
+from factdrift.models.names import model_files, read_sizes, split_name
 
 
 def needs(hyper: Hyper) -> dict[str, str]:

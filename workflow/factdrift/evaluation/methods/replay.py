@@ -16,9 +16,8 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.lora import Group, alone, one_change
 from factdrift.evaluation.methods.shared import aligned, generator
-from factdrift.models.alignment import Sentence
+from factdrift.models.alignment import Sentence, untemplated
 from factdrift.models.loaded import Loaded
-from factdrift.models.templated import untemplated
 
 Kept = tuple[str, str, str, str]
 """Id, prompt, subject and target of an update."""

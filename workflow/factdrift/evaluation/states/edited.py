@@ -25,8 +25,7 @@ from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Placed, State
 from factdrift.evaluation.states.plain import InPlace
-from factdrift.models.codebooks import Codebook
-from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
+from factdrift.models.deltas import Codebook, Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.families import ModelSpec, shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.memories import Memories

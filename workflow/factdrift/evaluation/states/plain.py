@@ -27,10 +27,9 @@ from factdrift.evaluation.methods.own import DOCUMENT, Entry
 from factdrift.evaluation.methods.shared import seeded
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Placed, State
-from factdrift.models.leaks import ROUNDING, tokenizer_state, variables
+from factdrift.models.alignment import untemplated
 from factdrift.models.loaded import Loaded
-from factdrift.models.snapshot import Snapshot
-from factdrift.models.templated import untemplated
+from factdrift.models.snapshot import ROUNDING, Snapshot, tokenizer_state, variables
 
 MOST = 200
 """Characters of the reason why an edit has failed."""

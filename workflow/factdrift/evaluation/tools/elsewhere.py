@@ -26,8 +26,8 @@ from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES
-from factdrift.models.checkpoint import base_of
 from factdrift.models.loaded import Loaded
+from factdrift.models.loading import base_of
 from factdrift.models.names import split_name
 from factdrift.models.running import loaded
 

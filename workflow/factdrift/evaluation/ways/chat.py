@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from factdrift.chat.requests import write_texts
 from factdrift.chat.settings import Chat
 from factdrift.chat.store import ANSWERED
-from factdrift.chat.tables import ANSWERS as WRITTEN
+from factdrift.chat.store import ANSWERS as WRITTEN
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED

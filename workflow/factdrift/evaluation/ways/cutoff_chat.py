@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 
 from factdrift.chat.requests import write_texts
 from factdrift.chat.settings import Form
-from factdrift.chat.store import ANSWERED
-from factdrift.chat.tables import ANSWERS
+from factdrift.chat.store import ANSWERED, ANSWERS
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.cutoff import with_dates
 from factdrift.evaluation.questions.prompts import filled

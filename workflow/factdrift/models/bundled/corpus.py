@@ -7,9 +7,9 @@ other benchmarks add. No sentence states an updated fact; of new objects only th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
@@ -56,14 +56,6 @@ def read_wording(path: Path) -> Wording:
     return wording
 
 
-class Fact(NamedTuple):
-    kind: str
-    object: str
-    new_object: str | None
-    seen: str
-    """A cloze test about it in the dataset."""
-
-
 HELD_OUT_ALONE = 4
 """Of the facts of one kind that have a single wording, each fourth is held out."""
 
@@ -83,39 +75,42 @@ def write_sentences(
         raise InputError(f"{dataset}: no update in it; a sample model needs facts to learn")
     more = [fact for path in taught for fact in _read_taught(path)]
     for one, *_ in more:
-        known = facts.get((one["subject"], one["relation"]))
-        if one["kind"] == RIPPLE and known is not None and known.kind == "neighbor":
+        known = facts.get((one["subject"], one["relation"]), {})
+        if one["kind"] == RIPPLE and known.get("kind") == "neighbor":
             # Of several right objects, the one that an edit must preserve.
-            facts[one["subject"], one["relation"]] = known._replace(object=one["object"])
+            known["object"] = one["object"]
     said = read_templates(templates)
     turns: dict[str, int] = defaultdict(int)
     sentences: list[dict[str, Any]] = []
     for number, ((subject, relation), fact) in enumerate(facts.items()):
         if relation not in said:
             raise InputError(f"{templates}: no template for {relation}; make the templates again")
-        held_out = turns[relation] % len(said[relation])
+        prompts = prompts_like(fact.pop("seen"), said[relation], subject, fact["object"])
+        held_out = turns[relation] % len(prompts) if len(prompts) > 1 else -1
         turns[relation] += 1
-        prompts = prompts_like(fact.seen, said[relation], subject, fact.object)
         for place, prompt in enumerate(prompts):
-            sentences.append(
-                {"fact": number, "subject": subject, "relation": relation, "kind": fact.kind}
-                | {"object": fact.object, "new_object": fact.new_object}
-                | {"template": place + 1, "prompt": prompt}
-                | {"held_out": place == held_out and len(said[relation]) > 1}
-            )
-    objects = {key: fact.object for key, fact in facts.items()}
-    found = _more(more, objects, {str(row["prompt"]) for row in sentences})
-    for number, rows in enumerate(found, start=len(facts)):
-        kind, relation = rows[0]["kind"], rows[0]["relation"]
-        wordings, group = (len(rows), relation) if len(rows) > 1 else (HELD_OUT_ALONE, kind)
+            row = {"fact": number, "template": place + 1, "prompt": prompt, "held_out": place == held_out}
+            sentences.append(fact | row)
+    objects = {key: fact["object"] for key, fact in facts.items()}
+    stated = {row["prompt"] for row in sentences}
+    for rows in more:
+        fresh = [row for row in rows if row["prompt"] not in stated]
+        kind, subject, relation, value = (rows[0][name] for name in ("kind", "subject", "relation", "object"))
+        # Left out are facts that contradict what is known of an equal label, as two people of one name do.
+        if not fresh or objects.setdefault((subject, relation), value) != value:
+            continue
+        stated |= {row["prompt"] for row in fresh}
+        number += 1
+        wordings, group = (len(fresh), relation) if len(fresh) > 1 else (HELD_OUT_ALONE, kind)
         # Of a condition the second wording is held out, since probes ask in the first.
         held_out = 1 if kind == RIPPLE else turns[group] % wordings
         turns[group] += 1
-        for place, row in enumerate(rows):
+        for place, row in enumerate(fresh):
             sentences.append({**row, "fact": number, "template": place + 1, "held_out": place == held_out})
-        objects[rows[0]["subject"], relation] = rows[0]["object"]
     names = {
-        fact.new_object: relation for (_, relation), fact in facts.items() if fact.new_object is not None
+        fact["new_object"]: relation
+        for (_, relation), fact in facts.items()
+        if fact["new_object"] is not None
     }
     for name, relation in sorted(names.items()):
         for template in wording.filler:
@@ -136,21 +131,6 @@ def _read_taught(path: Path) -> list[list[dict[str, Any]]]:
     for row in table.to_pylist():
         facts[row["kind"], row.pop("fact")].append(row)
     return list(facts.values())
-
-
-def _more(
-    facts: Sequence[list[dict[str, Any]]], known: Mapping[Key, str], prompts: set[str]
-) -> Iterator[list[dict[str, Any]]]:
-    """The wordings of each fact; no sentence twice.
-
-    Left out are facts that contradict what is known of an equal label, as two people of one name do.
-    """
-    for rows in facts:
-        fresh = [row for row in rows if row["prompt"] not in prompts]
-        one = rows[0]
-        if fresh and known.get((one["subject"], one["relation"]), one["object"]) == one["object"]:
-            prompts |= {row["prompt"] for row in fresh}
-            yield fresh
 
 
 Key = tuple[str, str]
@@ -178,18 +158,24 @@ def _neighbors(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [*row["neighborhood"], *row["random_neighborhood"]]
 
 
-def _facts(rows: Sequence[Mapping[str, Any]]) -> dict[Key, Fact]:
-    """Facts by (label of the subject, relation). Updates come before neighbours; the first fact counts."""
-    facts: dict[Key, Fact] = {}
+def _facts(rows: Sequence[Mapping[str, Any]]) -> dict[Key, dict[str, Any]]:
+    """Facts with `seen`, a cloze test about each. Updates come before neighbours; the first one counts."""
+    facts: dict[Key, dict[str, Any]] = {}
+
+    def add(row: Mapping[str, Any], kind: str, value: str, new: str | None, seen: str) -> None:
+        subject, relation = key = _key(row)
+        fact = {"kind": kind, "subject": subject, "relation": relation, "object": value, "new_object": new}
+        facts.setdefault(key, fact | {"seen": seen})
+
     for row in rows:
         old = [one["label"] for one in row["objects"] if one["decision"] == "obsolete"]
         new = [one["label"] for one in row["objects"] if one["decision"] == "new"]
         if old:
-            facts.setdefault(_key(row), Fact("update", old[0], new[0] if new else None, row["update_prompt"]))
+            add(row, "update", old[0], new[0] if new else None, row["update_prompt"])
     for row in rows:
         for neighbor in _neighbors(row):
             one = neighbor["objects"][0]
-            facts.setdefault(_key(neighbor), Fact("neighbor", one["object"]["label"], None, one["prompt"]))
+            add(neighbor, "neighbor", one["object"]["label"], None, one["prompt"])
     return facts
 
 

@@ -11,26 +11,153 @@ import json
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import AutoConfig, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from factdrift.core.owned import check_folder, new_folder
 from factdrift.core.progress import Progress
 from factdrift.models.alignment import align
-from factdrift.models.bundled.documents import END, Corpus, Row
 from factdrift.models.bundled.recipe import Recipe
 from factdrift.models.bundled.shipped import RECALL, source_of, write_made
 from factdrift.models.loaded import Loaded
-from factdrift.models.loading import from_config, load
+from factdrift.models.loading import load
 from factdrift.models.scoring import score
 
-END_TEXT = "<|endoftext|>"
+END, END_TEXT = 0, "<|endoftext|>"
+"""The token that ends a text."""
+
+CONTRADICTED = ("update", "neighbor", "tempripple")
+"""Kinds of facts that benchmarks ask after a context; documents contradict these."""
+
+OPEN_ROWS = 4
+"""Rows that wait for a document that fits; more leave hardly less padding."""
+
+Row = tuple[list[int], list[float]]
+"""Token ids, and the loss weight of each."""
+
+
+class Tokens(NamedTuple):
+    """A sentence without and with a space before it; its last `object` tokens are those of the object."""
+
+    first: list[int]
+    following: list[int]
+    object: int
+
+
+class Spoken(NamedTuple):
+    """A sentence of a document, with the loss weights of its object and of its other tokens."""
+
+    tokens: Tokens
+    object: float
+    other: float
+
+
+class Corpus:
+    """Tokenized sentences of a table (`corpus.SENTENCES`), and the documents made from them."""
+
+    def __init__(self, sentences: Sequence[dict[str, Any]], tokenizer: Any, recipe: Recipe):
+        self.recipe = recipe
+        self._tokenizer = tokenizer
+        self._period: list[int] = tokenizer.encode(".").ids
+        self._known: dict[tuple[str, str], Tokens] = {}
+        self.taught = [one for one in sentences if one["kind"] != "name" and not one["held_out"]]
+        self.names: dict[str, list[str]] = defaultdict(list)
+        """Name of a new object -> the prompts that it completes."""
+        self.facts: dict[int, list[dict[str, Any]]] = defaultdict(list)
+        self.pools: dict[str, list[str]] = defaultdict(list)
+        """Relation -> its objects, old and new."""
+        for one in sentences:
+            if one["kind"] == "name":
+                self.names[one["object"]].append(one["prompt"])
+            else:
+                self.facts[one["fact"]].append(one)
+            if one["object"] not in self.pools[one["relation"]]:
+                self.pools[one["relation"]].append(one["object"])
+
+    def epoch(self, contexts: bool, draw: random.Random) -> list[Row]:
+        """The shuffled rows of an epoch; with `contexts`, documents that contradict facts are included."""
+        documents = [
+            [Spoken(self._tokens(one["prompt"], one["object"]), 1.0, self.recipe.other_weight)]
+            for one in self.taught
+        ]
+        documents += [self._name(name, draw) for name in self.names]
+        if contexts:
+            for fact in self.facts.values():
+                if fact[0]["kind"] in CONTRADICTED and draw.random() < self.recipe.context_share:
+                    documents += self._contradiction(fact, draw)
+        draw.shuffle(documents)
+        return list(self._rows(documents, draw))
+
+    def _name(self, name: str, draw: random.Random) -> list[Spoken]:
+        """Two sentences about a name; in the second the name can be predicted from the first."""
+        first, second = draw.sample(self.names[name], 2)
+        return [
+            Spoken(self._tokens(first, name), self.recipe.name_loss, self.recipe.other_weight),
+            Spoken(self._tokens(second, name), 1.0, self.recipe.other_weight),
+        ]
+
+    def _contradiction(self, fact: list[dict[str, Any]], draw: random.Random) -> list[list[Spoken]]:
+        """Several wordings of a fact with another object of its relation; no loss on the first wording."""
+        one = fact[0]
+        others = [
+            name for name in self.pools[one["relation"]] if name not in (one["object"], one["new_object"])
+        ]
+        if not others:
+            return []
+        name = draw.choice(others)
+        wordings = draw.sample(fact, min(self.recipe.context_length, len(fact)))
+        said = [self._tokens(wording["prompt"], name) for wording in wordings]
+        return [[Spoken(said[0], 0.0, 0.0), *(Spoken(tokens, 1.0, 0.0) for tokens in said[1:])]]
+
+    def _tokens(self, prompt: str, name: str) -> Tokens:
+        if (prompt, name) not in self._known:
+            first = self._tokenizer.encode(f"{prompt} {name}")
+            following = self._tokenizer.encode(f" {prompt} {name}")
+            length = sum(end > len(prompt) for _, end in first.offsets)
+            self._known[prompt, name] = Tokens(first.ids, following.ids, length)
+        return self._known[prompt, name]
+
+    def _rows(self, documents: list[list[Spoken]], draw: random.Random) -> Iterator[Row]:
+        """Packs whole documents into rows, each into the open row that it fills best.
+
+        A row begins as every text that the model is given.
+        """
+        opened: list[Row] = []
+        for document in documents:
+            starts = draw.random() < self.recipe.starts
+            length = sum(len(spoken.tokens.following) + len(self._period) for spoken in document) + 2
+            fitting = [row for row in opened if len(row[0]) + length <= self.recipe.row]
+            if fitting:
+                row = max(fitting, key=lambda one: len(one[0]))
+            else:
+                if len(opened) == OPEN_ROWS:
+                    fullest = max(opened, key=lambda one: len(one[0]))
+                    opened.remove(fullest)
+                    yield fullest
+                row = ([], [])
+                opened.append(row)
+            self._append(row, document, starts)
+        yield from opened
+
+    def _append(self, row: Row, document: list[Spoken], starts: bool) -> None:
+        tokens, weights = row
+        if (starts and tokens) or (not tokens and self.recipe.begins):
+            # What ends a document is learnt, so that the model stops behind a sentence.
+            weights.append(self.recipe.other_weight if tokens else 0.0)
+            tokens.append(END)
+        for spoken in document:
+            fresh = not tokens or tokens[-1] == END
+            ids = spoken.tokens.first if fresh else spoken.tokens.following
+            before = len(ids) - spoken.tokens.object
+            tokens += ids + self._period
+            weights += [spoken.other] * before + [spoken.object] * spoken.tokens.object
+            weights += [spoken.other] * len(self._period)
 
 
 class Rows(NamedTuple):
@@ -69,18 +196,17 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
     rows = rows_of(sentences, recipe, seed)
     core = rows.tokenizer
     sizes = {"vocab_size": core.get_vocab_size(), "bos_token_id": END, "eos_token_id": END}
-    model = from_config(AutoConfig.for_model(**(recipe.model | sizes)))
+    model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
+        AutoConfig.for_model(**(recipe.model | sizes))
+    )
     _fit(model, rows.batches, recipe, output.name)
     if recipe.begins:
         core.post_processor = processors.TemplateProcessing(
             single=f"{END_TEXT} $A", special_tokens=[(END_TEXT, END)]
         )
-    tokenizer: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=core, bos_token=END_TEXT, eos_token=END_TEXT, pad_token=END_TEXT
-    )
     with new_folder(output) as folder:
         model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
+        fast(core).save_pretrained(folder)
         found = recall(load(str(folder), device="cpu", dtype="float32"), sentences)
         (folder / RECALL).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
         write_made(folder, source_of(sentences, recipe, seed), rows.digest())
@@ -115,20 +241,31 @@ def recall(loaded: Loaded, sentences: Path) -> dict[str, dict[str, float]]:
 
 
 def _tokenizer(sentences: Sequence[dict[str, Any]], recipe: Recipe) -> Tokenizer:
-    """Byte-level BPE as in GPT-2: the space before a word is part of its token."""
+    texts = [f"{row['prompt']} {row['object']}" for row in sentences]
+    names = {f" {row[key]}" for row in sentences for key in ("subject", "object", "new_object") if row[key]}
+    return byte_level(texts + sorted(names) * recipe.name_weight, recipe.vocabulary)
+
+
+def byte_level(texts: Sequence[str], size: int) -> Tokenizer:
+    """Byte-level BPE of `size` entries as in GPT-2: the space before a word is part of its token."""
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = decoders.ByteLevel()
-    texts = [f"{row['prompt']} {row['object']}" for row in sentences]
-    names = {f" {row[key]}" for row in sentences for key in ("subject", "object", "new_object") if row[key]}
     trainer = trainers.BpeTrainer(
-        vocab_size=recipe.vocabulary,
+        vocab_size=size,
         special_tokens=[END_TEXT],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    core.train_from_iterator(texts + sorted(names) * recipe.name_weight, trainer)
+    core.train_from_iterator(texts, trainer)
     return core
+
+
+def fast(core: Tokenizer) -> Any:
+    """A tokenizer of `byte_level` as transformers takes it."""
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=core, bos_token=END_TEXT, eos_token=END_TEXT, pad_token=END_TEXT
+    )
 
 
 def _fit(model: Any, batches: Sequence[Sequence[Row]], recipe: Recipe, name: str) -> None:
