@@ -52,11 +52,11 @@ class Browse(WithMemory, command="browse"):
 
     def run(self) -> None:
         from factdrift.core.tables import database
-        from factdrift.pages.browse.build import Build, newest
+        from factdrift.pages.browse.build import Build
         from factdrift.pages.browse.index import index_of
         from factdrift.pages.browse.server import serve
 
-        build = Build.of(self.pair or newest())
+        build = Build.of(self.pair)
         index = index_of(build, self.index, self.memory_mb)
         at_a_desk = sys.stdout.isatty() and "SSH_CONNECTION" not in os.environ
         with database(self.memory_mb, threads=os.cpu_count() or 1) as db:
@@ -80,12 +80,12 @@ class Why(WithMemory, command="why"):
         import shutil
 
         from factdrift.core.tables import database
-        from factdrift.pages.browse.build import Build, newest
+        from factdrift.pages.browse.build import Build
         from factdrift.pages.browse.index import index_of
         from factdrift.pages.browse.search import open_index
         from factdrift.pages.browse.why import Reasons, funnel
 
-        build = Build.of(self.pair or newest())
+        build = Build.of(self.pair)
         with database(self.memory_mb) as db:
             if self.subject is None:
                 return "\n".join(funnel(build, db))
