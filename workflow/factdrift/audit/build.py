@@ -39,15 +39,19 @@ from factdrift.audit.kinds import (
 from factdrift.audit.of_tables import Fault, Shared
 from factdrift.audit.of_updates import Finding
 from factdrift.audit.reading import Reading, Source, read
-from factdrift.audit.sample import chosen, rows_at
-from factdrift.audit.sheet import name_of
+from factdrift.audit.sheet import chosen, name_of, rows_at
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 
 Row = dict[str, Any]
 
-_BUILD = "build it with `snakemake --cores all`"
+STRATA = {
+    STREAM: ["interval", "dated_by", "chain"],
+    ASOF: ["p", "precision", "holds", "item_id"],
+    RIPPLES: ["criterion", "kind", "relation", "probe_id"],
+}
+"""Dataset -> the columns by which its sample is stratified, the coarsest first; the last one is unique."""
 
 
 class Samples(NamedTuple):
@@ -68,7 +72,9 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
     """
     manifest = read_manifest(source.pair / "manifest.json")
     if UPDATES not in source.files():
-        raise InputError(f"{source.pair / 'wikifactdiff.parquet'}: no such file; {_BUILD}")
+        raise InputError(
+            f"{source.pair / 'wikifactdiff.parquet'}: no such file; build it with `snakemake --cores all`"
+        )
     for dump in (source.old_dump, source.new_dump):
         if not dump.is_file():
             raise InputError(
@@ -143,17 +149,11 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
         strata = [(row["p1"] or "", row["p2"] or "", row["example_id"]) for row in examples]
         take(KLOB, path, strata, max(1, rows // 3))
         lengths |= {each["sentence_id"]: each["n_tokens"] for row in examples for each in row["sentences"]}
-    if STREAM in files:
-        links = pq.read_table(files[STREAM], columns=["interval", "dated_by", "chain"]).to_pylist()
-        strata = [(f"{row['interval']:04d}", str(row["dated_by"]), row["chain"]) for row in links]
-        take(STREAM, files[STREAM], strata)
-    if ASOF in files:
-        dated = pq.read_table(files[ASOF], columns=["p", "precision", "holds", "item_id"]).to_pylist()
-        take(ASOF, files[ASOF], [(row["p"], row["precision"], row["holds"], row["item_id"]) for row in dated])
-    if RIPPLES in files:
-        columns = ["criterion", "kind", "relation", "probe_id"]
-        probes = pq.read_table(files[RIPPLES], columns=columns).to_pylist()
-        take(RIPPLES, files[RIPPLES], [tuple(row[name] or "" for name in columns) for row in probes])
+    for dataset, columns in STRATA.items():
+        if dataset in files:
+            found = pq.read_table(files[dataset], columns=columns).to_pylist()
+            keys = [tuple("" if row[name] is None else row[name] for name in columns) for row in found]
+            take(dataset, files[dataset], keys)
     return Samples(samples, sizes, updates, items, lengths)
 
 
