@@ -2,8 +2,7 @@
 
 from itertools import pairwise
 
-from factdrift.publish.releases.release import last_release, read_account
-from factdrift.publish.releases.series import check_unchanged, configuration
+from factdrift.publish.releases.release import check_unchanged, configuration, last_release, read_account
 
 RELEASED_DATES = config["refresh"]["released"]
 RELEASED_PAIRS = [f"{old}_{new}" for old, new in pairwise(RELEASED_DATES)]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.audit.account import AUDIT, VERDICTS, judged, judged_text, rates, share
+from factdrift.audit.account import AUDIT, rates, share
 from factdrift.audit.jobs import Sheet, _beside
-from factdrift.audit.sample import chosen, rows_at
+from factdrift.audit.sheet import VERDICTS, chosen, judged, judged_text, rows_at
 from factdrift.audit.surface import Question, guess
 from factdrift.core.errors import InputError
 

@@ -10,7 +10,7 @@ from factdrift.audit.kinds import DATASETS as AUDITED
 from factdrift.audit.kinds import KINDS as AUDIT_KINDS
 from factdrift.klob.facts import CHAIN_DROPS, FACT_DROPS
 from factdrift.klob.facts import DROPS as FACT_STATEMENT_DROPS
-from factdrift.pages.compare.differences import CHANGES
+from factdrift.pages.compare import CHANGES
 from factdrift.ripples.tables import REASONS as RIPPLE_REASONS
 from factdrift.tempripple import immutability, timelines
 from factdrift.tempripple.schemas import TR_ITEMS

@@ -21,7 +21,7 @@ from factdrift.core.errors import InputError
 from factdrift.publish import folders
 from factdrift.publish.card import cell
 from factdrift.publish.datasets import known
-from factdrift.publish.shards import write_splits
+from factdrift.publish.folders import write_splits
 
 from .conftest import MANIFEST, Bench, example, item, object_, update
 

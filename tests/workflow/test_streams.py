@@ -94,8 +94,8 @@ def test_an_update_is_shown_with_its_place_in_the_chain(stream: Path, capsys: py
 
 def test_the_page_has_a_section_about_the_stream(stream: Path):
     results = stream / "results"
-    build = Build(results, results / "2021-01-04_2023-02-27", stream / "logs")
-    write_page(build, results / "report.html", stream=results / "stream.parquet")
+    pair = results / "2021-01-04_2023-02-27"
+    write_page(Build(results, pair, stream / "logs", results / "stream.parquet"), results / "report.html")
     page = (results / "report.html").read_text("utf-8")
     section = page.partition('<section id="streams"')[2].partition("</section>")[0]
     for text in ("Updates by interval", "2019-01-01", "dated to a month", "up to 731 days"):

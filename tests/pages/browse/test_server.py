@@ -19,12 +19,11 @@ from starlette.testclient import TestClient
 
 from factdrift.cli import main
 from factdrift.core.tables import database
-from factdrift.pages.browse.build import Build
+from factdrift.pages.browse.build import Build, Tables
 from factdrift.pages.browse.index import index_of
-from factdrift.pages.browse.pages import Pages
+from factdrift.pages.browse.pages import Links, Pages
 from factdrift.pages.browse.search import open_index
-from factdrift.pages.browse.server import ServerLinks, application
-from factdrift.pages.browse.subjects import Tables
+from factdrift.pages.browse.server import application
 
 
 def get(address: str, path: str, status: int = 200) -> str:
@@ -56,9 +55,9 @@ def test_a_subject_has_everything(served: str, made: Synthetic) -> None:
 def test_probes_that_are_not_shown_are_counted(build: Build, index: Path, made: Synthetic) -> None:
     number, opened = int(made.subjects[0]), open_index(index)
     with database() as db:
-        pages = Pages(Tables(build, db), ServerLinks())
+        pages = Pages(Tables(build, db), Links())
         subject = pages.tables.read([number])[number]
-        answers = subject.answers[int(made.relation[0])]
+        answers = subject.parts["answers"][int(made.relation[0])]
         answer, answers[1:] = answers[0], []
         for probes, said in ((200, 0), (201, 1)):
             answer["probes"] = [answer["probes"][0]] * probes

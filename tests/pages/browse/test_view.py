@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.pages.browse.subjects import Subject
+from factdrift.pages.browse.build import Subject
 from factdrift.pages.browse.view import Relation, date_text, relations, time_line, value_of
 from factdrift.wikidata.time import parse_time
 
@@ -41,8 +41,15 @@ def triple(old: str | None, new: str | None, label: str, **more: Any) -> Row:
     )
 
 
+def subject(*parts: list[Row]) -> Subject:
+    made = Subject(30)
+    for name, rows in zip(("old", "new", "triples"), parts, strict=True):
+        made.parts[name][6] = rows
+    return made
+
+
 def one(old: list[Row], new: list[Row], triples: list[Row], untouched: list[Row] | None = None) -> Relation:
-    found = relations(Subject(30, old, new, triples), NAMES, {}, {6: untouched or []})
+    found = relations(subject(old, new, triples), NAMES, {}, {6: untouched or []})
     assert len(found) == 1
     return found[0]
 
@@ -76,7 +83,7 @@ def test_every_statement_is_in_one_row(old_ids: list[str], new_ids: list[str], d
         if keys and not keys & used:
             used |= keys
             triples.append(triple(before, after, "static"))
-    found = relations(Subject(30, old, new, triples), NAMES, {}, {})
+    found = relations(subject(old, new, triples), NAMES, {}, {})
     pairs = [(p.old and p.old.id, p.new and p.new.id) for each in found for p in each.pairs]
     assert sorted(before for before, _ in pairs if before) == sorted(old_ids)
     assert sorted(after for _, after in pairs if after) == sorted(new_ids)

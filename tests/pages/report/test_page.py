@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,8 @@ from factdrift.core.tables import database
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
 from factdrift.pages.report import world
-from factdrift.pages.report.blocks import Build, Cards
+from factdrift.pages.report.blocks import Build
 from factdrift.pages.report.page import write_page
-from factdrift.pages.report.streams import streams
 from factdrift.streams.assemble import STREAM
 
 
@@ -107,16 +107,16 @@ def test_without_a_replacement_other_scenarios_are_shown(tmp_path: Path) -> None
     build = Build(tmp_path, tmp_path, tmp_path)
     dataset(tmp_path / "wikifactdiff.parquet", [update("America", 1, scenario="Archive", is_replace=False)])
     with database() as db:
-        replaced, every = world.updates(build, db).blocks
-    assert isinstance(replaced, Cards)
-    assert isinstance(every, Cards)
-    assert [card["scenario"] for card in (*replaced.records, *every.records)] == ["Archive"]
+        replaced, every = world.updates(build, db)[1]
+    assert replaced.kind == every.kind == "cards"
+    assert [card["scenario"] for card in (*replaced.shown, *every.shown)] == ["Archive"]
 
 
 def test_a_stream_without_updates_has_no_section(tmp_path: Path) -> None:
     pq.write_table(pa.schema([*SCHEMA, *STREAM]).empty_table(), tmp_path / "stream.parquet")
+    build = Build(tmp_path, tmp_path, tmp_path, tmp_path / "stream.parquet")
     with database() as db:
-        assert streams(Build(tmp_path, tmp_path, tmp_path), db, tmp_path / "stream.parquet") is None
+        assert world.streams(build, db) == ("", [])
 
 
 def test_dates_of_the_time_line_are_all_counted(sample: Build) -> None:
@@ -231,7 +231,7 @@ def full(copied: Callable[[], Build]) -> Build:
     dates = build.results / "cutoff.parquet"
     pq.write_table(pa.Table.from_pylist(rows, CUTOFF), dates)
     dates.with_suffix(".svg").write_text("<?xml ?><svg></svg>")
-    write_page(build, build.results / "report.html", dates=dates)
+    write_page(replace(build, cutoff=dates), build.results / "report.html")
     return build
 
 

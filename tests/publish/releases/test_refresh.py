@@ -17,7 +17,7 @@ from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases import build
 from factdrift.publish.releases.refresh import SKIPPED
-from factdrift.publish.releases.series import configuration
+from factdrift.publish.releases.release import configuration
 
 SNAPSHOTS = Path("results/snapshots")
 

@@ -17,8 +17,15 @@ from factdrift.core.paths import SCHEMA
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases.candidates import later, newest_two, sequences
-from factdrift.publish.releases.release import RELEASED, Release, last_release, read_release, write_release
-from factdrift.publish.releases.series import check_unchanged, configuration
+from factdrift.publish.releases.release import (
+    RELEASED,
+    Release,
+    check_unchanged,
+    configuration,
+    last_release,
+    read_release,
+    write_release,
+)
 
 DATES = ["2026-09-14", "2026-10-19", "2026-11-16"]
 DUMPS = {date: f"https://example.org/{date}.json.gz#sha1={'0' * 40}&bytes=4" for date in DATES}

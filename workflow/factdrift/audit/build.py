@@ -1,7 +1,8 @@
 """The audit of a build: what is sampled and drawn, what is read from the dumps, and which checks run."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from factdrift.audit import (
     of_tables,
     of_updates,
 )
-from factdrift.audit.account import rates
+from factdrift.audit.account import AUDIT, rates
 from factdrift.audit.kinds import (
     ASOF,
     FAILED,
@@ -39,15 +40,19 @@ from factdrift.audit.kinds import (
 from factdrift.audit.of_tables import Fault, Shared
 from factdrift.audit.of_updates import Finding
 from factdrift.audit.reading import Reading, Source, read
-from factdrift.audit.sample import chosen, rows_at
-from factdrift.audit.sheet import name_of
+from factdrift.audit.sheet import chosen, name_of, rows_at
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 
 Row = dict[str, Any]
 
-_BUILD = "build it with `snakemake --cores all`"
+STRATA = {
+    STREAM: ["interval", "dated_by", "chain"],
+    ASOF: ["p", "precision", "holds", "item_id"],
+    RIPPLES: ["criterion", "kind", "relation", "probe_id"],
+}
+"""Dataset -> the columns by which its sample is stratified, the coarsest first; the last one is unique."""
 
 
 class Samples(NamedTuple):
@@ -68,7 +73,9 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
     """
     manifest = read_manifest(source.pair / "manifest.json")
     if UPDATES not in source.files():
-        raise InputError(f"{source.pair / 'wikifactdiff.parquet'}: no such file; {_BUILD}")
+        raise InputError(
+            f"{source.pair / 'wikifactdiff.parquet'}: no such file; build it with `snakemake --cores all`"
+        )
     for dump in (source.old_dump, source.new_dump):
         if not dump.is_file():
             raise InputError(
@@ -77,25 +84,20 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
             )
     samples = samples_of(source, manifest, rows, seed)
     reading = read(source, manifest, samples.rows, rows, seed)
-    findings = [
-        *_updates(source, samples, reading),
-        *_tables(source, samples, reading),
-        *_questions(samples, reading),
-        *_klob(samples, reading),
-        *_streams(source, samples, reading),
-        *_ripples(source, samples, reading),
-        *_copies(source),
-    ]
-    guesses = {
-        name: guessed
-        for name, questions in (
-            (UPDATES, questions_of_updates(samples.every_update)),
-            (QUESTIONS, questions_of_items(samples.every_item)),
-        )
-        if (guessed := guess(questions, seed))
-    }
-    for name, guessed in guesses.items():
-        findings += _surface(name, guessed)
+    findings = list(_findings(source, samples, reading))
+    guesses: dict[str, Guessed] = {}
+    for name, questions in (
+        (UPDATES, questions_of_updates(samples.every_update)),
+        (QUESTIONS, questions_of_items(samples.every_item)),
+    ):
+        if guessed := guess(questions, seed):
+            guesses[name] = guessed
+            reason = (
+                f"{guessed.accuracy:.3f} of {guessed.questions} right "
+                f"({guessed.low:.3f} to {guessed.high:.3f}), chance {guessed.chance:.3f}"
+            )
+            outcome = FAILED if guessed.leaks else PASSED
+            findings += _named(name, "", "", "", [("surface", outcome, reason)])
     summary = {
         "seed": seed,
         "sampled": {
@@ -143,17 +145,11 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
         strata = [(row["p1"] or "", row["p2"] or "", row["example_id"]) for row in examples]
         take(KLOB, path, strata, max(1, rows // 3))
         lengths |= {each["sentence_id"]: each["n_tokens"] for row in examples for each in row["sentences"]}
-    if STREAM in files:
-        links = pq.read_table(files[STREAM], columns=["interval", "dated_by", "chain"]).to_pylist()
-        strata = [(f"{row['interval']:04d}", str(row["dated_by"]), row["chain"]) for row in links]
-        take(STREAM, files[STREAM], strata)
-    if ASOF in files:
-        dated = pq.read_table(files[ASOF], columns=["p", "precision", "holds", "item_id"]).to_pylist()
-        take(ASOF, files[ASOF], [(row["p"], row["precision"], row["holds"], row["item_id"]) for row in dated])
-    if RIPPLES in files:
-        columns = ["criterion", "kind", "relation", "probe_id"]
-        probes = pq.read_table(files[RIPPLES], columns=columns).to_pylist()
-        take(RIPPLES, files[RIPPLES], [tuple(row[name] or "" for name in columns) for row in probes])
+    for dataset, columns in STRATA.items():
+        if dataset in files:
+            found = pq.read_table(files[dataset], columns=columns).to_pylist()
+            keys = [tuple("" if row[name] is None else row[name] for name in columns) for row in found]
+            take(dataset, files[dataset], keys)
     return Samples(samples, sizes, updates, items, lengths)
 
 
@@ -164,26 +160,42 @@ def rule_of(row: Row) -> str:
 
 # --- checks ---------------------------------------------------------------------------------------------
 
+SAID_OF: dict[str, Callable[[Row], tuple[str, str, str]]] = {
+    UPDATES: lambda row: (name_of(UPDATES, row), row["relation"]["id"], rule_of(row)),
+    QUESTIONS: lambda row: (row["item_id"], row["asked_p"], f"task {row['task']} hop {row['hop']}"),
+    KLOB: lambda row: (row["example_id"], row["p1"] or "", row["subtask"]),
+    STREAM: lambda row: (of_streams.name_of(row), row["relation"]["id"], rule_of(row)),
+    ASOF: lambda row: (row["item_id"], row["asked_p"], row["precision"]),
+    RIPPLES: lambda row: (row["probe_id"], row["relation"], row["criterion"]),
+}
+"""Dataset -> name, relation and rule of a row in the findings."""
 
-def _updates(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
-    shared = Shared(source.files()[UPDATES])
-    for row in samples.rows[UPDATES]:
-        findings = [
-            *of_updates.check_update(row, reading.dumps, shared),
-            *of_rules.against_rules(row, reading.groups),
-            *of_neighbours.check_neighbours(row, reading.dumps, reading.nearby),
-        ]
-        yield from _named(UPDATES, name_of(UPDATES, row), row["relation"]["id"], rule_of(row), findings)
+
+def _findings(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
+    """Yields the findings about the sampled rows and the whole tables, but those from the surface."""
+    files, configuration, dumps = source.files(), reading.configuration, reading.dumps
+
+    def rows(dataset: str, check: Callable[[Row], Iterable[Finding]]) -> Iterator[Row]:
+        for row in samples.rows[dataset]:
+            yield from _named(dataset, *SAID_OF[dataset](row), check(row))
+
+    def repeated(dataset: str, *columns: str) -> Iterator[Row]:
+        return _faults(dataset, "twice", of_tables.repeated(files[dataset], columns))
+
+    shared = Shared(files[UPDATES])
+    yield from rows(
+        UPDATES,
+        lambda row: chain(
+            of_updates.check_update(row, dumps, shared),
+            of_rules.against_rules(row, reading.groups),
+            of_neighbours.check_neighbours(row, dumps, reading.nearby),
+        ),
+    )
     keys = {(row["subject"]["id"], row["relation"]["id"]) for row in samples.every_update}
-    narrowed = bool(any(reading.configuration["only"].values()))
+    narrowed = any(configuration["only"].values())
     for key, finding in of_rules.missing(reading.groups, reading.drawn, keys, narrowed):
         yield from _named(UPDATES, " ".join(key), key[1], "", [finding])
-
-
-def _tables(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
-    """Findings about whole tables."""
-    files, configuration = source.files(), reading.configuration
-    yield from _faults(UPDATES, "twice", of_tables.repeated(files[UPDATES], ("subject.id", "relation.id")))
+    yield from repeated(UPDATES, "subject.id", "relation.id")
     yield from _faults(UPDATES, "twice", of_tables.same_objects(samples.every_update))
     yield from _faults(UPDATES, "split", of_tables.split_subjects(samples.every_update))
     yield from _faults(UPDATES, "ambiguous", of_tables.ambiguous(files[UPDATES]))
@@ -192,71 +204,41 @@ def _tables(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]
         faults = of_tables.replacements(files[UPDATES], files[REPLACEMENTS], undersample, seed)
         yield from _faults(REPLACEMENTS, "replacements", faults)
     if QUESTIONS in samples.sizes:
-        yield from _faults(QUESTIONS, "twice", of_tables.repeated(files[QUESTIONS], ("item_id",)))
+        yield from repeated(QUESTIONS, "item_id")
     if ASOF in samples.sizes:
-        yield from _faults(ASOF, "twice", of_tables.repeated(files[ASOF], ("item_id",)))
-        yield from _faults(ASOF, "twice", of_tables.repeated(files[ASOF], ("question", "answer_label")))
+        yield from repeated(ASOF, "item_id")
+        yield from repeated(ASOF, "question", "answer_label")
     for path in source.klob():
         yield from _faults(KLOB, "twice", of_tables.repeated(path, ("example_id",)))
-
-
-def _questions(samples: Samples, reading: Reading) -> Iterator[Row]:
-    if QUESTIONS not in samples.sizes:
-        return
-    ripples = reading.ripples(samples.every_item)
-    for row in samples.rows[QUESTIONS]:
-        findings = of_questions.check_item(row, ripples)
-        yield from _named(
-            QUESTIONS, row["item_id"], row["asked_p"], f"task {row['task']} hop {row['hop']}", findings
-        )
-    items = {row["item_id"]: row for row in samples.every_item}
-    for due, finding in of_questions.missing_items(ripples, sorted(reading.drawn), items):
-        yield from _named(QUESTIONS, due.item_id, due.asked[1], f"hop {due.hops}", [finding])
-
-
-def _klob(samples: Samples, reading: Reading) -> Iterator[Row]:
+    if QUESTIONS in samples.sizes:
+        ripples = reading.ripples(samples.every_item)
+        yield from rows(QUESTIONS, lambda row: of_questions.check_item(row, ripples))
+        items = {row["item_id"]: row for row in samples.every_item}
+        for due, finding in of_questions.missing_items(ripples, sorted(reading.drawn), items):
+            yield from _named(QUESTIONS, due.item_id, due.asked[1], f"hop {due.hops}", [finding])
     if KLOB in samples.sizes:
         snapshot = reading.klob(samples.lengths)
-        for row in samples.rows[KLOB]:
-            findings = of_klob.check_example(row, snapshot)
-            yield from _named(KLOB, row["example_id"], row["p1"] or "", row["subtask"], findings)
-
-
-def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
-    files = source.files()
+        yield from rows(KLOB, lambda row: of_klob.check_example(row, snapshot))
     if STREAM in samples.sizes:
         yield from _faults(STREAM, "pair", of_streams.pairs(files[STREAM], source.pair.parent))
         faults = (fault for part in of_streams.linked(files[STREAM]) for fault in of_streams.links(part))
         yield from _faults(STREAM, "link", faults)
-        yield from _faults(STREAM, "twice", of_tables.repeated(files[STREAM], ("chain", "interval")))
-        for row in samples.rows[STREAM]:
-            findings = of_streams.check_row(row, reading.dumps)
-            yield from _named(STREAM, of_streams.name_of(row), row["relation"]["id"], rule_of(row), findings)
+        yield from repeated(STREAM, "chain", "interval")
+        yield from rows(STREAM, lambda row: of_streams.check_row(row, dumps))
     if ASOF in samples.sizes:
         others = reading.has_other_dates(files)
-        for row in samples.rows[ASOF]:
-            findings = of_dated.check_question(row, reading.dumps, others)
-            yield from _named(ASOF, row["item_id"], row["asked_p"], row["precision"], findings)
-
-
-def _ripples(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
+        yield from rows(ASOF, lambda row: of_dated.check_question(row, dumps, others))
     if RIPPLES in samples.sizes:
-        yield from _faults(RIPPLES, "twice", of_tables.repeated(source.files()[RIPPLES], ("probe_id",)))
-        for row in samples.rows[RIPPLES]:
-            findings = of_ripples.check_probe(row, reading.dumps)
-            yield from _named(RIPPLES, row["probe_id"], row["relation"], row["criterion"], findings)
-
-
-def _copies(source: Source) -> Iterator[Row]:
-    layouts = source.layouts()
-    of_rows: list[Row] = []
-    if any(path.suffix == ".json" for path in layouts):
-        of_rows = pq.read_table(source.pair / "wfd_repl.parquet", columns=list(of_layouts.READ)).to_pylist()
-    for path in layouts:
+        yield from repeated(RIPPLES, "probe_id")
+        yield from rows(RIPPLES, lambda row: of_ripples.check_probe(row, dumps))
+    replaced: list[Row] = []
+    if any(path.suffix == ".json" for path in source.layouts()):
+        replaced = pq.read_table(source.pair / "wfd_repl.parquet", columns=list(of_layouts.READ)).to_pylist()
+    for path in source.layouts():
         faults = (
             of_layouts.lines(path, source.pair)
             if path.suffix == ".jsonl"
-            else of_layouts.layout(path, of_rows, source.pair / "tempripple")
+            else of_layouts.layout(path, replaced, source.pair / "tempripple")
         )
         yield from _faults(LAYOUTS, "layout", faults)
     for folder in source.folders():
@@ -296,16 +278,9 @@ def _unseen(datasets: Iterable[str], reading: Reading) -> dict[str, dict[str, st
 
 
 def _named(dataset: str, name: str, relation: str, rule: str, findings: Iterable[Finding]) -> Iterator[Row]:
-    for kind, outcome, reason in findings:
-        yield {
-            "dataset": dataset,
-            "row": name,
-            "relation": relation,
-            "rule": rule,
-            "kind": kind,
-            "outcome": outcome,
-            "reason": reason,
-        }
+    """Yields findings as rows of AUDIT; that about a dataset as a whole has a row without a name."""
+    for finding in findings:
+        yield dict(zip(AUDIT.names, (dataset, name, relation, rule, *finding), strict=True))
 
 
 def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
@@ -315,12 +290,3 @@ def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
         yield from _named(dataset, fault.row, fault.relation, "", [(kind, FAILED, fault.reason)])
     if not listed:
         yield from _named(dataset, "", "", "", [(kind, PASSED, "")])
-
-
-def _surface(dataset: str, guessed: Guessed) -> Iterator[Row]:
-    """The finding about a dataset as a whole, whose row has no name."""
-    reason = (
-        f"{guessed.accuracy:.3f} of {guessed.questions} right ({guessed.low:.3f} to {guessed.high:.3f}), "
-        f"chance {guessed.chance:.3f}"
-    )
-    yield from _named(dataset, "", "", "", [("surface", FAILED if guessed.leaks else PASSED, reason)])

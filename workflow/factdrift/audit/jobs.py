@@ -52,11 +52,16 @@ class Audit(Job, command="audit", beside="manifest kinds tables built findings t
         from factdrift.core.tables import write_parquet
 
         pair = self.pair or _pair()
-        dumps = (self.old_dump or _dump(pair, "old"), self.new_dump or _dump(pair, "new"))
+        manifest = read_manifest(pair / "manifest.json")
+        dumps = [
+            Path(pair.parent, "snapshots", date, manifest["dumps"][date]["file"])
+            for date in (manifest["dates"][side] for side in ("old", "new"))
+        ]
+        old, new = self.old_dump or dumps[0], self.new_dump or dumps[1]
         beside = _beside(pair) if self.beside_ is None else self.beside_
         folder = self.output or pair / "audit"
         claim(folder, ("audit.txt", "audit.json", "audit.parquet"))
-        source = Source(pair, *dumps, self.labels, beside)
+        source = Source(pair, old, new, self.labels, beside)
         findings, summary = audit(source, self.settings.rows, self.settings.seed)
         text = "\n".join(text_of(summary, findings))
         write_text(text, folder / "audit.txt")
@@ -140,7 +145,7 @@ class Judged(OfAudit, command="audit judged"):
     sheet: Annotated[Path, Flag("CSV", by_place=True)]
 
     def run(self) -> str:
-        from factdrift.audit.account import judged, judged_text
+        from factdrift.audit.sheet import judged, judged_text
 
         account = judged(self.sheet, self.findings())
         write_json(account, self.folder / "judged.json")
@@ -179,13 +184,3 @@ def _pair_of_products(results: Path) -> Path | None:
         return None
     dates = read_manifest(results / "manifest.json")["dates"]
     return results / f"{dates['old']}_{dates['new']}"
-
-
-def _dump(pair: Path, which: str) -> Path:
-    """The dump of a date where the workflow puts those that it makes or downloads."""
-    manifest = read_manifest(pair / "manifest.json")
-    date = manifest["dates"][which]
-    path = Path(pair.parent, "snapshots", date, manifest["dumps"][date]["file"])
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; give the dump of {date} with --{which}-dump")
-    return path

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from factdrift.audit.values import table_rows
+from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
 
 UPDATES, REPLACEMENTS, QUESTIONS, KLOB = "wikifactdiff", "wfd_repl", "tempripple", "klob"
@@ -33,11 +33,11 @@ KINDS = {
         row["description"],
         row["note"],
     )
-    for row in table_rows(RESOURCES / "audit.tsv")
+    for row in read_tsv(RESOURCES / "audit.tsv")
 }
 """The kinds of check by name, in the order of the table."""
 
-_ROWS = list(table_rows(RESOURCES / "audit_unchecked.tsv"))
+_ROWS = list(read_tsv(RESOURCES / "audit_unchecked.tsv"))
 UNSEEN: Mapping[str, Mapping[str, str]] = {
     dataset: {row["what"]: row["reason"] for row in _ROWS if dataset in row["datasets"].split()}
     for dataset in DATASETS

@@ -11,7 +11,8 @@ from factdrift.audit.of_updates import Finding, outcomes, statement_of
 from factdrift.audit.phrases import bare
 from factdrift.audit.ripples import row_id
 from factdrift.audit.sentences import singular_forms
-from factdrift.audit.values import ended_by, entity_of, plain, table_rows
+from factdrift.audit.values import ended_by, entity_of, plain
+from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
 
 Row = Mapping[str, Any]
@@ -41,10 +42,10 @@ class Snapshot(NamedTuple):
 
 def read_sentences(lengths: Mapping[str, int], own: bool) -> Sentences:
     """Reads the tables that word KLoB's sentences."""
-    templates = table_rows(RESOURCES / "klob/klob_templates.tsv")
+    templates = read_tsv(RESOURCES / "klob/klob_templates.tsv")
     return Sentences(
         {f"{row['pid']}-{row['n']}": row["template"] for row in templates},
-        {row["property"]: row["phrase"] for row in table_rows(RESOURCES / "words/noun_phrases.tsv")},
+        {row["property"]: row["phrase"] for row in read_tsv(RESOURCES / "words/noun_phrases.tsv")},
         singular_forms("plural", "past", "possessive"),
         lengths,
         own,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from factdrift.audit.dates import number_of_day
-from factdrift.audit.values import table_rows
+from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
 
 _COUNTED = (
@@ -70,7 +70,7 @@ def read_method(settings: Mapping[str, Any], snapshot: str) -> Method:
     folder = RESOURCES / "tempripple"
     full = settings["immutable"]["set"] == "full53"
     classes: dict[int, set[str]] = {}
-    for row in table_rows(folder / "types.tsv"):
+    for row in read_tsv(folder / "types.tsv"):
         classes.setdefault(int(row["class"][1:]), set()).add(row["type"])
     unsupported = [
         name
@@ -97,15 +97,15 @@ def read_method(settings: Mapping[str, Any], snapshot: str) -> Method:
         last_day=last,
         is_dated=settings["as_of"] == "on" or (settings["as_of"] == "auto" and until.isoformat() < snapshot),
         capped=any(settings["related"].values()),
-        mutable={row["property"]: row["subjects"].split() for row in table_rows(folder / "mutable.tsv")},
+        mutable={row["property"]: row["subjects"].split() for row in read_tsv(folder / "mutable.tsv")},
         immutable={
             row["property"]: (row["subjects"].split(), row["guard"])
-            for row in table_rows(folder / "immutable.tsv")
+            for row in read_tsv(folder / "immutable.tsv")
             if full or row["seed"] == "yes"
         },
         wordings={
             row["property"]: (row["wh"], row["phrase"], row["with_ordinal"])
-            for row in table_rows(RESOURCES / "words" / "noun_phrases.tsv")
+            for row in read_tsv(RESOURCES / "words" / "noun_phrases.tsv")
         },
         classes=classes,
         unsupported=", ".join(unsupported),

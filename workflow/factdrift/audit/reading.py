@@ -25,9 +25,10 @@ from factdrift.audit.phrases import read_method
 from factdrift.audit.ripple_items import Key, derive
 from factdrift.audit.sentences import Templates
 from factdrift.audit.survey import DATED, OTHER, Survey, survey
-from factdrift.audit.values import entity_of, table_rows
+from factdrift.audit.values import entity_of
 from factdrift.audit.world import dump_of, method_of
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_tsv
 
 Row = dict[str, Any]
 Wanted = dict[str, frozenset[str] | None]
@@ -288,7 +289,7 @@ def read_labels(tables: Iterable[Path]) -> dict[str, str]:
     """The labels that users supply, the first of each entity."""
     labels: dict[str, str] = {}
     for path in tables:
-        for row in table_rows(path):
+        for row in read_tsv(path):
             if (row["label"] or "").strip():
                 labels.setdefault(row["id"], row["label"])
     return labels

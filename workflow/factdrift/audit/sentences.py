@@ -9,7 +9,8 @@ from typing import Any
 from factdrift.audit.dates import span
 from factdrift.audit.lines import Entity
 from factdrift.audit.phrases import MONTHS
-from factdrift.audit.values import decimal, plain, table_rows
+from factdrift.audit.values import decimal, plain
+from factdrift.core.files import read_tsv
 from factdrift.core.paths import RESOURCES
 
 Row = Mapping[str, Any]
@@ -25,7 +26,7 @@ class Templates:
         """`are_known`: whether the build takes its sentences from this table."""
         self.are_known = are_known
         self._of: dict[str, list[str]] = defaultdict(list)
-        for row in table_rows(RESOURCES / "templates" / "templates.tsv"):
+        for row in read_tsv(RESOURCES / "templates" / "templates.tsv"):
             if len(self._of[row["property"]]) < 5:
                 self._of[row["property"]].append(row["template"])
         self._singular = singular_forms("plural", "possessive")
@@ -73,7 +74,7 @@ class Templates:
 
 def singular_forms(*kinds: str) -> dict[str, str]:
     """The English words of these kinds in `resources/words/grammar.tsv` -> their singular or present."""
-    rows = table_rows(RESOURCES / "words" / "grammar.tsv")
+    rows = read_tsv(RESOURCES / "words" / "grammar.tsv")
     return {row["other"]: row["word"] for row in rows if row["language"] == "en" and row["kind"] in kinds}
 
 

@@ -1,13 +1,11 @@
 """Values of statements: which are equal, how the datasets write them, when a statement holds."""
 
-import csv
 import json
 import math
 import re
 import unicodedata
 from collections.abc import Hashable, Iterator
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 from typing import Any
 
 from qwikidata.claim import WikidataClaim
@@ -161,9 +159,3 @@ def words(text: str) -> str:
     """The case-folded words of a text, between blanks, for the search for whole words."""
     parts = re.findall(r"\w+", unicodedata.normalize("NFC", text).casefold())
     return f" {' '.join(parts)} "
-
-
-def table_rows(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a tab-separated table without quoting."""
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)

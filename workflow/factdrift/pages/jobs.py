@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Output, Place
 
 OfPair = Annotated[Place, "folder of the pair of dates", Flag("results/OLD_NEW", by_place=True)]
@@ -36,8 +34,8 @@ class Report(WithMemory, command="report", beside="manifest tables shown layout 
         from factdrift.pages.report.blocks import Build
         from factdrift.pages.report.page import write_page
 
-        build = Build(self.pair.parent, self.pair, self.logs)
-        write_page(build, self.output, self.memory_mb, self.stream, self.cutoff)
+        build = Build(self.pair.parent, self.pair, self.logs, self.stream, self.cutoff)
+        write_page(build, self.output, self.memory_mb)
         return f"{self.output}: {size_text(self.output.stat().st_size)}"
 
 
@@ -54,11 +52,11 @@ class Browse(WithMemory, command="browse"):
 
     def run(self) -> None:
         from factdrift.core.tables import database
-        from factdrift.pages.browse.build import Build, newest
+        from factdrift.pages.browse.build import Build
         from factdrift.pages.browse.index import index_of
         from factdrift.pages.browse.server import serve
 
-        build = Build.of(self.pair or newest())
+        build = Build.of(self.pair)
         index = index_of(build, self.index, self.memory_mb)
         at_a_desk = sys.stdout.isatty() and "SSH_CONNECTION" not in os.environ
         with database(self.memory_mb, threads=os.cpu_count() or 1) as db:
@@ -82,12 +80,12 @@ class Why(WithMemory, command="why"):
         import shutil
 
         from factdrift.core.tables import database
-        from factdrift.pages.browse.build import Build, newest
+        from factdrift.pages.browse.build import Build
         from factdrift.pages.browse.index import index_of
         from factdrift.pages.browse.search import open_index
         from factdrift.pages.browse.why import Reasons, funnel
 
-        build = Build.of(self.pair or newest())
+        build = Build.of(self.pair)
         with database(self.memory_mb) as db:
             if self.subject is None:
                 return "\n".join(funnel(build, db))
@@ -132,42 +130,6 @@ class DiffBuilds(Job, command="diff-builds"):
     memory_mb: Annotated[int, "for the tables"] = 3000
 
     def run(self) -> str:
-        import pyarrow.parquet as pq
+        from factdrift.pages.compare import compare
 
-        from factdrift.core.tables import write_parquet
-        from factdrift.pages.compare.causes import cause_of, causes
-        from factdrift.pages.compare.differences import differences
-        from factdrift.pages.compare.page import write_page
-
-        builds = (self.first, self.second)
-        datasets = [folder / "wikifactdiff.parquet" for folder in builds]
-        for path in datasets:
-            if not path.is_file():
-                raise InputError(f"{path}: no such file; name a folder such as results/2021-01-04_2023-02-27")
-        why = causes(builds[0] / "manifest.json", builds[1] / "manifest.json")
-        found = differences(datasets[0], datasets[1], lambda change: cause_of(change, why), self.memory_mb)
-        updates = [pq.read_metadata(path).num_rows for path in datasets]
-        if self.output:
-            write_parquet(found, self.output / "differences.parquet")
-            names = (str(self.first), str(self.second))
-            write_page(found, names, (updates[0], updates[1]), why, self.output / "differences.html")
-        lines = [f"{path}: {count:,} updates" for path, count in zip(datasets, updates, strict=True)]
-        lines += _lines(found.to_pylist())
-        lines += [f"manifests: {each.key}: {each.before[:80]} -> {each.after[:80]}" for each in why or ()]
-        return "\n".join(lines)
-
-
-def _lines(found: list[dict[str, str]]) -> Iterator[str]:
-    """Counts by kind of change with the cause, label flips by rule; one line if there is no difference."""
-    from factdrift.pages.compare.differences import CHANGES
-
-    if not found:
-        yield "no difference"
-    for change in CHANGES:
-        rows = [row for row in found if row["change"] == change]
-        if rows:
-            yield f"  {change:16}{len(rows):9,}  {rows[0]['cause']}"
-        if change == "label":
-            flips = [(row["rule_before"], row["before"], row["rule_after"], row["after"]) for row in rows]
-            for flip in sorted(set(flips)):
-                yield f"    {flip[1]} ({flip[0]}) -> {flip[3]} ({flip[2]}): {flips.count(flip):,}"
+        return "\n".join(compare(self.first, self.second, self.output, self.memory_mb))

@@ -1,8 +1,11 @@
-"""The card of a data set: README.md with the YAML header that the Hugging Face hub and `datasets` read."""
+"""The card of a data set: README.md with the YAML header that the Hugging Face hub and `datasets` read.
+
+Its numbers and figures are computed from the shards beside it.
+"""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +16,12 @@ import pyarrow.parquet as pq
 import yaml
 
 from factdrift.core.errors import InputError
-from factdrift.core.files import read_yaml, sha256_of_all
+from factdrift.core.figures import KEPT, save, subplots
+from factdrift.core.files import read_yaml
 from factdrift.core.manifests import warnings
 from factdrift.core.paths import CARDS, CITATION
-from factdrift.publish.datasets import Dataset
-from factdrift.publish.fields import Page
-from factdrift.publish.statistics import Counted
+from factdrift.core.tables import database, only_file, sql
+from factdrift.publish.datasets import Dataset, Statistic
 from factdrift.wikidata.text import printable
 
 LICENCES = ["cc0-1.0", "mit"]
@@ -27,18 +30,22 @@ LICENCES = ["cc0-1.0", "mit"]
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
 
 
+_BARS = 20
+"""Bars of a figure; the table beside it has all rows."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of a folder: `rows` by split, `pattern` of its files with `{split}`, and its description.
 
-    A split without rows has no files.
+    A split without rows has no files. `pages`: name -> Markdown of the tables that describe it.
     """
 
     name: str
     rows: dict[str, int]
     pattern: str
     schema: pa.Schema
-    pages: list[Page]
+    pages: dict[str, str]
     meanings: dict[str, str]
     """Column -> meaning."""
     nested: dict[str, dict[str, str]]
@@ -52,41 +59,77 @@ class Table:
 
 @dataclass(frozen=True)
 class Edition:
-    """The coverage, version and date of a folder, unique within its data set."""
+    """A folder whose tables are written, what they are, and the manifest of their `build`."""
 
-    covers: str
-    """The day, or the first and the last one with a slash between, that the rows are about."""
+    dataset: Dataset
+    folder: Path
+    tables: list[Table]
+    build: Mapping[str, Any]
+    statistics: list[dict[str, Any]]
+    """Title, headings and rows of each, and the path of its figure in the folder, or an empty one."""
+    facts: dict[str, Any]
     version: str
     """Of factdrift, `+`, and the first twelve digits of the SHA-256 over the checksums of the tables."""
-    date: str = ""
+    date: str
     """The day of publication, as the publisher gives it; empty if not."""
-    url: str = ""
+    url: str
     """The address of publication, likewise."""
 
-    def name(self, dataset: Dataset) -> str:
-        """A name for programs, such as `wfd_repl_2021-01-04_2023-02-27`."""
-        return "_".join([dataset.folder, *self.covers.split("/")])
+    @property
+    def covers(self) -> str:
+        """The day, or the first and the last one with a slash between, that the rows are about."""
+        template = _environment().from_string(self.dataset.covers)
+        return template.render(facts=self.facts, build=self.build)
+
+    @property
+    def name(self) -> str:
+        """A name for programs, unique within the data set, such as `wfd_repl_2021-01-04_2023-02-27`."""
+        return "_".join([self.dataset.folder, *self.covers.split("/")])
 
 
-def edition(
-    dataset: Dataset, facts: Mapping[str, Any], build: Mapping[str, Any], folder: Path, date: str, url: str
-) -> Edition:
-    """The edition of a folder whose tables are written; `facts`: of its statistics."""
-    whole = sha256_of_all(sorted(folder.rglob("*.parquet")))
-    covers = _environment().from_string(dataset.covers).render(facts=facts, build=build)
-    return Edition(covers, f"{build['versions']['factdrift']}+{whole[:12]}", date, url)
+def count(dataset: Dataset, folder: Path, memory_mb: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The statistics and the named facts of a folder with shards; draws the figures.
+
+    Queries read a view `data`: the rows of the first table, with a column `split`. A fact is 0 where its
+    query gives null, as shares of no rows do.
+    """
+    counts = []
+    with database(memory_mb) as db:
+        shards = sql(f"{only_file(folder)}/{dataset.configs[0].name}/*.parquet")
+        split = "regexp_extract(filename, '([^/]*)-[0-9]+-of-[0-9]+[.]parquet$', 1) AS split"
+        added = "" if "split" in db.sql(f"SELECT * FROM read_parquet({shards})").columns else f", {split}"
+        db.execute(
+            f"""CREATE TEMP VIEW data AS SELECT * EXCLUDE (filename){added}
+            FROM read_parquet({shards}, filename = true)"""
+        )
+        for statistic in dataset.statistics:
+            rows = db.sql(statistic.query).fetchall()
+            figure = _draw(statistic, rows, folder) if statistic.figure and len(rows) > 1 else ""
+            shown = {"title": statistic.title, "headings": statistic.headings}
+            counts.append(shown | {"rows": rows, "figure": figure})
+        facts = {name: db.sql(query).fetchall()[0][0] or 0 for name, query in dataset.facts.items()}
+    return counts, facts
 
 
-def write_card(
-    dataset: Dataset,
-    tables: Sequence[Table],
-    statistics: Sequence[Counted],
-    facts: Mapping[str, Any],
-    build: Mapping[str, Any],
-    this: Edition,
-    folder: Path,
-) -> None:
+def _draw(statistic: Statistic, rows: list[tuple[Any, ...]], folder: Path) -> str:
+    """Draws the first two columns as horizontal bars; returns the path below the folder."""
+    shown = rows[:_BARS][::-1]
+    figure, axis = subplots(figsize=(7, 0.7 + 0.28 * len(shown)))
+    bars = axis.barh(range(len(shown)), [row[1] for row in shown], color=KEPT)
+    axis.bar_label(bars, labels=[f"{row[1]:,}" for row in shown], padding=3, fontsize="small")
+    axis.set_yticks(range(len(shown)), [str(row[0]) for row in shown])
+    axis.set_title(statistic.title)
+    axis.grid(visible=False, axis="y")
+    axis.margins(x=0.12)
+    name = "".join(char if char.isalnum() else "-" for char in statistic.title.lower()).strip("-")
+    path = f"figures/{name}.png"
+    save(figure, folder / path)
+    return path
+
+
+def write_card(this: Edition) -> None:
     """Writes FOLDER/README.md from the template of the data set in `resources/cards/`."""
+    dataset, tables, folder = this.dataset, this.tables, this.folder
     rows = sum(tables[0].rows.values())
     header = {
         "pretty_name": f"{dataset.title}, {this.covers}",
@@ -95,30 +138,33 @@ def write_card(
         "size_categories": [next((name for size, name in _SIZES.items() if rows < size), "n>1M")],
         "task_categories": dataset.tasks,
         "tags": dataset.tags,
-        "configs": [_config(table, place == 0) for place, table in enumerate(tables)],
+        "configs": [
+            {"config_name": table.name}
+            | ({"default": True} if table is tables[0] else {})
+            | {
+                "data_files": [
+                    {"split": name, "path": table.pattern.format(split=name)} for name in table.filled
+                ]
+            }
+            for table in tables
+        ],
     }
+    path = folder / "audit.json"
+    audit = json.loads(path.read_text("utf-8")) if path.is_file() else {"kinds": []}
+    first = min(folder.glob(tables[0].pattern.format(split=tables[0].filled[0])))
+    example = pq.ParquetFile(first).read_row_group(0).slice(0, 1).to_pylist()[0]
     text = _environment().get_template(f"{dataset.folder}.md").render(
-        dataset=dataset,
-        header=yaml.safe_dump(header, sort_keys=False, allow_unicode=True),
-        tables=tables,
-        statistics=statistics,
-        facts=facts,
-        build=build,
+        vars(this),
         edition=this,
-        **_audit(dataset, folder),
-        warnings=list(warnings(build)),
-        citation=bibtex(dataset, this),
-        example=json.dumps(_shown(_first(folder, tables[0])), indent=1, ensure_ascii=False, default=str),
+        header=yaml.safe_dump(header, sort_keys=False, allow_unicode=True),
+        checks=[kind for kind in audit["kinds"] if kind["dataset"] == dataset.audited],
+        unchecked=audit.get("unchecked", {}).get(dataset.audited, {}),
+        warnings=list(warnings(this.build)),
+        citation=bibtex(this),
+        example=json.dumps(_shown(example), indent=1, ensure_ascii=False, default=str),
         files=sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()),
     )  # fmt: skip
     (folder / "README.md").write_text(text, encoding="utf-8")
-
-
-def _first(folder: Path, table: Table) -> dict[str, Any]:
-    """The first row of a table."""
-    split = next(iter(table.filled))
-    path = min(folder.glob(table.pattern.format(split=split)))
-    return dict(pq.ParquetFile(path).read_row_group(0).slice(0, 1).to_pylist()[0])
 
 
 def _shown(value: Any) -> Any:
@@ -129,21 +175,6 @@ def _shown(value: Any) -> Any:
         more = [f"… {len(value) - 2:,} more"] if len(value) > 2 else []
         return [*map(_shown, value[:2]), *more]
     return printable(value[:200]) if isinstance(value, str) else value
-
-
-def _audit(dataset: Dataset, folder: Path) -> dict[str, Any]:
-    """Of the audit, if the folder has one: `checks` of these rows by kind, what is `unchecked`, and why."""
-    path = folder / "audit.json"
-    account = json.loads(path.read_text("utf-8")) if path.is_file() else {"kinds": []}
-    return {
-        "checks": [kind for kind in account["kinds"] if kind["dataset"] == dataset.audited],
-        "unchecked": account.get("unchecked", {}).get(dataset.audited, {}),
-    }
-
-
-def _config(table: Table, default: bool) -> dict[str, Any]:
-    files = [{"split": split, "path": table.pattern.format(split=split)} for split in table.filled]
-    return {"config_name": table.name} | ({"default": True} if default else {}) | {"data_files": files}
 
 
 def _environment() -> jinja2.Environment:
@@ -176,23 +207,23 @@ def cell(value: Any) -> str:
     return re.sub(r"(?i)(:)(?=//)|(www)(?=\.)|(@)", lambda match: f"{match[0]}\u2060", text)
 
 
-def bibtex(dataset: Dataset, this: Edition) -> str:
+def bibtex(this: Edition) -> str:
     """BibTeX of a data set, of the software and of its papers; the latter from CITATION.cff.
 
     Raises InputError if CITATION.cff lacks a paper.
     """
     own = read_yaml(CITATION)
     data = {
-        "title": f"{dataset.title}: {this.covers}",
+        "title": f"{this.dataset.title}: {this.covers}",
         "authors": own["authors"],
         "year": this.date[:4],
         "date": this.date,
         "url": this.url,
         "notes": f"version {this.version}, made from Wikidata with factdrift",
     }
-    entries = [_entry("misc", this.name(dataset), data)]
+    entries = [_entry("misc", this.name, data)]
     entries.append(_entry("software", "factdrift", own | {"notes": f"version {own['version']}"}))
-    for beginning in dataset.cites:
+    for beginning in this.dataset.cites:
         paper = next((work for work in own["references"] if work["title"].startswith(beginning)), None)
         if paper is None:
             raise InputError(f"{CITATION}: no reference has a title that begins with {beginning!r}")

@@ -1,14 +1,12 @@
 """Croissant metadata (MLCommons, version 1.0): files with checksums, and every field with its description."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from factdrift.core.files import sha256, write_json
 from factdrift.publish.card import Edition, Table, bibtex
-from factdrift.publish.datasets import Dataset
 
 Node = dict[str, Any]
 
@@ -37,10 +35,11 @@ LICENCES = ["https://creativecommons.org/publicdomain/zero/1.0/", "https://spdx.
 """Of the facts, and of sentences and selection."""
 
 
-def write_croissant(dataset: Dataset, tables: list[Table], this: Edition, folder: Path) -> None:
+def write_croissant(this: Edition) -> None:
     """Writes FOLDER/croissant.json: a file set and a record set for each table; paths are relative."""
+    dataset, folder = this.dataset, this.folder
     files, sets = [], []
-    for table in tables:
+    for table in this.tables:
         for path in sorted(folder.glob(table.pattern.format(split="*"))):
             name = path.relative_to(folder).as_posix()
             files.append(
@@ -61,14 +60,14 @@ def write_croissant(dataset: Dataset, tables: list[Table], this: Edition, folder
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": this.name(dataset),
+        "name": this.name,
         "alternateName": f"{dataset.title}, {this.covers}",
         "description": dataset.summary,
         "license": LICENCES,
         "version": this.version,
         **({"datePublished": this.date} if this.date else {}),
         **({"url": this.url} if this.url else {}),
-        "citeAs": " ".join(bibtex(dataset, this).split()),
+        "citeAs": " ".join(bibtex(this).split()),
         "creator": {"@type": "sc:Organization", "name": "The factdrift authors"},
         "temporalCoverage": this.covers,
         "inLanguage": "en",

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.chat.store import export_store
 from factdrift.core.errors import InputError
-from factdrift.core.files import sha256, write_json
+from factdrift.core.files import sha256, sha256_of_all, write_json
 from factdrift.core.manifests import public, read_manifest
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import DICTIONARY
-from factdrift.publish.card import Table, edition, write_card
+from factdrift.core.tables import write_parquet
+from factdrift.publish.card import Edition, Table, count, write_card
 from factdrift.publish.croissant import write_croissant
 from factdrift.publish.datasets import Config, Dataset, chosen
-from factdrift.publish.fields import read_page
 from factdrift.publish.flat import write_flat
-from factdrift.publish.shards import write_splits
-from factdrift.publish.statistics import count
 
 if TYPE_CHECKING:
     from factdrift.publish.jobs import Folders
 
 UPDATES = Config("updates", pages=["flat_updates"], files={"full": "updates.parquet"})
 """The flat table, which is a file at the top of a folder and not in shards."""
+
+SHARD = 50_000
+"""Rows of a shard: some 20 MB of WikiFactDiff, 250 MB while it is written."""
+
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_COLUMNS = ["column", "type", "unit", "meaning", "source"]
+_FIELDS = ["field", "type", "meaning"]
 
 
 def write_folders(job: Folders) -> dict[str, int]:
@@ -90,30 +99,92 @@ def _write(
         rows = write_flat(sources[product], folder, job.memory_mb)
         tables.append(_table(UPDATES, {"full": rows}, folder, "updates.parquet"))
         if job.store is not None:
-            _write_replay(job.answers, job.store, folder / "replay" / "answers.parquet")
+            # The stored replies behind the answers of a chat model.
+            (folder / "replay").mkdir()
+            answers = [pq.read_table(path, columns=["key"])["key"].to_pylist() for path in job.answers]
+            export_store(job.store, folder / "replay" / "answers.parquet", set().union(*answers))
     for account in dataset.accounts:
         if account in sources:
             shutil.copyfile(sources[account], folder / account)
     statistics, facts = count(dataset, folder, job.memory_mb)
     write_json(public(build), folder / "manifest.json", indent=2)
-    this = edition(dataset, facts, build, folder, job.date, job.url)
-    write_card(dataset, tables, statistics, facts, build, this, folder)
-    write_croissant(dataset, tables, this, folder)
+    digits = sha256_of_all(sorted(folder.rglob("*.parquet")))[:12]
+    version = f"{build['versions']['factdrift']}+{digits}"
+    this = Edition(dataset, folder, tables, build, statistics, facts, version, job.date, job.url)
+    write_card(this)
+    write_croissant(this)
     write_checksums(folder)
     return sum(tables[0].rows.values())
 
 
+def write_splits(
+    config: Config, sources: dict[str, Path], folder: Path, shard: int = SHARD
+) -> dict[str, int]:
+    """Writes `FOLDER/SPLIT-00000-of-00001.parquet` and so on, rows in their order; returns split -> rows.
+
+    `sources`: product -> file; splits whose product is not among them are left out. A split without rows
+    has no shard: `datasets` cannot load one that is empty. Raises InputError if a row has another split.
+    """
+    counts: dict[str, int] = {}
+    schema: pa.Schema | None = None
+    for split, product in config.files.items():
+        if (source := sources.get(product)) is None:
+            continue
+        with pq.ParquetFile(source) as file:
+            if schema is not None and not file.schema_arrow.equals(schema):
+                raise InputError(f"{source}: has other columns than the other splits; build them together")
+            schema, whole = file.schema_arrow, file.metadata.num_rows
+            rows = {split: whole}
+            if split == "*":
+                found = Counter(file.read(["split"])["split"].to_pylist())
+                rows = {name: found[name] for name in config.splits}
+            if sum(rows.values()) != whole:
+                raise InputError(
+                    f"{source}: has splits other than {', '.join(config.splits)}; build it again"
+                )
+            for name, number in rows.items():
+                batches = file.iter_batches(8192)
+                if split == "*":
+                    batches = (batch.filter(pc.equal(batch["split"], name)) for batch in batches)
+                _write_shards(batches, schema, number, folder / name, shard)
+        counts |= rows
+    return counts
+
+
+def _write_shards(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, rows: int, path: Path, shard: int
+) -> None:
+    """Writes batches that have so many rows together as `PATH-00000-of-00001.parquet` and so on."""
+    held = schema.empty_table()
+    number = -(-rows // shard)
+    for place in range(number):
+        size = min(shard, rows - place * shard)
+        while held.num_rows < size:
+            held = pa.concat_tables([held, pa.Table.from_batches([next(batches)])])
+        # One chunk per column, so that the bytes do not depend on how the product's rows are grouped.
+        part = held.slice(0, size).combine_chunks()
+        write_parquet(part, path.with_name(f"{path.name}-{place:05}-of-{number:05}.parquet"))
+        held = held.slice(size)
+
+
 def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> Table:
-    own = [read_page(name) for name in config.pages]
-    inner = {column: read_page(name) for column, name in config.nested.items()}
-    (schema, *_) = (pq.read_schema(path) for path in sorted(folder.glob(pattern.format(split="*"))))
+    """A table with its description.
+
+    Raises InputError if a page or the description of a column is missing.
+    """
+    schema = pq.read_schema(min(folder.glob(pattern.format(split="*"))))
+    pages: dict[str, str] = {}
     meanings: dict[str, str] = {}
     nested: dict[str, dict[str, str]] = {}
-    for page in own:
+    for name in config.pages:
+        page = read_page(name)
+        pages[name] = page.tables
         meanings |= page.meanings
         nested |= page.nested
-    meanings |= {column: page.summary for column, page in inner.items()}
-    nested |= {column: page.meanings for column, page in inner.items()}
+    for column, name in config.nested.items():
+        page = read_page(name)
+        pages[name] = page.tables
+        meanings[column], nested[column] = page.summary, page.meanings
     for field in schema:
         # Structs whose fields are described as columns of the same names.
         kind = field.type.value_type if pa.types.is_list(field.type) else field.type
@@ -125,14 +196,61 @@ def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> 
             f"{DICTIONARY / config.pages[0]}.md: has no row for the column {undescribed[0]}; "
             "describe it there"
         )
-    return Table(config.name, rows, pattern, schema, [*own, *inner.values()], meanings, nested)
+    return Table(config.name, rows, pattern, schema, pages, meanings, nested)
 
 
-def _write_replay(answers: Sequence[Path], store: Path, output: Path) -> None:
-    """Writes the stored replies behind tables of answers of a chat model."""
-    output.parent.mkdir()
-    keys = {key for path in answers for key in pq.read_table(path, columns=["key"])["key"].to_pylist()}
-    export_store(store, output, keys)
+class Page(NamedTuple):
+    """A page of the data dictionary, where alone columns are described."""
+
+    summary: str
+    """Its first sentence."""
+    tables: str
+    """Markdown from the first table to the end, without links."""
+    meanings: dict[str, str]
+    """Column -> meaning."""
+    nested: dict[str, dict[str, str]]
+    """Column -> field of the structs in it -> meaning."""
+
+
+def read_page(name: str) -> Page:
+    """The page `name`; InputError if it is missing or has no table of columns."""
+    path = DICTIONARY / f"{name}.md"
+    if not path.is_file():
+        raise InputError(f"{path}: no such page; it describes the columns of a table that is published")
+    lines = _LINK.sub(r"\1", _COMMENT.sub("", path.read_text(encoding="utf-8"))).splitlines()
+    first = next((place for place, line in enumerate(lines) if _cells(line) == _COLUMNS), None)
+    if first is None:
+        raise InputError(f"{path}: has no table with the header {' | '.join(_COLUMNS)}")
+    summary = re.sub(r"\s+", " ", " ".join(lines[1:first])).strip().partition(". ")[0].rstrip(".") + "."
+    page = Page(summary, "\n".join(lines[first:]).strip() + "\n", {}, {})
+    header: list[str] = []
+    parents: list[str] = []
+    for line in lines[first:]:
+        if not line.startswith("|"):
+            header = []
+            if line.endswith(":"):
+                parents = _names(line)
+            continue
+        cells = _cells(line)
+        if not header:
+            header = cells
+        elif header == _COLUMNS:
+            unit = f" ({cells[2]})" if cells[2] else ""
+            page.meanings.update(dict.fromkeys(_names(cells[0]), cells[3] + unit))
+        elif header == _FIELDS:
+            for parent in parents:
+                page.nested.setdefault(parent, {}).update(dict.fromkeys(_names(cells[0]), cells[2]))
+    return page
+
+
+def _cells(line: str) -> list[str]:
+    if not line.startswith("|"):
+        return []
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])]
+
+
+def _names(text: str) -> list[str]:
+    return re.findall(r"`(\w+)`", text)
 
 
 def write_checksums(folder: Path) -> None:

@@ -78,45 +78,7 @@ class Refresh(Job, command="refresh"):
     ] = ()
 
     def run(self) -> None:
-        import yaml
-        from snakemake.utils import update_config
+        from factdrift.publish.releases.refresh import refresh
 
-        from factdrift.core.files import read_yaml
-        from factdrift.core.paths import CONFIG
-        from factdrift.core.settings import configure
-        from factdrift.evaluation.methods.own import keys_of_methods
-        from factdrift.publish.releases.refresh import Order, refresh
-        from factdrift.publish.releases.series import configuration
-        from factdrift.snapshots.fetch import Client
-
-        default: dict[str, Any] = read_yaml(CONFIG / "config.yaml")
-        config: dict[str, Any] = read_yaml(CONFIG / "config.yaml")
-        own = {} if self.contact is None else {"contact": self.contact}
-        if self.configfile is not None:
-            if not self.configfile.is_file():
-                raise InputError(f"{self.configfile}: no such file; name a configuration")
-            try:
-                given: Any = read_yaml(self.configfile)
-            except (yaml.YAMLError, UnicodeDecodeError) as error:
-                raise InputError(f"{self.configfile}: {error}; correct it") from error
-            if not isinstance(given, dict):
-                raise InputError(f"{self.configfile}: holds no keys; write some, such as `variant: paper`")
-            update_config(config, given)
-        config |= own
-        configure(config, keys_of_methods)
-        configure(default, keys_of_methods)
-        arguments = [*self.snakemake] or ["--cores", "all"]
-        for argument in arguments:
-            if argument.startswith(("--config", "-C")):  # also `-Cseed=7`, and names that are cut off
-                raise InputError(
-                    f"{argument}: `factdrift refresh` must know the configuration too; write its keys to a "
-                    "file, and name that by --configfile before the `--`"
-                )
-        if self.configfile is not None:
-            arguments += ["--configfile", str(self.configfile)]
-        keys = config["refresh"]
-        asked = (keys["listings"], keys["every"], keys["retention"])
-        order = Order(*asked, own, configuration(config), configuration(default), arguments)
-        status = refresh(order, Client(config["contact"]))
-        if status:
+        if status := refresh(self):
             raise SystemExit(status)

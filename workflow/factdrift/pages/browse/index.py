@@ -24,7 +24,7 @@ from factdrift.core.owned import atomic_path
 from factdrift.core.progress import Progress
 from factdrift.core.tables import ROW_GROUP, database, sql
 from factdrift.pages.browse.build import SIDES, Build, parquet_files
-from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, folded_hash, spellings
+from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, folded_hash, opened, spellings
 
 VERSION = 4
 """Of the tables below; an index of another version is made again."""
@@ -36,7 +36,7 @@ OFFICIAL = (1448, 1705, 1813)
 """Official name, native label and short name: names of a subject, by which it is found as by its aliases."""
 
 _TABLES = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE explorer_index (state TEXT);
 CREATE TABLE kinds (kind INTEGER PRIMARY KEY, first INTEGER, last INTEGER);
 CREATE TABLE names (
     place INTEGER PRIMARY KEY, id INTEGER, label TEXT, description TEXT, symbol TEXT, popularity REAL,
@@ -60,25 +60,20 @@ CREATE INDEX subclasses_by_sub ON subclasses (sub, class);
 """
 
 
-def cache_folder() -> Path:
-    """Where indexes lie: `$XDG_CACHE_HOME/factdrift`, else `~/.cache/factdrift`."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "factdrift"
-
-
 def index_of(build: Build, path: Path | None = None, memory_mb: int = 2000) -> Path:
     """The index of a build, made if there is none or if the tables have changed since.
 
-    `path`: its file; None is one in the cache folder, named by the build's folder. Raises InputError if the
-    file at `path` is no index.
+    `path`: its file; None is one in the user's cache folder, named by the build's folder. Raises InputError
+    if the file at `path` is no index.
     """
-    name = hashlib.sha256(os.fsencode(build.pair)).hexdigest()[:16]
-    if path is not None and not _may_replace(path):
+    if path is not None and _state(path) is None:
         raise InputError(
             f"--index {path}: is not an index of the explorer, so it is not replaced; name another file"
         )
-    path = path or cache_folder() / f"browse-{build.pair.name}-{name}.sqlite"
-    state = build.state()
+    name = hashlib.sha256(os.fsencode(build.pair)).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    path = path or cache / "factdrift" / f"browse-{build.pair.name}-{name}.sqlite"
+    state = f"{VERSION} {build.version()}"
 
     def waiting() -> None:
         print(f"{path}: another command makes the index; waiting for it", file=sys.stderr)
@@ -90,66 +85,40 @@ def index_of(build: Build, path: Path | None = None, memory_mb: int = 2000) -> P
 
 
 def _state(path: Path) -> str | None:
-    """The state of the build from which an index was made; None for none, or of another version."""
-    if not path.is_file():
-        return None
-    try:
-        held: dict[str, str] = dict(_read(path, "SELECT key, value FROM meta"))
-    except sqlite3.DatabaseError:
-        return None
-    return held.get("state") if held.get("version") == str(VERSION) else None
+    """Of what version, and from which state of a build, an index was made.
 
-
-def _read(path: Path, query: str) -> list[Any]:
-    """The rows of a query of a file that may be no database; sqlite3.DatabaseError if it is none."""
-    with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-        return db.execute(query).fetchall()
-
-
-def _may_replace(path: Path) -> bool:
-    """Whether a file is an index, of whatever version or build, or has nothing in it, or does not exist."""
-    if not os.path.lexists(path):
-        return True
-    if not path.is_file():
-        return False
-    if not path.stat().st_size:
-        return True
-    try:
-        tables = {name for (name,) in _read(path, "SELECT name FROM sqlite_master WHERE type = 'table'")}
-    except sqlite3.DatabaseError:
-        return False
-    return {"meta", "kinds", "names", "words", "updates", "instances", "subclasses"} <= tables
+    Empty if there is none, or an empty file; None if the file is something else.
+    """
+    if not os.path.lexists(path) or (path.is_file() and not path.stat().st_size):
+        return ""
+    with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(opened(path)) as db:
+        return str(db.execute("SELECT state FROM explorer_index").fetchone()[0])
+    return None
 
 
 def make_index(build: Build, path: Path, state: str, memory_mb: int) -> None:
     """Writes the index; its progress goes to standard error."""
     with (
-        _full_disk(path),
         atomic_path(path) as temporary,
         database(memory_mb) as tables,
         contextlib.closing(sqlite3.connect(temporary)) as db,
     ):
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;")
         db.executescript(_TABLES)
-        _add_updates(build, tables, db)
-        _add_names(build, tables, db)
-        _add_classes(build, tables, db)
-        print("index: sorting", file=sys.stderr)
-        db.executescript(_INDEXES)
-        db.execute("INSERT INTO words(words) VALUES ('optimize')")
-        db.executemany("INSERT INTO meta VALUES (?, ?)", [("version", str(VERSION)), ("state", state)])
-        db.commit()
-
-
-@contextlib.contextmanager
-def _full_disk(path: Path) -> Iterator[None]:
-    """Turns SQLite's error of a full disk, which names no file, into that of the system."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
-            raise
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        try:
+            _add_updates(build, tables, db)
+            _add_names(build, tables, db)
+            _add_classes(build, tables, db)
+            print("index: sorting", file=sys.stderr)
+            db.executescript(_INDEXES)
+            db.execute("INSERT INTO words(words) VALUES ('optimize')")
+            db.execute("INSERT INTO explorer_index VALUES (?)", (state,))
+            db.commit()
+        except sqlite3.OperationalError as error:
+            # SQLite's error of a full disk names no file.
+            if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
+                raise
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
 
 
 def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:

@@ -3,12 +3,12 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
+from urllib.parse import urlencode
 
 from factdrift.pages import environment, meanings, packaged, palette
-from factdrift.pages.browse.build import rows
+from factdrift.pages.browse.build import Row, Subject, Tables
 from factdrift.pages.browse.search import ALL, CLASS, CLASSES, RELATION, SUBJECT, Chosen, Index
-from factdrift.pages.browse.subjects import Row, Subject, Tables
 from factdrift.pages.browse.view import Relation, indexed, on_axis, time_line
 from factdrift.wikidata.ids import entity_id, is_made_up, page, property_id
 
@@ -18,14 +18,11 @@ LISTED = 50
 ROWS = 150
 """Rows of statements that a subject's page has at once; relations beyond are loaded when they are opened."""
 
-
 KINDS = {RELATION: "relations", SUBJECT: "subjects", CLASS: "classes"}
 """Kind of a name -> the heading above all names of it."""
 
-
 OPEN = 12
 """Rows of a relation that are shown before the others are asked for; what changed comes first."""
-
 
 STAGES = (
     ("preprocess_old", "Statements of the old dump, by filter", "filter"),
@@ -40,22 +37,41 @@ STAGES = (
 """Stage of the funnel, heading, and the kind of its reasons in `resources/steps.tsv`."""
 
 
-class Links(Protocol):
-    """Where pages are, relative to each other; all lie in one folder. A list has pages, numbered from 1."""
+class Links:
+    """Where pages are, relative to each other; all lie in one folder. A list has pages, numbered from 1.
 
-    static: bool
-    """The pages are files: no server answers."""
+    `ids`: the entities that have a page in files; None for the pages of the server, which has one of each.
+    """
 
-    def home(self, number: int = 1, chosen: Chosen = ALL) -> str: ...
+    def __init__(self, ids: set[str] | None = None):
+        self.static = ids is not None
+        self._ids = ids or set()
+
+    def home(self, number: int = 1, chosen: Chosen = ALL) -> str:
+        return self._page("index", number) if self.static else f"./{_query(number, chosen)}"
 
     def entity(self, id: str, number: int = 1, chosen: Chosen = ALL) -> str | None:
         """The page of an entity; None if there is none."""
+        if not self.static:
+            return f"{id}{_query(number, chosen)}"
+        return self._page(id, number) if id in self._ids else None
+
+    def _page(self, name: str, number: int) -> str:
+        return f"{name}.html" if number == 1 else f"{name}-{number}.html"
 
     def searched(self) -> str:
         """The page that the search form leads to where no script answers."""
+        return "names.html" if self.static else "search"
 
     def relation(self, subject: str, relation: str) -> str | None:
         """The statements of a subject and relation alone; None if no page has them."""
+        return None if self.static else f"{subject}-{relation}"
+
+
+def _query(number: int, chosen: Chosen) -> str:
+    given = {name: value for name, value in chosen._asdict().items() if value}
+    given |= {"page": str(number)} if number > 1 else {}
+    return f"?{urlencode(given)}" if given else ""
 
 
 class Pages:
@@ -63,11 +79,9 @@ class Pages:
 
     def __init__(self, tables: Tables, links: Links, most_rows: int = ROWS):
         self.tables, self.build, self.links = tables, tables.build, links
-        self.manifest = self.build.manifest()
         made = environment("factdrift.pages.browse")
         made.globals |= {
             "links": links,
-            "static": links.static,
             "build": self.build,
             "entity_id": entity_id,
             "property_id": property_id,
@@ -75,7 +89,7 @@ class Pages:
             "wikidata": page,
             "on_axis": on_axis,
             "meanings": meanings(),
-            "warnings": _warnings(self.manifest),
+            "sample": next(iter(self.build.manifest().get("sample", {}).values()), None),
             "rows_at_once": most_rows,
             "rows_open": OPEN,
             "classes_shown": CLASSES,
@@ -91,7 +105,7 @@ class Pages:
         """The rows of a small table of the pair by a column; none if it has not been built."""
         found: dict[Any, list[Row]] = defaultdict(list)
         if path := self.build.table(table):
-            for row in rows(self.tables.db, path, columns, f"true ORDER BY {key}, {order}"):
+            for row in self.tables.rows(path, columns, f"true ORDER BY {key}, {order}"):
                 found[row[key]].append(row)
         return found
 
@@ -122,10 +136,8 @@ class Pages:
         found, meant = index.search(text), None
         if not any(found.values()) and (meant := index.corrected(text)):
             found = index.search(meant)
-        items = (row for rows in found.values() for row in rows if row["id"] > 0)
-        classes = {int(each) for row in items for each in json.loads(row["classes"] or "[]")[:1]}
         template = "results_part.html" if part else "results.html"
-        return self._render(template, found=found, text=text, meant=meant, kinds=index.names(classes))
+        return self._render(template, found=found, text=text, meant=meant)
 
     def entity(
         self, index: Index, row: Row, subject: Subject | None, chosen: Chosen = ALL, number: int = 1
@@ -146,19 +158,12 @@ class Pages:
             found, named = indexed(subject, index, self.tables.untouched)
             names |= named
             line = time_line(found, self.build.old, self.build.new)
-        below, above = index.subclasses(row["id"]), index.superclasses(row["id"])
-        names |= index.names([*classes, *below, *above])
+        around = index.classes_around(row["id"])
+        names |= index.names([*classes, *around["below"], *around["above"]])
         listed = self._listed(index, chosen, number, of=row["id"])
         listed["names"] |= names
         return self._render(
-            "entity.html",
-            row=row,
-            classes=classes,
-            found=found,
-            line=line,
-            below=below,
-            above=above,
-            **listed,
+            "entity.html", row=row, classes=classes, found=found, line=line, **around, **listed
         )
 
     def statements(self, index: Index, subject: Subject, relation: int, part: bool) -> str | None:
@@ -180,18 +185,6 @@ class Pages:
     def nothing(self, text: str, heading: str = "Not found") -> str:
         """A page that says what was not found, or why nothing is shown."""
         return self._render("nothing.html", said=text, heading=heading)
-
-
-def _warnings(manifest: Mapping[str, Any]) -> list[str]:
-    sample = manifest.get("sample") or {}
-    if not sample:
-        return []
-    account = next(iter(sample.values()))
-    return [
-        f"Built from the bundled sample, a table of {account['facts']:,} dated facts, not from a dump of "
-        "Wikidata: its revisions cannot be looked up, and items from Q900000000 on have ids made up by the "
-        "project."
-    ]
 
 
 def style() -> str:

@@ -9,23 +9,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from factdrift.core.errors import InputError
+from factdrift.pages.browse.build import Row
 from factdrift.pages.browse.spelling import nearest
 from factdrift.wikidata.text import folded
 
 RELATION, CLASS, SUBJECT = range(3)
 """Kinds of names, in the order of their numbers."""
 
-
-GROUPS = ("exact", "relations", "subjects", "classes")
-"""The groups of what a search finds, in the order in which they are shown."""
-
 EXACT = 10
 """Names that are exactly what was typed, at most."""
 
 CLASSES = 100
 """Classes above or below another that its page shows, at most."""
-
-Row = dict[str, Any]
 
 
 class Chosen(NamedTuple):
@@ -62,16 +57,20 @@ def spellings(label: str, aliases: str | None) -> list[str]:
 
 
 def folded_hash(text: str) -> int:
-    """32 bits of a folded text, by which the index finds labels and aliases that are exactly what was
-    typed."""
+    """32 bits of a folded text, by which labels and aliases that are exactly what was typed are found."""
     return zlib.crc32(folded(text).encode(errors="replace"))
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """A file that nothing changes, to be read. Its use raises sqlite3.DatabaseError if it is no database."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
 
 
 class Index:
     """An open index; each thread needs one of its own."""
 
     def __init__(self, path: Path):
-        self._db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+        self._db = opened(path)
         self._db.row_factory = sqlite3.Row
         self._db.execute("PRAGMA mmap_size = 4000000000")
         self._kinds = {
@@ -90,16 +89,14 @@ class Index:
         kind.
         """
         words = _words(text)
-        if not words:
-            return {name: [] for name in GROUPS}
-        exact = self._exact(text)
+        exact = self._exact(text) if words else []
         known = {row["place"] for row in exact}
-        found: dict[int, list[Row]] = {}
+        found: list[list[Row]] = []
         for kind, limit in enumerate(most):
-            rows = self._matching(words, kind, limit + len(exact))
-            found[kind] = [row for row in rows if row["place"] not in known][:limit]
-        if not exact and not any(found.values()):
-            found[RELATION], found[SUBJECT] = self._relation_and_subject(words, most)
+            rows = self._matching(words, kind, limit + len(exact)) if words else []
+            found.append([row for row in rows if row["place"] not in known][:limit])
+        if not exact and not any(found):
+            found[RELATION], found[SUBJECT] = self._relation_and_subject(words, most[SUBJECT])
         return {
             "exact": exact,
             "relations": found[RELATION],
@@ -110,30 +107,29 @@ class Index:
     def corrected(self, text: str) -> str | None:
         """The text with words of the index in the place of unknown ones; None if there is nothing similar."""
         self._db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab(main, words, row)")
-        found = [self._corrected(folded(word)) for word in _words(text)]
-        return " ".join(filter(None, found)) if found and None not in found else None
+        query, end = "SELECT term, doc FROM terms WHERE term >= ? AND term < ?", chr(0x10FFFF)
+        found: list[str] = []
+        for word in map(folded, _words(text)):
+            meant: str | None = word
+            # None of the index begins so: the most similar one with the same first letter.
+            if not self._db.execute(f"{query} LIMIT 1", (word, word + end)).fetchone():
+                rows = self._db.execute(
+                    f"{query} AND length(term) BETWEEN ? AND ?",
+                    (word[0], word[0] + end, len(word) - 2, len(word) + 2),
+                )
+                meant = nearest(word, map(tuple, rows))
+            if meant is None:
+                return None
+            found.append(meant)
+        return " ".join(found) or None
 
-    def _corrected(self, word: str) -> str | None:
-        """The word if one of the index begins so, else the most similar one with the same first letter."""
-        end = chr(0x10FFFF)
-        query = "SELECT term, doc FROM terms WHERE term >= ? AND term < ?"
-        if self._db.execute(f"{query} LIMIT 1", (word, word + end)).fetchone():
-            return word
-        rows = self._db.execute(
-            f"{query} AND length(term) BETWEEN ? AND ?",
-            (word[0], word[0] + end, len(word) - 2, len(word) + 2),
-        )
-        return nearest(word, map(tuple, rows))
-
-    def _relation_and_subject(
-        self, words: list[str], most: tuple[int, int, int]
-    ) -> tuple[list[Row], list[Row]]:
+    def _relation_and_subject(self, words: list[str], most: int) -> tuple[list[Row], list[Row]]:
         """The names of the relation that the first or the last words are, and of what the others are."""
         for cut in range(len(words) - 1, 0, -1):
             for relation, rest in ((words[:cut], words[cut:]), (words[-cut:], words[:-cut])):
                 relations = [row for row in self._exact(" ".join(relation)) if row["id"] < 0]
                 others = [row for row in self._exact(" ".join(rest)) if row["id"] > 0]
-                others = others or self._matching(rest, SUBJECT, most[SUBJECT])
+                others = others or self._matching(rest, SUBJECT, most)
                 if relations and others:
                     return relations, others
         return [], []
@@ -176,10 +172,10 @@ class Index:
         known = {row["place"] for row in found}
         return [*found, *(row for *_, row in ranked if row["place"] not in known)][:EXACT]
 
-    def names(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+    def names(self, ids: Iterable[int]) -> dict[int, Row]:
         """Id (properties negative) -> its row of names; ids without a label are left out."""
         asked = list(dict.fromkeys(ids))
-        found: dict[int, dict[str, Any]] = {}
+        found: dict[int, Row] = {}
         for start in range(0, len(asked), 500):
             some = asked[start : start + 500]
             marks = ",".join("?" * len(some))
@@ -187,40 +183,25 @@ class Index:
                 found[row["id"]] = dict(row)
         return found
 
-    def updates_of(self, subject: int) -> dict[int, dict[str, Any]]:
+    def updates_of(self, subject: int) -> dict[int, Row]:
         """Relation -> update of a subject."""
         rows = self._db.execute("SELECT * FROM updates WHERE subject = ? ORDER BY relation", (subject,))
         return {row["relation"]: _update(row) for row in rows}
 
-    def updates(
-        self,
-        first: int,
-        number: int,
-        relation: int | None = None,
-        of: int | None = None,
-        chosen: Chosen = ALL,
-    ) -> list[dict[str, Any]]:
-        """Updates from number `first` on, by popularity: all, of a relation, of a class's instances."""
-        source, conditions, values = _source(relation, of, chosen)
-        order = "u.place" if of is None else "i.place"
-        rows = self._db.execute(
-            f"SELECT u.* {source} WHERE {conditions} ORDER BY {order} LIMIT ? OFFSET ?",
-            (*values, number, first),
-        )
-        return [_update(row) for row in rows]
+    def updates(self, first: int, number: int, chosen: Chosen = ALL, **of: int) -> list[Row]:
+        """Updates from number `first` on, by popularity: all, those of a `relation`, or those of the direct
+        instances `of` a class."""
+        source, values = _source(chosen, **of)
+        query = f"SELECT u.* {source} ORDER BY place LIMIT ? OFFSET ?"
+        return [_update(row) for row in self._db.execute(query, (*values, number, first))]
 
-    def scenarios(
-        self, relation: int | None = None, of: int | None = None, chosen: Chosen = ALL
-    ) -> dict[str, int]:
-        """Scenario -> number of updates between the chosen days, most first.
-
-        Of all updates, of a relation, or of a class's instances.
-        """
-        source, conditions, values = _source(relation, of, chosen.of(""))
-        query = f"SELECT u.scenario, count(*) {source} WHERE {conditions} GROUP BY 1 ORDER BY 2 DESC, 1"
+    def scenarios(self, chosen: Chosen = ALL, **of: int) -> dict[str, int]:
+        """Scenario -> number of updates between the chosen days, most first; of which ones see `updates`."""
+        source, values = _source(chosen.of(""), **of)
+        query = f"SELECT u.scenario, count(*) {source} GROUP BY 1 ORDER BY 2 DESC, 1"
         return dict(map(tuple, self._db.execute(query, values)))
 
-    def top_relations(self, most: int) -> list[dict[str, Any]]:
+    def top_relations(self, most: int) -> list[Row]:
         """The relations with most updates."""
         first, _ = self._kinds.get(RELATION, (1, 0))
         rows = self._db.execute(
@@ -229,15 +210,13 @@ class Index:
         )
         return [dict(row) for row in rows]
 
-    def subclasses(self, of: int) -> list[int]:
-        """The classes directly below a class, by id; of more than CLASSES one more than that."""
-        query = f"SELECT sub FROM subclasses WHERE class = ? ORDER BY sub LIMIT {CLASSES + 1}"
-        return [row["sub"] for row in self._db.execute(query, (of,))]
-
-    def superclasses(self, of: int) -> list[int]:
-        """The classes directly above a class, as `subclasses`."""
-        query = f"SELECT class FROM subclasses WHERE sub = ? ORDER BY class LIMIT {CLASSES + 1}"
-        return [row["class"] for row in self._db.execute(query, (of,))]
+    def classes_around(self, of: int) -> dict[str, list[int]]:
+        """The classes directly `above` and `below` a class, by id; of more than CLASSES one more."""
+        found = {}
+        for side, known, wanted in (("above", "sub", "class"), ("below", "class", "sub")):
+            query = f"SELECT {wanted} FROM subclasses WHERE {known} = ? ORDER BY 1 LIMIT {CLASSES + 1}"
+            found[side] = [row[0] for row in self._db.execute(query, (of,))]
+        return found
 
     def with_updates(self, kind: str) -> list[int]:
         """The `subject`s or `relation`s of all updates, or the `class`es of which subjects are instances."""
@@ -252,22 +231,21 @@ def _words(text: str) -> list[str]:
     return "".join(char if unicodedata.category(char)[0] in "LN" else " " for char in kept).split()
 
 
-def _source(relation: int | None, of: int | None, chosen: Chosen) -> tuple[str, str, list[Any]]:
-    """FROM and WHERE of the updates of a relation, or of a class's instances, and their values."""
+def _source(chosen: Chosen, relation: int | None = None, of: int | None = None) -> tuple[str, list[Any]]:
+    """FROM and WHERE of updates (see `Index.updates`), and their values."""
     conditions, values = chosen.conditions()
-    source, given = "FROM updates u", []
+    source = "FROM updates u"
     if of is not None:
-        source, given = f"{source} JOIN instances i ON i.place = u.place AND i.class = ?", [of]
+        source = "FROM (SELECT * FROM instances WHERE class = ?) JOIN updates u USING (place)"
+        values = [of, *values]
     elif relation is not None:
         conditions, values = ["u.relation = ?", *conditions], [relation, *values]
-    return source, " AND ".join(conditions or ["true"]), [*given, *values]
+    return f"{source} WHERE {' AND '.join(conditions or ['true'])}", values
 
 
-def _update(row: sqlite3.Row) -> dict[str, Any]:
-    return {**json.loads(row["record"]), "subject": row["subject"], "relation": row["relation"]} | {
-        "scenario": row["scenario"],
-        "place": row["place"],
-    }
+def _update(row: sqlite3.Row) -> Row:
+    record: Row = json.loads(row["record"])
+    return record | {name: row[name] for name in ("subject", "relation", "scenario", "place")}
 
 
 def open_index(path: Path) -> Index:

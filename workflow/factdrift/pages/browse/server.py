@@ -12,12 +12,10 @@ import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import duckdb
 import uvicorn
 from starlette.applications import Starlette
-from starlette.convertors import Convertor, register_url_convertor
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -26,10 +24,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from factdrift.core.errors import InputError
-from factdrift.pages.browse.build import Build
-from factdrift.pages.browse.pages import Pages, script, style
-from factdrift.pages.browse.search import ALL, Chosen, Index, open_index
-from factdrift.pages.browse.subjects import Subject, Tables
+from factdrift.pages.browse.build import Build, Tables
+from factdrift.pages.browse.pages import Links, Pages, script, style
+from factdrift.pages.browse.search import Chosen, Index, open_index
 
 HOST = "127.0.0.1"
 """The loopback interface: no other machine reaches the server."""
@@ -58,45 +55,6 @@ _QUIET = 60.0
 """Seconds between two lines about connections that cannot be accepted."""
 
 
-class _Number(Convertor[str]):
-    """The number of an id, which the tables hold in 32 bits."""
-
-    regex = "[1-9][0-9]{0,8}"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
-
-
-register_url_convertor("number", _Number())
-
-
-class ServerLinks:
-    """Addresses of the server's pages."""
-
-    static = False
-
-    def home(self, number: int = 1, chosen: Chosen = ALL) -> str:
-        return f"./{_query(number, chosen)}"
-
-    def entity(self, id: str, number: int = 1, chosen: Chosen = ALL) -> str | None:
-        return f"{id}{_query(number, chosen)}"
-
-    def searched(self) -> str:
-        return "search"
-
-    def relation(self, subject: str, relation: str) -> str | None:
-        return f"{subject}-{relation}"
-
-
-def _query(number: int, chosen: Chosen) -> str:
-    given = {name: value for name, value in chosen._asdict().items() if value}
-    given |= {"page": str(number)} if number > 1 else {}
-    return f"?{urlencode(given)}" if given else ""
-
-
 async def _with_headers(request: Request, answer: RequestResponseEndpoint) -> Response:
     response = await answer(request)
     response.headers.update(HEADERS)
@@ -107,7 +65,7 @@ class _Explorer:
     """The endpoints. They run in threads, each with an index of its own."""
 
     def __init__(self, tables: Tables, index: Path):
-        self.pages = Pages(tables, ServerLinks())
+        self.pages = Pages(tables, Links())
         self.tables, self._path, self._local = tables, index, threading.local()
         self._version = tables.build.version()
 
@@ -120,7 +78,8 @@ class _Explorer:
             except Exception as error:
                 if self._changed():
                     return self._unavailable(CHANGED)
-                if _opens_no_more(error):
+                opens_no_more = isinstance(error, OSError) and error.errno in _FULL
+                if opens_no_more or re.search("Too many open files|unable to open database", str(error)):
                     return self._unavailable(BUSY)
                 raise
             # Afterwards, because the tables may have changed while they were read.
@@ -152,21 +111,18 @@ class _Explorer:
 
     def entity(self, request: Request) -> Response:
         """The page of an item, or of a property."""
-        number = int(request.path_params["number"])
+        number = _number(request, "number")
         id = number if request.url.path.startswith("/Q") else -number
         row = self._index().names([id]).get(id)
         if row is None:
             return self._nothing(request.url.path)
-        subject = self._subject(id) if id > 0 else None
+        subject = self.tables.read([id])[id] if id > 0 else None
         return HTMLResponse(self.pages.entity(self._index(), row, subject, *_asked(request)))
 
-    def _subject(self, id: int) -> Subject:
-        return self.tables.read([id])[id]
-
     def statements(self, request: Request) -> Response:
-        subject, relation = (int(request.path_params[name]) for name in ("number", "relation"))
-        part = "part" in request.query_params
-        text = self.pages.statements(self._index(), self._subject(subject), relation, part)
+        number, relation = (_number(request, name) for name in ("number", "relation"))
+        subject, part = self.tables.read([number])[number], "part" in request.query_params
+        text = self.pages.statements(self._index(), subject, relation, part)
         return HTMLResponse(text) if text else self._nothing(request.url.path)
 
     def _nothing(self, path: str) -> Response:
@@ -176,10 +132,9 @@ class _Explorer:
         return HTMLResponse(self.pages.nothing(request.url.path), status_code=404)
 
 
-def _opens_no_more(error: Exception) -> bool:
-    """Whether a file could not be opened because this process, or the system, has too many open."""
-    numbered = isinstance(error, OSError) and error.errno in _FULL
-    return numbered or bool(re.search("Too many open files|unable to open database file", str(error)))
+def _number(request: Request, name: str) -> int:
+    """The number of an id in a path, which the tables hold in 32 bits; they have none for a longer one."""
+    return min(int(request.path_params[name]), 2**31 - 1)
 
 
 def _asked(request: Request) -> tuple[Chosen, int]:
@@ -198,17 +153,14 @@ def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Sta
     """The server's application."""
     explorer = _Explorer(Tables(build, db), index)
 
-    def fixed(text: str, kind: str) -> Callable[[Request], Response]:
-        return lambda request: Response(text, media_type=kind)
-
     routes = [
         Route("/", explorer.checked(explorer.home)),
         Route("/search", explorer.checked(explorer.search)),
-        Route("/explorer.css", fixed(style(), "text/css")),
-        Route("/explorer.js", fixed(script(), "text/javascript")),
-        Route("/Q{number:number}", explorer.checked(explorer.entity)),
-        Route("/P{number:number}", explorer.checked(explorer.entity)),
-        Route("/Q{number:number}-P{relation:number}", explorer.checked(explorer.statements)),
+        Route("/explorer.css", lambda request: Response(style(), media_type="text/css")),
+        Route("/explorer.js", lambda request: Response(script(), media_type="text/javascript")),
+        Route("/Q{number:int}", explorer.checked(explorer.entity)),
+        Route("/P{number:int}", explorer.checked(explorer.entity)),
+        Route("/Q{number:int}-P{relation:int}", explorer.checked(explorer.statements)),
     ]
     return Starlette(
         routes=routes,

@@ -4,12 +4,14 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
+from typing import NamedTuple
 
+from factdrift.pages.browse.build import SIDES, Row, Subject
 from factdrift.pages.browse.search import Index
-from factdrift.pages.browse.subjects import Row, Subject
-from factdrift.wikidata.ids import entity_id, property_id, revision_page
+from factdrift.wikidata.ids import entity_id, property_id
+from factdrift.wikidata.links import revision_page
 from factdrift.wikidata.time import YEAR, Time
 from factdrift.words.dates import written_date
 from factdrift.words.literals import shown
@@ -27,20 +29,18 @@ earlier are cut there."""
 _ORDER = {"obsolete": 0, "new": 1, "static": 2, "unknown": 3, "ignore": 4}
 """The order of a relation's rows by their label; what a filter dropped comes last."""
 
-_DATES = {"start": 580, "end": 582, "pit": 585}
-"""The qualifiers that are shown as dates."""
+_DATES = {"start": (580, "from"), "end": (582, "to"), "pit": (585, "at")}
+"""Columns of dates -> their qualifiers, and the words that are shown before them."""
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """A value in words; `id` is None for literals."""
 
     text: str
     id: str | None = None
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(NamedTuple):
     """A statement of one dump. `dates`: word and date. `link`: None where Wikidata has no page of it."""
 
     value: Value
@@ -52,12 +52,11 @@ class Statement:
     link: str | None
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What was decided about a statement or a triple.
 
-    `kind`: `filter`, `rule` or `none`; `name`: of the filter or rule; `label`: that the rule gave; `step`:
-    the step that kept the triple out of the dataset; `reached`: it is in the dataset.
+    `kind`: `filter` or `rule`; `name`: of the filter or rule; `label`: that the rule gave; `step`: the step
+    that kept the triple out of the dataset; `reached`: it is in the dataset.
     """
 
     kind: str
@@ -67,8 +66,7 @@ class Decision:
     reached: bool = False
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """A row of the comparison: a statement of each dump, one of them None if only the other has it."""
 
     old: Statement | None
@@ -79,24 +77,27 @@ class Pair:
 
     @property
     def tone(self) -> str:
-        """The label of the triple; `same` or `dropped` where there is none."""
-        labels = [each.label for each in self.decisions if each.label]
-        return labels[0] if labels else "dropped"
+        """The label of the triple; `dropped` where there is none."""
+        return next((each.label for each in self.decisions if each.label), "dropped")
 
 
 @dataclass
 class Relation:
-    """The statements of a subject and relation in both dumps. `update`: its record in the index, if any."""
+    """The statements of a subject and relation in both dumps.
+
+    `update`: its record in the index, if any; `open`: rules decided about its triples; `nearest`, `random`:
+    facts with values in words; `answers`, `ripples`: rows of the tables.
+    """
 
     number: int
     name: Value
     pairs: list[Pair]
-    update: Row | None = None
-    open: bool = False
-    nearest: list[Row] = field(default_factory=list)
-    random: list[Row] = field(default_factory=list)
-    answers: list[Row] = field(default_factory=list)
-    ripples: list[Row] = field(default_factory=list)
+    update: Row | None
+    open: bool
+    nearest: list[Row]
+    random: list[Row]
+    answers: list[Row]
+    ripples: list[Row]
 
     @property
     def id(self) -> str:
@@ -110,8 +111,7 @@ class Relation:
         return held | dict(decided.most_common())
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     """A fact on the time line: places from 0 to 100; `end` is None where it goes on."""
 
     relation: Value
@@ -122,42 +122,40 @@ class Bar:
     dates: Sequence[tuple[str, str]]
 
 
-def relations(
-    subject: Subject, names: Names, updates: Mapping[int, Row], untouched: Mapping[int, Sequence[Row]]
-) -> list[Relation]:
-    """The subject's relations: those with an update, those whose triples rules decided, the others."""
-    sides: dict[int, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
-    for place, rows in enumerate((subject.old, subject.new)):
-        for row in sorted(rows, key=lambda row: row["position"]):
-            sides[row["property"]][place].append(row)
-    triples: dict[int, list[Row]] = defaultdict(list)
-    for row in subject.triples:
-        triples[row["property"]].append(row)
-    made, rank = [], itemgetter("rank_no")
-    for number in sides.keys() | updates.keys():
-        old, new = sides[number]
-        made.append(
-            Relation(
-                number,
-                named(-number, names),
-                _pairs(old, new, triples[number], names, untouched.get(number, ())),
-                updates.get(number),
-                bool(triples[number]),
-                [_fact(row, names) for row in sorted(subject.nearest.get(number, ()), key=rank)],
-                [_fact(row, names) for row in sorted(subject.random.get(number, ()), key=rank)],
-                subject.answers.get(number, []),
-                subject.ripples.get(number, []),
-            )
-        )
-    return sorted(made, key=lambda each: (each.update is None, not each.open, each.number))
-
-
 def indexed(
     subject: Subject, index: Index, untouched: Mapping[int, Sequence[Row]]
 ) -> tuple[list[Relation], dict[int, Row]]:
     """The subject's relations with names and updates of the index, and the names."""
-    names = index.names(ids_of(subject))
+    names = index.names(_ids_of(subject))
     return relations(subject, names, index.updates_of(subject.id), untouched), names
+
+
+def relations(
+    subject: Subject, names: Names, updates: Mapping[int, Row], untouched: Mapping[int, Sequence[Row]]
+) -> list[Relation]:
+    """The subject's relations: those with an update, those whose triples rules decided, the others."""
+    parts = subject.parts
+    made = []
+    for number in parts["old"].keys() | parts["new"].keys() | updates.keys():
+        old, new = (sorted(parts[side][number], key=itemgetter("position")) for side in SIDES)
+        triples = parts["triples"][number]
+        pairs = _pairs(old, new, triples, names, untouched.get(number, ()))
+        nearest, random = (
+            [
+                {
+                    "subject": named(row["neighbor"], names),
+                    "relation": named(-row["relation"], names),
+                    "value": value_of(row, names),
+                    "similarity": row["similarity"],
+                }
+                for row in sorted(parts[part][number], key=itemgetter("rank_no"))
+            ]
+            for part in ("nearest", "random")
+        )
+        of_models = (parts[part][number] for part in ("answers", "ripples"))
+        name, update = named(-number, names), updates.get(number)
+        made.append(Relation(number, name, pairs, update, bool(triples), nearest, random, *of_models))
+    return sorted(made, key=lambda each: (each.update is None, not each.open, each.number))
 
 
 def named(number: int, names: Names) -> Value:
@@ -177,18 +175,30 @@ def _pairs(
     for place, row in waiting.items():
         for key in _keys(row, by_old.get(row["statement"]), "new"):
             places[key].append(place)
-
-    def partner(row: Row) -> Row | None:
-        for key in _keys(row, by_new.get(row["statement"]), "old"):
-            for place in places[key]:
-                if place in waiting:
-                    return waiting.pop(place)
-        return None
-
-    found = [(partner(row), row) for row in new]
-    paired = [_pair(before, row, by_old, by_new, names, untouched) for before, row in found]
-    gone = [_pair(row, None, by_old, by_new, names, untouched) for row in waiting.values()]
-    return sorted(gone + paired, key=lambda pair: _ORDER.get(pair.tone, len(_ORDER)))
+    rows: list[tuple[Row | None, Row | None]] = []
+    for after in new:
+        keys = _keys(after, by_new.get(after["statement"]), "old")
+        place = next((each for key in keys for each in places[key] if each in waiting), None)
+        rows.append((None if place is None else waiting.pop(place), after))
+    pairs = []
+    for before, after in [*((row, None) for row in waiting.values()), *rows]:
+        latest = after or before
+        assert latest is not None
+        decided = [by_new.get(after["statement"])] if after else []
+        decided += [by_old.get(before["statement"])] if before else []
+        decisions = [
+            Decision("rule", row["rule"], row["label"], row["dropped_by"] or "", row["dropped_by"] is None)
+            for row in decided
+            if row is not None
+        ]
+        dropped = (row["dropped_by"] for row in (before, after) if row)
+        decisions += [Decision("filter", name) for name in dropped if name]
+        decisions = decisions or [
+            Decision("rule", row["rule"], row["label"], row["dropped_by"] or "") for row in untouched
+        ]
+        sides = (row and _statement(row, names) for row in (before, after))
+        pairs.append(Pair(*sides, list(dict.fromkeys(decisions)), _span(latest)))
+    return sorted(pairs, key=lambda pair: _ORDER.get(pair.tone, len(_ORDER)))
 
 
 def _keys(row: Row, triple: Row | None, other: str) -> list[tuple[object, ...]]:
@@ -205,42 +215,14 @@ def _keys(row: Row, triple: Row | None, other: str) -> list[tuple[object, ...]]:
     return [(row["statement"], *value), value, ("id", row["statement"])]
 
 
-def _pair(
-    old: Row | None,
-    new: Row | None,
-    by_old: Mapping[str, Row],
-    by_new: Mapping[str, Row],
-    names: Names,
-    untouched: Sequence[Row],
-) -> Pair:
-    triples = [by_new.get(new["statement"]) if new else None, by_old.get(old["statement"]) if old else None]
-    decisions = [
-        Decision("rule", row["rule"], row["label"], row["dropped_by"] or "", row["dropped_by"] is None)
-        for row in triples
-        if row is not None
-    ]
-    for row in (old, new):
-        if row is not None and row["dropped_by"]:
-            decisions.append(Decision("filter", row["dropped_by"]))
-    if not decisions:
-        decisions = [
-            Decision("rule", row["rule"], row["label"], row["dropped_by"] or "") for row in untouched
-        ]
-    latest = new or old
-    assert latest is not None
-    return Pair(_statement(old, names), _statement(new, names), list(dict.fromkeys(decisions)), _span(latest))
-
-
-def _statement(row: Row | None, names: Names) -> Statement | None:
-    if row is None:
-        return None
-    subject = entity_id(row["subject"])
-    link = revision_page(subject, row["revision"])
+def _statement(row: Row, names: Names) -> Statement:
+    link = revision_page(entity_id(row["subject"]), row["revision"])
+    of_dates = {number for number, _ in _DATES.values()}
     return Statement(
         value_of(row, names),
         row["rank"],
         list(_dates(row)),
-        [named(-number, names) for number in row["qualifiers"] or () if number not in _DATES.values()],
+        [named(-number, names) for number in row["qualifiers"] or () if number not in of_dates],
         row["statement"],
         row["revision"],
         f"{link}#{property_id(row['property'])}" if link else None,
@@ -248,7 +230,7 @@ def _statement(row: Row | None, names: Names) -> Statement | None:
 
 
 def _dates(row: Row) -> Iterator[tuple[str, str]]:
-    for name, word in (("start", "from"), ("end", "to"), ("pit", "at")):
+    for name, (_, word) in _DATES.items():
         if row[name] is not None:
             yield word, date_text(row[name])
         elif row.get(f"{name}_unknown"):
@@ -275,7 +257,9 @@ def value_of(row: Row, names: Names) -> Value:
     fields = _fields(row)
     if row["datatype"] == "globe-coordinate" and {"latitude", "longitude"} <= fields.keys():
         return Value(f"{fields['latitude']}, {fields['longitude']}")
-    text = shown(row["datatype"], row["json"], _Units(names)).label
+    unit = names.get(_unit(row) or 0)
+    units = {unit["id"]: (unit["label"], unit["symbol"])} if unit else {}
+    text = shown(row["datatype"], row["json"], units).label
     if row["datatype"] == "monolingualtext" and "language" in fields:
         text = f"{text} ({fields['language']})"
     return Value(text)
@@ -290,51 +274,25 @@ def _fields(row: Row) -> Row:
     return found if isinstance(found, dict) else {}
 
 
-class _Units(Mapping[int, tuple[str | None, str | None]]):
-    """The names of the index as units."""
-
-    def __init__(self, names: Names):
-        self._names = names
-
-    def __getitem__(self, number: int) -> tuple[str | None, str | None]:
-        held = self._names[number]
-        return held["label"], held["symbol"]
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._names)
+def _unit(row: Row) -> int | None:
+    """The item that is the unit of a quantity."""
+    if row["datatype"] != "quantity" or not row["json"]:
+        return None
+    unit = str(_fields(row).get("unit", "")).rpartition("/Q")[2]
+    return int(unit) if unit.isascii() and unit.isdigit() and len(unit) < 10 else None
 
 
-def ids_of(subject: Subject) -> set[int]:
+def _ids_of(subject: Subject) -> set[int]:
     """The entities that the rows of a subject name, units of quantities included; properties are negative."""
     found = {subject.id}
-    statements = [*subject.old, *subject.new]
-    for row in statements:
+    for row in subject.rows(*SIDES):
         found.add(-row["property"])
         found.update(-qualifier for qualifier in row["qualifiers"] or ())
-    groups = [*subject.nearest.values(), *subject.random.values()]
-    facts = [row for group in groups for row in group]
-    for row in facts:
+    for row in subject.rows("nearest", "random"):
         found.update((row["neighbor"], -row["relation"]))
-    for row in statements + facts:
-        if row["object"] is not None:
-            found.add(row["object"])
-        if row["datatype"] == "quantity" and row["json"]:
-            unit = str(_fields(row).get("unit", "")).rpartition("/Q")[2]
-            if unit.isascii() and unit.isdigit() and len(unit) < 10:
-                found.add(int(unit))
+    for row in subject.rows(*SIDES, "nearest", "random"):
+        found.update(each for each in (row["object"], _unit(row)) if each is not None)
     return found
-
-
-def _fact(row: Row, names: Names) -> Row:
-    return {
-        "subject": named(row["neighbor"], names),
-        "relation": named(-row["relation"], names),
-        "value": value_of(row, names),
-        "similarity": row["similarity"],
-    }
 
 
 def _span(row: Row) -> tuple[int, int] | None:
@@ -363,36 +321,29 @@ def time_line(
     before, today = (_year(int(date.replace("-", ""))) for date in (old, new))
     low = math.floor(before - BEFORE * (today - before))
     dated = [
-        (each.name, pair, (_year(pair.span[0]), _year(pair.span[1]) if pair.span[1] else None))
+        (each.name, pair, _year(pair.span[0]), _year(pair.span[1]) if pair.span[1] else None)
         for each in found
         if each.update is not None
         for pair in sorted(each.pairs, key=lambda pair: pair.span or (0, 0), reverse=True)
         if pair.span
     ]
-    inside = [each for each in dated if each[2][1] is None or each[2][1] >= low][:BARS]
+    inside = [each for each in dated if each[3] is None or each[3] >= low][:BARS]
     if not inside:
         return None
-    spans = [span for *_, span in inside]
-    high = max(today, *(max(start, end or start) for start, end in spans)) + 0.5
+    high = max(today, *(max(start, end or start) for _, _, start, end in inside)) + 0.5
 
     def place(year: float) -> float:
         return round(100 * (max(year, low) - low) / (high - low), 3)
 
     bars = []
-    for name, pair, (start, end) in inside:
+    for name, pair, start, end in inside:
         stated = pair.new or pair.old
         assert stated is not None
         # Where a fact has no end, it holds until the dump in which it was last stated.
-        bars.append(
-            Bar(
-                name, stated.value, pair.tone, place(start), None if end is None else place(end), stated.dates
-            )
-        )
-    step = next(
-        step
-        for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10**5, 10**8, 10**12)
-        if (high - low) / step <= 8
-    )
+        ends = None if end is None else place(end)
+        bars.append(Bar(name, stated.value, pair.tone, place(start), ends, stated.dates))
+    steps = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10**5, 10**8, 10**12)
+    step = next(step for step in steps if (high - low) / step <= 8)
     first = math.ceil(low / step) * step
     marks = [(place(year), str(year)) for year in range(first, math.floor(high) + 1, step)]
     return bars, marks, (low, high), len(dated) - len(inside)

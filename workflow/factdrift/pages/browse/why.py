@@ -11,9 +11,8 @@ import duckdb
 from factdrift.core.errors import InputError
 from factdrift.core.tables import sql
 from factdrift.pages import meanings
-from factdrift.pages.browse.build import SIDES, Build
+from factdrift.pages.browse.build import SIDES, Build, Row, Subject, Tables
 from factdrift.pages.browse.search import Index
-from factdrift.pages.browse.subjects import Row, Subject, Tables
 from factdrift.pages.browse.view import Decision, Pair, Relation, Statement, Value, indexed, named
 from factdrift.wikidata.ids import entity_id, is_made_up, page
 from factdrift.wikidata.text import folded, printable
@@ -119,7 +118,7 @@ class Reasons:
         if relation.update is not None:
             scenario = relation.update["scenario"]
             return [f"An update of wikifactdiff: {scenario}.", *self._selected(scenario, group)]
-        triples = [row for row in held.triples if row["property"] == relation.number]
+        triples = held.parts["triples"][relation.number]
         if triples:
             steps = dict.fromkeys(row["dropped_by"] for row in triples if row["dropped_by"])
             # The step that took the whole group says more than those that took one triple of it.

@@ -1,21 +1,19 @@
 """The parts of the page: tables, figures and texts, each with the file and the command that it comes from."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import pandas as pd
 from markupsafe import Markup
 
 from factdrift.core.errors import InputError
-
-HEIGHT = 220.0
-"""Pixels of a figure of columns, without its axis."""
+from factdrift.core.manifests import read_manifest
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """A file of the build, relative to the folder of the page, and the command that gives it."""
 
     path: str
@@ -27,111 +25,24 @@ class Source:
         return "file-" + "".join(char if char.isalnum() else "-" for char in self.path)
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table that can be sorted, and filtered where it is long.
+class Block(NamedTuple):
+    """A figure of a section. `shown` is what the macro `kind` of `blocks.html` draws.
 
-    `columns`: heading -> kind of the cells: `text`, `number`, `share`, `bytes`, `seconds`, or `interval` (a
-    mean and half of its interval). `folded`: shown once it is asked for.
+    `table`: see `table`. `bars`: label, amount and colour (`new`, `obsolete`, `static`, `plain`) of each.
+    `columns`: `bars`, each a label and the amounts above and below the line, which have one scale; `ticks`,
+    position (0 to the number of bars) and text of the marks of the axis; `names` of the amounts; their
+    colours `tones`; the unit of the `axis`. `picture`: an SVG file. `text`: a text. `cards`: records of the
+    dataset.
     """
 
+    kind: str
     title: str
-    columns: Mapping[str, str]
-    rows: Sequence[Sequence[Any]]
+    shown: Any
     source: Source
     note: str = ""
-    folded: bool = False
-    kind: str = field(default="table", init=False)
 
 
-@dataclass(frozen=True)
-class Bars:
-    """Amounts as horizontal bars: label, amount and the colour (`new`, `obsolete`, `static`, `plain`)."""
-
-    title: str
-    rows: Sequence[tuple[str, float, str]]
-    source: Source
-    note: str = ""
-    kind: str = field(default="bars", init=False)
-
-    @property
-    def largest(self) -> float:
-        return max((amount for _, amount, _ in self.rows), default=0) or 1
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Amounts as vertical columns over an axis: what is above the line, and below it if anything is.
-
-    `ticks`: position (0 to the number of columns) and text of the marks of the axis. `names`: what the
-    amounts above and below are, which have one scale. `tones`: the colours above and below, as in `Bars`.
-    """
-
-    title: str
-    labels: Sequence[str]
-    above: Sequence[int]
-    below: Sequence[int]
-    ticks: Sequence[tuple[float, str]]
-    names: Sequence[str]
-    axis: str
-    source: Source
-    note: str = ""
-    tones: tuple[str, str] = ("new", "obsolete")
-    kind: str = field(default="columns", init=False)
-
-    @property
-    def largest(self) -> tuple[int, int]:
-        """The largest amounts above and below the line."""
-        return max(self.above, default=0), max(self.below, default=0)
-
-    @property
-    def heights(self) -> tuple[float, float]:
-        """Pixels of the parts above and below the line."""
-        above, below = self.largest
-        if not below:
-            return HEIGHT, 0
-        share = above / (above + below)
-        return HEIGHT * share, HEIGHT * (1 - share)
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure that a job has drawn, as the text of its SVG file."""
-
-    title: str
-    svg: Markup
-    source: Source
-    note: str = ""
-    kind: str = field(default="picture", init=False)
-
-
-@dataclass(frozen=True)
-class Text:
-    """A table that a job has written as text."""
-
-    title: str
-    text: str
-    source: Source
-    note: str = ""
-    kind: str = field(default="text", init=False)
-
-
-@dataclass(frozen=True)
-class Cards:
-    """Updates in words: records of the dataset."""
-
-    title: str
-    records: Sequence[Mapping[str, Any]]
-    source: Source
-    note: str = ""
-    kind: str = field(default="cards", init=False)
-
-
-Block = Table | Bars | Columns | Picture | Text | Cards
-
-
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A part of the page with a heading of its own and a sentence about what it shows."""
 
     name: str
@@ -140,49 +51,70 @@ class Section:
     blocks: Sequence[Block]
 
 
+Parts = tuple[str, list[Block]]
+"""Lead and blocks of a section, which is left out if it has no block."""
+
+
 def table(
     title: str,
     columns: Mapping[str, str],
-    frame: pd.DataFrame,
+    rows: Iterable[Iterable[Any]],
     source: Source,
     note: str = "",
     folded: bool = False,
-) -> Table:
-    """A table of a frame, whose columns get the given headings and kinds in their order."""
-    rows = [[_cell(cell) for cell in row] for row in frame.itertuples(index=False)]
-    return Table(title, columns, rows, source, note, folded)
+) -> Block:
+    """A table that can be sorted, and filtered where it is long.
+
+    `columns`: heading -> kind of the cells: `text`, `number`, `share`, `bytes`, `seconds`, or `interval` (a
+    mean and half of its interval). `folded`: shown once it is asked for.
+    """
+    # What is missing in a frame of pandas is the number that does not equal itself.
+    cells = [[cell if cell == cell else None for cell in row] for row in rows]
+    return Block("table", title, {"columns": columns, "rows": cells, "folded": folded}, source, note)
 
 
-def picture(title: str, path: Path, source: Source) -> Picture:
+def picture(title: str, path: Path, source: Source) -> Block:
     """The figure in an SVG file. Raises InputError if anything in it could run or load."""
     svg = path.read_text(encoding="utf-8")
     low = svg.lower()
     if "<script" in low or "javascript:" in low or "<foreignobject" in low:
         raise InputError(f"{path}: has a script in it; make it again")
-    return Picture(title, Markup(svg[svg.index("<svg") :]), source)
+    return Block("picture", title, Markup(svg[svg.index("<svg") :]), source)
 
 
-def text(title: str, path: Path, source: Source) -> Text:
-    """The table in a text file."""
-    return Text(title, path.read_text(encoding="utf-8").rstrip(), source)
-
-
-def _cell(value: Any) -> Any:
-    return None if not isinstance(value, tuple) and pd.isna(value) else value
+def text(title: str, path: Path, source: Source) -> Block:
+    """The table that a job has written as text."""
+    return Block("text", title, path.read_text(encoding="utf-8").rstrip(), source)
 
 
 @dataclass(frozen=True)
 class Build:
-    """The results of a pair of dates: `results/`, the folder of the pair in it, and the folder of logs."""
+    """The results of a pair of dates: `results/`, the folder of the pair in it, and the folder of logs.
+
+    `stream`: the table of a sequence of dates, and `cutoff` that of the dates of models, if the page is to
+    have a section about them.
+    """
 
     results: Path
     pair: Path
     logs: Path
+    stream: Path | None = None
+    cutoff: Path | None = None
 
     @property
     def dataset(self) -> Path:
         """The table of all updates."""
         return self.pair / "wikifactdiff.parquet"
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        return read_manifest(self.pair / "manifest.json")
+
+    @cached_property
+    def stats(self) -> dict[str, Any]:
+        """The counts of both datasets."""
+        counts: dict[str, Any] = json.loads((self.pair / "wikifactdiff.stats.json").read_text("utf-8"))
+        return counts
 
     def product(self, name: str, folder: str = "") -> Path | None:
         """A file of the pair, if it has been built; `folder` is the part of the pair's folder that has it."""

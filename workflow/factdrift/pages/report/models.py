@@ -1,14 +1,17 @@
-"""Sections about benchmarks and language models: each is there only if its results have been built."""
+"""Sections about benchmarks, language models and the audit: each is there only if its results are."""
 
 import filecmp
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import duckdb
 import pandas as pd
+import pyarrow.parquet as pq
 
+from factdrift.core.tables import sql
 from factdrift.pages import leaves
-from factdrift.pages.report.blocks import Block, Build, Section, Source, Table, picture, table, text
+from factdrift.pages.report.blocks import Block, Build, Parts, Source, picture, table, text
 from factdrift.tempripple.schemas import TASKS
 
 
@@ -22,19 +25,18 @@ def _results(
     """The pictures and texts in a folder, (name, title) each, if the product of that name is there."""
     if build.product(target) is None:
         return
-    for name, title in pictures:
-        if path := build.product(f"{name}.svg", folder):
-            yield picture(title, path, build.source(path, target))
-    for name, title in texts:
-        if path := build.product(f"{name}.txt", folder):
-            yield text(title, path, build.source(path, target))
+    for suffix, block, named in (("svg", picture, pictures), ("txt", text, texts)):
+        for name, title in named:
+            if path := build.product(f"{name}.{suffix}", folder):
+                yield block(title, path, build.source(path, target))
 
 
-def editing(build: Build) -> Section | None:
+def editing(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     """Scores of editing methods: what was written, then Table 6 and Figure 2 of the WikiFactDiff paper."""
-    if build.product("edit_scores.parquet") is None:
-        return None
     target = "edit_scores.parquet"
+    scores = build.product(target)
+    if scores is None:
+        return "", []
     blocks: list[Block] = []
     path = build.product("table6.csv", "edit")
     if path is not None:
@@ -42,107 +44,88 @@ def editing(build: Build) -> Section | None:
     pictures = [("written", "What was written"), ("bleedover", "Bleedover (Figure 2)")]
     texts = [("table6", "Tables as text"), ("table7", "The same of facts that the model knew (Table 7)")]
     blocks += _results(build, "edit", target, pictures, texts)
-    blocks += _compared(build)
+    # What `factdrift compare` has written about these scores last.
+    product, drawn = build.results / target, build.results / "compare" / "compare.svg"
+    if (
+        drawn.is_file()
+        and product.is_file()
+        and filecmp.cmp(product, scores, shallow=False)
+        and drawn.stat().st_mtime_ns >= product.stat().st_mtime_ns
+    ):
+        command = "factdrift compare METHOD METHOD"
+        blocks.append(picture("Methods compared", drawn, Source("compare/compare.svg", command)))
+        said = drawn.with_suffix(".txt")
+        blocks.append(text("In words", said, Source("compare/compare.txt", command)))
     lead = (
         "What each method makes the model write, in other words too, and which other facts it loses; then "
         "the paper's metrics, from probabilities."
     )
-    return Section("editing", "Editing", lead, blocks)
+    return lead, blocks
 
 
-def _compared(build: Build) -> Iterator[Block]:
-    """What `factdrift compare` has written about these scores last."""
-    drawn = build.results / "compare" / "compare.svg"
-    same = [build.results / "edit_scores.parquet", build.pair / "edit_scores.parquet"]
-    if not all(path.is_file() for path in (drawn, *same)):
-        return
-    if not filecmp.cmp(same[0], same[1], shallow=False):
-        return
-    if drawn.stat().st_mtime_ns >= same[0].stat().st_mtime_ns:
-        command = "factdrift compare METHOD METHOD"
-        yield picture("Methods compared", drawn, Source("compare/compare.svg", command))
-        yield text("In words", drawn.with_suffix(".txt"), Source("compare/compare.txt", command))
-
-
-WRITTEN = {
-    "written_correct": "right",
-    "written_stale": "stale",
-    "written_both": "both",
-    "written_refused": "refused",
-    "reworded_correct": "right, other wordings",
-    "nearest_kept": "nearest kept",
-    "nearest_lost": "nearest lost",
+TABLE6 = {
+    "model": ("model", "text"),
+    "method": ("method", "text"),
+    "edits": ("edits", "number"),
+    "failed": ("failed", "number"),
+    "not_finite": ("not finite", "number"),
+    "written_correct": ("right", "share"),
+    "written_stale": ("stale", "share"),
+    "written_both": ("both", "share"),
+    "written_refused": ("refused", "share"),
+    "reworded_correct": ("right, other wordings", "share"),
+    "nearest_kept": ("nearest kept", "share"),
+    "nearest_lost": ("nearest lost", "share"),
+    "efficacy_d": ("efficacy D", "interval"),
+    "efficacy_s": ("efficacy S", "interval"),
+    "generalization_d": ("general. D", "interval"),
+    "generalization_s": ("general. S", "interval"),
+    "bleedover_random": ("bleedover, random", "interval"),
+    "bleedover_nearest": ("bleedover, nearest", "interval"),
+    "fluency": ("fluency", "interval"),
+    "seconds_per_edit": ("seconds", "share"),
 }
-"""Columns of what was written, which come first."""
-
-MEANS = {
-    "efficacy_d": "efficacy D",
-    "efficacy_s": "efficacy S",
-    "generalization_d": "general. D",
-    "generalization_s": "general. S",
-    "bleedover_random": "bleedover, random",
-    "bleedover_nearest": "bleedover, nearest",
-    "fluency": "fluency",
-}
-"""Columns of Table 6 with intervals, in its order."""
+"""Column of table6.csv -> heading and kind: what was written comes first, then Table 6 in its order."""
 
 
-def _table6(frame: pd.DataFrame, source: Source) -> Table:
+def _table6(frame: pd.DataFrame, source: Source) -> Block:
     """Table 6 with intervals; methods whose values were derived and not tuned have an asterisk."""
-    derived = pd.Series(False, frame.index)
-    if "source" in frame.columns:
-        derived = frame["source"].fillna("").str.startswith("derived, not tuned")
-    columns: dict[str, str] = {}
-    cells: dict[str, Any] = {}
-    for name in ("model", "method", "edits", "failed", "not_finite"):
-        if name in frame.columns:
-            columns[name.replace("_", " ")] = "text" if name in ("model", "method") else "number"
-            cells[name] = frame[name]
-    cells["method"] = frame["method"] + derived.map({True: "*", False: ""})
-    for name, title in WRITTEN.items():
-        if name in frame.columns:
-            columns[title] = "share"
-            cells[name] = frame[name].astype(object).where(frame[name].notna(), None)
-    for name, title in MEANS.items():
-        if name in frame.columns:
-            columns[title] = "interval"
-            halves = frame.get(f"{name}_ci95", pd.Series(float("nan"), frame.index))
-            cells[name] = [
-                None if pd.isna(mean) else (mean, None if pd.isna(half) else half)
-                for mean, half in zip(frame[name], halves, strict=True)
-            ]
-    if "seconds_per_edit" in frame.columns:
-        columns["seconds"] = "share"
-        cells["seconds_per_edit"] = frame["seconds_per_edit"]
+    frame = frame.astype(object).where(frame.notna(), None)
+    derived = [str(each).startswith("derived, not tuned") for each in frame.get("source", ())]
+    columns = {name: kind for name, kind in TABLE6.items() if name in frame}
+    rows = []
+    for place, row in enumerate(frame.to_dict("records")):
+        if derived and derived[place]:
+            row["method"] += "*"
+        for name, (_, kind) in columns.items():
+            if kind == "interval" and row[name] is not None:
+                row[name] = row[name], row.get(f"{name}_ci95")
+        rows.append([row[name] for name in columns])
     note = (
         "First what was written, in %: of the update's own wording, others, and of the nearest facts, right "
         "before and after (kept) or only before (lost). Then means with 95 % confidence intervals; all but "
         "fluency and seconds times 100."
     )
-    if derived.any():
+    if any(derived):
         note += " * The values of its hyper-parameters are derived, not tuned for this model."
-    return table(
-        "What was written, and Table 6, all edits", columns, pd.DataFrame(cells, dtype=object), source, note
-    )
+    return table("What was written, and Table 6, all edits", dict(columns.values()), rows, source, note)
 
 
-def ripples(build: Build) -> Section | None:
+def ripples(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Probes of what follows from updates by criterion, and the answers of models to them."""
     blocks: list[Block] = []
     path = build.product("ripples.parquet")
     if path is not None:
-        probes = pd.read_parquet(path, columns=["criterion", "update", "must_change"])
-        counts = probes.groupby("criterion", as_index=False).agg(
-            probes=("update", "size"), updates=("update", "nunique"), changes=("must_change", "first")
-        )
-        counts["changes"] = counts["changes"].map({True: "yes", False: "no"})
-        kinds: dict[str, str] = {"criterion": "text", "probes": "number", "updates": "number"}
+        counts = db.sql(
+            f"""SELECT criterion, count(*), count(DISTINCT update), if(first(must_change), 'yes', 'no')
+            FROM read_parquet({sql(path)}) GROUP BY criterion ORDER BY criterion"""
+        ).fetchall()
+        kinds = {"criterion": "text", "probes": "number", "updates": "number"}
         kinds["an edit must change it"] = "text"
         blocks.append(table("Probes by criterion", kinds, counts, build.source(path)))
     shares = [("ripples", "Shares right by criterion")]
     blocks += _results(build, "answer", "ripple_scores.parquet", shares, shares)
-    lead = "What follows from an update, what it must leave alone, and what was true before."
-    return Section("ripples", "Ripples", lead, blocks) if blocks else None
+    return "What follows from an update, what it must leave alone, and what was true before.", blocks
 
 
 PARTS = {"c": "consistency", "r": "relevance", "u": "unbiasedness"}
@@ -151,62 +134,34 @@ ROLES = {"single": "first fact", "chain": "two facts", "expr": "wording", "rando
 """Roles of KLoB's sentences, in words."""
 
 
-def _sentences(build: Build) -> Iterator[Table]:
-    """The sentences of an example of each subtask of KLoB, of the most popular subject."""
-    rows: list[tuple[str, str, str, str]] = []
-    found = None
-    for part, what in PARTS.items():
-        path = build.product(f"klob_{part}.parquet")
-        if path is None:
-            continue
-        found = path
-        frame = pd.read_parquet(path, columns=["pop_s", "sentences"])
-        sentences = frame.sort_values("pop_s", ascending=False, kind="stable")["sentences"].iloc[:1]
-        rows += [
-            (f"KLoB-{part}, {what}", ROLES[one["role"]], one["text_blank"], one["target_label"] or "")
-            for one in sentences.explode().dropna()
-        ]
-    if found is not None:
-        columns = dict.fromkeys(("subtask", "which", "sentence", "answer"), "text")
-        yield table("Sentences of KLoB", columns, pd.DataFrame(rows), build.source(found, "klob"))
-
-
-def _questions(build: Build) -> Iterator[Table]:
-    """A question of each task and hop of TempRIPPLE: of those that tell old from new, the lowest item's."""
-    path = build.product("tr_items.parquet", "tempripple")
-    if path is None:
-        return
-    columns = ["task", "hop", "s", "question", "options", "answer_label", "discriminates"]
-    frame = pd.read_parquet(path, columns=columns)
-    frame = frame[frame["options"].notna() & frame["discriminates"].eq(True)]
-    frame["number"] = frame["s"].str[1:].astype(int)
-    chosen = frame.sort_values(["task", "hop", "number"], kind="stable").drop_duplicates(["task", "hop"])
-    rows = [
-        (TASKS[row["task"] - 1], row["hop"], row["question"], ", ".join(row["options"]), row["answer_label"])
-        for row in chosen.to_dict("records")
-    ]
-    kinds = {"task": "text", "hop": "number", "question": "text", "options": "text", "right": "text"}
-    yield table(
-        "Questions of TempRIPPLE", kinds, pd.DataFrame(rows), build.source(path, "tempripple.parquet")
-    )
-
-
-def klob(build: Build) -> Section | None:
+def klob(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Sentences and counts of KLoB, and locating methods judged by it."""
-    blocks: list[Block] = [*_sentences(build)]
+    blocks: list[Block] = []
+    rows = []
+    source = None
+    for part, what in PARTS.items():
+        if path := build.product(f"klob_{part}.parquet"):
+            source = build.source(path, "klob")
+            # Of an example of the most popular subject.
+            ((sentences,),) = db.sql(
+                f"SELECT first(sentences ORDER BY pop_s DESC, file_row_number) "
+                f"FROM read_parquet({sql(path)}, file_row_number = true)"
+            ).fetchall()
+            rows += [
+                (f"KLoB-{part}, {what}", ROLES[one["role"]], one["text_blank"], one["target_label"] or "")
+                for one in sentences or ()
+            ]
+    if source is not None:
+        columns = dict.fromkeys(("subtask", "which", "sentence", "answer"), "text")
+        blocks.append(table("Sentences of KLoB", columns, rows, source))
     path = build.product("klob_meta.json")
     if path is not None:
         meta = json.loads(path.read_text(encoding="utf-8"))
         source = build.source(path)
         for title, name in (("Sizes (Table 1)", "table1"), ("Candidates that were dropped", "dropped")):
             blocks += _counts(title, meta[name], source)
-        relations = pd.DataFrame(meta["table2"])[["pid", "label", "quota", "examples"]]
-        columns: dict[str, str] = {
-            "id": "text",
-            "relation": "text",
-            "wanted": "number",
-            "examples": "number",
-        }
+        relations = [[row[name] for name in ("pid", "label", "quota", "examples")] for row in meta["table2"]]
+        columns = {"id": "text", "relation": "text", "wanted": "number", "examples": "number"}
         title = "Examples of KLoB-c by relation (Table 2)"
         blocks.append(table(title, columns, relations, source, folded=True))
     figures, tables = (
@@ -216,13 +171,26 @@ def klob(build: Build) -> Section | None:
     blocks += _results(build, "locate", "locate_scores.parquet", figures, tables)
     against = [("vs_edit", "Locating against editing")]
     blocks += _results(build, "locate", "locate_vs_edit.parquet", against, against)
-    lead = "Is a method that says where a model stores a fact consistent, relevant and unbiased?"
-    return Section("klob", "KLoB and locating", lead, blocks) if blocks else None
+    return "Is a method that says where a model stores a fact consistent, relevant and unbiased?", blocks
 
 
-def tempripple(build: Build) -> Section | None:
+def tempripple(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Questions and counts of TempRIPPLE, and the answers of models to it."""
-    blocks: list[Block] = [*_questions(build)]
+    blocks: list[Block] = []
+    path = build.product("tr_items.parquet", "tempripple")
+    if path is not None:
+        # Of each task and hop one that tells old from new: the lowest item's.
+        rows = db.sql(
+            f"""SELECT ({sql(TASKS)})[task], hop, question, array_to_string(options, ', '), answer_label
+            FROM read_parquet({sql(path)}, file_row_number = true)
+            WHERE options IS NOT NULL AND discriminates
+            QUALIFY row_number() OVER (PARTITION BY task, hop
+                ORDER BY substr(s, 2)::INTEGER, file_row_number) = 1
+            ORDER BY task, hop"""
+        ).fetchall()
+        kinds = {"task": "text", "hop": "number", "question": "text", "options": "text", "right": "text"}
+        source = build.source(path, "tempripple.parquet")
+        blocks.append(table("Questions of TempRIPPLE", kinds, rows, source))
     path = build.product("tr_stats.json", "tempripple")
     if path is not None:
         stats = json.loads(path.read_text(encoding="utf-8"))
@@ -241,21 +209,17 @@ def tempripple(build: Build) -> Section | None:
     blocks += _results(build, "answer", "answer_clozes.parquet", [], completed)
     every = [("grid", "What was written, and every benchmark in every state")]
     blocks += _results(build, "answer", "answer_grid.parquet", [], every)
-    lead = "TempRIPPLE asks what changed in a period, and what follows from it over up to three hops."
-    return Section("tempripple", "TempRIPPLE and answering", lead, blocks) if blocks else None
+    return "TempRIPPLE asks what changed in a period, and what follows from it over up to three hops.", blocks
 
 
-def verbalizations(build: Build) -> Section | None:
+def verbalizations(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     """Which sentences of a chat model were dropped, and why."""
     path = build.product("verbalization_report.txt")
-    if path is None:
-        return None
     lead = "Each sentence of the chat model is judged; the templates come from those that are left."
-    block = text("By relation", path, build.source(path))
-    return Section("verbalizations", "Sentences of a chat model", lead, [block])
+    return lead, [text("By relation", path, build.source(path))] if path else []
 
 
-def _counts(title: str, value: Any, source: Source) -> Iterator[Table]:
+def _counts(title: str, value: Any, source: Source) -> Iterator[Block]:
     """A table of all numbers in nested dictionaries, if there are any."""
     rows = [
         (name, number)
@@ -263,4 +227,83 @@ def _counts(title: str, value: Any, source: Source) -> Iterator[Table]:
         if isinstance(number, int | float) and not isinstance(number, bool)
     ]
     if rows:
-        yield table(title, {"what": "text", "number": "number"}, pd.DataFrame(rows), source, folded=True)
+        cells = pd.DataFrame(rows).itertuples(index=False)
+        yield table(title, {"what": "text", "number": "number"}, cells, source, folded=True)
+
+
+def cutoff(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
+    """The date of each model with its interval, and the picture, which is beside the table."""
+    if build.cutoff is None:
+        return "", []
+    rows = db.sql(
+        f"""SELECT model, way, reading, if(subset = value, value, subset || ' ' || value), informative,
+            CASE verdict WHEN 'date' THEN date WHEN 'before' THEN 'before ' || first_date
+                WHEN 'after' THEN 'after ' || last_date ELSE 'no date can be told' END,
+            low, high, latest, tau, eps, p
+        FROM read_parquet({sql(build.cutoff)}) WHERE subset IN ('all', 'relation', 'popularity', 'deaths')"""
+    ).fetchall()
+    columns = {
+        **dict.fromkeys(("model", "way", "reading", "of"), "text"),
+        "chains": "number",
+        **dict.fromkeys(("answers as of", "not before", "not after", "latest knowledge"), "text"),
+        **{"spread, days": "number", "says nothing": "share", "p": "share"},
+    }
+    note = (
+        "Without a bound the interval reaches an end of the stream. Spread: how far the knowledge of single "
+        "facts is from the date. Says nothing: the share of answers that do not depend on time."
+    )
+    blocks = [table("Dates of models", columns, rows, build.source(build.cutoff), note)]
+    drawn = build.cutoff.with_suffix(".svg")
+    if drawn.is_file():
+        title = "Changes whose later holder a model prefers, by quarter"
+        blocks.insert(0, picture(title, drawn, build.source(drawn)))
+    return "As of which date does a model answer, judged by who it says holds what has changed hands?", blocks
+
+
+MOST_FAILURES = 500
+"""Failures of the audit that the page lists."""
+
+
+def audit(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
+    """Error rates by kind of check, failures with their reasons, and judgements by people."""
+    account, findings = (build.product(f"audit.{suffix}", "audit") for suffix in ("json", "parquet"))
+    if account is None or findings is None:
+        return "", []
+    summary = json.loads(account.read_text(encoding="utf-8"))
+    source = build.source(account, "audit.json")
+    blocks: list[Block] = []
+    interval = {"from": "share", "to": "share"}
+    columns = {"kind": "text", "rows": "number", "failed": "number", "declared": "number", "rate": "share"}
+    for dataset, sampled in summary["sampled"].items():
+        kinds = [each for each in summary["kinds"] if each["dataset"] == dataset]
+        note = f"{sampled['rows']:,} of {sampled['of']:,} rows sampled; 95 % intervals by Wilson's method."
+        for each in kinds:
+            if each.get("note") and each["failed"]:
+                note += f" Right rows fail {each['kind']} too: {each['note']}."
+        note += " A declared failure is one that the row itself reports."
+        names = ("kind", "rows", "failed", "declared", "rate", "low", "high")
+        rows = [[each[name] for name in names] for each in kinds]
+        blocks.append(table(f"Error rates of {dataset}", columns | interval, rows, source, note))
+    guessed = [
+        (dataset, *(each[name] for name in ("questions", "accuracy", "low", "high", "chance")))
+        for dataset, each in summary["surface"].items()
+    ]
+    if guessed:
+        columns = {"dataset": "text", "questions": "number", "right": "share", **interval, "chance": "share"}
+        blocks.append(table("Answers guessed from the form of the options", columns, guessed, source))
+    failed = pq.read_table(findings, filters=[("outcome", "=", "failed")]).to_pylist()
+    if failed:
+        note = f"The first {MOST_FAILURES:,} of {len(failed):,}." if len(failed) > MOST_FAILURES else ""
+        columns = dict.fromkeys(("row", "kind", "reason"), "text")
+        rows = [[each[name] for name in columns] for each in failed[:MOST_FAILURES]]
+        blocks.append(table("Failures", columns, rows, build.source(findings, "audit.parquet"), note))
+    judged = build.product("judged.json", "audit")
+    if judged is not None:
+        found = json.loads(judged.read_text(encoding="utf-8"))
+        names = ("rows", "unsure", "invalid", "rate", "low", "high", "invalid_by_audit", "agree", "kappa")
+        columns = dict.fromkeys(("rows", "unsure", "invalid"), "number") | {"share": "share"} | interval
+        columns |= {"invalid by the audit": "number", "agree": "number", "Cohen's kappa": "share"}
+        of_people = [[found[name] for name in names]]
+        blocks.append(table("Rows judged by people", columns, of_people, build.source(judged, "audit.json")))
+    lead = "A sample of the rows, checked against the dumps by code that shares nothing with the build's."
+    return lead, blocks

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,67 +10,55 @@ from markupsafe import Markup
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_text
-from factdrift.core.manifests import read_manifest, warnings
+from factdrift.core.manifests import warnings
 from factdrift.core.tables import database
 from factdrift.pages import environment, meanings, packaged, palette, shown
-from factdrift.pages.report import models, world
-from factdrift.pages.report.audit import audit
+from factdrift.pages.report import context, models, world
 from factdrift.pages.report.blocks import Build, Section
-from factdrift.pages.report.context import neighbours, popularity, run_times, templates
-from factdrift.pages.report.streams import cutoff, streams
-from factdrift.wikidata.ids import is_made_up, page
+from factdrift.wikidata.links import is_made_up, page
+
+SECTIONS = (
+    ("updates", "What changed", world.updates),
+    ("scenarios", "Scenarios and relations", world.scenarios),
+    ("time", "When it changed", world.time_line),
+    ("streams", "Many dates", world.streams),
+    ("cutoff", "The dates of models", models.cutoff),
+    ("funnel", "From statements to updates", world.funnel),
+    ("popularity", "Popularity", context.popularity),
+    ("neighbours", "Neighbours", context.neighbours),
+    ("templates", "Sentences", context.templates),
+    ("verbalizations", "Sentences of a chat model", models.verbalizations),
+    ("editing", "Editing", models.editing),
+    ("ripples", "Ripples", models.ripples),
+    ("klob", "KLoB and locating", models.klob),
+    ("tempripple", "TempRIPPLE and answering", models.tempripple),
+    ("audit", "Audit", models.audit),
+    ("origin", "What was built from what", context.origin),
+    ("times", "Run times", context.run_times),
+)
+"""Name and title of each section, and the function of a build and a database that gives its `Parts`."""
 
 
-def write_page(
-    build: Build,
-    output: Path,
-    memory_mb: int = 2000,
-    stream: Path | None = None,
-    dates: Path | None = None,
-) -> None:
+def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
     """Writes the page about a build: HTML with its own styles, script and figures, which loads nothing.
-
-    `stream`: the table of a sequence of dates, and `dates` that of the dates of models, if the page is to
-    have a section about them.
 
     Raises InputError if the dataset of the pair has not been built.
     """
     for name in ("manifest.json", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet"):
         if not (build.pair / name).is_file():
             raise InputError(f"{build.pair / name}: no such file; build it with `snakemake --cores all`")
-    manifest = read_manifest(build.pair / "manifest.json")
-    counted = build.pair / "wikifactdiff.stats.json"
-    stats = json.loads(counted.read_text(encoding="utf-8"))
     with database(memory_mb) as db:
-        sections = [
-            world.updates(build, db),
-            world.scenarios(build, db, stats),
-            world.time_line(build, db, manifest["dates"]),
-            streams(build, db, stream),
-            cutoff(build, db, dates),
-            world.funnel(build, db),
-            popularity(build, db),
-            neighbours(build, db),
-            templates(build, db),
-            models.verbalizations(build),
-            models.editing(build),
-            models.ripples(build),
-            models.klob(build),
-            models.tempripple(build),
-            audit(build),
-            world.origin(build, manifest),
-            run_times(build),
-        ]
+        sections = [Section(name, title, *parts(build, db)) for name, title, parts in SECTIONS]
     text = render(
         "page.html",
-        [section for section in sections if section is not None],
-        dates=manifest["dates"],
-        configuration=manifest["configuration"],
-        stats=stats["wikifactdiff"],
-        replacements=stats["wfd_repl"]["updates"],
-        counted=build.source(counted),
+        [section for section in sections if section.blocks],
+        dates=build.manifest["dates"],
+        configuration=build.manifest["configuration"],
+        stats=build.stats["wikifactdiff"],
+        replacements=build.stats["wfd_repl"]["updates"],
+        counted=build.source(build.pair / "wikifactdiff.stats.json"),
         account=build.source(build.pair / "manifest.json"),
-        warnings=list(warnings(manifest)),
+        warnings=list(warnings(build.manifest)),
     )
     write_text(text, output)
 

@@ -1,16 +1,15 @@
-"""Sections about the dataset: where it comes from, what changed, and how its triples were decided."""
+"""Sections about the dataset and the stream: what changed, when, and how their triples were decided."""
 
 import datetime
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import duckdb
 import pandas as pd
 
 from factdrift.core.tables import sql
 from factdrift.pages import meanings, shown
-from factdrift.pages.report.blocks import Bars, Build, Cards, Columns, Section, Table, table
-from factdrift.wikifactdiff.accounts import by_stage
+from factdrift.pages.report.blocks import Block, Build, Parts, table
+from factdrift.wikifactdiff.funnel import by_stage
 
 CARDS = 12
 """The number of replacements that are shown in words."""
@@ -28,61 +27,13 @@ SCENARIOS = {
 MOST_COLUMNS = 120
 """The time line has a column a month, or a column a year where that would be more columns than this."""
 
+LAGS = (31, 92, 366, 731)
+"""Days at most, of the classes of lags."""
 
-def origin(build: Build, manifest: dict[str, Any]) -> Section:
-    """What was built from what: dumps, snapshots, versions."""
-    source = build.source(build.pair / "manifest.json")
-    rows = []
-    for day, dump in manifest["dumps"].items():
-        held = manifest["snapshots"].get(day, {})
-        checksum = next((f"{name} {dump[name]}" for name in ("sha1", "sha256") if name in dump), "")
-        counts = (held.get("items"), held.get("statements", {}).get("total"), held.get("bad_lines"))
-        rows.append((day, dump["file"], dump["bytes"], *counts, checksum))
-    dumps = pd.DataFrame(rows)
-    chosen = manifest["configuration"]
-    keys = [
-        (key, value) for key, value in chosen.items() if isinstance(value, str | int | float) and value != ""
-    ]
-    return Section(
-        "origin",
-        "What was built from what",
-        "Two snapshots, one configuration, and the versions of everything that can change a result.",
-        [
-            table(
-                "Dumps",
-                {
-                    "date": "text",
-                    "file": "text",
-                    "size": "bytes",
-                    "items": "number",
-                    "statements": "number",
-                    "bad lines": "number",
-                    "checksum": "text",
-                },
-                dumps,
-                source,
-            ),
-            table(
-                "Versions",
-                {"package": "text", "version": "text"},
-                pd.DataFrame(list(manifest["versions"].items())),
-                source,
-                "",
-                True,
-            ),
-            table(
-                "Configuration",
-                {"key": "text", "value": "text"},
-                pd.DataFrame([(key, str(value)) for key, value in keys]),
-                source,
-                "Keys with a single value; the file has all.",
-                True,
-            ),
-        ],
-    )
+MOST_MONTHS = 240
 
 
-def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
+def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Replacements in words, and one update of every scenario: the paper's Table 1 for this build."""
     rows = f"(SELECT *, row_number() OVER () AS place FROM read_parquet({sql(build.dataset)}))"
     columns = "subject, relation, objects, scenario, update_prompt"
@@ -100,22 +51,21 @@ def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
         QUALIFY row_number() OVER (PARTITION BY scenario ORDER BY place) = 1
         ORDER BY list_position({sql(tuple(SCENARIOS))}, scenario)"""
     )
-    return Section(
-        "updates",
-        "What changed",
+    lead = (
         "Of each relation the most popular subject with a new value, and below one update of every scenario "
-        "with the rule that decided about each object (the paper's Table 1).",
-        [
-            Cards("One object for another", cards, source),
-            Cards("One update of every scenario", kinds.to_arrow_table().to_pylist(), source),
-        ],
+        "with the rule that decided about each object (the paper's Table 1)."
     )
+    every = kinds.to_arrow_table().to_pylist()
+    return lead, [
+        Block("cards", "One object for another", cards, source),
+        Block("cards", "One update of every scenario", every, source),
+    ]
 
 
-def scenarios(build: Build, db: duckdb.DuckDBPyConnection, stats: dict[str, Any]) -> Section:
+def scenarios(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """Table 2 of the paper for this build, and the updates of each relation."""
     counted = build.source(build.pair / "wikifactdiff.stats.json")
-    both = [stats[name] for name in ("wikifactdiff", "wfd_repl")]
+    both = [build.stats[name] for name in ("wikifactdiff", "wfd_repl")]
     rows = [(key, *(each[key] for each in both)) for key in ("updates", "triples", "subjects", "relations")]
     rows += [(f"objects, {kind}", *(each["objects"][kind] for each in both)) for kind in both[0]["objects"]]
     for group in ("scenarios", "decisions", "splits"):
@@ -127,106 +77,73 @@ def scenarios(build: Build, db: duckdb.DuckDBPyConnection, stats: dict[str, Any]
             count(*) FILTER (object.decision = 'new'), count(*) FILTER (object.decision = 'obsolete'),
             count(*) FILTER (object.decision = 'static'), count(*) FILTER (is_replace AND place = 1)
         FROM rows GROUP BY 1 ORDER BY 3 DESC, 1"""
-    ).df()
+    ).fetchall()
     tones = {"ReplaceObject": "new", "Archive": "obsolete"}
-    return Section(
-        "scenarios",
-        "Scenarios and relations",
-        "What became of a subject and relation, counted as in the paper's Table 2.",
-        [
-            Bars(
-                "Updates by scenario",
-                [
-                    (f"{name}: {SCENARIOS[name]}", count, tones.get(name, "plain"))
-                    for name, count in both[0]["scenarios"].items()
-                ],
-                counted,
-            ),
-            table(
-                "Both datasets",
-                {"count": "text", "wikifactdiff": "number", "wfd_repl": "number"},
-                pd.DataFrame(rows),
-                counted,
-            ),
-            table(
-                "Relations",
-                {"id": "text", "relation": "text", "updates": "number", "triples": "number"}
-                | dict.fromkeys(("new", "obsolete", "static", "replacements"), "number"),
-                relations,
-                build.source(build.dataset),
-            ),
-        ],
-    )
+    bars = [
+        (f"{name}: {SCENARIOS[name]}", count, tones.get(name, "plain"))
+        for name, count in both[0]["scenarios"].items()
+    ]
+    datasets = {"count": "text", "wikifactdiff": "number", "wfd_repl": "number"}
+    columns = {"id": "text", "relation": "text", "updates": "number", "triples": "number"}
+    columns |= dict.fromkeys(("new", "obsolete", "static", "replacements"), "number")
+    return "What became of a subject and relation, counted as in the paper's Table 2.", [
+        Block("bars", "Updates by scenario", bars, counted),
+        table("Both datasets", datasets, rows, counted),
+        table("Relations", columns, relations, build.source(build.dataset)),
+    ]
 
 
-def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
+def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """What became of every statement and triple, from the dumps to WFD_repl."""
     path = build.pair / "funnel.parquet"
     source = build.source(path)
     counts = by_stage(db, path)
-
-    def total(stage: str) -> int:
-        return sum(counts.get(stage, {}).values())
-
-    def kept(stage: str) -> int:
-        return counts.get(stage, {}).get("kept", 0)
-
-    steps = [
-        ("statements of the old dump", total("preprocess_old"), "plain"),
-        ("of these after the filters", kept("preprocess_old"), "plain"),
-        ("statements of the new dump", total("preprocess_new"), "plain"),
-        ("of these after the filters", kept("preprocess_new"), "plain"),
-        ("triples in either dump", total("difference"), "plain"),
-        ("triples in wikifactdiff", kept("groups"), "new"),
-        ("triples in wfd_repl", kept("wfd_repl"), "new"),
-    ]
-    one_sided = total("difference") - counts.get("difference", {}).get("F0", 0)
-    means = meanings()
-
-    def explained(title: str, kind: str, stage: str, note: str = "") -> Table:
-        found = {name: number for name, number in counts.get(stage, {}).items() if name != "kept"}
-        ordered = sorted(found.items(), key=lambda each: (-each[1], each[0]))
-        rows = [(name, means.get(f"{kind} {name}", ""), number) for name, number in ordered]
-        columns = {kind: "text", "meaning": "text", "triples": "number"}
-        return table(title, columns, pd.DataFrame(rows, columns=list(columns)), source, note, True)
-
+    total = {stage: sum(found.values()) for stage, found in counts.items()}
+    kept = {stage: found.get("kept", 0) for stage, found in counts.items()}
     dumps = ["preprocess_old", "preprocess_new"]
+    steps = [
+        ("statements of the old dump", total.get(dumps[0], 0), "plain"),
+        ("of these after the filters", kept.get(dumps[0], 0), "plain"),
+        ("statements of the new dump", total.get(dumps[1], 0), "plain"),
+        ("of these after the filters", kept.get(dumps[1], 0), "plain"),
+        ("triples in either dump", total.get("difference", 0), "plain"),
+        ("triples in wikifactdiff", kept.get("groups", 0), "new"),
+        ("triples in wfd_repl", kept.get("wfd_repl", 0), "new"),
+    ]
+    one_sided = total.get("difference", 0) - counts.get("difference", {}).get("F0", 0)
+    note = (
+        f"Of the triples in either dump, {one_sided:,} are in one of them only. One in both dumps "
+        "is in the dataset if its dates, or other triples of its group, say that something changed. "
+        f"{_undersampled(build, counts, db)}"
+    )
+    means = meanings()
     filters = pd.DataFrame({stage: counts.get(stage, {}) for stage in dumps}).fillna(0).astype(int)
     filters = filters.sort_values(dumps, ascending=False, kind="stable").reset_index()
     filters.insert(1, "meaning", [means.get(f"filter {name}", "not dropped") for name in filters["index"]])
-    return Section(
-        "funnel",
-        "From statements to updates",
-        "Filters drop statements of each dump; rules label what is left; a group (the triples of a subject "
-        "and relation) is dropped if it holds nothing that changed, or something that cannot be decided.",
-        [
-            Bars(
-                "What is left after each step",
-                steps,
-                source,
-                f"Of the triples in either dump, {one_sided:,} are in one of them only. One in both dumps "
-                "is in the dataset if its dates, or other triples of its group, say that something changed. "
-                f"{_undersampled(build, counts, db)}",
-            ),
-            table(
-                "Statements by filter",
-                {"filter": "text", "meaning": "text", "old dump": "number", "new dump": "number"},
-                filters,
-                source,
-                "Each statement counts at the first filter that drops it.",
-                True,
-            ),
-            explained("Triples by rule", "rule", "rules"),
-            explained("Triples by label", "label", "labels"),
-            explained(
-                "Why triples are not in the dataset",
-                "step",
-                "groups",
-                "A group goes as a whole, so that triples with a known label count as unknown where "
-                "another triple of their group is.",
-            ),
-        ],
+    columns = {"filter": "text", "meaning": "text", "old dump": "number", "new dump": "number"}
+    first = "Each statement counts at the first filter that drops it."
+    whole_groups = (
+        "A group goes as a whole, so that triples with a known label count as unknown where "
+        "another triple of their group is."
     )
+    blocks = [
+        Block("bars", "What is left after each step", steps, source, note),
+        table("Statements by filter", columns, filters.itertuples(index=False), source, first, folded=True),
+    ]
+    for title, kind, stage, said in (
+        ("Triples by rule", "rule", "rules", ""),
+        ("Triples by label", "label", "labels", ""),
+        ("Why triples are not in the dataset", "step", "groups", whole_groups),
+    ):
+        ordered = sorted(counts.get(stage, {}).items(), key=lambda each: (-each[1], each[0]))
+        rows = [(name, means.get(f"{kind} {name}", ""), n) for name, n in ordered if name != "kept"]
+        columns = {kind: "text", "meaning": "text", "triples": "number"}
+        blocks.append(table(title, columns, rows, source, said, folded=True))
+    lead = (
+        "Filters drop statements of each dump; rules label what is left; a group (the triples of a subject "
+        "and relation) is dropped if it holds nothing that changed, or something that cannot be decided."
+    )
+    return lead, blocks
 
 
 def _undersampled(build: Build, counts: dict[str, dict[str, int]], db: duckdb.DuckDBPyConnection) -> str:
@@ -249,58 +166,98 @@ def _undersampled(build: Build, counts: dict[str, dict[str, int]], db: duckdb.Du
     )
 
 
-def time_line(build: Build, db: duckdb.DuckDBPyConnection, dates: dict[str, str]) -> Section | None:
+def time_line(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
     """When what is new began and when what is obsolete ended, between the two dates."""
+    dates = build.manifest["dates"]
+    months = list(_months_of(dates["old"], dates["new"]))
+    unit, width = ("year", 4) if len(months) > MOST_COLUMNS else ("month", 7)
+    counts = dict.fromkeys((month[:width] for month in months), (0, 0))
     found = db.sql(
-        f"""SELECT object.decision = 'new' AS is_new,
-            CASE WHEN object.decision = 'new' THEN coalesce(object.start, object.point_in_time)
-                ELSE object."end" END AS day, count(*)
+        f"""SELECT coalesce(CASE WHEN object.decision = 'new' THEN coalesce(object.start,
+                object.point_in_time) ELSE object."end" END, '')[:{width}],
+            count(*) FILTER (object.decision = 'new'), count(*) FILTER (object.decision <> 'new')
         FROM (SELECT unnest(objects) AS object FROM read_parquet({sql(build.dataset)}))
         WHERE object.decision <> 'static' GROUP BY ALL"""
     ).fetchall()
-    months = list(months_of(dates["old"], dates["new"]))
-    years = len(months) > MOST_COLUMNS
-    width = 4 if years else 7
-    names = list(dict.fromkeys(month[:width] for month in months))
-    counts: dict[bool, dict[str, int]] = {True: {}, False: {}}
-    outside = 0
-    for is_new, day, number in found:
-        label = (day or "")[:width]
-        if label in names:
-            counts[is_new][label] = counts[is_new].get(label, 0) + number
-        else:
-            outside += number
-    if not any(counts.values()):
-        return None
-    unit = "year" if years else "month"
-    marks = [
-        (place + 0.5, name[:4])
-        for place, name in enumerate(names)
-        if (len(name) == 4 and int(name) % max(len(names) // 6, 1) == 0) or name.endswith("-01")
-    ]
-    return Section(
-        "time",
-        "When it changed",
-        f"Above the line what began or was measured in a {unit}, below what ended in it.",
-        [
-            Columns(
-                f"Facts that began and ended, by {unit}",
-                names,
-                [counts[True].get(name, 0) for name in names],
-                [counts[False].get(name, 0) for name in names],
-                marks,
-                ("new", "obsolete"),
-                unit,
-                build.source(build.dataset),
-                f"{outside:,} changed triples have no date between the two dumps that names a {unit}: among "
-                "them what was replaced without an end, and dates that name a year only.",
-            )
-        ],
+    counts |= {day: (new, obsolete) for day, new, obsolete in found if day in counts}
+    if not any(map(any, counts.values())):
+        return "", []
+    outside = sum(new + obsolete for day, new, obsolete in found if day not in counts)
+    chart = {
+        "bars": [(name, *each) for name, each in counts.items()],
+        "ticks": list(_ticks(counts)),
+        "names": ["new", "obsolete"],
+        "tones": ["new", "obsolete"],
+        "axis": unit,
+    }
+    note = (
+        f"{outside:,} changed triples have no date between the two dumps that names a {unit}: among "
+        "them what was replaced without an end, and dates that name a year only."
     )
+    lead = f"Above the line what began or was measured in a {unit}, below what ended in it."
+    title = f"Facts that began and ended, by {unit}"
+    return lead, [Block("columns", title, chart, build.source(build.dataset), note)]
 
 
-def months_of(old: str, new: str) -> Iterator[str]:
+def streams(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
+    """Updates by interval and month, how late Wikidata was at most, and what came back."""
+    if build.stream is None:
+        return "", []
+    rows = f"read_parquet({sql(build.stream)})"
+    source = build.source(build.stream)
+    intervals = db.sql(
+        f"""SELECT old_date, new_date, count(*), count(*) FILTER (link = 1), count(*) FILTER (reverts),
+            count(superseded_by), count(*) FILTER (dated_by <> 'interval'), median(lag_max)
+        FROM {rows} GROUP BY interval, old_date, new_date ORDER BY interval"""
+    ).fetchall()
+    if not intervals:
+        return "", []
+    kinds = {"from": "text", "to": "text"} | dict.fromkeys(
+        ("updates", "first of a chain", "come back", "superseded later", "dated", "median lag at most, days"),
+        "number",
+    )
+    blocks = [table("Updates by interval", kinds, intervals, source)]
+    found = dict(
+        db.sql(
+            f"""SELECT printf('%04d-%02d', first_day // 10000, first_day // 100 % 100), count(*) FROM {rows}
+            WHERE dated_by <> 'interval' AND first_day // 100 = last_day // 100 GROUP BY ALL"""
+        ).fetchall()
+    )
+    months = list(_months_of(f"{intervals[0][0][:4]}-01-01", f"{intervals[-1][1][:4]}-12-31"))
+    if found and len(months) <= MOST_MONTHS:
+        chart = {
+            "bars": [(month, found.get(month, 0), 0) for month in months],
+            "ticks": list(_ticks(months)),
+            "names": ["updates"],
+            "tones": ["new"],
+            "axis": "month",
+        }
+        blocks.append(Block("columns", "Updates whose change is dated to a month", chart, source))
+    classes = " ".join(f"WHEN lag_max <= {days} THEN {place}" for place, days in enumerate(LAGS))
+    lags = dict(
+        db.sql(
+            f"""SELECT CASE {classes} ELSE {len(LAGS)} END, count(*) FROM {rows}
+            WHERE lag_max IS NOT NULL GROUP BY 1"""
+        ).fetchall()
+    )
+    names = [f"up to {days} days" for days in LAGS] + [f"perhaps more than {LAGS[-1]} days"]
+    bars = [(name, lags.get(place, 0), "plain") for place, name in enumerate(names)]
+    note = "Between the change and the first dump that states it; dates closer to each other tell more."
+    blocks.append(Block("bars", "How late Wikidata was at most", bars, source, note))
+    lead = "Updates between all consecutive dates of a sequence, and how those of one fact follow each other."
+    return lead, blocks
+
+
+def _months_of(old: str, new: str) -> Iterator[str]:
     """Yields the months (2021-01) from that of a day to that of a later one."""
     first, last = (datetime.date.fromisoformat(day) for day in (old, new))
     for number in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
         yield f"{number // 12:04}-{number % 12 + 1:02}"
+
+
+def _ticks(names: Iterable[str]) -> Iterator[tuple[float, str]]:
+    """The marks of an axis of months, at each January, or of years, some six of them."""
+    every = max(len([*names]) // 6, 1)
+    for place, name in enumerate(names):
+        if name.endswith("-01") or (len(name) == 4 and int(name) % every == 0):
+            yield place + 0.5, name[:4]

@@ -50,30 +50,24 @@ def sequences(dates: Iterable[str], released: list[str], every: int) -> list[lis
 
 class Candidate(NamedTuple):
     """A dump on a server. `address`: with checksum and size, as a value of `dumps`. `modified`: the date of
-    its last change, as the server writes it; "" if it does not."""
+    its last change, as the server writes it; "" if it does not. `reason`: why it cannot be used, if so."""
 
     date: str
     address: str
     modified: str
+    reason: str = ""
 
 
-class Skipped(NamedTuple):
-    """A dump that cannot be used, as it was on the server, and why."""
-
-    address: str
-    modified: str
-    reason: str
-
-    def is_same(self, candidate: Candidate) -> bool:
-        """Whether the server still has that file, as far as checksum, size and date of change say."""
-        return (self.address, self.modified) == (candidate.address, candidate.modified)
+def is_same(one: Candidate, other: Candidate) -> bool:
+    """Whether two are one file, as far as checksum, size and date of change say."""
+    return one[:3] == other[:3]
 
 
 def candidates(
     listings: Sequence[str],
     every: int,
     released: Sequence[str],
-    skipped: Mapping[str, Skipped],
+    skipped: Mapping[str, Candidate],
     client: Client,
 ) -> Iterator[Candidate]:
     """The complete dumps of the listings that can follow the dates `released`, newest first in each listing.
@@ -92,7 +86,7 @@ def candidates(
                 dump = dataclasses.replace(dump, size=head.size)
             candidate = Candidate(dump.date, address_of(dump), head.modified)
             yield candidate
-            if dump.date in skipped and skipped[dump.date].is_same(candidate):
+            if dump.date in skipped and is_same(skipped[dump.date], candidate):
                 continue
             usable.append(dump.date)
             newest = newest_two(usable, every)
@@ -100,13 +94,13 @@ def candidates(
                 break
 
 
-def read_skipped(path: Path) -> dict[str, Skipped]:
+def read_skipped(path: Path) -> dict[str, Candidate]:
     """Date -> the damaged dump of that date, from the file that `write_skipped` wrote; empty without a file.
 
     Raises InputError if the file cannot be read.
     """
     try:
-        return {date: Skipped(**entry) for date, entry in json.loads(path.read_text("utf-8")).items()}
+        return {date: Candidate(date, **entry) for date, entry in json.loads(path.read_text("utf-8")).items()}
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError, AttributeError) as error:
@@ -115,6 +109,9 @@ def read_skipped(path: Path) -> dict[str, Skipped]:
         ) from None
 
 
-def write_skipped(skipped: Mapping[str, Skipped], path: Path) -> None:
+def write_skipped(skipped: Mapping[str, Candidate], path: Path) -> None:
     """Keeps the list for the next refresh."""
-    write_json({date: skipped[date]._asdict() for date in sorted(skipped)}, path, indent=2)
+    entries = {date: dump._asdict() for date, dump in sorted(skipped.items())}
+    for entry in entries.values():
+        del entry["date"]
+    write_json(entries, path, indent=2)

@@ -1,66 +1,112 @@
-"""`factdrift refresh`: finds new dumps, makes a release of each new date, and removes old snapshots."""
+"""`factdrift refresh`: finds new dumps, makes a release of each new date, and removes old snapshots.
+
+Removed are only folders that a refresh has begun and none needs: snapshots, and tables of filters.
+"""
+
+from __future__ import annotations
 
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
+
+import yaml
+from snakemake.utils import update_config
 
 from factdrift.core.errors import InputError
-from factdrift.core.files import sha256
+from factdrift.core.files import read_yaml, sha256, write_json
 from factdrift.core.nodes import try_lock
+<<<<<<< HEAD
 from factdrift.core.paths import SNAKEFILE
 from factdrift.publish.releases import build, cleanup
+=======
+from factdrift.core.owned import check_folder, remove_unfinished, unfinished
+from factdrift.core.paths import CONFIG, SNAKEFILE
+from factdrift.core.settings import configure
+from factdrift.core.unlock import unlock
+from factdrift.evaluation.methods.own import keys_of_methods
+from factdrift.publish.releases import build
+>>>>>>> 052b42c7fbe3a4c3a64ec9812f6cf9adf15d9cd9
 from factdrift.publish.releases.candidates import (
     Candidate,
-    Skipped,
     candidates,
+    is_same,
     read_skipped,
     sequences,
     write_skipped,
 )
+<<<<<<< HEAD
 from factdrift.publish.releases.release import Release, last_release, read_release
 from factdrift.publish.releases.series import check_unchanged
 from factdrift.runs.leftovers import unlock
+=======
+from factdrift.publish.releases.release import (
+    Release,
+    check_unchanged,
+    configuration,
+    last_release,
+    read_release,
+)
+>>>>>>> 052b42c7fbe3a4c3a64ec9812f6cf9adf15d9cd9
 from factdrift.snapshots.fetch import Client
 
-RELEASES = Path("results/releases")
+if TYPE_CHECKING:
+    from factdrift.publish.jobs import Refresh
+
+RESULTS = Path("results")
+SNAPSHOTS = RESULTS / "snapshots"
+RELEASES = RESULTS / "releases"
 SKIPPED = RELEASES / "skipped.json"
+
+MARK = ".refresh.json"
+"""The file that a refresh writes into the folders that it begins. Only folders with it are removed."""
+
+WRITTEN = (MARK, "wikidata.json*", "*.parquet", "snapshot.json", "checksum.json", "shards/*")
+"""Patterns of what a refresh and its workflow write into these folders."""
 
 _TRIAL = re.compile("--(dry|touch|list|unlock).*|-t|-[a-zA-Z]*n[a-zA-Z]*")
 """Arguments with which Snakemake makes nothing; `-n` also among other letters (`-np`)."""
 
 
-class Order(NamedTuple):
-    """What a refresh is given. `listings`: addresses of the folders in which servers keep dumps. `every`:
-    least days between two dates. `retention`: snapshots that are kept. `config`: keys of the configuration
-    for each build. `recorded`, `default`: the configuration on which a release depends, now and without any
-    of the user's keys (see `series`). `arguments`: further ones for Snakemake."""
-
-    listings: Sequence[str]
-    every: int
-    retention: int
-    config: Mapping[str, Any]
-    recorded: Mapping[str, Any]
-    default: Mapping[str, Any]
-    arguments: Sequence[str]
-
-
-def refresh(order: Order, client: Client) -> int:
+def refresh(job: Refresh) -> int:
     """Makes all releases that are due, and prints what it does; returns the exit status.
 
     It is 0 if every release that is due is there, complete, and no dump was found damaged; also if another
-    refresh is at work in the directory. Safe to repeat after any interruption. Raises InputError if a listing
-    cannot be read, the last release is not complete, or the configuration has changed since.
+    refresh is at work in the directory. Safe to repeat after any interruption. Raises InputError if the
+    configuration is wrong or has changed since the last release, that one is not complete, or a listing
+    cannot be read.
     """
+    default, config = (read_yaml(CONFIG / "config.yaml") for _ in range(2))
+    if job.configfile is not None:
+        if not job.configfile.is_file():
+            raise InputError(f"{job.configfile}: no such file; name a configuration")
+        try:
+            given: Any = read_yaml(job.configfile)
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise InputError(f"{job.configfile}: {error}; correct it") from error
+        if not isinstance(given, dict):
+            raise InputError(f"{job.configfile}: holds no keys; write some, such as `variant: paper`")
+        update_config(config, given)
+    if job.contact is not None:
+        config["contact"] = job.contact
+    for keys in (config, default):
+        configure(keys, keys_of_methods)
+    for argument in job.snakemake:
+        if argument.startswith(("--config", "-C")):  # also `-Cseed=7`, and names that are cut off
+            raise InputError(
+                f"{argument}: `factdrift refresh` must know the configuration too; write its keys to a "
+                "file, and name that by --configfile before the `--`"
+            )
     RELEASES.mkdir(parents=True, exist_ok=True)
     path = RELEASES / ".lock"
     with path.open("w") as lock:
         if not try_lock(lock, path):
             _say("another refresh is at work in this directory")
             return 0
-        return _Refresh(order, client, lock).run()
+        return _Refresh(job, config, default, lock).run()
 
 
 def _say(text: str) -> None:
@@ -68,77 +114,77 @@ def _say(text: str) -> None:
 
 
 class _Refresh:
-    def __init__(self, order: Order, client: Client, lock: IO[str]) -> None:
-        self._order, self._client, self._lock = order, client, lock
+    def __init__(self, job: Refresh, config: dict[str, Any], default: dict[str, Any], lock: IO[str]) -> None:
+        self._job, self._lock = job, lock
+        self._keys, self._client = config["refresh"], Client(config["contact"])
+        self._recorded, self._default = configuration(config), configuration(default)
+        self._arguments = [*job.snakemake] or ["--cores", "all"]
+        self._trial = any(_TRIAL.fullmatch(argument) for argument in self._arguments)
         self._skipped = read_skipped(SKIPPED)
         self._named: set[str] = set()
         self._damaged: set[Candidate] = set()
         """What was found damaged by this refresh: of one date, one server may have it and then another."""
-        self._trial = any(_TRIAL.fullmatch(argument) for argument in order.arguments)
 
     def run(self) -> int:
         """Makes one release after the other; returns the exit status."""
-        before, status, made = self._before(), 0, False
+        before, every = Release([], {}, {}), self._keys["every"]
+        folder = last_release(RELEASES)
+        if folder is not None:
+            before, _ = read_release(folder)
+            check_unchanged(before.configuration, self._recorded, self._default, folder)
+        status, made = 0, False
         while True:
             usable = self._usable(before)
-            due = sequences(usable, before.dates, self._order.every)
+            due = sequences(usable, before.dates, every)
             if not due:
                 if not made and not status:
-                    _say(_nothing(before, usable, self._order.every))
+                    dates = ", ".join(sorted(usable)) or "none"
+                    _say(
+                        f"nothing new: no complete dump {every} days or more after {before.dates[-1]}"
+                        if before.dates
+                        else f"nothing new: no two complete dumps {every} days apart (found: {dates})"
+                    )
                 break
-            dates = due[0]
-            offered = {date: usable[date].address for date in dates if date in usable}
-            release = before._replace(
-                dates=dates, dumps={date: (before.dumps | offered)[date] for date in dates}
-            )
+            dumps = before.dumps | {date: usable[date].address for date in due[0] if date in usable}
+            release = before._replace(dates=due[0], dumps={date: dumps[date] for date in due[0]})
             ended, damaged = self._make(before, release)
+            for date, reason in damaged.items():
+                self._skip(usable[date], reason)
             if damaged:
-                for date, reason in damaged.items():
-                    self._skip(usable[date], reason)
                 status = 1
-                continue
-            if ended:
+            elif ended:
                 return ended
-            before, made = release, True
+            else:
+                before, made = release, True
         if before.dates and not self._trial:
-            for line in cleanup.remove_old(before.dates, self._order.retention):
+            for line in _remove_old(before.dates, self._keys["retention"]):
                 _say(line)
         return status
-
-    def _before(self) -> Release:
-        """The last release, proved by its files."""
-        folder = last_release(RELEASES)
-        if folder is None:
-            return Release([], {}, {})
-        release, _ = read_release(folder)
-        check_unchanged(release.configuration, self._order.recorded, self._order.default, folder)
-        return release
 
     def _usable(self, before: Release) -> dict[str, Candidate]:
         """Date -> the dump that can follow the last release; says which ones are skipped."""
         usable: dict[str, Candidate] = {}
-        listings, every = self._order.listings, self._order.every
+        listings, every = self._keys["listings"], self._keys["every"]
         for candidate in candidates(listings, every, before.dates, self._skipped, self._client):
-            known = self._skipped.get(candidate.date)
+            date = candidate.date
+            known = self._skipped.get(date)
             if known is None:
-                usable.setdefault(candidate.date, candidate)
-            elif known.is_same(candidate) or candidate in self._damaged:
-                if candidate.date not in self._named:
-                    _say(
-                        f"skipped {candidate.date}: {known.reason} (remove it from {SKIPPED} to try it again)"
-                    )
-                self._named.add(candidate.date)
+                usable.setdefault(date, candidate)
+            elif is_same(known, candidate) or candidate in self._damaged:
+                if date not in self._named:
+                    _say(f"skipped {date}: {known.reason} (remove it from {SKIPPED} to try it again)")
+                self._named.add(date)
             else:
-                _say(f"{candidate.date}: the server has another file than the one that was skipped")
+                _say(f"{date}: the server has another file than the one that was skipped")
                 if not self._trial:
-                    del self._skipped[candidate.date]
+                    del self._skipped[date]
                     write_skipped(self._skipped, SKIPPED)
-                    cleanup.remove_snapshot(candidate.date)
-                usable[candidate.date] = candidate
+                    _remove_snapshot(date)
+                usable[date] = candidate
         return usable
 
     def _skip(self, dump: Candidate, reason: str) -> None:
-        self._skipped[dump.date] = Skipped(dump.address, dump.modified, reason)
+        self._skipped[dump.date] = dump._replace(reason=reason)
         write_skipped(self._skipped, SKIPPED)
         _say(f"release {dump.date} is not made, and its dump is skipped from now on: {reason}")
         self._named.add(dump.date)
@@ -152,16 +198,18 @@ class _Refresh:
         fresh = [date for date in (old, new) if date not in before.dates]
         if not self._trial:
             for date in fresh:
-                self._begin(date, release.dumps[date])
-            cleanup.begin(cleanup.RESULTS / f"{old}_{new}")
+                if _remove_snapshot(date, unless=release.dumps[date]):
+                    _say(f"{date}: the server has another dump than the one that is here, which is removed")
+                _begin(SNAPSHOTS / date, release.dumps[date])
+            _begin(RESULTS / f"{old}_{new}")
         logs = {date: build.log_times(date) for date in fresh}
         status = build.run(self._line(before, release), self._lock)
         if status:
-            damaged = {date: build.damage(date, logs[date]) for date in fresh}
-            if any(damaged.values()):
-                return status, {date: reason for date, reason in damaged.items() if reason}
-            _say(f"release {new} is not complete; the same command goes on from here")
-            return status, {}
+            found = {date: build.damage(date, logs[date]) for date in fresh}
+            damaged = {date: reason for date, reason in found.items() if reason}
+            if not damaged:
+                _say(f"release {new} is not complete; the same command goes on from here")
+            return status, damaged
         try:
             made, account = read_release(RELEASES / new)
             if made._replace(configuration={}) != release._replace(configuration={}):
@@ -172,31 +220,31 @@ class _Refresh:
                 f"({error})"
             )
             return 1, {}
-        for line in _news(release, account):
-            _say(line)
+        number, of_new = len(release.dates) - 1, account["new"]
+        scenarios = ", ".join(f"{count:,} {name}" for name, count in of_new["scenarios"].items())
+        files = f"{len(account['files'])} files, {account['updates']:,} updates in {number} intervals"
+        follow = f"{of_new['of_chains_before']:,} of them follow earlier updates"
+        _say(f"{RELEASES / new}: {files}")
+        _say(f"new since {old}: {scenarios or 'no updates'}")
+        _say(f"{follow}, {of_new['reverts']:,} bring a value back")
         return 0, {}
-
-    def _begin(self, date: str, dump: str) -> None:
-        """Marks the snapshot of a date, after removing one that was begun with another dump."""
-        if cleanup.remove_snapshot(date, unless=dump):
-            _say(f"{date}: the server has another dump than the one that is here, which is removed")
-        cleanup.begin(cleanup.SNAPSHOTS / date, dump)
 
     def _line(self, before: Release, release: Release) -> list[str]:
         """The command that makes one release."""
         if not SNAKEFILE.is_file():
             raise InputError(f"{SNAKEFILE} is missing: `factdrift refresh` runs the workflow of a checkout")
         unlock()
-        values = {
-            **self._order.config,
+        values: Mapping[str, Any] = {
+            **({"contact": self._job.contact} if self._job.contact is not None else {}),
             "snapshots": {"old": release.dates[-2], "new": release.dates[-1]},
             "stream": release.dates,
             "dumps": release.dumps,
             "refresh": {"released": before.dates},
         }
-        line = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "latest"]
-        line += [*self._order.arguments, "--config"]
-        return line + [f"{key}={json.dumps(value)}" for key, value in values.items()]
+        line = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "latest", *self._arguments]
+        if self._job.configfile is not None:
+            line += ["--configfile", str(self._job.configfile)]
+        return [*line, "--config", *(f"{key}={json.dumps(value)}" for key, value in values.items())]
 
 
 def _check_intervals(before: Release) -> None:
@@ -204,8 +252,8 @@ def _check_intervals(before: Release) -> None:
 
     An interval whose release has been taken away is not compared.
     """
-    for old, new in zip(before.dates, before.dates[1:], strict=False):
-        path = cleanup.RESULTS / f"{old}_{new}" / "wikifactdiff.parquet"
+    for old, new in pairwise(before.dates):
+        path = RESULTS / f"{old}_{new}" / "wikifactdiff.parquet"
         folder = RELEASES / new
         if not (folder / path.name).is_file():
             continue
@@ -217,17 +265,62 @@ def _check_intervals(before: Release) -> None:
             )
 
 
-def _news(release: Release, account: Mapping[str, Any]) -> Iterator[str]:
-    files, new = account["files"], account["new"]
-    scenarios = ", ".join(f"{count:,} {name}" for name, count in new["scenarios"].items()) or "no updates"
-    folder, number = RELEASES / release.dates[-1], len(release.dates) - 1
-    yield f"{folder}: {len(files)} files, {account['updates']:,} updates in {number} intervals"
-    yield f"new since {release.dates[-2]}: {scenarios}"
-    yield f"{new['of_chains_before']:,} of them follow earlier updates, {new['reverts']:,} bring a value back"
+def _begin(folder: Path, dump: str = "") -> None:
+    """Marks the folder of a snapshot, with the address of its `dump`, or of a pair before it is made.
+
+    A folder that is there already stays as it is: it is the user's, or has its mark.
+    """
+    if not folder.exists():
+        write_json({"dump": dump}, folder / MARK, indent=None)
 
 
-def _nothing(before: Release, usable: Mapping[str, Candidate], every: int) -> str:
-    if before.dates:
-        return f"nothing new: no complete dump {every} days or more after {before.dates[-1]}"
-    dates = ", ".join(sorted(usable)) or "none"
-    return f"nothing new: no two complete dumps {every} days apart (found: {dates})"
+def _remove_snapshot(date: str, unless: str = "") -> bool:
+    """Removes the snapshot of a date if a refresh has begun it, of another dump than `unless`.
+
+    A mark that cannot be read names the dump "". Returns whether the snapshot was removed. Raises InputError
+    if anything else is in the folder.
+    """
+    folder = SNAPSHOTS / date
+    try:
+        begun = str(json.loads((folder / MARK).read_text("utf-8"))["dump"])
+    except FileNotFoundError:
+        return False
+    except (ValueError, KeyError, TypeError):
+        begun = ""
+    if begun == unless:
+        return False
+    _remove(folder)
+    return True
+
+
+def _remove_old(dates: list[str], retention: int) -> Iterator[str]:
+    """Removes the snapshots made by a refresh that are older than the newest `retention` of `dates`, with the
+    tables made of them alone, and those of dates before the last that are not among `dates`, because they
+    never became a release. `dates`: those of a complete release.
+
+    Yields what was removed, and why a folder was not.
+    """
+    for mark in sorted(SNAPSHOTS.glob(f"*/{MARK}")):
+        date = mark.parent.name
+        if date not in dates[-retention:] and date < dates[-1]:
+            # Only the pair's own jobs read `kept`; the stream reads `filtered`, too.
+            tables = [pair.parent / "kept" for pair in sorted(RESULTS.glob(f"{date}_*/{MARK}"))]
+            # The snapshot goes last, so that a refresh that is killed here is continued.
+            for folder in (*tables, mark.parent):
+                try:
+                    if folder.is_dir():
+                        _remove(folder)
+                        yield f"removed {folder} (refresh.retention: {retention})"
+                except InputError as error:
+                    yield f"not removed: {error}"
+
+
+def _remove(folder: Path) -> None:
+    """Raises InputError if anything in the folder was not written by the workflow; then all of it stays.
+
+    First it gets the name of an unfinished one, of which a later run removes what a killed refresh leaves.
+    """
+    check_folder(folder, WRITTEN)
+    hidden = unfinished(folder)
+    folder.rename(hidden)
+    remove_unfinished(hidden)

@@ -1,4 +1,7 @@
-"""One release: a folder named by the newest date, with copies of the products and an account of them."""
+"""One release: a folder named by the newest date, with copies of the products and an account of them.
+
+What all releases of a series have in common is the configuration on which their contents depend.
+"""
 
 import json
 import re
@@ -14,6 +17,8 @@ from factdrift.core.files import sha256
 from factdrift.core.manifests import read_manifest
 from factdrift.core.owned import atomic_path
 from factdrift.core.products import products
+from factdrift.core.settings import scope
+from factdrift.core.switches import switches
 
 ACCOUNT = "release.json"
 MANIFEST = "manifest.json"
@@ -21,6 +26,15 @@ STREAM = "stream.parquet"
 
 RELEASED = [name for product in products() if product.released for name in product.names]
 """The products in a release: those of the newest pair, with its manifest, and the stream."""
+
+WHOLE = ("buckets", "seed", "test_share", "undersample", "variant", "verbalizer")
+"""Keys that are compared as they are. Results do not depend on `buckets`, but names of files do."""
+
+PARTS = ("method", "verbalization")
+"""Keys that are mappings, all of whose keys are compared."""
+
+CHAT = ("model", "temperature", "answer_tokens", "limit_param", "structured", "extra")
+"""Keys of `chat` that shape a request."""
 
 
 class Release(NamedTuple):
@@ -38,7 +52,6 @@ def write_release(files: Sequence[Path], release: Release, output: Path) -> None
     The folder appears when it is complete. release.json says nothing of the time or the machine. Raises
     InputError if the manifest among `files` is not that of the newest pair, from the dumps of `release`.
     """
-    (stream,) = [path for path in files if path.name == STREAM]
     with atomic_path(output) as folder:
         folder.mkdir()
         for path in files:
@@ -49,7 +62,7 @@ def write_release(files: Sequence[Path], release: Release, output: Path) -> None
             **release._asdict(),
             "factdrift": version("factdrift"),
             "files": {path.name: _described(path) for path in sorted(files)},
-            **_counts(stream, len(release.dates) - 1),
+            **_counts(folder / STREAM, len(release.dates) - 1),
         }
         (folder / ACCOUNT).write_text(json.dumps(account, indent=2) + "\n", encoding="utf-8")
 
@@ -151,3 +164,58 @@ def _counts(stream: Path, interval: int) -> dict[str, object]:
             "reverts": reverts,
         },
     }
+
+
+def configuration(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Key (`method.start`) -> value, of every key of a complete configuration on which a release depends.
+
+    Switches have the value that the variant gives them. A file is its SHA-256, so that another path is no
+    change. Keys that concern other products, or how and where jobs run, are left out. Raises InputError if a
+    file is missing.
+    """
+    keys = {key: config[key] for key in WHOLE} | dict(switches(config)) | {"scope": scope(dict(config))}
+    keys |= {f"{part}.{key}": value for part in PARTS for key, value in config[part].items()}
+    keys |= {f"neighbors.{key}": config["neighbors"][key] for key in ("entities", "facts", "random")}
+    keys |= {f"only.{key}": config["only"][key] for key in ("relations", "classes")}
+    if config["verbalizer"] == "chat":
+        keys |= {f"chat.{key}": config["chat"][key] for key in CHAT if key in config["chat"]}
+    files = {"only.subjects": [config["only"]["subjects"]], "labels": config["labels"]}
+    files["templates_file"] = [config["templates_file"]] if config["verbalizer"] == "file" else []
+    for key, paths in files.items():
+        given = [Path(path) for path in paths if path]
+        for path in given:
+            if not path.is_file():
+                raise InputError(
+                    f"configuration: {key}: {path} does not exist; correct the path or fetch the file"
+                )
+        keys[key] = [sha256(path) for path in given]
+    # From a server or from files: the same months.
+    keys["pageviews"] = config["pageviews"] != "none"
+    normal: dict[str, Any] = json.loads(json.dumps(keys, sort_keys=True))
+    return normal
+
+
+def check_unchanged(
+    recorded: Mapping[str, Any], now: Mapping[str, Any], default: Mapping[str, Any], where: Path
+) -> None:
+    """Raises InputError that names each key whose value in a series' releases is not that of `now`.
+
+    `recorded`: what the release whose account is `where` was made with. A key that it lacks, because an older
+    version did not have it, counts as its `default`. All three as `configuration` returns them.
+    """
+    changed = [
+        f"{key} (was {_shown(before)}, is {_shown(value)})"
+        for key, value in now.items()
+        if (before := recorded.get(key, default.get(key))) != value
+    ]
+    if changed:
+        raise InputError(
+            f"configuration: {', '.join(changed)}: changed since the releases of this series ({where}), "
+            "whose snapshots and intervals are kept. Put the old values back, or begin another series: run "
+            "`factdrift refresh` in another directory"
+        )
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < 100 else f"{text[:100]}..."

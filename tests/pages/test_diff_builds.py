@@ -13,8 +13,7 @@ from support.audit_dumps import UPDATE
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.pages.compare.causes import cause_of, causes
-from factdrift.pages.compare.differences import CHANGES, DIFFERENCES, differences
+from factdrift.pages.compare import CHANGES, DIFFERENCES, cause_of, causes, differences
 
 Row = dict[str, Any]
 

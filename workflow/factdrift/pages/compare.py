@@ -1,0 +1,294 @@
+"""Two builds of the dataset, compared: what came, what went, what is called otherwise, and why.
+
+The table of differences is empty if the builds are the same.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.core.errors import InputError
+from factdrift.core.files import write_text
+from factdrift.core.manifests import read_manifest
+from factdrift.core.paths import RESOURCES
+from factdrift.core.tables import database, only_file, rows_of, sql, write_parquet
+from factdrift.pages import leaves
+from factdrift.pages.report.blocks import Section, Source, table
+from factdrift.pages.report.page import render
+
+_COLUMNS = "change, subject, relation, object, field, before, after, rule_before, rule_after"
+
+DIFFERENCES = pa.schema([(name, pa.string()) for name in (*_COLUMNS.split(", "), "cause")])
+"""One row per difference."""
+
+CHANGES = {
+    "removed": "an update that only the first build has",
+    "added": "an update that only the second build has",
+    "object removed": "an object that only the first build has in this update",
+    "object added": "an object that only the second build has in this update",
+    "label": "an object is called new, obsolete or static in one build and otherwise in the other",
+    "object": "another field of an object: names, rule, dates, statements, revisions",
+    "sentence": "the prompt, one of the other cloze tests, or the prompts of the same neighbour facts",
+    "neighbours": "nearest or random facts, or their distances",
+    "popularity": "the popularity of the subject",
+    "split": "the part of the dataset, `train` or `test`",
+    "field": "another column of an update",
+    "column": "a column that only one build has",
+}
+"""Kind of change -> what it is."""
+
+_KINDS = {
+    "update_prompt": "sentence",
+    "generalization_prompts": "sentence",
+    "template_source": "sentence",
+    "subject_is_ambiguous": "sentence",
+    "subject_popularity": "popularity",
+    "popularity_source": "popularity",
+    "split": "split",
+}
+"""Column -> kind of change."""
+
+_NEIGHBORS = ("neighborhood", "random_neighborhood")
+"""Columns of neighbour facts, of which only what differs is in the table of differences."""
+
+MOST = 500
+"""Rows of a table on the page; the Parquet file has all."""
+
+
+class Cause(NamedTuple):
+    """A key of the manifests with its values in both builds, and the kinds of change that it can cause."""
+
+    key: str
+    before: str
+    after: str
+    changes: frozenset[str]
+
+
+def compare(first: Path, second: Path, output: Path | None, memory_mb: int) -> Iterator[str]:
+    """Yields lines about what differs between the folders of two builds, by kind of change.
+
+    Writes differences.parquet and a page to the folder `output`, if there is one. Raises InputError if a
+    folder has no dataset.
+    """
+    builds = (first, second)
+    datasets = [folder / "wikifactdiff.parquet" for folder in builds]
+    for path in datasets:
+        if not path.is_file():
+            raise InputError(f"{path}: no such file; name a folder such as results/2021-01-04_2023-02-27")
+    why = causes(first / "manifest.json", second / "manifest.json")
+    found = differences(datasets[0], datasets[1], lambda change: cause_of(change, why), memory_mb)
+    updates = [pq.read_metadata(path).num_rows for path in datasets]
+    frame = found.to_pandas()
+    flips = frame[frame["change"] == "label"]
+    keys = ["rule_before", "rule_after", "before", "after"]
+    by_rule = flips.groupby(keys).size().reset_index(name="number")
+    counted = frame.groupby("change").agg(number=("change", "size"), cause=("cause", "first"))
+    if output:
+        write_parquet(found, output / "differences.parquet")
+        names = (str(first), str(second))
+        source = Source("differences.parquet", f"factdrift diff-builds {names[0]} {names[1]}")
+        text = render(
+            "builds.html",
+            list(_sections(frame, counted, by_rule, names, why, source)),
+            headline=" and ".join(names) + ("" if len(frame) else " are the same"),
+            counts=[
+                ("updates of the first", updates[0]),
+                ("of the second", updates[1]),
+                ("differences", len(frame)),
+            ],
+            source=source,
+        )
+        write_text(text, output / "differences.html")
+    yield from (f"{path}: {count:,} updates" for path, count in zip(datasets, updates, strict=True))
+    if frame.empty:
+        yield "no difference"
+    for change in CHANGES:
+        if change in counted.index:
+            yield f"  {change:16}{counted['number'][change]:9,}  {counted['cause'][change]}"
+        if change == "label":
+            for flip in by_rule.sort_values([keys[0], keys[2], keys[1], keys[3]]).itertuples():
+                rules = f"{flip.before} ({flip.rule_before}) -> {flip.after} ({flip.rule_after})"
+                yield f"    {rules}: {flip.number:,}"
+    yield from (f"manifests: {each.key}: {each.before[:80]} -> {each.after[:80]}" for each in why or ())
+
+
+def causes(before: Path, after: Path) -> list[Cause] | None:
+    """What differs between two manifests and can change the dataset; None if a manifest is missing."""
+    if not (before.is_file() and after.is_file()):
+        return None
+    flat = [dict(leaves(read_manifest(path), ".")) for path in (before, after)]
+    rows = rows_of(RESOURCES / "causes.tsv", ("key", "changes"))
+    acting = {key: frozenset(changes.split()) for _, (key, changes) in rows}
+    found = []
+    for key in sorted(flat[0].keys() | flat[1].keys()):
+        found_in = (each.get(key) for each in flat)
+        values = [
+            each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in found_in
+        ]
+        # `configuration.method.start` and the keys above it, the longest first.
+        parts = key.split(".")
+        above = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+        changes = next((acting[part] for part in above if part in acting), None)
+        if values[0] != values[1] and changes:
+            found.append(Cause(key, values[0], values[1], changes))
+    return found
+
+
+def cause_of(change: str, found: list[Cause] | None) -> str:
+    """The keys that can have caused a kind of change, for people."""
+    if found is None:
+        return "no manifest"
+    keys = [each.key for each in found if each.changes & {"all", change}]
+    return ", ".join(keys) or ("none of the keys that differ" if found else "the manifests agree")
+
+
+def differences(before: Path, after: Path, cause: Callable[[str], str], memory_mb: int = 3000) -> pa.Table:
+    """DIFFERENCES of two tables in the layout of `wikifactdiff.parquet`, sorted by all columns.
+
+    `cause`: kind of change -> why builds differ so. Raises InputError if a file is not such a table.
+    """
+    with database(memory_mb) as db:
+        db.execute("CREATE TEMP MACRO text(value) AS CAST(value AS VARCHAR)")
+        columns = [_register(db, name, path) for name, path in (("a", before), ("b", after))]
+        union = " UNION ALL ".join(_queries(db, *columns))
+        found = db.sql(f"SELECT * FROM ({union}) AS t({_COLUMNS}) ORDER BY ALL").to_arrow_table()
+    reasons = {change: cause(change) for change in CHANGES}
+    why = pa.array([reasons[change] for change in found["change"].to_pylist()], pa.string())
+    return found.append_column("cause", why).cast(DIFFERENCES)
+
+
+def _register(db: duckdb.DuckDBPyConnection, name: str, path: Path) -> set[str]:
+    """The view of a dataset with the ids of subject and relation; returns its columns."""
+    try:
+        rows = db.read_parquet(only_file(path))
+    except duckdb.Error as error:
+        raise InputError(f"{path}: {error}; give builds of wikifactdiff.parquet") from error
+    missing = {"subject", "relation", "objects", "scenario"} - set(rows.columns)
+    if missing:
+        raise InputError(
+            f"{path}: no column {', '.join(sorted(missing))}; give builds of wikifactdiff.parquet"
+        )
+    db.execute(
+        f"CREATE TEMP VIEW {name} AS SELECT *, subject.id AS s, relation.id AS r "
+        f"FROM read_parquet({sql(path)})"
+    )
+    return set(rows.columns)
+
+
+def _queries(db: duckdb.DuckDBPyConnection, before: set[str], after: set[str]) -> Iterator[str]:
+    """Yields queries for parts of the table; `before`, `after`: the columns of the views `a` and `b`."""
+    # The values of the groups in both builds side by side; equal ones of a group are numbered.
+    values = [
+        f"""(SELECT s, r, o, o.datatype AS datatype, o.raw AS raw,
+                row_number() OVER (PARTITION BY s, r, o.datatype, o.raw ORDER BY place) AS number
+            FROM (SELECT s, r, unnest(objects) AS o, generate_subscripts(objects, 1) AS place
+                FROM {name} SEMI JOIN {other} USING (s, r)))"""
+        for name, other in (("a", "b"), ("b", "a"))
+    ]
+    db.execute(
+        f"""CREATE TEMP TABLE objects AS SELECT s, r, raw, x.o AS a, y.o AS b
+        FROM {values[0]} x FULL JOIN {values[1]} y USING (s, r, datatype, raw, number)"""
+    )
+    labels = "array_to_string(list_transform(objects, lambda o: o.decision || ' ' || o.label), '; ')"
+    for here, there, change, sides in (("a", "b", "removed", "{}, NULL"), ("b", "a", "added", "NULL, {}")):
+        yield (
+            f"SELECT {sql(change)}, s, r, NULL, scenario, {sides.format(labels)}, NULL, NULL "
+            f"FROM {here} ANTI JOIN {there} USING (s, r)"
+        )
+        value = sides.format(f"{here}.decision || ' ' || {here}.label")
+        yield (
+            f"SELECT 'object {change}', s, r, raw, NULL, {value}, {sides.format(f'{here}.rule')} "
+            f"FROM objects WHERE {there} IS NULL"
+        )
+    kinds = [{str(name) for name, _ in kind.children} for kind in db.sql("SELECT a, b FROM objects").types]
+    for field in kinds[0] & kinds[1] - {"datatype", "raw"}:
+        yield (
+            f"SELECT {sql('label' if field == 'decision' else 'object')}, s, r, raw, {sql(field)}, "
+            f"text(a.{field}), text(b.{field}), a.rule, b.rule FROM objects "
+            f"WHERE a IS NOT NULL AND b IS NOT NULL AND a.{field} IS DISTINCT FROM b.{field}"
+        )
+    for name in before & after - {"objects"}:
+        if name in _NEIGHBORS:
+            yield from _neighbors(name)
+        else:
+            yield (
+                f"SELECT {sql(_KINDS.get(name, 'field'))}, s, r, NULL, {sql(name)}, text(a.{name}), "
+                f"text(b.{name}), NULL, NULL "
+                f"FROM a JOIN b USING (s, r) WHERE a.{name} IS DISTINCT FROM b.{name}"
+            )
+    for name in before ^ after:
+        present = "'present', 'absent'" if name in before else "'absent', 'present'"
+        yield f"SELECT 'column', NULL, NULL, NULL, {sql(name)}, {present}, NULL, NULL"
+
+
+def _neighbors(name: str) -> Iterator[str]:
+    """Of neighbour facts: other facts or distances, and the same facts in other words.
+
+    `before` and `after` have what only one build has: subject, object and distance of facts, or prompts.
+    """
+    entry = "concat_ws(' ', x.subject.id, x.objects[1].raw, x.dist)"
+    prompt = "concat_ws(' ', x.subject.id, x.objects[1].raw, x.objects[1].prompt)"
+    fact = "concat_ws(' ', x.subject.id, x.objects[1].raw)"
+    lists = ", ".join(
+        f"list_transform({side}.{name}, lambda x: {value}) AS {side}_{kind}"
+        for side in ("a", "b")
+        for kind, value in (("facts", entry), ("said", prompt), ("ids", fact))
+    )
+    both = f"SELECT s, r, {lists}, a.{name} AS a_all, b.{name} AS b_all FROM a JOIN b USING (s, r)"
+    reworded = "list_sort(a_ids) = list_sort(b_ids) AND list_sort(a_said) <> list_sort(b_said)"
+    for change, kind, where in (
+        ("sentence", "said", reworded),
+        ("neighbours", "facts", f"a_facts <> b_facts OR NOT ({reworded})"),
+    ):
+        only = [
+            f"nullif(array_to_string(list_filter({here}_{kind}, "
+            f"lambda x: NOT list_contains({there}_{kind}, x)), '; '), '')"
+            for here, there in (("a", "b"), ("b", "a"))
+        ]
+        yield (
+            f"SELECT {sql(change)}, s, r, NULL, {sql(name)}, {', '.join(only)}, NULL, NULL "
+            f"FROM ({both}) WHERE a_all IS DISTINCT FROM b_all AND ({where})"
+        )
+
+
+def _sections(
+    frame: pd.DataFrame,
+    counted: pd.DataFrame,
+    by_rule: pd.DataFrame,
+    names: tuple[str, str],
+    why: list[Cause] | None,
+    source: Source,
+) -> Iterator[Section]:
+    """The sections of the page. `frame`: all differences; `counted`: number and cause of each kind of change;
+    `by_rule`: number of the flips of labels; `names`: the two builds; `why`: see `causes`."""
+    rows = [
+        (change, text, counted["number"].get(change, 0), counted["cause"].get(change))
+        for change, text in CHANGES.items()
+    ]
+    columns = {"kind": "text", "what it is": "text", "number": "number", "can be caused by": "text"}
+    lead = "An update is one subject and relation. A cause is a key that differs between the manifests."
+    yield Section("counts", "What differs", lead, [table("Differences by kind", columns, rows, source)])
+    if why is not None:
+        headings = names if names[0] != names[1] else (f"{names[0]} (first)", f"{names[1]} (second)")
+        columns = dict.fromkeys(("key", *headings), "text")
+        block = table("Manifests", columns, [each[:3] for each in why], source)
+        lead = "Keys of the manifests that can change the dataset and differ."
+        yield Section("causes", "Causes", lead, [block])
+    if len(by_rule):
+        columns = dict.fromkeys(("rule before", "rule after", "before", "after"), "text")
+        ordered = by_rule.sort_values("number", ascending=False).itertuples(index=False)
+        block = table("By rule", columns | {"number": "number"}, ordered, source)
+        lead = "Objects that one build calls new, obsolete or static, and the other otherwise."
+        yield Section("flips", "Labels by rule", lead, [block])
+    if len(frame):
+        shown = ["change", "subject", "relation", "object", "field", "before", "after"]
+        note = f"The first {MOST:,} of {len(frame):,}." if len(frame) > MOST else ""
+        first = frame[shown].head(MOST).itertuples(index=False)
+        block = table("Rows", dict.fromkeys(shown, "text"), first, source, note)
+        yield Section("rows", "Every difference", "In the order of the file.", [block])
