@@ -5,8 +5,6 @@ has a total order: its bytes do not depend on the number of shards, and the numb
 which file a row is in.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -53,7 +51,7 @@ _SAMPLES, _SAMPLE = 64, 1 << 16
 _COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines", "bad_bytes", "torn_lines")
 
 
-def gather_bucket(job: Gather) -> None:
+def gather_bucket(job: "Gather") -> None:
     """Writes the statements (STATEMENTS, by subject and position) and items (ENTITIES, by id) of one bucket.
 
     With `translations` it also writes their terms, and those of the bucket's properties, in other languages
@@ -98,7 +96,7 @@ def gather_bucket(job: Gather) -> None:
             _write(connection, terms, TRANSLATIONS, job.translations)
 
 
-def gather_snapshot(job: Snapshot) -> dict[str, Any]:
+def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
     """Writes properties (PROPERTIES, by id), classes (CLASSES, by id) and the counts of a snapshot.
 
     With `together` the shards' folders are moved into one, so that a job of a bucket needs one file of the

@@ -5,8 +5,6 @@ gathering all shards finishes them: `line`, the line of the dump, which decides 
 entity, and in the statements `inferred`, the datatype inferred from the value where the snak has none.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

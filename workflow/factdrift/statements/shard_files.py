@@ -5,8 +5,6 @@ last batch is empty and carries what the table holds besides. A file a bucket wo
 of a large build; in Parquet, each bucket's job would parse the descriptions of all row groups.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labels, descriptions and aliases in other languages than English, in a table of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Statements of a source as Python values, grouped by subject and property."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import groupby

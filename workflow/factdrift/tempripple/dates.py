@@ -1,7 +1,5 @@
 """Dates as intervals of the days that they may mean, and days as numbers."""
 
-from __future__ import annotations
-
 import datetime
 from functools import lru_cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Wrong options: three values for each question that the same property has elsewhere."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

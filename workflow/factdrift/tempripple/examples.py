@@ -1,7 +1,5 @@
 """A page of items to read, as Markdown."""
 
-from __future__ import annotations
-
 import datetime
 import random
 import textwrap

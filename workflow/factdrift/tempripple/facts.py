@@ -1,7 +1,5 @@
 """Mutable facts: what changed in the period, and what it was before."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The value of (x, p) that certainly held over the whole window, or the reason why there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from factdrift.tempripple.claims import Claim, best_rank

@@ -1,7 +1,5 @@
 """Items: every fact and related fact as a question, with options where there are enough, and a context."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

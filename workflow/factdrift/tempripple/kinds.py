@@ -1,7 +1,5 @@
 """Classes and sports of values, by which wrong options are chosen that resemble the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from factdrift.tempripple.claims import best_rank, groups

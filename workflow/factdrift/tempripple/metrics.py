@@ -4,8 +4,6 @@ Each timeline gives many items, and several paths can end in the same fact, so i
 Wilson's interval is too narrow and the p-values are too small; the clustered bootstrap accounts for clusters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 

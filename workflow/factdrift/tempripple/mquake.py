@@ -1,7 +1,5 @@
 """What follows from a new fact, as cases in the layout of MQuAKE (princeton-nlp/MQuAKE, arXiv 2305.14795)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labels and aliases of items; each item is fetched once."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 
 from factdrift.tempripple.sources import Source

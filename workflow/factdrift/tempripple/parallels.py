@@ -4,8 +4,6 @@ The parallel of a chain is the chain along the same properties from a fact of th
 timeline. Where both end in the same answer, a right answer does not show which of the two facts it came from.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Noun phrases with ordinals, statements, questions, and dates in words."""
 
-from __future__ import annotations
-
 import datetime
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """The check that a snapshot has the properties and classes of the method, under the same names."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any, NamedTuple
 

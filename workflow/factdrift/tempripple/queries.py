@@ -6,8 +6,6 @@ other: some engines start from the shorter list, and would read all statements o
 from value nodes, which have the precision.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from factdrift.sparql.divide import Period

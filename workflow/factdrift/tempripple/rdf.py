@@ -7,8 +7,6 @@ as English), and the values of qualifiers other than P580, P582 and P585 (each i
 any unknown value).
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Related facts: what follows from a mutable fact over up to three hops of immutable ones."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import groupby

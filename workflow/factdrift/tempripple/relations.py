@@ -1,7 +1,5 @@
 """The mutable and immutable properties and the classes of types, from `resources/tempripple/`."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args

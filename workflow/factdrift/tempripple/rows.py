@@ -3,8 +3,6 @@
 A full snapshot is read once; all later questions are answered from these smaller tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

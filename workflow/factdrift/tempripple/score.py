@@ -1,7 +1,5 @@
 """Scores of models' answers: accuracies with intervals, and the paper's tests."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What a search for facts uses: the source that a job names, the method's tables, types and names."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections import Counter
@@ -63,14 +61,14 @@ def search_of(source: Source, method: Method, relations: Relations, labels: Sequ
 
 
 @contextlib.contextmanager
-def opened(job: OfSource) -> Iterator[Search]:
+def opened(job: "OfSource") -> Iterator[Search]:
     """Opens the source of a job for the block. Raises InputError that names the flags it lacks."""
     with _sparql(job) if job.source == "sparql" else _tables(job) as source:
         yield search_of(source, job.settings, job.relations(job.settings.immutable_set), job.labels)
 
 
 @contextlib.contextmanager
-def _tables(job: OfSource) -> Iterator[Source]:
+def _tables(job: "OfSource") -> Iterator[Source]:
     from factdrift.core.tables import database
     from factdrift.tempripple.table_source import TableSource
 
@@ -83,7 +81,7 @@ def _tables(job: OfSource) -> Iterator[Source]:
 
 
 @contextlib.contextmanager
-def _sparql(job: OfSource) -> Iterator[Source]:
+def _sparql(job: "OfSource") -> Iterator[Source]:
     """The local server, which runs for the block, or another server, whose answers are kept."""
     from factdrift.sparql.answers import Answers
     from factdrift.sparql.client import OWN_LIMIT, Client

@@ -1,7 +1,5 @@
 """The source over SPARQL, with one query for each batch of items."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from functools import partial

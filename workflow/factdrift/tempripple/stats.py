@@ -1,7 +1,5 @@
 """Statistics of a build: sizes, the paper's Table 1 and hop counts, items, drops, settings, snapshot."""
 
-from __future__ import annotations
-
 import datetime
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The source over tables: DuckDB answers each question by one scan."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

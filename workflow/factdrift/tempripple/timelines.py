@@ -1,7 +1,5 @@
 """Timelines: the holders of one (s, p) in order, or the reason why they have none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Types of items, from the classes reached by P31 and then up to `type_depth` steps of P279."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ All of it is SQL over one block of whole groups. No triple is deleted: `dropped_
 it, or its whole group, out of the dataset.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from factdrift.core.tables import sql

@@ -5,8 +5,6 @@ Triples of open groups (see `open_groups`) are all written, with the step that d
 other groups are only counted (see `untouched`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -55,7 +53,7 @@ _CARRIED = frozenset(
 """Columns of the triples that no rule uses."""
 
 
-def classify(job: Classify, rows: int = 2 * BLOCK) -> int:
+def classify(job: "Classify", rows: int = 2 * BLOCK) -> int:
     """Writes one bucket's triples with label, rule and `dropped_by`; returns how many reach the dataset.
 
     `output` has the columns UPDATES for the triples of open groups, `untouched` counts the others. Raises
@@ -120,7 +118,7 @@ def _steps(
     ]
 
 
-def _mentioned(db: duckdb.DuckDBPyConnection, job: Classify, rows: int) -> None:
+def _mentioned(db: duckdb.DuckDBPyConnection, job: "Classify", rows: int) -> None:
     """TEMP TABLE mentioned (id, removed): subjects and objects of open groups; of any F- if `removed`."""
     statements = Statements(job.old, job.new, ["object"])
     db.execute("CREATE TEMP TABLE seen (id INTEGER, removed BOOLEAN)")
@@ -218,7 +216,7 @@ def facts(method: Method) -> str:
         WINDOW grp AS (PARTITION BY subject, property)"""
 
 
-def _merged(db: duckdb.DuckDBPyConnection, job: Classify, method: Method) -> None:
+def _merged(db: duckdb.DuckDBPyConnection, job: "Classify", method: Method) -> None:
     """TEMP TABLE gone (id): entities with a line in the old dump only; empty unless `merges: detect`."""
     query = "SELECT 0 AS id WHERE false"
     if method.merges == "detect":
@@ -229,7 +227,7 @@ def _merged(db: duckdb.DuckDBPyConnection, job: Classify, method: Method) -> Non
     db.execute(f"CREATE TEMP TABLE gone AS {query}")
 
 
-def _display_labels(db: duckdb.DuckDBPyConnection, job: Classify) -> None:
+def _display_labels(db: duckdb.DuckDBPyConnection, job: "Classify") -> None:
     """TEMP TABLE names (id, name) of subjects and objects: the new dump's, else the old's, else `labels`."""
     db.register("supplied", supplied_labels(job.labels))
     db.execute(

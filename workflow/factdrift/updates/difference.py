@@ -5,8 +5,6 @@ one (`matching`). The two tables are read in step, subject by subject, so memory
 triple refers to its statements by their row numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

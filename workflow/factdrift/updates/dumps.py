@@ -1,7 +1,5 @@
 """The dumps of a comparison, and whether they can be what their dates say: not one twice, not swapped."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Filters 1 to 6 look at one statement, 7 and 8 at what is left of its (subject, r
 need to know about classes, properties and other items is written to two small tables first (`context`).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -60,7 +58,7 @@ ENTITY_DATATYPES = ("wikibase-item", "wikibase-property")
 _SEVERAL = (("start", "starts", "arg_min"), ("end", "ends", "arg_max"), ("pit", "pits", "arg_max"))
 
 
-def context(job: Context) -> None:
+def context(job: "Context") -> None:
     """Writes two tables that the filters of one snapshot use besides the statements.
 
     `relevant` (id): the items that pass filter 3. `relations` (property, single_value, temporal_functional,

@@ -1,7 +1,5 @@
 """Jobs that difference two snapshots and label what changed."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """The constants and switches of the method."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable
 from typing import Literal

@@ -1,7 +1,5 @@
 """The subjects to which the configuration key `only` restricts the datasets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from factdrift.updates.jobs import Classify
 
 
-def asked_subjects(db: duckdb.DuckDBPyConnection, job: Classify) -> list[int] | None:
+def asked_subjects(db: duckdb.DuckDBPyConnection, job: "Classify") -> list[int] | None:
     """The subjects of a bucket's triples that are asked for; None for all of them.
 
     They are in the file `only_subjects`, if there is one, and instances of `only_classes` or their subclasses
@@ -57,7 +55,7 @@ def asked_relations(names: Sequence[str]) -> list[int]:
         raise InputError(f"only.relations: {error}") from error
 
 
-def _classes(job: Classify) -> list[int]:
+def _classes(job: "Classify") -> list[int]:
     """The numbers of `only.classes`. Raises InputError if one is no item id, or their tables are missing."""
     numbers = []
     for name in job.only_classes:

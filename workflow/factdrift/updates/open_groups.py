@@ -5,8 +5,6 @@ group (`untouched`). These are by far the most, so they are only counted, withou
 their statements.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Conditions are SQL over the columns that `classify.facts` computes for each trip
 repeats the condition of `paper`, `-` leaves the row out.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple, get_args
 

@@ -4,8 +4,6 @@ The rules apply to them as to all others, but can distinguish them only by their
 of the value. So the rules are run on a few specimens of each relation instead of on all its groups.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
