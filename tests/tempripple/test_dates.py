@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from support.worlds import GREGORIAN, JULIAN
 
 from factdrift.core.tables import database
-from factdrift.tempripple.dates import NEVER, Date, Span, arrow_day, covered, day_number
-from factdrift.tempripple.rows import create_macros
+from factdrift.tempripple.claims import NEVER, Date, Span, arrow_day, covered, day_number
+from factdrift.tempripple.table_source import create_macros
 from factdrift.wikidata.time import parse_time
 
 

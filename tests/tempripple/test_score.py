@@ -16,8 +16,18 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from factdrift.core.errors import InputError
-from factdrift.tempripple.metrics import clustered_interval, mcnemar, point_biserial, wilson
-from factdrift.tempripple.score import Answer, Cutoff, as_markdown, read_predictions, report, within_cutoff
+from factdrift.tempripple.score import (
+    Answer,
+    Cutoff,
+    as_markdown,
+    clustered_interval,
+    mcnemar,
+    point_biserial,
+    read_predictions,
+    report,
+    wilson,
+    within_cutoff,
+)
 
 
 def item(number: int, task: int, hop: int, asked: str, discriminates: bool | None = True) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import datetime
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from factdrift.tempripple.dates import day_number as ordinal_of
+from factdrift.tempripple.claims import day_number as ordinal_of
 from factdrift.wikidata.time import YEAR, pack_date, unpack
 
 

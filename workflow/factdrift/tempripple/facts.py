@@ -1,22 +1,20 @@
 """Mutable facts: what changed in the period, and what it was before."""
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from factdrift.tempripple.claims import groups
-from factdrift.tempripple.dates import ALWAYS, NEVER, arrow_day
-from factdrift.tempripple.kinds import Kinds
+from factdrift.core.errors import InputError
+from factdrift.tempripple.claims import ALWAYS, NEVER, arrow_day, groups
 from factdrift.tempripple.method import Method
-from factdrift.tempripple.parallels import mark_facts
 from factdrift.tempripple.phrases import holder_phrase, ordinal_text, question, statement
-from factdrift.tempripple.relations import Mutable
+from factdrift.tempripple.relations import Relation
 from factdrift.tempripple.schemas import Row, row_id
-from factdrift.tempripple.search import Found, Search
+from factdrift.tempripple.search import Found, Match, Search, ids
 from factdrift.tempripple.timelines import Dropped, Holding, Timeline, timeline
-from factdrift.tempripple.types import Match, ids
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.time import pack_date
 
@@ -28,11 +26,49 @@ class _Kept(NamedTuple):
     values: list[str]
 
 
+def check_presence(search: Search) -> dict[str, list[str]]:
+    """What the source lacks of the properties and classes of the method, and what it calls otherwise.
+
+    Lines of text under `missing` and `renamed`, which are printed as warnings. Raises InputError if a
+    property has another datatype, and, unless the snapshot is a slice, if a property or class is missing.
+    """
+    relations = search.relations
+    properties = {**relations.immutable, **relations.mutable}
+    expected = {property_id(number): properties[number].label for number in sorted(properties)}
+    expected |= {entity_id(entry.number): entry.label for entry in relations.types}
+    found: dict[str, str | None] = {}
+    for row in search.source.declarations(ids(properties)).to_pylist():
+        relation = properties[row["id"]]
+        name = property_id(relation.property)
+        found[name] = row["label"]
+        if row["datatype"] != relation.datatype:
+            raise InputError(
+                f"the snapshot knows {name} ({row['label']}) with the datatype {row['datatype']}, "
+                f"TempRIPPLE as {relation.datatype}; correct its row in resources/tempripple/"
+            )
+    for row in search.source.terms(ids(entry.number for entry in relations.types)).to_pylist():
+        found[entity_id(row["id"])] = row["label"]
+    missing = [f"{name} {label}" for name, label in expected.items() if name not in found]
+    renamed = [
+        f"{name}: {label!r} is called {found[name]!r}"
+        for name, label in expected.items()
+        if name in found and found[name] != label
+    ]
+    if missing and not search.method.slice:
+        raise InputError(
+            "the snapshot lacks properties or classes that TempRIPPLE needs: "
+            f"{', '.join(missing)}; for a slice of Wikidata set 'tempripple.slice: true', which "
+            "takes them from the bundled tables"
+        )
+    for line in [*(f"not in the snapshot: {name}" for name in missing), *renamed]:
+        print(f"warning: {line}", file=sys.stderr)
+    return {"missing": missing, "renamed": renamed}
+
+
 def find_facts(search: Search) -> Found:
     """All facts of the timelines that changed in the period, one row for each holding."""
     found, types = Found("mutable"), search.types
     candidates = _candidates(search, found.counts)
-    kinds = Kinds(search.source, types)
     for relation in search.relations.mutable.values():
         statements = candidates.get(relation.property, {})
         if not statements:
@@ -49,10 +85,10 @@ def find_facts(search: Search) -> Found:
         items = {kept.subject for kept in changed}
         items |= {holding.object for kept in changed for holding in kept.timeline.holdings}
         search.names.fetch(items)
-        kinds.fetch(items)
+        types.fetch_kinds(items)
         for kept in changed:
-            _add(found, relation, kept, search, kinds)
-    mark_facts(found.rows)
+            _add(found, relation, kept, search)
+    found.mark(found.rows)
     return found
 
 
@@ -77,7 +113,7 @@ def _candidates(search: Search, counts: Counter[str]) -> dict[int, dict[int, lis
 
 
 def _timelines(
-    search: Search, relation: Mutable, subjects: dict[int, Match], found: Found
+    search: Search, relation: Relation, subjects: dict[int, Match], found: Found
 ) -> Iterator[_Kept]:
     """The timelines that pass all tests except the one for labels, which needs names."""
     restrictive = ids(search.method.numbers("restrictive_qualifiers"))
@@ -103,7 +139,7 @@ def _excluded(table: pa.Table, search: Search) -> set[int]:
     return {item for item in objects if not classes.isdisjoint(search.types.reached(item))}
 
 
-def _add(found: Found, relation: Mutable, kept: _Kept, search: Search, kinds: Kinds) -> None:
+def _add(found: Found, relation: Relation, kept: _Kept, search: Search) -> None:
     """Adds the rows of one timeline, or drops it if its subject or any object has no label."""
     holdings, names = kept.timeline.holdings, search.names
     named = [kept.subject, *(holding.object for holding in holdings)]
@@ -116,10 +152,10 @@ def _add(found: Found, relation: Mutable, kept: _Kept, search: Search, kinds: Ki
     found.counts["timelines"] += 1
     for place, holding in enumerate(holdings, start=1):
         row = _fact(relation, kept, place, search)
-        found.rows.append(row | {"o_kinds": kinds.of(kept.subject, holding.object)})
+        found.rows.append(row | {"o_kinds": search.types.kinds(kept.subject, holding.object)})
 
 
-def _fact(relation: Mutable, kept: _Kept, place: int, search: Search) -> Row:
+def _fact(relation: Relation, kept: _Kept, place: int, search: Search) -> Row:
     """The row of the holding at a place, from 1."""
     holding, names = kept.timeline.holdings[place - 1], search.names
     subject, value = (

@@ -44,7 +44,7 @@ class Rows(WithTables, command="tempripple rows"):
     memory_mb: MemoryMb = 2000
 
     def run(self) -> str:
-        from factdrift.tempripple.rows import make_rows
+        from factdrift.tempripple.table_source import make_rows
 
         properties = self.relations().properties()
         rows = make_rows(self.statements, self.entities, properties, self.rows, self.classes, self.memory_mb)
@@ -123,16 +123,15 @@ class Facts(OfSource, command="tempripple facts"):
     facts: Annotated[Output, "tr_facts"]
 
     def run(self) -> str:
-        from factdrift.tempripple.facts import find_facts
-        from factdrift.tempripple.presence import check_presence
+        from factdrift.tempripple.facts import check_presence, find_facts
         from factdrift.tempripple.schemas import TR_FACTS
         from factdrift.tempripple.search import opened
 
         with opened(self) as search:
-            presence = check_presence(search.source, search.relations, self.settings.slice)
+            presence = check_presence(search)
             found = find_facts(search)
         counts = dict(sorted(found.counts.items()))
-        rows = self.write(found, TR_FACTS, self.facts, presence=presence._asdict(), facts=counts)
+        rows = self.write(found, TR_FACTS, self.facts, presence=presence, facts=counts)
         if not rows:
             print(
                 f"warning: nothing changed between {self.settings.change_start} and "
@@ -269,7 +268,7 @@ class Examples(Job, command="tempripple examples"):
     seed: int = 0
 
     def run(self) -> str:
-        from factdrift.tempripple.examples import examples
+        from factdrift.tempripple.stats import examples
 
         return examples(self.items_, self.number, self.seed)
 

@@ -18,8 +18,8 @@ import duckdb
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import ROW_GROUP, only_file, sql
 from factdrift.sparql.vocabulary import DATATYPES, GENID, PREFIXES, datatype_iri
-from factdrift.tempripple.rows import create_macros
 from factdrift.tempripple.sources import INSTANCE, SUBCLASS
+from factdrift.tempripple.table_source import create_macros
 from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR
 
 _GREGORIAN_CALENDAR = "Q1985727"

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from factdrift.tempripple.claims import Claim
-from factdrift.tempripple.dates import ONGOING, UNSTARTED, Span
+from factdrift.tempripple.claims import ONGOING, UNSTARTED, Claim, Span
 from factdrift.tempripple.method import Method
 
 REASONS = (

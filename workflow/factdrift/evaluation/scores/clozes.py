@@ -14,7 +14,7 @@ from factdrift.evaluation.questions.clozes import OWN
 from factdrift.evaluation.questions.klob import read
 from factdrift.evaluation.questions.question import Tables, probe_id
 from factdrift.models.alignment import NOT_FINITE
-from factdrift.tempripple.metrics import wilson
+from factdrift.tempripple.score import wilson
 
 CLOZES = pa.schema(
     [
