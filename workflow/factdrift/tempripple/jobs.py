@@ -310,8 +310,10 @@ class Score(Job, command="tempripple score"):
             if not facts:
                 raise InputError("--cutoff: needs the days on which facts began; give them with --facts")
             days = Cutoff(self.cutoff, self.cutoff)
-            answers, left_out = within_cutoff(answers, facts, {key[0]: days for key in answers})
-            note = f"{sum(left_out.values()):,} answers are left out because of the cutoff {self.cutoff}\n\n"
+            counted = within_cutoff(answers, facts, {key[0]: days for key in answers})
+            left_out = sum(map(len, answers.values())) - sum(map(len, counted.values()))
+            answers = counted
+            note = f"{left_out:,} answers are left out because of the cutoff {self.cutoff}\n\n"
         tables = report(answers, facts, self.seed, self.draws)
         if self.json:
             write_json(tables, self.json)

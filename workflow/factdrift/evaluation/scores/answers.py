@@ -84,9 +84,9 @@ def write_scores(job: AnswerScores) -> int:
         found = grouped(
             (tuple(row[name] for name in columns) for row in answered),
             asked,
-            str(job.out_predictions),
+            f"{job.out_predictions}, row",
         )
-        counted, _ = within_cutoff(found, dated, cutoffs)
+        counted = within_cutoff(found, dated, cutoffs)
         tables = report(counted, dated, job.seed, job.draws)
         kept = {(key, answer.item["item_id"]) for key, group in counted.items() for answer in group}
         accuracies = tables.pop("accuracy")
