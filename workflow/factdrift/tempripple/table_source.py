@@ -29,7 +29,7 @@ ROWS = pa.schema(
 EDGES = pa.schema([("id", pa.int32()), ("property", pa.int32()), CLASSES.field("class")])
 """CLASSES by P31 and P279. Order: id, property, class."""
 
-_MACROS = """
+DATE_MACROS = """
     CREATE TEMP MACRO month_length(y, m) AS CASE
         WHEN m IN (4, 6, 9, 11) THEN 30
         WHEN m != 2 THEN 31
@@ -49,11 +49,7 @@ _MACROS = """
         list_filter(times, lambda t: rdf_day(t) IS NOT NULL),
         lambda t: {'day': rdf_day(t), 'precision': t.precision})));
 """
-
-
-def create_macros(db: duckdb.DuckDBPyConnection) -> None:
-    """Defines `rdf_day(TIME)`, as in the RDF export, and `rdf_dates(TIME[])`: DATEs, sorted and distinct."""
-    db.execute(_MACROS)
+"""SQL: `rdf_day(TIME)`, as in the RDF export, and `rdf_dates(TIME[])`: DATEs, sorted and distinct."""
 
 
 def make_rows(
@@ -69,7 +65,7 @@ def make_rows(
     Classes are those of best rank for items that the snapshot holds whole, and all listed ones for others.
     """
     with database(memory_mb) as db:
-        create_macros(db)
+        db.execute(DATE_MACROS)
         db.read_parquet(only_file(statements)).create_view("statements")
         db.read_parquet(only_file(entities)).create_view("entities")
         write_parquet(db.sql(_EDGES).to_arrow_reader().cast(EDGES), out_classes)
@@ -155,7 +151,7 @@ class TableSource:
         inside = f"d.day >= {first} AND d.day < {until}"
         return self._answer(
             f"""SELECT property, subject, statement FROM source_rows
-            WHERE {_among("property", properties)}
+            WHERE list_contains({sql(properties.tolist())}, property)
             AND len(list_filter(list_concat(starts, ends), lambda d: {inside})) > 0
             ORDER BY property, subject, statement""",
             CANDIDATES,
@@ -166,7 +162,7 @@ class TableSource:
             f"""SELECT * EXCLUDE (qualifiers),
                 list_has_any(qualifiers, {sql(restrictive.tolist())}) AS restricted
             FROM source_rows SEMI JOIN asked ON asked.id = subject
-            WHERE {_among("property", properties)}
+            WHERE list_contains({sql(properties.tolist())}, property)
             ORDER BY subject, property, statement""",
             STATEMENTS,
             subjects,
@@ -202,7 +198,3 @@ class TableSource:
                 return schema.empty_table()
             self._db.register("asked", pa.table({"id": asked}))
         return self._db.sql(query).to_arrow_table().cast(schema)
-
-
-def _among(column: str, numbers: Ids) -> str:
-    return f"{column} IN ({', '.join(map(str, numbers))})" if len(numbers) else "false"
