@@ -151,7 +151,7 @@ class TableSource:
         inside = f"d.day >= {first} AND d.day < {until}"
         return self._answer(
             f"""SELECT property, subject, statement FROM source_rows
-            WHERE list_contains({sql(properties.tolist())}, property)
+            WHERE property IN (SELECT unnest({sql(properties.tolist())}))
             AND len(list_filter(list_concat(starts, ends), lambda d: {inside})) > 0
             ORDER BY property, subject, statement""",
             CANDIDATES,
@@ -162,7 +162,7 @@ class TableSource:
             f"""SELECT * EXCLUDE (qualifiers),
                 list_has_any(qualifiers, {sql(restrictive.tolist())}) AS restricted
             FROM source_rows SEMI JOIN asked ON asked.id = subject
-            WHERE list_contains({sql(properties.tolist())}, property)
+            WHERE property IN (SELECT unnest({sql(properties.tolist())}))
             ORDER BY subject, property, statement""",
             STATEMENTS,
             subjects,
