@@ -22,7 +22,6 @@ from factdrift.updates.dumps import Dump
 from factdrift.updates.kept import DATES, KEPT, WRITER, packed, statement_ids
 from factdrift.updates.matching import identities, repeated
 from factdrift.updates.method import Method, number, numbers
-from factdrift.updates.only import with_subclasses
 from factdrift.updates.readings import high, low
 from factdrift.wikidata.tables import STATEMENTS, TIME
 
@@ -93,6 +92,17 @@ def _relevant_items(entities: Sequence[Path], classes: Path, method: Method) -> 
             SELECT id FROM (SELECT id, unnest(classes) AS class FROM {with_article})
             WHERE class IN ({pages})
         )"""
+
+
+def with_subclasses(classes: Sequence[Path], numbers: Sequence[int]) -> str:
+    """SQL: the ids of these classes and of all classes below them, by the tables `classes`."""
+    return f"""
+        WITH RECURSIVE edges AS (
+            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
+        ), below AS (
+            SELECT unnest({sql(numbers)}) AS id
+            UNION SELECT edges.id FROM edges JOIN below ON edges.superclass = below.id
+        ) SELECT id FROM below"""
 
 
 def _property_types(db: duckdb.DuckDBPyConnection, classes: Path, properties: Path, method: Method) -> None:

@@ -9,7 +9,7 @@ import duckdb
 
 from factdrift.core.files import write_json
 from factdrift.core.tables import database, sql
-from factdrift.updates.after_rules import SCENARIOS
+from factdrift.updates.rules import SCENARIOS
 from factdrift.wikifactdiff.replacements import replacement_rows
 
 DECISIONS = ("new", "obsolete", "static")
