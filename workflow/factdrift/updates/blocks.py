@@ -4,8 +4,6 @@ All tables are sorted by subject, so the rows of a subject are neighbours, and m
 block (and of the largest subject), not on that of the tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -30,24 +28,19 @@ Lines = NDArray[np.int64]
 def in_step(old: Path, new: Path, columns: Sequence[str], rows: int = BLOCK) -> Iterator[list[pa.Table]]:
     """Yields pairs of blocks, one of each table, that hold all rows of the same range of subjects.
 
-    Subjects ascend from block to block. `columns` must include `subject` and `position`. The larger block of
-    a pair has about `rows` rows. Raises InputError if a table is not sorted by subject and position.
+    Subjects ascend from block to block. `columns` must include `subject`. The larger block of a pair has
+    about `rows` rows. Raises InputError if a table is not sorted by subject.
     """
     return _blocks([_Rows(path, columns, rows) for path in (old, new)], rows)
 
 
-def in_blocks(
-    path: Path, columns: Sequence[str], rows: int = BLOCK, positions: bool = True
-) -> Iterator[pa.Table]:
-    """Yields blocks of about `rows` rows of one table, each with all rows of its subjects; see `in_step`.
-
-    With `positions` false the table need only be sorted by subject.
-    """
-    for (block,) in _blocks([_Rows(path, columns, rows, positions)], rows):
+def in_blocks(path: Path, columns: Sequence[str], rows: int = BLOCK) -> Iterator[pa.Table]:
+    """Yields blocks of about `rows` rows of one table, each with all rows of its subjects; see `in_step`."""
+    for (block,) in _blocks([_Rows(path, columns, rows)], rows):
         yield block
 
 
-def _blocks(sides: list[_Rows], rows: int) -> Iterator[list[pa.Table]]:
+def _blocks(sides: list["_Rows"], rows: int) -> Iterator[list[pa.Table]]:
     """Yields a block of each table, all of the same range of subjects."""
     wanted = rows
     while True:
@@ -69,8 +62,8 @@ def _blocks(sides: list[_Rows], rows: int) -> Iterator[list[pa.Table]]:
 class _Rows:
     """A buffer of rows of one table: read from the file, not yet returned as part of a block."""
 
-    def __init__(self, path: Path, columns: Sequence[str], rows: int, positions: bool = True) -> None:
-        self.path, self.positions = path, positions
+    def __init__(self, path: Path, columns: Sequence[str], rows: int) -> None:
+        self.path = path
         self.file, self.schema = _opened(path, columns)
         total = self.file.metadata.num_rows
         self.megabytes = path.stat().st_size / max(total, 1) / 1e6  # a row
@@ -78,7 +71,6 @@ class _Rows:
         self.batches = self.file.iter_batches(min(rows, BATCH), columns=list(columns), use_threads=False)
         self.held = self.schema.empty_table()
         self.subjects: NDArray[np.int32] = np.empty(0, np.int32)
-        self.last = -1
         self.ended = False
 
     def fill(self, rows: int) -> None:
@@ -91,10 +83,11 @@ class _Rows:
                 self.progress.say()
             elif batch.num_rows:
                 self.progress.advance(batch.num_rows, beside=batch.num_rows * self.megabytes)
-                self._check(batch)
                 table = pa.Table.from_batches([batch]).select(self.schema.names)
                 self.held = pa.concat_tables([self.held, table]) if len(self.subjects) else table
                 self.subjects = np.concatenate([self.subjects, batch["subject"].to_numpy()])
+                if (self.subjects[1:] < self.subjects[:-1]).any():
+                    raise InputError(f"{self.path}: not sorted by subject; make it again")
 
     def last_subject(self) -> int:
         return int(self.subjects[-1])
@@ -114,15 +107,6 @@ class _Rows:
         block = self.held.slice(0, rows).combine_chunks()
         self.held, self.subjects = self.held.slice(rows).combine_chunks(), self.subjects[rows:].copy()
         return block
-
-    def _check(self, batch: pa.RecordBatch) -> None:
-        subjects = batch["subject"].to_numpy()
-        places = place(subjects, batch["position"].to_numpy()) if self.positions else subjects
-        disorder = np.less_equal if self.positions else np.less
-        if bool(disorder(places[0], self.last) or disorder(places[1:], places[:-1]).any()):
-            by = "subject and position" if self.positions else "subject"
-            raise InputError(f"{self.path}: not sorted by {by}; make it again")
-        self.last = int(places[-1])
 
 
 def _opened(path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> tuple[pq.ParquetFile, pa.Schema]:

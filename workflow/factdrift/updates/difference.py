@@ -46,7 +46,7 @@ def difference(
 
     `unchanged`: match entities whose revision is the same in both dumps without comparing statement ids.
     Neither this shortcut nor the number of `rows` in a block changes the table. Raises InputError if a table
-    is not sorted by subject and position.
+    is not sorted by subject.
     """
     with database() as db:
         return write_tables(db, _triples(db, old, new, method, unchanged, rows), TRIPLES, output, _ASCENDING)

@@ -62,7 +62,7 @@ class Block(NamedTuple):
 
 def divided(triples: Path, rows: int = 2 * BLOCK) -> Iterator[Block]:
     """Yields the triples of a bucket in blocks of whole subjects, about `rows` triples each."""
-    for block in in_blocks(triples, TRIPLES.names, rows, positions=False):
+    for block in in_blocks(triples, TRIPLES.names, rows):
         subjects = block["subject"].to_numpy()
         added, removed = (pc.equal(block["change"], change).to_numpy() for change in ("F+", "F-"))
         touched = added | removed | block["dated"].to_numpy()
