@@ -1,7 +1,5 @@
 """Jobs that make TempRIPPLE's questions from a snapshot or a SPARQL server, and tools for what they wrote."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import sys
@@ -27,7 +25,7 @@ class WithTables(Job, beside="resources"):
 
     resources: Annotated[Place, "folder of mutable.tsv, immutable.tsv, types.tsv"] = TEMPRIPPLE
 
-    def relations(self, immutable_set: str = "full53") -> Relations:
+    def relations(self, immutable_set: str = "full53") -> "Relations":
         """The method's properties and types."""
         from factdrift.tempripple.relations import read_relations
 
@@ -107,13 +105,13 @@ class OfSource(WithTables):
     dropped: Annotated[Output, "tr_dropped of this job"]
     account: Annotated[Output, "counts for the statistics"]
 
-    def write(self, found: Found, table: pa.Schema, output: Path, **account: Any) -> int:
-        """Writes what was found and dropped, and the counts; returns the number of rows found."""
+    def write(self, found: "Found", table: "pa.Schema", output: Path, part: str, **account: Any) -> int:
+        """Writes what was found and dropped, and the counts under `part`; returns the number of rows."""
         from factdrift.core.files import write_json
         from factdrift.tempripple.schemas import TR_DROPPED, write_rows
 
         write_rows(found.dropped, TR_DROPPED, self.dropped)
-        write_json(account, self.account)
+        write_json(account | {part: dict(sorted(found.counts.items()))}, self.account)
         return write_rows(found.rows, table, output)
 
 
@@ -130,8 +128,7 @@ class Facts(OfSource, command="tempripple facts"):
         with opened(self) as search:
             presence = check_presence(search)
             found = find_facts(search)
-        counts = dict(sorted(found.counts.items()))
-        rows = self.write(found, TR_FACTS, self.facts, presence=presence, facts=counts)
+        rows = self.write(found, TR_FACTS, self.facts, "facts", presence=presence)
         if not rows:
             print(
                 f"warning: nothing changed between {self.settings.change_start} and "
@@ -154,8 +151,7 @@ class Related(OfSource, command="tempripple related"):
 
         with opened(self) as search:
             found = find_related(search, read_rows(self.facts, TR_FACTS))
-        counts = dict(sorted(found.counts.items()))
-        return f"{self.write(found, TR_RELATED, self.related, expansion=counts):,} related facts"
+        return f"{self.write(found, TR_RELATED, self.related, 'expansion'):,} related facts"
 
 
 class Items(Job, command="tempripple items"):
@@ -245,12 +241,14 @@ class Sparql(Job, command="sparql"):
 def _only_database() -> Path:
     """The only database under results/snapshots. Raises InputError if there is none, or several."""
     databases = sorted(Path("results/snapshots").glob("*/tempripple/database"))
-    if len(databases) != 1:
+    if not databases:
         raise InputError(
-            f"--database: {'several' if databases else 'no'} databases under results/snapshots"
-            + ("; name one of " + ", ".join(map(str, databases)) if databases else "")
-            + ("" if databases else "; make one with `snakemake results/snapshots/DATE/tempripple/database`")
+            "--database: no databases under results/snapshots; make one with "
+            "`snakemake results/snapshots/DATE/tempripple/database`"
         )
+    if len(databases) > 1:
+        named = ", ".join(map(str, databases))
+        raise InputError(f"--database: several databases under results/snapshots; name one of {named}")
     return databases[0]
 
 

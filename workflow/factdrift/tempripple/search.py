@@ -238,45 +238,42 @@ def search_of(source: Source, method: Method, relations: Relations, labels: Sequ
 
 @contextlib.contextmanager
 def opened(job: "OfSource") -> Iterator[Search]:
-    """Opens the source of a job for the block. Raises InputError that names the flags it lacks."""
-    with _sparql(job) if job.source == "sparql" else _tables(job) as source:
-        yield search_of(source, job.settings, job.relations(job.settings.immutable_set), job.labels)
+    """Opens the source of a job for the block: tables, the local server, or another one.
 
-
-@contextlib.contextmanager
-def _tables(job: "OfSource") -> Iterator[Source]:
+    The answers of another server are kept. Raises InputError that names the flags that the job lacks.
+    """
     from factdrift.core.tables import database
-    from factdrift.tempripple.table_source import TableSource
-
-    tables = ("rows", "classes", "entities", "properties")
-    missing = [f"--{name}" for name in tables if not getattr(job, name)]
-    if missing or job.properties is None:
-        raise InputError(f"--source tables needs {', '.join(missing)}")
-    with database(job.memory_mb, job.threads) as db:
-        yield TableSource(db, job.rows, job.classes, job.entities, job.properties)
-
-
-@contextlib.contextmanager
-def _sparql(job: "OfSource") -> Iterator[Source]:
-    """The local server, which runs for the block, or another server, whose answers are kept."""
     from factdrift.sparql.answers import Answers
     from factdrift.sparql.client import OWN_LIMIT, Client
     from factdrift.sparql.server import serving
     from factdrift.tempripple.sparql_source import OWN_BATCH, SparqlSource
+    from factdrift.tempripple.table_source import TableSource
 
-    if job.endpoint == "local":
-        if job.database is None:
-            raise InputError("--endpoint local needs --database")
-        with serving(job.database) as url:
-            yield SparqlSource(Client(url, limit=OWN_LIMIT), OWN_BATCH, monthly=False)
-        return
-    if job.answers is None:
-        raise InputError("--endpoint wikidata or an address needs --answers")
-    if job.endpoint == "wikidata":
-        url, contact = QUERY_SERVICE, contact_of("")
-    else:
-        check_address("--endpoint", job.endpoint)
-        url, contact = job.endpoint, os.environ.get("FACTDRIFT_CONTACT", "")
-    client = Client(url, contact, Answers(job.answers, url))
-    yield SparqlSource(client)
-    print(f"{url}: {client.requests:,} requests; the other answers had been kept")
+    source: Source
+    client = None
+    with contextlib.ExitStack() as stack:
+        if job.source == "tables":
+            tables = ("rows", "classes", "entities", "properties")
+            missing = [f"--{name}" for name in tables if not getattr(job, name)]
+            if missing or job.properties is None:
+                raise InputError(f"--source tables needs {', '.join(missing)}")
+            db = stack.enter_context(database(job.memory_mb, job.threads))
+            source = TableSource(db, job.rows, job.classes, job.entities, job.properties)
+        elif job.endpoint == "local":
+            if job.database is None:
+                raise InputError("--endpoint local needs --database")
+            url = stack.enter_context(serving(job.database))
+            source = SparqlSource(Client(url, limit=OWN_LIMIT), OWN_BATCH, monthly=False)
+        else:
+            if job.answers is None:
+                raise InputError("--endpoint wikidata or an address needs --answers")
+            if job.endpoint == "wikidata":
+                url, contact = QUERY_SERVICE, contact_of("")
+            else:
+                check_address("--endpoint", job.endpoint)
+                url, contact = job.endpoint, os.environ.get("FACTDRIFT_CONTACT", "")
+            client = Client(url, contact, Answers(job.answers, url))
+            source = SparqlSource(client)
+        yield search_of(source, job.settings, job.relations(job.settings.immutable_set), job.labels)
+    if client is not None:
+        print(f"{client.url}: {client.requests:,} requests; the other answers had been kept")
