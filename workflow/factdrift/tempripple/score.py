@@ -30,7 +30,7 @@ CONDITIONS = ("without", "with")
 _CONDITION = re.compile(r"without|with|edited(-\w+)?")
 
 _COLUMNS = ("item_id", "condition", "correct")
-_CORRECT = {"1": True, "true": True, "0": False, "false": False}
+_CORRECT = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 _AS_TEXT = pyarrow.csv.ConvertOptions(
     column_types=dict.fromkeys(("item_id", "condition", "model"), pa.string())
 )
@@ -89,16 +89,9 @@ def read_predictions(path: Path, items: Iterable[Row]) -> Answers:
     names, conditions, models = (
         table[name].cast(pa.string()).fill_null("").to_pylist() for name in ("item_id", "condition", "model")
     )
-    correct = map(_as_bool, table["correct"].to_pylist())
+    correct = (_CORRECT.get(str(value).strip().lower()) for value in table["correct"].to_pylist())
     place = (f"{path}, line", 2) if path.suffix == ".csv" else (f"{path}, row", 1)
     return grouped(zip(names, conditions, correct, models, strict=True), items, *place)
-
-
-def _as_bool(value: Any) -> bool | None:
-    """A bool, a number or a text as whether an answer is right; None for anything but the two."""
-    if isinstance(value, str):
-        return _CORRECT.get(value.strip().lower())
-    return bool(value) if value in (0, 1) else None
 
 
 def grouped(

@@ -68,7 +68,7 @@ class SparqlSource:
                 labels.setdefault(item, {})[row["lang"]["value"]] = row["l"]["value"]
             else:
                 aliases.setdefault(item, set()).add(row["l"]["value"])
-        rows = [(item, _chosen(named), sorted(aliases.get(item, ()))) for item, named in labels.items()]
+        rows = [(item, _label(named), sorted(aliases.get(item, ()))) for item, named in labels.items()]
         return table_of(sorted(rows), TERMS)
 
     def declarations(self, properties: Ids) -> pa.Table:
@@ -79,10 +79,7 @@ class SparqlSource:
             datatypes[relation] = datatype_of(row["type"]["value"])
             if "l" in row and "lang" in row:
                 labels.setdefault(relation, {})[row["lang"]["value"]] = row["l"]["value"]
-        rows = [
-            (relation, _chosen(labels[relation]) if relation in labels else None, datatype)
-            for relation, datatype in sorted(datatypes.items())
-        ]
+        rows = [(number, _label(labels.get(number, {})), kind) for number, kind in sorted(datatypes.items())]
         return table_of(rows, DECLARATIONS)
 
     def classes(self, items: Ids, relation: int) -> pa.Table:
@@ -173,9 +170,9 @@ def _statement(value: dict[str, str]) -> str:
     return name[:1].upper() + name[1:].replace("-", "$", 1)
 
 
-def _chosen(labels: dict[str, str]) -> str:
+def _label(labels: dict[str, str]) -> str | None:
     """The English label, or the one for all languages."""
-    return labels["en"] if "en" in labels else labels["mul"]
+    return labels.get("en", labels.get("mul"))
 
 
 _RANK = "?st wikibase:rank ?rank . FILTER(?rank != wikibase:DeprecatedRank)"

@@ -109,12 +109,9 @@ class _Rows:
         return block
 
 
-def _opened(path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> tuple[pq.ParquetFile, pa.Schema]:
-    """The file, and a nullable schema of `columns`; InputError if one is missing.
-
-    `few`: columns that are read as dictionaries.
-    """
-    file = pq.ParquetFile(path, pre_buffer=False, read_dictionary=list(few))
+def _opened(path: Path, columns: Sequence[str]) -> tuple[pq.ParquetFile, pa.Schema]:
+    """The file, and a nullable schema of `columns`; InputError if one is missing."""
+    file = pq.ParquetFile(path, pre_buffer=False)
     missing = [name for name in columns if name not in file.schema_arrow.names]
     if missing:
         raise InputError(f"{path}: has no column {missing[0]!r}; make it again")
@@ -122,14 +119,11 @@ def _opened(path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> tupl
 
 
 class Lookup:
-    """Fetches rows of a table by their numbers, in calls whose row numbers ascend from one to the next.
+    """Fetches rows of a table by their numbers, in calls whose row numbers ascend from one to the next."""
 
-    `few`: columns of text with few distinct values, which are read as dictionaries.
-    """
-
-    def __init__(self, path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
         self.path, self.columns = path, list(columns)
-        self.file, self.schema = _opened(path, columns, few)
+        self.file, self.schema = _opened(path, columns)
         sizes = [self.file.metadata.row_group(group).num_rows for group in range(self.file.num_row_groups)]
         self.ends = np.cumsum(sizes, dtype=np.int64)
         self.batches: Iterator[pa.RecordBatch] = iter(())
@@ -142,8 +136,7 @@ class Lookup:
     def take(self, rows: Lines, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with these numbers, in the given order; a negative number gives a row of nulls.
 
-        `columns`: a selection, else all. Columns named by `few` come as dictionaries. Raises InputError if
-        the table has fewer rows.
+        `columns`: a selection, else all. Raises InputError if the table has fewer rows.
         """
         schema = pa.schema([self.schema.field(name) for name in columns or self.columns])
         present = rows >= 0
