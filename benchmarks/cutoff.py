@@ -37,7 +37,7 @@ from factdrift.evaluation.scores.cutoff_fit import (
     estimate,
 )
 from factdrift.evaluation.scores.cutoff_model import Choices, Tenures, parts
-from factdrift.tempripple.metrics import wilson
+from factdrift.tempripple.score import wilson
 
 EPS, TAU = (0.0, 0.3, 0.6, 0.9), (30.0, 365.0)
 SIZES = (125, 250, 500, 1000)

@@ -36,11 +36,10 @@ from factdrift.tempripple.method import PART, ItemMethod
 from factdrift.tempripple.rdf import write_rdf
 from factdrift.tempripple.related import find_related
 from factdrift.tempripple.relations import read_relations
-from factdrift.tempripple.rows import make_rows
 from factdrift.tempripple.search import search_of
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.sparql_source import OWN_BATCH, SparqlSource
-from factdrift.tempripple.table_source import TableSource
+from factdrift.tempripple.table_source import TableSource, make_rows
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 
 RELATIONS = read_relations()

@@ -15,8 +15,8 @@ from factdrift.ripples.tables import REASONS as RIPPLE_REASONS
 from factdrift.tempripple import immutability, timelines
 from factdrift.tempripple.schemas import TR_ITEMS
 from factdrift.tempripple.sources import DATE
-from factdrift.updates.after_rules import DROPS
 from factdrift.updates.filters import FILTERS
+from factdrift.updates.rules import DROPS
 from factdrift.verbalize.candidates import RULES
 from factdrift.verbalize.filters import REASONS
 from factdrift.verbalize.sentences import KINDS, STEPS, UNUSED

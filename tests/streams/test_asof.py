@@ -8,7 +8,7 @@ import pytest
 
 from factdrift.streams.asof import Chain, Value, in_past, questions, short_of
 from factdrift.streams.timelines import NEVER_ENDS, Held
-from factdrift.tempripple.distractors import Instance, Pool
+from factdrift.tempripple.items import Instance, Pool
 
 from .test_changes import DAYS
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from factdrift.core.tables import write_parquet
 from factdrift.streams.asof import Chain, Value, questions
 from factdrift.streams.timelines import NEVER_ENDS, Held
-from factdrift.tempripple.distractors import Instance, Pool
+from factdrift.tempripple.items import Instance, Pool
 from factdrift.tempripple.schemas import ASOF, TR_FACTS, TR_ITEMS, write_rows
 
 PLACES = {"Q1": "Atlantis", "Q2": "America", "Q3": "New Orleans"}

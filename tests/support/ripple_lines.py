@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.core.tables import database
-from factdrift.tempripple.rows import EDGES, ROWS, make_rows
-from factdrift.tempripple.table_source import TableSource
+from factdrift.tempripple.table_source import EDGES, ROWS, TableSource, make_rows
 from support.ripples import RELATIONS
 from support.shards import extract, gather_bucket, gather_snapshot
 from support.worlds import GREGORIAN, JULIAN

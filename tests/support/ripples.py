@@ -14,17 +14,15 @@ import msgspec
 
 from factdrift.core.keys import read_settings
 from factdrift.core.tables import database
-from factdrift.tempripple.claims import Claim
-from factdrift.tempripple.dates import Date
+from factdrift.tempripple.claims import Claim, Date
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.items import make_items
 from factdrift.tempripple.method import PART, ItemMethod
 from factdrift.tempripple.related import find_related
 from factdrift.tempripple.relations import read_relations
-from factdrift.tempripple.rows import make_rows
 from factdrift.tempripple.search import search_of
 from factdrift.tempripple.sources import Source
-from factdrift.tempripple.table_source import TableSource
+from factdrift.tempripple.table_source import TableSource, make_rows
 from support.worlds import Fact, World
 
 PAPER = {"snapshots_new": "2026-01-05", "as_of": "off", "alike": [], "grammar": "plain"}

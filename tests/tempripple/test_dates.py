@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from support.worlds import GREGORIAN, JULIAN
 
 from factdrift.core.tables import database
-from factdrift.tempripple.dates import NEVER, Date, Span, arrow_day, covered, day_number
-from factdrift.tempripple.rows import create_macros
+from factdrift.tempripple.claims import NEVER, Date, Span, arrow_day, covered, day_number
+from factdrift.tempripple.table_source import DATE_MACROS
 from factdrift.wikidata.time import parse_time
 
 
@@ -74,7 +74,7 @@ STAMPS = [
 def test_json_dates_as_the_rdf_export_has_them():
     """The packed days that the table source takes from time values of the JSON."""
     with database() as db:
-        create_macros(db)
+        db.execute(DATE_MACROS)
         db.execute(
             "CREATE TABLE t (time STRUCT(year BIGINT, month TINYINT, day TINYINT, precision TINYINT, "
             "julian BOOLEAN, written BIGINT, first BIGINT, last BIGINT))"

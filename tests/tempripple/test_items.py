@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.ripples import METHOD, method_with
 
-from factdrift.tempripple.distractors import Asked, Choice, Instance, Pool
-from factdrift.tempripple.items import make_items
+from factdrift.tempripple.items import Asked, Choice, Instance, Pool, make_items
 from factdrift.tempripple.phrases import normal
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support.ripples import date
 
+from factdrift.tempripple.claims import date_id
 from factdrift.tempripple.phrases import (
     contains,
-    date_id,
     date_text,
     holder_phrase,
     ordinal_text,

@@ -13,9 +13,9 @@ from support.sparql import rdf_of
 from factdrift.core.errors import InputError
 from factdrift.sparql.server import load, serving
 from factdrift.sparql.vocabulary import PREFIXES
-from factdrift.tempripple.rows import make_rows
+from factdrift.tempripple.search import ids
 from factdrift.tempripple.sources import STATEMENTS
-from factdrift.tempripple.types import ids
+from factdrift.tempripple.table_source import make_rows
 
 
 @pytest.fixture(scope="module")

@@ -20,9 +20,9 @@ from support.worlds import UNKNOWN, Amount, Date, Fact, Property, Text, World
 from factdrift.core.errors import InputError
 from factdrift.sparql.client import Client
 from factdrift.sparql.server import serving
+from factdrift.tempripple.search import ids
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.sparql_source import SparqlSource
-from factdrift.tempripple.types import ids
 
 ALL = ids(RELATIONS.properties())
 PERIOD = (20250101, 20260101)

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.ripples import METHOD, RELATIONS, claim, claims, method_with, name
 
-from factdrift.tempripple.claims import Claim
-from factdrift.tempripple.dates import Date, covered
+from factdrift.tempripple.claims import Claim, Date, covered
 from factdrift.tempripple.immutability import immutable_value
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.timelines import Dropped, Timeline, timeline

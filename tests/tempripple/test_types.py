@@ -14,7 +14,7 @@ from support.worlds import Fact, World
 from factdrift.core.errors import InputError
 from factdrift.core.paths import TEMPRIPPLE
 from factdrift.tempripple.relations import read_relations
-from factdrift.tempripple.types import Types
+from factdrift.tempripple.search import Types
 
 ORGANISATION, HUMAN, CITY, COUNTRY = 43229, 5, 515, 6256
 CHAIN = [101, 102, 103, 104, 105, 106]

@@ -7,7 +7,7 @@ from support.rows import rows
 from support.worlds import Amount, Date, Fact, Property, Text, World
 
 from factdrift.core.errors import InputError
-from factdrift.updates.only import read_subjects
+from factdrift.updates.classify import read_subjects
 from factdrift.updates.rules import read_rules
 
 PLAIN, SINGLE = 1000, 2000

@@ -198,9 +198,8 @@ def test_tables_that_are_out_of_order_or_of_another_version_are_named(tmp_path):
         pq.write_table(pa.table(columns), tmp_path / "table.parquet")
         return tmp_path / "table.parquet"
 
-    for rows in ([(2, 1), (1, 1)], [(1, 1), (1, 1)]):
-        with pytest.raises(InputError, match=r"table\.parquet: not sorted by subject and position"):
-            list(in_blocks(table(*rows), ["subject", "position"]))
+    with pytest.raises(InputError, match=r"table\.parquet: not sorted by subject; make it again"):
+        list(in_blocks(table((2, 1), (1, 1)), ["subject", "position"]))
     path = table((1, 0), (1, 1), (1, 2))
     with pytest.raises(InputError, match=r"table\.parquet: has no column 'dated'"):
         list(in_blocks(path, ["subject", "position", "dated"]))

@@ -16,7 +16,7 @@ from support.tables import written
 import factdrift
 from factdrift.core.errors import InputError
 from factdrift.snapshots.jobs import Checksum
-from factdrift.updates.untouched import UNTOUCHED
+from factdrift.updates.classify import UNTOUCHED
 from factdrift.wikifactdiff.accounts import write_stats
 from factdrift.wikifactdiff.jobs import Funnel, Manifest, Sides
 from factdrift.wikifactdiff.show import find, lines

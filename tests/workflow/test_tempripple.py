@@ -12,7 +12,7 @@ from support.workflow import ROOT, copied, snakemake
 
 from factdrift.cli import main
 from factdrift.tempripple import immutability, timelines
-from factdrift.tempripple.examples import examples
+from factdrift.tempripple.stats import examples
 
 PERIOD = {"window_start": "2012-01-01", "change_start": "2022-01-01", "change_end": "2023-01-01"}
 PRODUCTS = ("results/tempripple.parquet", "results/tempripple.stats.json")

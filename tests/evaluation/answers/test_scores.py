@@ -22,8 +22,8 @@ from factdrift.evaluation.scores.answers import (
 )
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
-from factdrift.tempripple.metrics import wilson
 from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
+from factdrift.tempripple.score import wilson
 
 Row = dict[str, Any]
 METHODS = {"without": "none", "with": "context"}

@@ -20,7 +20,7 @@ from factdrift.evaluation.scores.written import WRITTEN, written_table
 from factdrift.evaluation.scores.written_figure import draw as draw_figure
 from factdrift.evaluation.scores.written_lines import NO_ANSWER, NOT_COMPARED, written_lines
 from factdrift.evaluation.tables import ANSWERS
-from factdrift.tempripple.metrics import wilson
+from factdrift.tempripple.score import wilson
 from factdrift.verdict.judge import VERDICTS
 
 Rows = list[dict[str, Any]]

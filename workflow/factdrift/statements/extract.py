@@ -4,8 +4,6 @@ A shard reads its own range of the compressed file (`factdrift.wikidata.shares`)
 `gather` converts their numbers into those of the dump.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import re
@@ -28,17 +26,16 @@ from factdrift.statements.prefilter import SITE_HINTS, NeedlessItems
 from factdrift.statements.rows import (
     OF_ENTITIES,
     OF_STATEMENTS,
-    SHARD_ENTITIES,
+    OF_TRANSLATIONS,
     SHARD_PROPERTIES,
     Oddities,
-    Row,
     entity_row,
     is_whole,
     property_row,
+    translations,
 )
-from factdrift.statements.shard_files import shard_table
+from factdrift.statements.shard_files import Row, ShardTable
 from factdrift.statements.statement_columns import StatementColumns
-from factdrift.statements.translations import Translations
 from factdrift.wikidata.entity import (
     NAMED_PROPERTIES,
     UNREADABLE,
@@ -58,10 +55,10 @@ SHARD_LINES = 1 << 40
 """More lines than a shard can have: shard * SHARD_LINES + line orders the lines of a dump."""
 
 OBJECT_ROWS = 32_768
-"""Rows kept as Python objects before they are converted to Arrow columns: about 40 MB."""
+"""Statements kept as Python objects before they are converted to Arrow columns: about 40 MB."""
 
 BUFFERED_ROWS = 262_144
-"""Rows kept in either form before they are written: about 100 MB."""
+"""Statements kept in either form before they are written: about 100 MB."""
 
 BAD_LINES_NAMED = 100
 """Bad lines that a report lists with number, offset and problem; all are counted and logged."""
@@ -79,7 +76,7 @@ _FIRST_ID = re.compile(rb'\{"(?:type": ?"[a-z]+", ?(?:"datatype": ?"[a-z-]+", ?)
 """The id with which the line of an item or a property begins."""
 
 
-def extract(job: Extract) -> dict[str, Any]:
+def extract(job: "Extract") -> dict[str, Any]:
     """Writes the tables of one shard of a dump into the folder `output`.
 
     The folder holds the tables of statements and of entities, with a record batch a bucket (the items whose
@@ -107,7 +104,7 @@ def extract(job: Extract) -> dict[str, Any]:
             reading = _Reading(folder, job, files)
             early = job.names == "held" and job.scope != "all" and not job.parse_all
             account = _read(job, reading, NeedlessItems(job.scope) if early else None)
-            report = {
+            place = {
                 "dump": {"file": job.dump.name, "bytes": job.dump.stat().st_size},
                 "shard": job.shard,
                 "shards": job.shards,
@@ -116,16 +113,15 @@ def extract(job: Extract) -> dict[str, Any]:
                 "names": job.names,
                 "languages": sorted(job.languages),
                 "share": asdict(account),
-                **reading.report(account.needless),
             }
-            reading.end(report)
+            report = reading.end(place, account.needless)
     finally:
         if collecting:
             gc.enable()
     return report
 
 
-def _read(job: Extract, reading: _Reading, needless: NeedlessItems | None) -> Account:
+def _read(job: "Extract", reading: "_Reading", needless: NeedlessItems | None) -> Account:
     dump, shard, shards = job.dump, job.shard, job.shards
     share = Share(dump, shard, shards)
     account = share.account
@@ -143,11 +139,16 @@ def _read(job: Extract, reading: _Reading, needless: NeedlessItems | None) -> Ac
             reading.line(begins + number, text)
         except UNREADABLE as error:
             problem = str(error)[:200]
-            reading.bad_line(number, offset, len(text), problem, is_torn=_is_torn(text))
-            print(f"{dump}, {_place(number, offset, where)}: skipped, {problem}", file=sys.stderr, flush=True)
+            # It begins as one entity and ends as another.
+            begun, last = _FIRST_ID.match(text), last_named(text)
+            is_torn = begun is not None and last is not None and begun[1] != last
+            reading.bad_line(number, offset, len(text), problem, is_torn)
+            said_of = f"{dump}, line {number} (byte {offset}{where}): skipped, {problem}"
+            print(said_of, file=sys.stderr, flush=True)
     for fault in account.faults:
         reading.bad_line(*fault)
-        print(f"{dump}, {_place(fault.line, fault.offset, where)}: {fault.problem}", file=sys.stderr)
+        place = f"line {fault.line} (byte {fault.offset}{where})"
+        print(f"{dump}, {place}: {fault.problem}", file=sys.stderr)
     reading.counts["bad_lines"] += account.faulty - len(account.faults)
     reading.counts["bad_bytes"] += account.faulty_bytes - sum(fault.bytes for fault in account.faults)
     progress.done, progress.done_beside = share.size / 1e6, account.needless + reading.counts["lines"]
@@ -155,53 +156,21 @@ def _read(job: Extract, reading: _Reading, needless: NeedlessItems | None) -> Ac
     return account
 
 
-def _place(number: int, offset: int, where: str) -> str:
-    return f"line {number} (byte {offset}{where})"
-
-
-def _is_torn(text: bytes) -> bool:
-    """Whether a line that cannot be used begins as one entity and ends as another."""
-    begun, last = _FIRST_ID.match(text), last_named(text)
-    return begun is not None and last is not None and begun[1] != last
-
-
-class _Bucket:
-    """The rows of one bucket's items, in the order of the dump, until they are written."""
-
-    def __init__(self, oddities: Oddities) -> None:
-        self.statements = StatementColumns(oddities)
-        self.entities: list[Row] = []
-        self._batches: list[pa.RecordBatch] = []
-
-    def hold(self) -> None:
-        """Converts Python objects to Arrow columns, which take a fifth of the memory."""
-        if len(self.statements):
-            self._batches.append(self.statements.take())
-
-    def take_statements(self) -> list[pa.RecordBatch]:
-        self.hold()
-        taken, self._batches = self._batches, []
-        return taken
-
-    def take_entities(self) -> list[pa.RecordBatch]:
-        taken, self.entities = self.entities, []
-        return table_of(taken, SHARD_ENTITIES).to_batches() if taken else []
-
-
 class _Reading:
     """The state of reading one shard: rows that are not yet written, and counts."""
 
-    def __init__(self, folder: Path, job: Extract, files: ExitStack) -> None:
+    def __init__(self, folder: Path, job: "Extract", files: ExitStack) -> None:
         self.counts: Counter[str] = Counter()
         self._oddities = Oddities()
         self._bad_lines: list[dict[str, Any]] = []
         self._scope, self._hint = job.scope, SITE_HINTS.get(job.scope, b"")
-        self._all_names = job.names == "all"
-        self._buckets = [_Bucket(self._oddities) for _ in range(job.buckets)]
-        self._statements = files.enter_context(shard_table(folder, OF_STATEMENTS))
-        self._entities = files.enter_context(shard_table(folder, OF_ENTITIES))
-        self._translations = Translations(folder, job.buckets, job.languages, files)
-        self._objects = self._rows = 0  # items and statements kept as Python objects, and in either form
+        self._all_names, self._buckets = job.names == "all", job.buckets
+        self._languages = sorted(set(job.languages))
+        kinds = (OF_STATEMENTS, OF_ENTITIES, *([OF_TRANSLATIONS] if job.languages else []))
+        self._tables = {kind: ShardTable(folder, kind, job.buckets, files) for kind in kinds}
+        self._statements = [StatementColumns(self._oddities) for _ in range(job.buckets)]
+        self._held: list[list[pa.RecordBatch]] = [[] for _ in self._statements]
+        self._objects = self._rows = 0  # statements kept as Python objects, and in either form
         self._properties: list[Row] = []
 
     def line(self, number: int, text: bytes) -> None:
@@ -216,40 +185,38 @@ class _Reading:
             raise ValueError(
                 f"begins as {entity.id} and ends as {last.decode()}: the text between them is missing"
             )
-        if item_or_property is None or item_or_property == 0:
-            self._other(entity)
-        elif item_or_property < 0:
-            row = property_row(read_entity(text), -item_or_property, number)
-            self._properties.append(row)
-            self._translations.take(text, item_or_property, number)
+        if not item_or_property:
+            if entity.type in ("item", "property", ""):
+                raise ValueError(f"{entity.id!r} is no usable entity id")
+            self.counts["lexemes" if entity.type == "lexeme" else "other"] += 1
+            return
+        if item_or_property < 0:
+            self._properties.append(property_row(read_entity(text), -item_or_property, number))
             self.counts["properties"] += 1
-        else:
-            self._item(entity, item_or_property, number, text)
+        elif not self._item(entity, item_or_property, number, text):
+            self.counts["rejected"] += 1
+            return
+        if self._languages:
+            for row in translations(text, item_or_property, number, self._languages):
+                self._tables[OF_TRANSLATIONS].add(abs(item_or_property) % self._buckets, row)
 
-    def _item(self, entity: Entity | Outline, item: int, number: int, text: bytes) -> None:
+    def _item(self, entity: Entity | Outline, item: int, number: int, text: bytes) -> bool:
+        """Adds the rows of an item; False if the snapshot does not need it."""
         whole = is_whole(entity, self._scope)
         if whole and isinstance(entity, Outline):
             entity = read_entity(text)
         if not (whole or self._all_names or any(entity.stated(name) for name in NAMED_PROPERTIES)):
-            self.counts["rejected"] += 1
-            return
-        row = entity_row(entity, item, whole, number)
-        bucket = self._buckets[item % len(self._buckets)]
+            return False
+        row, bucket = entity_row(entity, item, whole, number), item % self._buckets
         if whole:
-            added = bucket.statements.add(cast(Entity, entity), item, number)
+            added = self._statements[bucket].add(cast(Entity, entity), item, number)
             self.counts["statements"] += added
             self._objects += added
-        bucket.entities.append(row)
-        self._translations.take(text, item, number)
+        self._tables[OF_ENTITIES].add(bucket, row)
         self.counts["items"] += 1
-        self._objects += 1
         if self._objects >= OBJECT_ROWS:
             self._hold()
-
-    def _other(self, entity: Entity | Outline) -> None:
-        if entity.type in ("item", "property", ""):
-            raise ValueError(f"{entity.id!r} is no usable entity id")
-        self.counts["lexemes" if entity.type == "lexeme" else "other"] += 1
+        return True
 
     def bad_line(self, number: int, offset: int, size: int, problem: str, is_torn: bool = False) -> None:
         """Counts a line that cannot be used, or a place between lines where `size` bytes are no text.
@@ -262,33 +229,27 @@ class _Reading:
         if len(self._bad_lines) < BAD_LINES_NAMED:
             self._bad_lines.append({"line": number, "offset": offset, "problem": problem})
 
-    def _hold(self) -> None:
-        for bucket in self._buckets:
-            bucket.hold()
+    def _hold(self, at_end: bool = False) -> None:
+        """Converts statements to Arrow columns, which take a fifth of the memory; writes them if enough."""
+        for columns, held in zip(self._statements, self._held, strict=True):
+            if len(columns):
+                held.append(columns.take())
         self._rows += self._objects
         self._objects = 0
-        if self._rows >= BUFFERED_ROWS:
-            self.flush()
+        if at_end or self._rows >= BUFFERED_ROWS:
+            self._tables[OF_STATEMENTS].write(self._held)
+            self._held = [[] for _ in self._held]
+            self._rows = 0
 
-    def flush(self) -> None:
-        """Writes all rows but those of properties."""
-        self._statements.write([bucket.take_statements() for bucket in self._buckets])
-        self._entities.write([bucket.take_entities() for bucket in self._buckets])
-        self._translations.flush()
-        self._objects = self._rows = 0
-
-    def end(self, report: dict[str, Any]) -> None:
-        """Writes what is left, the report and the properties."""
-        self.flush()
-        properties = table_of(self._properties, SHARD_PROPERTIES).to_pylist()
-        self._entities.about = {REPORT: json.dumps(report), PROPERTIES: json.dumps(properties)}
-
-    def report(self, needless: int) -> dict[str, Any]:
-        """Counts of lines by kind of entity, of statements and of oddities, and the first bad lines."""
+    def end(self, report: dict[str, Any], needless: int) -> dict[str, Any]:
+        """Writes what is left, the properties and the report, to which it adds the counts and bad lines."""
         self.counts["lines"] += needless
         self.counts["rejected"] += needless
-        return {
-            **{kind: self.counts[kind] for kind in _COUNTED},
-            "oddities": asdict(self._oddities),
-            "first_bad_lines": self._bad_lines,
-        }
+        report |= {kind: self.counts[kind] for kind in _COUNTED}
+        report |= {"oddities": asdict(self._oddities), "first_bad_lines": self._bad_lines}
+        self._hold(at_end=True)
+        properties = table_of(self._properties, SHARD_PROPERTIES).to_pylist()
+        about = {REPORT: json.dumps(report), PROPERTIES: json.dumps(properties)}
+        for kind, table in self._tables.items():
+            table.end(**about if kind is OF_ENTITIES else {})
+        return report

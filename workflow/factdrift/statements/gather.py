@@ -5,8 +5,6 @@ has a total order: its bytes do not depend on the number of shards, and the numb
 which file a row is in.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -22,11 +20,10 @@ from factdrift.core.errors import DamagedDump, InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import ROW_GROUP, database, only_file, register_stream, write_parquet
-from factdrift.statements import extract
-from factdrift.statements.extract import BAD_LINES_NAMED
-from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS, SHARD_PROPERTIES
+from factdrift.statements.extract import BAD_LINES_NAMED, REPORT
+from factdrift.statements.extract import PROPERTIES as OF_PROPERTIES
+from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS, OF_TRANSLATIONS, SHARD_PROPERTIES
 from factdrift.statements.shard_files import read_about, read_bucket
-from factdrift.statements.translations import OF_TRANSLATIONS
 from factdrift.wikidata.course import suspicious
 from factdrift.wikidata.shares import Account, check_shares
 from factdrift.wikidata.streams import file_size
@@ -53,7 +50,7 @@ _SAMPLES, _SAMPLE = 64, 1 << 16
 _COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines", "bad_bytes", "torn_lines")
 
 
-def gather_bucket(job: Gather) -> None:
+def gather_bucket(job: "Gather") -> None:
     """Writes the statements (STATEMENTS, by subject and position) and items (ENTITIES, by id) of one bucket.
 
     With `translations` it also writes their terms, and those of the bucket's properties, in other languages
@@ -98,7 +95,7 @@ def gather_bucket(job: Gather) -> None:
             _write(connection, terms, TRANSLATIONS, job.translations)
 
 
-def gather_snapshot(job: Snapshot) -> dict[str, Any]:
+def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
     """Writes properties (PROPERTIES, by id), classes (CLASSES, by id) and the counts of a snapshot.
 
     With `together` the shards' folders are moved into one, so that a job of a bucket needs one file of the
@@ -116,7 +113,7 @@ def gather_snapshot(job: Snapshot) -> dict[str, Any]:
         shares = shares[:1]
     text_bytes = sum(share["text_bytes"] for share in shares)
     _check_bad_lines(dump, totals, bad, text_bytes, job.max_bad_lines)
-    warnings = [*_skipped(totals, bad), *_jumps(shares)]
+    warnings = list(_warnings(totals, bad, shares))
     with database(job.memory) as connection:
         _winners(connection, _properties(shard_dirs), "properties")
         counts = _items(connection, shard_dirs, reports[0]["buckets"])
@@ -236,7 +233,7 @@ def _winners(connection: duckdb.DuckDBPyConnection, rows: pa.RecordBatchReader, 
 def _properties(shard_dirs: Sequence[Path]) -> pa.RecordBatchReader:
     """The properties of all shards, which their tables of entities carry."""
     abouts = (read_about(folder / OF_ENTITIES.file) for folder in shard_dirs)
-    rows = [row for about in abouts for row in json.loads(about[extract.PROPERTIES])]
+    rows = [row for about in abouts for row in json.loads(about[OF_PROPERTIES])]
     return pa.Table.from_pylist(rows, schema=SHARD_PROPERTIES).to_reader()
 
 
@@ -263,7 +260,7 @@ def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
     reports = []
     for folder in shard_dirs:
         try:
-            reports.append(json.loads(read_about(folder / OF_ENTITIES.file)[extract.REPORT]))
+            reports.append(json.loads(read_about(folder / OF_ENTITIES.file)[REPORT]))
         except (OSError, ValueError, KeyError) as error:
             raise InputError(
                 f"{folder}: no complete folder of a shard ({error}); run `factdrift statements extract` again"
@@ -306,15 +303,6 @@ def _bad_lines(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(bad, key=lambda line: line["line"])
 
 
-def _skipped(totals: dict[str, int], bad: list[dict[str, Any]]) -> Iterator[str]:
-    """Yields a warning if lines are skipped."""
-    if bad:
-        yield (
-            f"{totals['bad_lines']:,} of {totals['lines']:,} lines cannot be used and are skipped, the first "
-            f"is line {bad[0]['line']:,}: {bad[0]['problem']}"
-        )
-
-
 def _digest(dump: Path) -> str:
     """A hash by which two files differ: of the size, and of the bytes at places over the whole file."""
     size = dump.stat().st_size
@@ -351,8 +339,16 @@ def _check_bad_lines(
     )
 
 
-def _jumps(shares: list[dict[str, Any]]) -> Iterator[str]:
-    """Yields a warning for each place where the order of the items says that a part may be missing."""
+def _warnings(
+    totals: dict[str, int], bad: list[dict[str, Any]], shares: list[dict[str, Any]]
+) -> Iterator[str]:
+    """Yields a warning if lines are skipped, and for each place where the order of the items says that a part
+    may be missing."""
+    if bad:
+        yield (
+            f"{totals['bad_lines']:,} of {totals['lines']:,} lines cannot be used and are skipped, the first "
+            f"is line {bad[0]['line']:,}: {bad[0]['problem']}"
+        )
     jumps = suspicious([share["course"] for share in shares])
     for part, jump, missing in sorted(jumps, key=lambda each: -each[2])[:WARNINGS_NAMED]:
         line = sum(share["line_ends"] for share in shares[:part]) + jump.line

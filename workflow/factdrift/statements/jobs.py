@@ -1,7 +1,5 @@
 """Jobs that write a dump as tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -6,8 +6,6 @@ item contains the name of a site or of one of these properties as a JSON string;
 skipped. A line with one of them, even in a label, is parsed, and the parsed entity decides.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

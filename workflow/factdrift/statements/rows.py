@@ -5,16 +5,26 @@ gathering all shards finishes them: `line`, the line of the dump, which decides 
 entity, and in the statements `inferred`, the datatype inferred from the value where the snak has none.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
 import pyarrow as pa
 
-from factdrift.statements.shard_files import Kind
-from factdrift.wikidata.entity import Entity, Outline, Snak, Statement, snaks
-from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
+from factdrift.statements.shard_files import Kind, Row
+from factdrift.wikidata.entity import (
+    UNREADABLE,
+    Empty,
+    Entity,
+    Outline,
+    Snak,
+    Statement,
+    Text,
+    each_once,
+    snaks,
+    term,
+)
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS, TRANSLATIONS
 from factdrift.wikidata.values import Value, canonical_json, read_value
 
 _LINE = pa.field("line", pa.int64())
@@ -23,9 +33,7 @@ SHARD_PROPERTIES = PROPERTIES.append(_LINE)
 SHARD_STATEMENTS = STATEMENTS.append(pa.field("inferred", pa.string())).append(_LINE)
 OF_ENTITIES = Kind("entities.arrow", SHARD_ENTITIES)
 OF_STATEMENTS = Kind("statements.arrow", SHARD_STATEMENTS)
-
-Row = tuple[Any, ...]
-"""One row, its fields in the order of the table's schema."""
+OF_TRANSLATIONS = Kind("translations.arrow", TRANSLATIONS.append(_LINE))
 
 NOT_WIKIPEDIA = frozenset(
     (
@@ -186,3 +194,36 @@ def _examples(entity: Entity) -> list[Row]:
                 parts["datavalue"] = {"type": snak.datavalue.type, "value": snak.datavalue.value}
             examples.append((subject, canonical_json(parts)))
     return examples
+
+
+class _Terms(msgspec.Struct, gc=False):
+    """The terms of an entity in all languages."""
+
+    labels: dict[str, Text] | Empty = []
+    descriptions: dict[str, Text] | Empty = []
+    aliases: dict[str, list[Text] | dict[str, Text]] | Empty = []
+
+
+_TERMS = msgspec.json.Decoder(_Terms)
+_ANY_LANGUAGE = "mul"
+
+
+def translations(text: bytes, number: int, line: int, languages: Sequence[str]) -> Iterator[Row]:
+    """Yields the terms of a line's entity in each language, else the default for all languages.
+
+    Rows of TRANSLATIONS with their line; terms that cannot be decoded count as absent.
+    """
+    try:
+        terms = _TERMS.decode(text)
+    except UNREADABLE:
+        return
+    for language in languages:
+        label, description = (
+            term(texts.get(language), texts.get(_ANY_LANGUAGE)) if isinstance(texts, dict) else None
+            for texts in (terms.labels, terms.descriptions)
+        )
+        aliases: list[str] = []
+        if isinstance(terms.aliases, dict):
+            aliases = each_once(terms.aliases.get(language, []), terms.aliases.get(_ANY_LANGUAGE, []))
+        if label is not None or description is not None or aliases:
+            yield number, language, label, description, aliases, line

@@ -5,17 +5,22 @@ last batch is empty and carries what the table holds besides. A file a bucket wo
 of a large build; in Parquet, each bucket's job would parse the descriptions of all row groups.
 """
 
-from __future__ import annotations
-
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.ipc as ipc
 
 from factdrift.core.owned import atomic_path
+from factdrift.core.tables import table_of
+
+BUFFERED_ROWS = 65_536
+"""Rows kept as Python objects before they are written."""
+
+Row = tuple[Any, ...]
+"""One row, its fields in the order of the table's schema."""
 
 _OPTIONS = ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1))
 """The files are read once and then deleted, so they are compressed a little only."""
@@ -29,37 +34,38 @@ class Kind(NamedTuple):
 
 
 class ShardTable:
-    """A table of a shard that is being written; `about` is what its last batch carries."""
+    """A table of a shard that is being written into a folder; the file gets its name when `files` ends."""
 
-    def __init__(self, writer: ipc.RecordBatchFileWriter, schema: pa.Schema) -> None:
-        self._writer, self._schema = writer, schema
-        self.about: Mapping[str, str] = {}
+    def __init__(self, folder: Path, kind: Kind, buckets: int, files: ExitStack) -> None:
+        self._schema, self._empty = kind.schema, pa.RecordBatch.from_pylist([], kind.schema)
+        self._waiting: list[list[Row]] = [[] for _ in range(buckets)]
+        self._rows = 0
+        temporary = files.enter_context(atomic_path(folder / kind.file))
+        self._writer = files.enter_context(ipc.new_file(temporary, kind.schema, options=_OPTIONS))
+
+    def add(self, bucket: int, row: Row) -> None:
+        """Adds a row, its fields in the order of the schema."""
+        self._waiting[bucket].append(row)
+        self._rows += 1
+        if self._rows >= BUFFERED_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self.write([table_of(rows, self._schema).to_batches() if rows else [] for rows in self._waiting])
+            self._waiting = [[] for _ in self._waiting]
+            self._rows = 0
 
     def write(self, buckets: Sequence[Sequence[pa.RecordBatch]]) -> None:
-        """Adds the rows of all buckets, in their order: of each some batches, or none."""
+        """Writes the rows of all buckets, in their order: of each some batches, or none."""
         if any(buckets):
             for batches in buckets:
-                self._writer.write_batch(pa.concat_batches(batches) if batches else self._empty())
+                self._writer.write_batch(pa.concat_batches(batches) if batches else self._empty)
 
-    def end(self) -> None:
-        self._writer.write_batch(self._empty(), custom_metadata=dict(self.about))
-
-    def _empty(self) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays(
-            [pa.array([], field.type) for field in self._schema], schema=self._schema
-        )
-
-
-@contextlib.contextmanager
-def shard_table(folder: Path, kind: Kind) -> Iterator[ShardTable]:
-    """A table of a shard's folder, whose file gets its name if the block succeeds."""
-    with (
-        atomic_path(folder / kind.file) as temporary,
-        ipc.new_file(temporary, kind.schema, options=_OPTIONS) as writer,
-    ):
-        table = ShardTable(writer, kind.schema)
-        yield table
-        table.end()
+    def end(self, **about: str) -> None:
+        """Writes what is left, and what the last batch carries."""
+        self._flush()
+        self._writer.write_batch(self._empty, custom_metadata=about)
 
 
 def read_about(path: Path) -> dict[str, str]:

@@ -4,8 +4,6 @@ Columns are Python lists; columns in which most rows have the default are stored
 Building rows and splitting them into columns afterwards would take twice the time.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from functools import lru_cache
 from typing import Any

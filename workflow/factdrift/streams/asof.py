@@ -11,16 +11,13 @@ import pyarrow as pa
 from factdrift.core.tables import database, fetched, growing, sql
 from factdrift.streams.jobs import AsOf
 from factdrift.streams.timelines import UNNAMED, Asked, Held, dates_within, day_number, held_of, verdict
-from factdrift.tempripple.dates import EPOCH, Date
-from factdrift.tempripple.distractors import WRONG, Instance, Kinds, Pool
-from factdrift.tempripple.distractors import Asked as Drawn
-from factdrift.tempripple.kinds import Kinds as KindsOf
-from factdrift.tempripple.kinds import of_property
-from factdrift.tempripple.names import Names
+from factdrift.tempripple.claims import EPOCH, Date
+from factdrift.tempripple.items import WRONG, Instance, Kinds, Pool, by_property
+from factdrift.tempripple.items import Asked as Drawn
 from factdrift.tempripple.phrases import contains, date_text, normal
 from factdrift.tempripple.schemas import ASOF, row_id
+from factdrift.tempripple.search import Names, Types
 from factdrift.tempripple.table_source import TableSource
-from factdrift.tempripple.types import Types
 from factdrift.wikidata.time import DAY, MONTH, YEAR, pack_date
 from factdrift.words.dates import as_of
 from factdrift.words.grammar import Marks, read_grammar
@@ -116,12 +113,11 @@ class _Words:
         subjects = {item for (item,) in db.sql("SELECT DISTINCT subject FROM objects").fetchall()}
         self._names = Names(source, {}, None)
         self._names.fetch(items)
-        self._kinds = KindsOf(source, Types(source, [], 0))
-        self._kinds.fetch(items | subjects)
+        self._types = Types(source, [], 0)
+        self._types.fetch_kinds(items | subjects)
 
     def kinds(self, subject: int, item: int) -> Kinds:
-        kinds = self._kinds.of(subject, item)
-        return tuple(of_property(kinds, name) for name in self._alike)
+        return by_property(self._types.kinds(subject, item), self._alike)
 
     def value(self, subject: int, item: int, label: str | None) -> Value | None:
         """An item as a value of a subject; None if it has no label."""

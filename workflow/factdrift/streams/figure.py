@@ -5,7 +5,7 @@ from pathlib import Path
 
 from factdrift.core.figures import KEPT, NEW, OBSOLETE, SOFT, parts, save
 from factdrift.core.tables import database, sql
-from factdrift.updates.after_rules import SCENARIOS
+from factdrift.updates.rules import SCENARIOS
 
 _COLORS = {"Archive": OBSOLETE, "ReplaceObject": NEW}
 """Of scenarios that say only what began or ended; others have the colour of `KEPT`."""

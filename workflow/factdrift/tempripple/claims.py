@@ -1,18 +1,91 @@
-"""Statements of a source as Python values, grouped by subject and property."""
+"""Statements of a source as Python values, grouped by subject and property, and what their dates may mean."""
 
-from __future__ import annotations
-
+import datetime
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from factdrift.tempripple.dates import ONGOING, UNSTARTED, Date, Span, covered
-from factdrift.tempripple.phrases import date_id
+from factdrift.tempripple.sources import STATEMENTS
 from factdrift.wikidata.ids import entity_id
-from factdrift.wikidata.time import DAY, gregorian_to_julian, pack, unpack
+from factdrift.wikidata.time import DAY, MONTH, YEAR, gregorian_to_julian, pack, unpack
+
+NEVER, ALWAYS = 1 << 40, -(1 << 40)
+"""Day numbers after and before all others: the end of what is ongoing, the start of what has none."""
+
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+"""The day number of 1970-01-01, from which Arrow counts days."""
+
+_WIDTH = {8: 9, 7: 99, 6: 999}
+"""Precision -> years on either side of the written one: 8 decade, 7 century, 6 millennium.
+
+The interval covers both conventions, in which a century begins with the year 0 or 1."""
+
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
+
+
+class Span(NamedTuple):
+    """The day numbers of the first and the last day that a date may mean."""
+
+    lo: int
+    hi: int
+
+
+UNSTARTED = Span(ALWAYS, ALWAYS)
+ONGOING = Span(NEVER, NEVER)
+
+
+class Date(NamedTuple):
+    """A date as in `factdrift.tempripple.sources.DATE`, no finer than a day."""
+
+    day: int
+    precision: int
+
+
+def date_id(date: Date) -> str:
+    """`1776-07-04`, `1776-07` or `1776` by precision; 44 BC is `-0044`."""
+    year, month, day = unpack(date.day)
+    text = f"{'-' if year < 0 else ''}{abs(year):04d}"
+    if date.precision >= MONTH:
+        text += f"-{month:02d}"
+    if date.precision >= DAY:
+        text += f"-{day:02d}"
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def covered(date: Date) -> Span | None:
+    """The interval of days that a date may mean; None if its precision is coarser than a millennium."""
+    year, month, day = unpack(date.day)
+    year = year + 1 if year < 0 else year  # there is no year 0: before it, arithmetic needs one
+    if date.precision >= DAY:
+        number = day_number(year, month, day)
+        return Span(number, number)
+    if date.precision == MONTH:
+        following = (year, month + 1) if month < 12 else (year + 1, 1)
+        return Span(day_number(year, month, 1), day_number(*following, 1) - 1)
+    if date.precision == YEAR:
+        return Span(day_number(year, 1, 1), day_number(year, 12, 31))
+    if date.precision in _WIDTH:
+        width = _WIDTH[date.precision]
+        return Span(day_number(year - width, 1, 1), day_number(year + width, 12, 31))
+    return None
+
+
+def day_number(year: int, month: int, day: int) -> int:
+    """Number of a Gregorian day of any year: 0001-01-01 is 1; years are astronomical (0 is 1 BCE)."""
+    cycles, of_cycle = divmod(year, _CYCLE_YEARS)
+    return datetime.date(of_cycle + _CYCLE_YEARS, month, day).toordinal() + (cycles - 1) * _CYCLE_DAYS
+
+
+def arrow_day(number: int) -> int | None:
+    """A day number as days since 1970-01-01; None for NEVER and ALWAYS, 0001-01-01 for earlier days."""
+    if number in (NEVER, ALWAYS):
+        return None
+    return max(number, 1) - EPOCH
 
 
 class Claim(NamedTuple):
@@ -94,38 +167,22 @@ def groups(table: pa.Table) -> Iterator[tuple[int, int, list[Claim]]]:
 
 def _claims(table: pa.Table) -> Iterator[Claim]:
     for batch in table.to_batches(max_chunksize=65_536):
-        columns = {name: batch.column(name).to_pylist() for name in table.column_names}
-        dates = [
-            None if day is None else Date(day, min(precision, DAY))
-            for day, precision in zip(columns["day"], columns["precision"], strict=True)
-        ]
-        yield from map(
-            Claim._make,
-            zip(
-                *(
-                    columns[name]
-                    for name in ("subject", "property", "statement", "preferred", "snak", "object")
-                ),
-                map(_composed, columns["text"]),
-                columns["language"],
-                dates,
-                columns["julian"],
-                map(_dates, columns["starts"]),
-                map(_dates, columns["ends"]),
-                columns["end_unknown"],
-                columns["restricted"],
-                strict=True,
-            ),
-        )
-
-
-def _composed(text: str | None) -> str | None:
-    return None if text is None else unicodedata.normalize("NFC", text)
+        for row in zip(*(batch.column(name).to_pylist() for name in STATEMENTS.names), strict=True):
+            *before, text, language, day, precision, julian, starts, ends, end_unknown, restricted = row
+            yield Claim(
+                *before,
+                text=None if text is None else unicodedata.normalize("NFC", text),
+                language=language,
+                date=None if day is None else Date(day, min(precision, DAY)),
+                julian=julian,
+                starts=_dates(starts),
+                ends=_dates(ends),
+                end_unknown=end_unknown,
+                restricted=restricted,
+            )
 
 
 def _dates(values: list[dict[str, int]]) -> tuple[Date, ...]:
-    if not values:
-        return ()
     return tuple(sorted({Date(value["day"], min(value["precision"], DAY)) for value in values}))
 
 

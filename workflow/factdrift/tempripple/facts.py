@@ -1,60 +1,103 @@
 """Mutable facts: what changed in the period, and what it was before."""
 
-from __future__ import annotations
-
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
-import pyarrow as pa
-
-from factdrift.tempripple.claims import groups
-from factdrift.tempripple.dates import ALWAYS, NEVER, arrow_day
-from factdrift.tempripple.kinds import Kinds
-from factdrift.tempripple.method import Method
-from factdrift.tempripple.parallels import mark_facts
+from factdrift.core.errors import InputError
+from factdrift.tempripple.claims import ALWAYS, NEVER, arrow_day, groups
 from factdrift.tempripple.phrases import holder_phrase, ordinal_text, question, statement
-from factdrift.tempripple.relations import Mutable
+from factdrift.tempripple.relations import Relation
 from factdrift.tempripple.schemas import Row, row_id
-from factdrift.tempripple.search import Found, Search
+from factdrift.tempripple.search import Found, Match, Search, ids
 from factdrift.tempripple.timelines import Dropped, Holding, Timeline, timeline
-from factdrift.tempripple.types import Match, ids
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.time import pack_date
 
 
-class _Kept(NamedTuple):
-    subject: int
-    timeline: Timeline
-    match: Match
-    values: list[str]
+def check_presence(search: Search) -> dict[str, list[str]]:
+    """What the source lacks of the properties and classes of the method, and what it calls otherwise.
+
+    Lines of text under `missing` and `renamed`, which are printed as warnings. Raises InputError if a
+    property has another datatype, and, unless the snapshot is a slice, if a property or class is missing.
+    """
+    relations = search.relations
+    properties = {**relations.immutable, **relations.mutable}
+    expected = {property_id(number): properties[number].label for number in sorted(properties)}
+    expected |= {entity_id(entry.number): entry.label for entry in relations.types}
+    found: dict[str, str | None] = {}
+    for row in search.source.declarations(ids(properties)).to_pylist():
+        relation = properties[row["id"]]
+        name = property_id(relation.property)
+        found[name] = row["label"]
+        if row["datatype"] != relation.datatype:
+            raise InputError(
+                f"the snapshot knows {name} ({row['label']}) with the datatype {row['datatype']}, "
+                f"TempRIPPLE as {relation.datatype}; correct its row in resources/tempripple/"
+            )
+    for row in search.source.terms(ids(entry.number for entry in relations.types)).to_pylist():
+        found[entity_id(row["id"])] = row["label"]
+    missing = [f"{name} {label}" for name, label in expected.items() if name not in found]
+    renamed = [
+        f"{name}: {label!r} is called {found[name]!r}"
+        for name, label in expected.items()
+        if name in found and found[name] != label
+    ]
+    if missing and not search.method.slice:
+        raise InputError(
+            "the snapshot lacks properties or classes that TempRIPPLE needs: "
+            f"{', '.join(missing)}; for a slice of Wikidata set 'tempripple.slice: true', which "
+            "takes them from the bundled tables"
+        )
+    for line in [*(f"not in the snapshot: {name}" for name in missing), *renamed]:
+        print(f"warning: {line}", file=sys.stderr)
+    return {"missing": missing, "renamed": renamed}
 
 
 def find_facts(search: Search) -> Found:
     """All facts of the timelines that changed in the period, one row for each holding."""
     found, types = Found("mutable"), search.types
     candidates = _candidates(search, found.counts)
-    kinds = Kinds(search.source, types)
     for relation in search.relations.mutable.values():
         statements = candidates.get(relation.property, {})
         if not statements:
             continue
         found.counts["candidates"] += len(statements)
         types.fetch(statements)
-        matches = {subject: types.of(subject, relation.subjects) for subject in statements}
-        for subject, match in matches.items():
+        matches: dict[int, Match] = {}
+        for subject in statements:
+            match = types.of(subject, relation.subjects)
             if match is None:
                 wanted = " ".join(relation.subjects)
                 found.drop(subject, relation.property, "no_type", statements[subject], wanted)
-        typed = {subject: match for subject, match in matches.items() if match is not None}
-        changed = list(_timelines(search, relation, typed, found))
-        items = {kept.subject for kept in changed}
-        items |= {holding.object for kept in changed for holding in kept.timeline.holdings}
+            else:
+                matches[subject] = match
+        changed = list(_timelines(search, relation, matches, found))
+        items = {subject for subject, _, _ in changed}
+        items |= {holding.object for _, kept, _ in changed for holding in kept.holdings}
         search.names.fetch(items)
-        kinds.fetch(items)
-        for kept in changed:
-            _add(found, relation, kept, search, kinds)
-    mark_facts(found.rows)
+        types.fetch_kinds(items)
+        for subject, kept, values in changed:
+            holdings = kept.holdings
+            named = [subject, *(holding.object for holding in holdings)]
+            nameless = sorted({item for item in named if not search.names.label(item)})
+            if nameless:
+                stated = sorted(name for holding in holdings for name in holding.statements)
+                detail = " ".join(map(entity_id, nameless))
+                found.drop(subject, relation.property, "no_label", stated, detail)
+                continue
+            found.counts["timelines"] += 1
+            shared = {
+                "n_timeline": len(holdings),
+                "n_changes": kept.changes,
+                "s_type": matches[subject].type,
+                "s_class": matches[subject].class_id,
+                "known_values": values,
+            }
+            for place, holding in enumerate(holdings, start=1):
+                row = _fact(subject, relation, holding, place, search)
+                found.rows.append(row | shared | {"returning": kept.returning(holding)})
+    found.mark(found.rows)
     return found
 
 
@@ -79,64 +122,46 @@ def _candidates(search: Search, counts: Counter[str]) -> dict[int, dict[int, lis
 
 
 def _timelines(
-    search: Search, relation: Mutable, subjects: dict[int, Match], found: Found
-) -> Iterator[_Kept]:
-    """The timelines that pass all tests except the one for labels, which needs names."""
-    restrictive = ids(search.method.numbers("restrictive_qualifiers"))
+    search: Search, relation: Relation, subjects: Iterable[int], found: Found
+) -> Iterator[tuple[int, Timeline, list[str]]]:
+    """Yields the timelines that pass all tests but that for labels: subject, timeline, all known values."""
+    method = search.method
+    restrictive = ids(method.numbers("restrictive_qualifiers"))
     table = search.source.statements(ids(subjects), ids([relation.property]), restrictive)
-    excluded = _excluded(table, search)
+    excluded: set[int] = set()
+    classes = set(method.numbers("exclude_object_classes"))
+    if classes:
+        objects = set(table["object"].drop_null().to_pylist())
+        search.types.fetch(objects)
+        excluded = {item for item in objects if not classes.isdisjoint(search.types.reached(item))}
     for subject, _, claims in groups(table):
         counted = [claim for claim in claims if not claim.restricted and claim.object not in excluded]
-        result = timeline(counted, search.method)
+        result = timeline(counted, method)
         if isinstance(result, Dropped):
             found.drop(subject, relation.property, *result)
-            continue
-        values = sorted({claim.value for claim in claims if claim.value is not None})
-        yield _Kept(subject, result, subjects[subject], values)
+        else:
+            yield subject, result, sorted({claim.value for claim in claims if claim.value is not None})
 
 
-def _excluded(table: pa.Table, search: Search) -> set[int]:
-    """The objects of classes that the configuration excludes."""
-    classes = set(search.method.numbers("exclude_object_classes"))
-    if not classes:
-        return set()
-    objects = set(table["object"].drop_null().to_pylist())
-    search.types.fetch(objects)
-    return {item for item in objects if not classes.isdisjoint(search.types.reached(item))}
-
-
-def _add(found: Found, relation: Mutable, kept: _Kept, search: Search, kinds: Kinds) -> None:
-    """Adds the rows of one timeline, or drops it if its subject or any object has no label."""
-    holdings, names = kept.timeline.holdings, search.names
-    named = [kept.subject, *(holding.object for holding in holdings)]
-    nameless = sorted({item for item in named if not names.label(item)})
-    if nameless:
-        statements = sorted(name for holding in holdings for name in holding.statements)
-        detail = " ".join(map(entity_id, nameless))
-        found.drop(kept.subject, relation.property, "no_label", statements, detail)
-        return
-    found.counts["timelines"] += 1
-    for place, holding in enumerate(holdings, start=1):
-        row = _fact(relation, kept, place, search)
-        found.rows.append(row | {"o_kinds": kinds.of(kept.subject, holding.object)})
-
-
-def _fact(relation: Mutable, kept: _Kept, place: int, search: Search) -> Row:
-    """The row of the holding at a place, from 1."""
-    holding, names = kept.timeline.holdings[place - 1], search.names
-    subject, value = (
-        names.in_sentence(item, search.types.instances(item)) for item in (kept.subject, holding.object)
-    )
-    s, p, o = entity_id(kept.subject), property_id(relation.property), entity_id(holding.object)
+def _fact(subject: int, relation: Relation, holding: Holding, place: int, search: Search) -> Row:
+    """The row of the holding at a place, from 1, without what it shares with the others of its timeline."""
+    names, types = search.names, search.types
+    in_text, value = (names.in_sentence(item, types.instances(item)) for item in (subject, holding.object))
+    s, p, o = entity_id(subject), property_id(relation.property), entity_id(holding.object)
     words = ordinal_text(place)
-    phrase = holder_phrase(relation.phrase, words, subject)
+    phrase = holder_phrase(relation.phrase, words, in_text)
     is_new = place == 1
+    duration = None
+    if holding.start.lo != ALWAYS:
+        # To the first possible end, or to the snapshot.
+        end = search.method.snapshot_date.toordinal() if holding.end.lo == NEVER else holding.end.lo
+        duration = max(0, end - holding.start.lo)
     return {
         "fact_id": row_id(s, p, o, " ".join(holding.statements)),
         "s": s,
         "p": p,
         "o": o,
-        "s_label": names.label(kept.subject),
+        "s_label": names.label(subject),
         "o_label": names.label(holding.object),
         "role": "new" if is_new else "old",
         "ordinal": place,
@@ -147,24 +172,11 @@ def _fact(relation: Mutable, kept: _Kept, place: int, search: Search) -> Row:
         "end_hi": arrow_day(holding.end.hi),
         "start_prec": holding.start_precision,
         "end_prec": holding.end_precision,
-        "duration_days": _duration(holding, search.method),
-        "n_timeline": len(kept.timeline.holdings),
-        "n_changes": kept.timeline.changes,
-        "returning": kept.timeline.returning(holding),
-        "s_type": kept.match.type,
+        "duration_days": duration,
         "stmt_ids": list(holding.statements),
         "statement": statement(phrase, value),
         "question": question(relation.wh, phrase, "is" if is_new else "was"),
-        "s_class": kept.match.class_id,
         "phrase": phrase,
         "o_aliases": names.aliases(holding.object),
-        "known_values": kept.values,
+        "o_kinds": types.kinds(subject, holding.object),
     }
-
-
-def _duration(holding: Holding, method: Method) -> int | None:
-    """Days from the first possible start to the first possible end or the snapshot; None without a start."""
-    if holding.start.lo == ALWAYS:
-        return None
-    end = method.snapshot_date.toordinal() if holding.end.lo == NEVER else holding.end.lo
-    return max(0, end - holding.start.lo)

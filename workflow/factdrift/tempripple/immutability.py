@@ -1,13 +1,10 @@
 """The value of (x, p) that certainly held over the whole window, or the reason why there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
-from factdrift.tempripple.claims import Claim, best_rank
-from factdrift.tempripple.dates import Span, covered
+from factdrift.tempripple.claims import Claim, Span, best_rank, covered
 from factdrift.tempripple.method import Method
-from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Immutable
+from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Relation
 from factdrift.tempripple.timelines import Dropped
 from factdrift.wikidata.time import YEAR
 
@@ -27,7 +24,7 @@ REASONS = (
 
 
 def immutable_value(
-    relation: Immutable, of_subject: Mapping[int, list[Claim]], is_human: bool, method: Method
+    relation: Relation, of_subject: Mapping[int, list[Claim]], is_human: bool, method: Method
 ) -> Claim | Dropped | None:
     """The claim with the one immutable value of a property, or the reason why there is none.
 
@@ -76,7 +73,7 @@ def _may_hold_inside(claim: Claim, method: Method) -> bool:
 
 
 def _guarded(
-    relation: Immutable, claim: Claim, of_subject: Mapping[int, list[Claim]], is_human: bool, method: Method
+    relation: Relation, claim: Claim, of_subject: Mapping[int, list[Claim]], is_human: bool, method: Method
 ) -> str | None:
     """The reason of the first guard that fails: of the value, of the death of x, of its beginning."""
     before, _ = method.immutable_span

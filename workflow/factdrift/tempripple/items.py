@@ -1,99 +1,247 @@
-"""Items: every fact and related fact as a question, with options where there are enough, and a context."""
+"""Items: every fact and related fact as a question, with options where there are enough, and a context.
 
-from __future__ import annotations
+Wrong options are three values that the same property has elsewhere.
+"""
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from factdrift.tempripple.dates import arrow_day
-from factdrift.tempripple.distractors import WRONG, Asked, Choice, Instance, Pool
-from factdrift.tempripple.kinds import of_property
+import numpy as np
+from numpy.typing import NDArray
+
+from factdrift.tempripple.claims import arrow_day
 from factdrift.tempripple.method import ItemMethod
-from factdrift.tempripple.phrases import as_of, contains
+from factdrift.tempripple.phrases import as_of, contains, normal, year
 from factdrift.tempripple.schemas import Row, row_id
+
+WRONG = 3
+
+Kinds = tuple[frozenset[str], ...]
+"""What a value is by each property of `distractors.alike`; an empty set where that is not known."""
+
+
+class Instance(NamedTuple):
+    """One fact whose value can be an answer or a distractor; `asked` is its (subject, property)."""
+
+    asked: tuple[str, str]
+    value: str
+    label: str
+    precision: int | None
+    kinds: Kinds = ()
+
+
+class Asked(NamedTuple):
+    """What a question asks for, and which values must not be offered."""
+
+    item_id: str
+    answer: Instance
+    aliases: Iterable[str]
+    never: frozenset[str]
+    """Values that the subject has, and those of the same timeline."""
+    always: frozenset[str]
+    """Values exempt from `never`."""
+
+
+class Choice(NamedTuple):
+    """The distractors as (value, label), in the order of their hashes; fewer than three of a small pool."""
+
+    options: list[tuple[str, str]]
+    answer: tuple[str, str]
+    pool_size: int
+    alike: int
+    """How many of the distractors are of the answer's kind."""
+    year_only: bool = False
+
+
+class Pool:
+    """All instances of one property, dates grouped by their precision."""
+
+    def __init__(self, instances: Iterable[Instance]) -> None:
+        by_precision: dict[int | None, list[Instance]] = defaultdict(list)
+        for instance in instances:
+            by_precision[instance.precision].append(instance)
+        self._groups = {precision: _Group(group) for precision, group in by_precision.items()}
+        dated = [each for precision, group in by_precision.items() if precision for each in group]
+        self._years = _Group([_in_year(each) for each in dated])
+
+    def choose(self, asked: Asked, seed: int, number: int = WRONG) -> Choice:
+        """`number` distractors drawn without replacement, weighted by the number of their instances.
+
+        Those of the answer's kind come first. Dates are of the answer's precision; all options are cut to
+        their years if that gives enough of the answer's kind, or enough at all, where the precision does not.
+        """
+        answer = asked.answer
+        choice = self._groups[answer.precision].draw(asked, seed, number)
+        if choice.alike == number or answer.precision is None:
+            return choice
+        never = frozenset(year(value)[0] for value in asked.never)
+        in_years = Asked(asked.item_id, _in_year(answer), (), never, frozenset())
+        years = self._years.draw(in_years, seed, number)._replace(year_only=True)
+        return choice if len(choice.options) == number and years.alike < number else years
+
+
+class _Group:
+    """Instances that may be offered side by side."""
+
+    def __init__(self, instances: Sequence[Instance]) -> None:
+        weights: Counter[str] = Counter()
+        self._own: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self._labels: dict[str, str] = {}
+        for instance in instances:
+            weights[instance.value] += 1
+            self._own[instance.asked][instance.value] += 1
+            self._labels[instance.value] = instance.label
+        self._values = list(weights)
+        self._places = {value: place for place, value in enumerate(self._values)}
+        self._weights = np.array(list(weights.values()), dtype=np.float64)
+        self._encoded = [value.encode() for value in self._values]
+        self._names = [normal(self._labels[value]) for value in self._values]
+        self._named = Counter(self._names)
+        self._by_kind: list[dict[str, set[int]]] = [
+            defaultdict(set) for _ in (instances[0].kinds if instances else ())
+        ]
+        for instance in instances:
+            for places, kinds in zip(self._by_kind, instance.kinds, strict=True):
+                for kind in kinds:
+                    places[kind].add(self._places[instance.value])
+        self._has_kind = [self._marked(set().union(*places.values())) for places in self._by_kind]
+
+    def draw(self, asked: Asked, seed: int, wanted: int) -> Choice:
+        """Of the answer's kind first, the smallest of -ln(chance) / weight; no two share a name."""
+        refused = {normal(text) for text in (asked.answer.label, *asked.aliases)}
+        weights, out = self._weights, {self._places.get(asked.answer.value)}
+        out |= {self._places.get(value) for value in asked.never - asked.always}
+        own = {
+            self._places[value]: number
+            for value, number in self._own.get(asked.answer.asked, {}).items()
+            if value not in asked.always
+        }
+        if own:
+            weights = weights.copy()
+            for place, number in own.items():
+                weights[place] -= number
+            out |= {place for place in own if weights[place] <= 0}
+        left = Counter(self._names[place] for place in out if place is not None)
+        gone = {name for name, number in left.items() if number == self._named[name]}
+        pool_size = len(self._named) - len(gone | (refused & self._named.keys()))
+        answer = asked.answer.value, asked.answer.label
+        if not wanted:
+            return Choice([], answer, pool_size, 0)
+        chances = self._chances(f"{seed}|{asked.item_id}|".encode())
+        ranks = self._ranks(asked.answer.kinds)
+        drawn: dict[str, int] = {}
+        with np.errstate(divide="ignore"):
+            keys = -np.log(chances) / weights
+        for place in np.lexsort((keys, ranks)).tolist():
+            if len(drawn) == wanted:
+                break
+            name = self._names[place]
+            if place not in out and name not in refused:
+                drawn.setdefault(name, place)
+        places = sorted(drawn.values(), key=lambda place: (chances[place], self._values[place]))
+        options = [(self._values[place], self._labels[self._values[place]]) for place in places]
+        alike = sum(not self._by_kind or ranks[place] < len(self._by_kind) for place in places)
+        return Choice(options, answer, pool_size, int(alike))
+
+    def _ranks(self, kinds: Kinds) -> NDArray[np.int64]:
+        """[values] how near each is to `kinds`, smaller is nearer.
+
+        The first property that both the value and the answer have decides: its index if they share a kind,
+        else the number of properties, as if no property decides.
+        """
+        ranks = np.full(len(self._values), len(self._by_kind))
+        decided = np.zeros(len(self._values), dtype=bool)
+        for rank, (places, known, wanted) in enumerate(
+            zip(self._by_kind, self._has_kind, kinds, strict=True)
+        ):
+            if wanted:
+                shared = self._marked(set().union(*(places.get(kind, ()) for kind in wanted)))
+                ranks[shared & ~decided] = rank
+                decided |= known
+        return ranks
+
+    def _marked(self, places: set[int]) -> NDArray[np.bool_]:
+        marked = np.zeros(len(self._values), dtype=bool)
+        marked[sorted(places)] = True
+        return marked
+
+    def _chances(self, prefix: bytes) -> NDArray[np.float64]:
+        """[values] a number above 0 and up to 1 for each, from the hash of prefix and value."""
+        digests = b"".join([hashlib.sha256(prefix + value).digest()[:8] for value in self._encoded])
+        return (np.frombuffer(digests, dtype=">u8").astype(np.float64) + 0.5) / 2.0**64
+
+
+def _in_year(instance: Instance) -> Instance:
+    value, label = year(instance.value)
+    return instance._replace(value=value, label=label)
+
+
+def by_property(kinds: Sequence[str], names: Sequence[str]) -> Kinds:
+    """The kinds that each property gives: `P641` of [`P31 Q476028`, `P641 Q2736`] gives {`Q2736`}."""
+    return tuple(
+        frozenset(kind.removeprefix(f"{name} ") for kind in kinds if kind.startswith(f"{name} "))
+        for name in names
+    )
+
 
 _TASKS = {("new", False): 1, ("old", False): 2, ("new", True): 3, ("old", True): 4}
 """(role, whether it is a related fact) -> task: acquisition, retention, and propagation from either role."""
 
 
-class _Question(NamedTuple):
-    """One item without options yet."""
-
-    item_id: str
-    fact: Row
-    related: Row | None
-    instance: Instance
-
-    @property
-    def source(self) -> Row:
-        return self.related or self.fact
-
-    @property
-    def aliases(self) -> list[str]:
-        """Other names of the answer."""
-        names: list[str] = self.source["o_aliases" if self.related is None else "answer_aliases"]
-        return names
-
-    @property
-    def pool(self) -> tuple[str, bool]:
-        return self.instance.asked[1], self.related is not None
-
-
 def make_items(facts: Sequence[Row], related: Sequence[Row], method: ItemMethod) -> list[Row]:
     """Rows of TR_ITEMS for all rows of TR_FACTS and TR_RELATED."""
-    questions = list(_questions(facts, related, method.alike))
-    instances: dict[tuple[str, bool], list[Instance]] = defaultdict(list)
-    for question in questions:
-        instances[question.pool].append(question.instance)
-    pools = {key: Pool(of_pool) for key, of_pool in instances.items()}
-    new = {(fact["s"], fact["p"]): fact for fact in facts if fact["role"] == "new"}
+    by_id = {fact["fact_id"]: fact for fact in facts}
+    contexts = {(fact["s"], fact["p"]): fact["statement"] for fact in facts if fact["role"] == "new"}
     timelines: dict[tuple[str, str], set[str]] = defaultdict(set)
     for fact in facts:
         timelines[fact["s"], fact["p"]].add(fact["o"])
+    questions: list[tuple[Row, Row, Asked, tuple[str, bool]]] = []
+    instances: dict[tuple[str, bool], list[Instance]] = defaultdict(list)
+    for row in (*facts, *related):
+        fact = by_id[row["fact_id"]]
+        asked = _asked(row, frozenset(timelines[fact["s"], fact["p"]]), method)
+        pool = asked.answer.asked[1], row is fact
+        instances[pool].append(asked.answer)
+        questions.append((row, fact, asked, pool))
+    pools = {key: Pool(of_pool) for key, of_pool in instances.items()}
     items = []
-    for question in questions:
-        key = question.fact["s"], question.fact["p"]
-        asked = _asked(question, frozenset(timelines[key]), method)
-        choice = pools[question.pool].choose(asked, method.seed)
-        items.append(_item(question, choice, new[key]["statement"], method))
+    for row, fact, asked, pool in questions:
+        choice = pools[pool].choose(asked, method.seed)
+        items.append(_item(row, fact, asked, choice, contexts[fact["s"], fact["p"]], method))
     _place_answers(items, method.seed)
     return items
 
 
-def _questions(facts: Sequence[Row], related: Sequence[Row], alike: Sequence[str]) -> Iterable[_Question]:
-    by_id = {fact["fact_id"]: fact for fact in facts}
-    for fact in facts:
-        kinds = tuple(of_property(fact["o_kinds"], name) for name in alike)
-        instance = Instance((fact["s"], fact["p"]), fact["o"], fact["o_label"], None, kinds)
-        yield _Question(row_id("item", fact["fact_id"]), fact, None, instance)
-    for row in related:
+def _asked(row: Row, timeline: frozenset[str], method: ItemMethod) -> Asked:
+    """What a fact (a row of TR_FACTS) or related fact is asked for; `timeline`: all objects of the fact's."""
+    never, always = frozenset(row["known_values"]), frozenset[str]()
+    if "rel_id" in row:
         asked = row["path"][-1]["x"], row["path"][-1]["p"]
-        kinds = tuple(of_property(row["answer_kinds"], name) for name in alike)
-        instance = Instance(asked, row["answer_id"], row["answer_label"], row["precision"], kinds)
-        yield _Question(row_id("item", row["rel_id"]), by_id[row["fact_id"]], row, instance)
-
-
-def _asked(question: _Question, timeline: frozenset[str], method: ItemMethod) -> Asked:
-    never = frozenset(question.source["known_values"])
-    if question.instance.precision is None:
+        kinds = by_property(row["answer_kinds"], method.alike)
+        answer = Instance(asked, row["answer_id"], row["answer_label"], row["precision"], kinds)
+        name, aliases = row["rel_id"], row["answer_aliases"]
+    else:
+        kinds = by_property(row["o_kinds"], method.alike)
+        answer = Instance((row["s"], row["p"]), row["o"], row["o_label"], None, kinds)
+        name, aliases = row["fact_id"], row["o_aliases"]
+        if method.same_timeline == "include":
+            always = timeline - {answer.value}
+    if answer.precision is None:
         never |= timeline
-    is_hard = method.same_timeline == "include" and question.related is None
-    always = timeline - {question.instance.value} if is_hard else frozenset[str]()
-    return Asked(question.item_id, question.instance, question.aliases, never, always)
+    return Asked(row_id("item", name), answer, aliases, never, always)
 
 
-def _item(question: _Question, choice: Choice, context: str, method: ItemMethod) -> Row:
+def _item(row: Row, fact: Row, asked: Asked, choice: Choice, context: str, method: ItemMethod) -> Row:
     """An item whose answer is still the last option."""
-    fact, related = question.fact, question.related
+    is_related = row is not fact
     is_open = len(choice.options) < WRONG
     options = [] if is_open else [*choice.options, choice.answer]
-    in_context = (
-        related["answer_in_context"]
-        if related is not None
-        else fact["role"] == "old" and contains(context, question.instance.label)
-    )
+    if is_related:
+        in_context = row["answer_in_context"]
+    else:
+        in_context = fact["role"] == "old" and contains(context, asked.answer.label)
     flags = ["answer_in_context"] if in_context else []
     if fact["returning"]:
         flags.append("returning")
@@ -101,29 +249,29 @@ def _item(question: _Question, choice: Choice, context: str, method: ItemMethod)
         flags.append("year_only")
     if choice.alike < WRONG and not is_open:
         flags.append("other_kind")
-    asked_s, asked_p = question.instance.asked
-    day = method.last_day
+    asked_s, asked_p = asked.answer.asked
+    day, text = method.last_day, row["question"]
     return {
-        "item_id": question.item_id,
-        "task": _TASKS[fact["role"], related is not None],
-        "hop": related["hop"] if related is not None else 0,
+        "item_id": asked.item_id,
+        "task": _TASKS[fact["role"], is_related],
+        "hop": row["hop"] if is_related else 0,
         "s": fact["s"],
         "p": fact["p"],
         "asked_s": asked_s,
         "asked_p": asked_p,
         "fact_id": fact["fact_id"],
-        "rel_id": related["rel_id"] if related is not None else None,
+        "rel_id": row["rel_id"] if is_related else None,
         "as_of": arrow_day(day.toordinal()),
         "context": as_of(day, context) if method.dated else context,
-        "question": as_of(day, question.source["question"]) if method.dated else question.source["question"],
+        "question": as_of(day, text) if method.dated else text,
         "options": None if is_open else [label for _, label in options],
         "option_ids": None if is_open else [value for value, _ in options],
         "answer_index": None,
-        "answer_label": question.instance.label,
-        "answer_aliases": question.aliases,
+        "answer_label": asked.answer.label,
+        "answer_aliases": list(asked.aliases),
         "pool_size": choice.pool_size,
         "open_only": is_open,
-        "discriminates": question.source["discriminates"],
+        "discriminates": row["discriminates"],
         "flags": flags,
     }
 

@@ -1,7 +1,5 @@
 """Jobs that make TempRIPPLE's questions from a snapshot or a SPARQL server, and tools for what they wrote."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import sys
@@ -27,7 +25,7 @@ class WithTables(Job, beside="resources"):
 
     resources: Annotated[Place, "folder of mutable.tsv, immutable.tsv, types.tsv"] = TEMPRIPPLE
 
-    def relations(self, immutable_set: str = "full53") -> Relations:
+    def relations(self, immutable_set: str = "full53") -> "Relations":
         """The method's properties and types."""
         from factdrift.tempripple.relations import read_relations
 
@@ -44,7 +42,7 @@ class Rows(WithTables, command="tempripple rows"):
     memory_mb: MemoryMb = 2000
 
     def run(self) -> str:
-        from factdrift.tempripple.rows import make_rows
+        from factdrift.tempripple.table_source import make_rows
 
         properties = self.relations().properties()
         rows = make_rows(self.statements, self.entities, properties, self.rows, self.classes, self.memory_mb)
@@ -107,13 +105,13 @@ class OfSource(WithTables):
     dropped: Annotated[Output, "tr_dropped of this job"]
     account: Annotated[Output, "counts for the statistics"]
 
-    def write(self, found: Found, table: pa.Schema, output: Path, **account: Any) -> int:
-        """Writes what was found and dropped, and the counts; returns the number of rows found."""
+    def write(self, found: "Found", table: "pa.Schema", output: Path, part: str, **account: Any) -> int:
+        """Writes what was found and dropped, and the counts under `part`; returns the number of rows."""
         from factdrift.core.files import write_json
         from factdrift.tempripple.schemas import TR_DROPPED, write_rows
 
         write_rows(found.dropped, TR_DROPPED, self.dropped)
-        write_json(account, self.account)
+        write_json(account | {part: dict(sorted(found.counts.items()))}, self.account)
         return write_rows(found.rows, table, output)
 
 
@@ -123,16 +121,14 @@ class Facts(OfSource, command="tempripple facts"):
     facts: Annotated[Output, "tr_facts"]
 
     def run(self) -> str:
-        from factdrift.tempripple.facts import find_facts
-        from factdrift.tempripple.presence import check_presence
+        from factdrift.tempripple.facts import check_presence, find_facts
         from factdrift.tempripple.schemas import TR_FACTS
         from factdrift.tempripple.search import opened
 
         with opened(self) as search:
-            presence = check_presence(search.source, search.relations, self.settings.slice)
+            presence = check_presence(search)
             found = find_facts(search)
-        counts = dict(sorted(found.counts.items()))
-        rows = self.write(found, TR_FACTS, self.facts, presence=presence._asdict(), facts=counts)
+        rows = self.write(found, TR_FACTS, self.facts, "facts", presence=presence)
         if not rows:
             print(
                 f"warning: nothing changed between {self.settings.change_start} and "
@@ -155,8 +151,7 @@ class Related(OfSource, command="tempripple related"):
 
         with opened(self) as search:
             found = find_related(search, read_rows(self.facts, TR_FACTS))
-        counts = dict(sorted(found.counts.items()))
-        return f"{self.write(found, TR_RELATED, self.related, expansion=counts):,} related facts"
+        return f"{self.write(found, TR_RELATED, self.related, 'expansion'):,} related facts"
 
 
 class Items(Job, command="tempripple items"):
@@ -242,12 +237,14 @@ class Sparql(Job, command="sparql"):
 def _only_database() -> Path:
     """The only database under results/snapshots. Raises InputError if there is none, or several."""
     databases = sorted(Path("results/snapshots").glob("*/tempripple/database"))
-    if len(databases) != 1:
+    if not databases:
         raise InputError(
-            f"--database: {'several' if databases else 'no'} databases under results/snapshots"
-            + ("; name one of " + ", ".join(map(str, databases)) if databases else "")
-            + ("" if databases else "; make one with `snakemake results/snapshots/DATE/tempripple/database`")
+            "--database: no databases under results/snapshots; make one with "
+            "`snakemake results/snapshots/DATE/tempripple/database`"
         )
+    if len(databases) > 1:
+        named = ", ".join(map(str, databases))
+        raise InputError(f"--database: several databases under results/snapshots; name one of {named}")
     return databases[0]
 
 
@@ -265,7 +262,7 @@ class Examples(Job, command="tempripple examples"):
     seed: int = 0
 
     def run(self) -> str:
-        from factdrift.tempripple.examples import examples
+        from factdrift.tempripple.stats import examples
 
         return examples(self.items_, self.number, self.seed)
 
@@ -307,8 +304,10 @@ class Score(Job, command="tempripple score"):
             if not facts:
                 raise InputError("--cutoff: needs the days on which facts began; give them with --facts")
             days = Cutoff(self.cutoff, self.cutoff)
-            answers, left_out = within_cutoff(answers, facts, {key[0]: days for key in answers})
-            note = f"{sum(left_out.values()):,} answers are left out because of the cutoff {self.cutoff}\n\n"
+            counted = within_cutoff(answers, facts, {key[0]: days for key in answers})
+            left_out = sum(map(len, answers.values())) - sum(map(len, counted.values()))
+            answers = counted
+            note = f"{left_out:,} answers are left out because of the cutoff {self.cutoff}\n\n"
         tables = report(answers, facts, self.seed, self.draws)
         if self.json:
             write_json(tables, self.json)

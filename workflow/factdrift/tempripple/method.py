@@ -1,7 +1,5 @@
 """The settings of the stage. Descriptions and defaults: `tempripple` in `config/config.schema.yaml`."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Literal
 

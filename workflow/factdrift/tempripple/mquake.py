@@ -1,7 +1,5 @@
 """What follows from a new fact, as cases in the layout of MQuAKE (princeton-nlp/MQuAKE, arXiv 2305.14795)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,10 +41,10 @@ def write_mquake(facts: Path, related: Path, relations: Relations, output: Path)
                 f"{path}: {', '.join(sorted(unknown))} is not in the tables of properties; name the folder "
                 "with those of the build (--resources)"
             )
-    along: dict[tuple[str, ...], list[Row]] = {}
+    along: dict[tuple[str, ...], Row] = {}
     labels: dict[tuple[str, ...], str] = {}
     for row in rows:
-        along.setdefault((row["fact_id"], *(edge["p"] for edge in row["path"])), []).append(row)
+        along.setdefault((row["fact_id"], *(edge["p"] for edge in row["path"])), row)
         labels[_place(row, len(row["path"]))] = row["answer_label"]
     cases: list[dict[str, Any]] = []
     left = 0
@@ -59,9 +57,9 @@ def write_mquake(facts: Path, related: Path, relations: Relations, output: Path)
         if fact["role"] != "new" or not row["discriminates"]:
             continue
         before = by_place.get((fact["s"], fact["p"], fact["ordinal"] + 1))
-        place = tuple(edge["p"] for edge in row["path"])
-        old = next(iter(along.get((before["fact_id"], *place), [])), None) if before else None
-        case = None
+        old = case = None
+        if before:
+            old = along.get((before["fact_id"], *(edge["p"] for edge in row["path"])))
         if before and old and old["answer_id"] != row["answer_id"]:
             case = _case((before, old), (fact, row), labels, relations, len(cases))
         if case is None:
@@ -93,9 +91,11 @@ def _case(
     start = opening.rfind(fact["s_label"])
     around = opening[:start] + opening[start + len(fact["s_label"]) :]
     chains = [_hops(chain, fact, opening, labels, relations) for chain in (old, new)]
-    if start < 0 or "{" in around or "}" in around or None in chains:
+    if start < 0 or "{" in around or "}" in around or not all(chains):
         return None
-    (hops, triples, texts), (new_hops, new_triples, new_texts) = (chain for chain in chains if chain)
+    (hops, triples, texts), (new_hops, new_triples, new_texts) = (
+        zip(*chain, strict=True) for chain in chains
+    )
     return {
         "case_id": number,
         "requested_rewrite": [
@@ -136,33 +136,30 @@ def _hops(
     opening: str,
     labels: Mapping[tuple[str, ...], str],
     relations: Relations,
-) -> tuple[list[Row], list[list[str]], list[list[str]]] | None:
-    """Single hops, triples by id and triples by label of a chain; the first hop is asked as in `asked`."""
+) -> list[tuple[Row, list[str], list[str]]]:
+    """(single hop, triple by id, triple by label) of each hop of a chain; the first is asked as in `asked`.
+
+    Empty if a value on the way is no item, or has no label.
+    """
     fact, row = chain
-    first = {"question": asked["question"], "cloze": opening}
     label = fact["o_label"]
-    hops = [first | {"answer": label, "answer_alias": list(fact["o_aliases"])}]
-    triples, texts = (
-        [[fact["s"], fact["p"], fact["o"]]],
-        [[fact["s_label"], relations.mutable[int(fact["p"][1:])].label, label]],
-    )
+    first = {"question": asked["question"], "cloze": opening}
+    first |= {"answer": label, "answer_alias": list(fact["o_aliases"])}
+    said = [fact["s_label"], relations.mutable[int(fact["p"][1:])].label, label]
+    hops = [(first, [fact["s"], fact["p"], fact["o"]], said)]
     name = _named(fact) + ("." if label.endswith(".") else "")
-    for hop, edge in enumerate(row["path"], 1):
-        value = labels.get(_place(row, hop))
+    for number, edge in enumerate(row["path"], 1):
+        value = labels.get(_place(row, number))
         if value is None or not edge["value"].startswith("Q"):
-            return None
-        last = hop == len(row["path"])
+            return []
         relation = relations.immutable[int(edge["p"][1:])]
         phrase = nested([relation.phrase], name)
-        hops.append(
-            {
-                "question": question(relation.wh, phrase, "is"),
-                "cloze": f"{phrase[0].upper()}{phrase[1:]} is",
-                "answer": value,
-                "answer_alias": list(row["answer_aliases"]) if last else [],
-            }
-        )
-        triples.append([edge["x"], edge["p"], edge["value"]])
-        texts.append([label, relation.label, value])
+        hop = {
+            "question": question(relation.wh, phrase, "is"),
+            "cloze": f"{phrase[0].upper()}{phrase[1:]} is",
+            "answer": value,
+            "answer_alias": list(row["answer_aliases"]) if number == len(row["path"]) else [],
+        }
+        hops.append((hop, [edge["x"], edge["p"], edge["value"]], [label, relation.label, value]))
         name = label = value
-    return hops, triples, texts
+    return hops

@@ -1,12 +1,10 @@
 """Noun phrases with ordinals, statements, questions, and dates in words."""
 
-from __future__ import annotations
-
 import datetime
 import re
 import unicodedata
 
-from factdrift.tempripple.dates import Date
+from factdrift.tempripple.claims import Date
 from factdrift.wikidata.time import DAY, MONTH, pack_date, unpack
 from factdrift.words.dates import MONTHS, ordinal
 from factdrift.words.noun_phrases import ORDINAL, nested
@@ -56,17 +54,6 @@ def date_text(date: Date) -> str:
         text = f"{MONTHS[month]} {text}"
     if date.precision >= DAY:
         text = f"{day} {text}"
-    return text
-
-
-def date_id(date: Date) -> str:
-    """`1776-07-04`, `1776-07` or `1776` by precision; 44 BC is `-0044`."""
-    year, month, day = unpack(date.day)
-    text = f"{'-' if year < 0 else ''}{abs(year):04d}"
-    if date.precision >= MONTH:
-        text += f"-{month:02d}"
-    if date.precision >= DAY:
-        text += f"-{day:02d}"
     return text
 
 

@@ -7,21 +7,19 @@ as English), and the values of qualifiers other than P580, P582 and P585 (each i
 any unknown value).
 """
 
-from __future__ import annotations
-
 import gzip
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import IO, cast
+from typing import Any, BinaryIO
 
 import duckdb
 
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import ROW_GROUP, only_file, sql
 from factdrift.sparql.vocabulary import DATATYPES, GENID, PREFIXES, datatype_iri
-from factdrift.tempripple.rows import create_macros
 from factdrift.tempripple.sources import INSTANCE, SUBCLASS
+from factdrift.tempripple.table_source import DATE_MACROS
 from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR
 
 _GREGORIAN_CALENDAR = "Q1985727"
@@ -49,8 +47,7 @@ def write_rdf(
     items; names of the items that any of these mention and of `classes`; declarations of all properties.
     The bytes depend on the rows only, not on the number of files that hold them. Triples may be repeated.
     """
-    create_macros(db)
-    db.execute(_MACROS)
+    db.execute(DATE_MACROS + _MACROS)
     for name, paths in (("all_statements", statements), ("entities", entities), ("declared", [properties])):
         db.read_parquet([only_file(path) for path in paths]).create_view(name)
     db.execute(
@@ -75,31 +72,20 @@ def write_rdf(
         """
     )
     lines = 0
-    with _opened(output) as file:
+    with atomic_path(output) as temporary, temporary.open("wb") as raw, _packed(raw, output) as file:
         for query in (_properties(), _ITEMS, _LISTED_CLASSES, _statements(), _dates()):
-            for text in _texts(db, query):
-                file.write(text)
-                lines += text.count(b"\n")
+            for batch in db.sql(query).to_arrow_reader(ROW_GROUP // 8):
+                triples = batch.column(0).flatten().drop_null().to_pylist()
+                file.write("".join(f"{triple} .\n" for triple in triples).encode("utf-8"))
+                lines += len(triples)
     return lines
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Opens the output file. The gzip header has no name or time, so that bytes do not vary."""
-    with atomic_path(path) as temporary, temporary.open("wb") as raw:
-        if path.suffix != ".gz":
-            yield raw
-            return
-        with gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0) as file:
-            yield cast(IO[bytes], file)
-
-
-def _texts(db: duckdb.DuckDBPyConnection, query: str) -> Iterator[bytes]:
-    """Yields the lines of a query, which has one column of lists of lines, in batches, as UTF-8."""
-    for batch in db.sql(query).to_arrow_reader(ROW_GROUP // 8):
-        lines = batch.column(0).flatten().drop_null().to_pylist()
-        if lines:
-            yield "".join(f"{line} .\n" for line in lines).encode("utf-8")
+def _packed(raw: BinaryIO, path: Path) -> AbstractContextManager[Any]:
+    """The file to write to. The gzip header has no name or time, so that bytes do not vary."""
+    if path.suffix != ".gz":
+        return nullcontext(raw)
+    return gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0)
 
 
 _NAMESPACES = "".join(

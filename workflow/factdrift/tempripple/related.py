@@ -1,7 +1,5 @@
 """Related facts: what follows from a mutable fact over up to three hops of immutable ones."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import groupby
@@ -9,16 +7,12 @@ from typing import NamedTuple
 
 from factdrift.tempripple.claims import Claim, groups
 from factdrift.tempripple.immutability import immutable_value
-from factdrift.tempripple.kinds import Kinds
 from factdrift.tempripple.method import Method
-from factdrift.tempripple.names import Names
-from factdrift.tempripple.parallels import mark_related
 from factdrift.tempripple.phrases import contains, date_text, question
-from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Immutable
+from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Relation
 from factdrift.tempripple.schemas import Row, row_id
-from factdrift.tempripple.search import Found, Search
+from factdrift.tempripple.search import Found, Match, Search, ids
 from factdrift.tempripple.timelines import Dropped
-from factdrift.tempripple.types import Match, ids
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.words.noun_phrases import nested
 
@@ -28,7 +22,7 @@ HOPS = 3
 class _Edge(NamedTuple):
     """One immutable fact about an item, as a step of a path."""
 
-    relation: Immutable
+    relation: Relation
     subject: int
     claim: Claim
     match: Match
@@ -56,100 +50,79 @@ def find_related(search: Search, facts: list[Row]) -> Found:
     """All related facts of `facts` (rows of TR_FACTS), hop by hop, with one question to the source a hop."""
     found = Found("related")
     contexts = {(fact["s"], fact["p"]): fact["statement"] for fact in facts if fact["role"] == "new"}
-    expansion = _Expansion(search, found)
-    kinds = Kinds(search.source, search.types)
+    edges: dict[int, list[_Edge]] = {}
     paths = [
         _Path(fact, (), (int(fact["s"][1:]), int(fact["o"][1:])), fact["phrase"], f"[0 {fact['phrase']}]")
         for fact in facts
     ]
     for hop in range(1, HOPS + 1):
-        expansion.fetch({path.nodes[-1] for path in paths})
+        edges |= _edges({path.nodes[-1] for path in paths} - edges.keys(), search, found)
         extended = [
             longer
             for path in paths
-            for edge in expansion.edges[path.nodes[-1]]
-            for longer in _extended(path, edge, search.method, found)
+            for edge in edges[path.nodes[-1]]
+            if (longer := _extended(path, edge, search.method, found)) is not None
         ]
         last = [path.edges[-1] for path in extended]
-        kinds.fetch(
-            {edge.claim.object for edge in last if edge.claim.object is not None}
-            | {edge.subject for edge in last}
-        )
-        found.rows.extend(_row(path, contexts, search.names, kinds) for path in extended)
+        objects = {edge.claim.object for edge in last if edge.claim.object is not None}
+        search.types.fetch_kinds(objects | {edge.subject for edge in last})
+        found.rows.extend(_row(path, contexts, search) for path in extended)
         found.counts[f"hop_{hop}"] += len(extended)
         paths = [path for path in extended if path.edges[-1].claim.object is not None]
-    mark_related(found.rows, facts)
+    found.mark(facts)
     _cap(found, facts, search.method)
     return found
 
 
-class _Expansion:
-    """The edges from items; each item is fetched once. Refused edges are added to `found.dropped`."""
-
-    def __init__(self, search: Search, found: Found) -> None:
-        self._source, relations, self._method, self._types, self._names = search
-        self._relations = relations.immutable
-        self._asked = ids([*relations.immutable, BIRTH, DEATH, INCEPTION])
-        self._found = found
-        self.edges: dict[int, list[_Edge]] = {}
-
-    def fetch(self, items: Iterable[int]) -> None:
-        """Reads the edges of those items that were not fetched before, all at once."""
-        new = sorted(set(items) - self.edges.keys())
-        self.edges |= {item: [] for item in new}
-        self._types.fetch(new)
-        self._names.fetch(new)
-        table = self._source.statements(ids(new), self._asked, ids([]))
-        self._found.counts["statements_read"] += table.num_rows
-        holding: list[_Edge] = []
-        for subject, of_subject in groupby(groups(table), lambda group: group[0]):
-            holding += self._judge(subject, {relation: claims for _, relation, claims in of_subject})
-        self._names.fetch({edge.claim.object for edge in holding if edge.claim.object is not None})
-        for edge in holding:
-            named = self._named(edge)
-            if named is not None:
-                self.edges[edge.subject].append(named)
-
-    def _judge(self, subject: int, claims: dict[int, list[Claim]]) -> Iterator[_Edge]:
-        """Yields the edges of one item, still without labels."""
-        is_human = self._types.is_a(subject, "human")
-        for number, stated in claims.items():
-            relation = self._relations.get(number)
-            if relation is None:
-                continue
-            match = self._types.of(subject, relation.subjects)
-            if match is None:
-                statements = [claim.statement for claim in stated]
-                self._found.drop(subject, number, "wrong_type", statements)
-                continue
-            result = immutable_value(relation, claims, is_human, self._method)
-            if isinstance(result, Dropped):
-                self._found.drop(subject, number, *result)
-            elif result is not None:
-                values = sorted({claim.value for claim in stated if claim.value is not None})
-                yield _Edge(relation, subject, result, match, "", values)
-
-    def _named(self, edge: _Edge) -> _Edge | None:
+def _edges(items: set[int], search: Search, found: Found) -> dict[int, list[_Edge]]:
+    """The edges from items; those that are refused are added to `found.dropped`."""
+    search.types.fetch(items)
+    search.names.fetch(items)
+    asked = ids([*search.relations.immutable, BIRTH, DEATH, INCEPTION])
+    table = search.source.statements(ids(items), asked, ids([]))
+    found.counts["statements_read"] += table.num_rows
+    judged: list[_Edge] = []
+    for subject, of_subject in groupby(groups(table), lambda group: group[0]):
+        claims = {relation: claims for _, relation, claims in of_subject}
+        judged += _judged(subject, claims, search, found)
+    search.names.fetch({edge.claim.object for edge in judged if edge.claim.object is not None})
+    edges: dict[int, list[_Edge]] = {item: [] for item in items}
+    for edge in judged:
         claim = edge.claim
-        label = (
-            self._names.label(claim.object)
-            if claim.object is not None
-            else date_text(claim.written)
-            if claim.written is not None
-            else claim.text
-        )
-        if not label:
-            reason = "no_label"
-        elif self._method.leak_check and contains(self._names.label(edge.subject) or "", label):
-            reason = "leak"
+        if claim.object is not None:
+            label = search.names.label(claim.object)
         else:
-            return edge._replace(label=label)
-        self._found.drop(edge.subject, edge.relation.property, reason, [claim.statement])
-        return None
+            label = date_text(claim.written) if claim.written is not None else claim.text
+        if not label:
+            found.drop(edge.subject, edge.relation.property, "no_label", [claim.statement])
+        elif search.method.leak_check and contains(search.names.label(edge.subject) or "", label):
+            found.drop(edge.subject, edge.relation.property, "leak", [claim.statement])
+        else:
+            edges[edge.subject].append(edge._replace(label=label))
+    return edges
 
 
-def _extended(path: _Path, edge: _Edge, method: Method, found: Found) -> Iterator[_Path]:
-    """Yields the path with one more edge, unless the edge's value is on the path or named in the question."""
+def _judged(subject: int, claims: dict[int, list[Claim]], search: Search, found: Found) -> Iterator[_Edge]:
+    """Yields the edges of one item, still without labels."""
+    is_human = search.types.is_a(subject, "human")
+    for number, stated in claims.items():
+        relation = search.relations.immutable.get(number)
+        if relation is None:
+            continue
+        match = search.types.of(subject, relation.subjects)
+        if match is None:
+            found.drop(subject, number, "wrong_type", [claim.statement for claim in stated])
+            continue
+        result = immutable_value(relation, claims, is_human, search.method)
+        if isinstance(result, Dropped):
+            found.drop(subject, number, *result)
+        elif result is not None:
+            values = sorted({claim.value for claim in stated if claim.value is not None})
+            yield _Edge(relation, subject, result, match, "", values)
+
+
+def _extended(path: _Path, edge: _Edge, method: Method, found: Found) -> _Path | None:
+    """The path with one more edge; None if the edge's value is on the path or named in the question."""
     item = edge.claim.object
     reason = None
     if item in path.nodes:
@@ -160,14 +133,14 @@ def _extended(path: _Path, edge: _Edge, method: Method, found: Found) -> Iterato
         way = " ".join(f"{property_id(step.relation.property)} {step.value}" for step in (*path.edges, edge))
         detail = f"{path.fact['fact_id']} {path.fact['o']} {way}"
         found.drop(edge.subject, edge.relation.property, reason, [edge.claim.statement], detail)
-        return
+        return None
     edges = (*path.edges, edge)
     nodes = path.nodes if item is None else (*path.nodes, item)
     phrase, debug = (nested([edge.relation.phrase], inner) for inner in (path.phrase, path.debug))
-    yield _Path(path.fact, edges, nodes, phrase, f"[{len(edges)} {debug}]")
+    return _Path(path.fact, edges, nodes, phrase, f"[{len(edges)} {debug}]")
 
 
-def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names, kinds: Kinds) -> Row:
+def _row(path: _Path, contexts: dict[tuple[str, str], str], search: Search) -> Row:
     last = path.edges[-1]
     claim, datatype = last.claim, last.relation.datatype
     steps = [
@@ -196,13 +169,13 @@ def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names, kinds:
         "value_type": "item" if datatype == "wikibase-item" else datatype,
         "answer_id": last.value,
         "answer_label": last.label,
-        "answer_aliases": names.aliases(claim.object) if claim.object is not None else [],
+        "answer_aliases": search.names.aliases(claim.object) if claim.object is not None else [],
         "precision": claim.date.precision if claim.date is not None else None,
         "question": question(last.relation.wh, path.phrase, "is"),
         "question_debug": question(last.relation.wh, path.debug, "is"),
         "answer_in_context": contains(contexts[fact["s"], fact["p"]], last.label),
         "known_values": last.known_values,
-        "answer_kinds": kinds.of(last.subject, claim.object),
+        "answer_kinds": search.types.kinds(last.subject, claim.object),
     }
 
 

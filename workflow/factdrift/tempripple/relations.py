@@ -1,10 +1,7 @@
 """The mutable and immutable properties and the classes of types, from `resources/tempripple/`."""
 
-from __future__ import annotations
-
-from collections.abc import Container
 from pathlib import Path
-from typing import Literal, NamedTuple, cast, get_args
+from typing import NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import NOUN_PHRASES, TEMPRIPPLE
@@ -18,28 +15,18 @@ BIRTH, DEATH, INCEPTION, SPORT = 569, 570, 571, 641
 ANY = "any"
 """In `subjects`: items of any type, or of none."""
 
-Guard = Literal["Q", "S", "V", "D", "N"]
+_GUARDS = ("Q", "S", "V", "D", "N")
 
 _MUTABLE = ("property", "label", "datatype", "subjects", "objects")
 _IMMUTABLE = ("property", "label", "datatype", "subjects", "values", "guard", "seed")
 
 
-class Mutable(NamedTuple):
-    """A property whose object changes. `phrase` has the blanks {ord} and {x}; `subjects`: names of types."""
+class Relation(NamedTuple):
+    """A property whose object changes, or one for related facts, which has a guard.
 
-    property: int
-    label: str
-    datatype: str
-    wh: str
-    phrase: str
-    subjects: tuple[str, ...]
-
-
-class Immutable(NamedTuple):
-    """A property for related facts.
-
-    `phrase` has the blank {x}; `guard` is Q (qualifiers decide), S (a start is required), V (the value must
-    lie before the period), D (the subject must have died before it) or N (as Q; few values exist).
+    `phrase` has the blank {x}, and {ord} before it if the object changes; `subjects`: names of types. `guard`
+    is Q (qualifiers decide), S (a start is required), V (the value must lie before the period), D (the
+    subject must have died before it) or N (as Q; few values exist).
     """
 
     property: int
@@ -48,8 +35,8 @@ class Immutable(NamedTuple):
     subjects: tuple[str, ...]
     wh: str
     phrase: str
-    guard: Guard
-    seed: bool
+    guard: str = ""
+    seed: bool = False
 
 
 class TypeClass(NamedTuple):
@@ -63,8 +50,8 @@ class TypeClass(NamedTuple):
 class Relations(NamedTuple):
     """The properties by number, and the classes in the order of their table."""
 
-    mutable: dict[int, Mutable]
-    immutable: dict[int, Immutable]
+    mutable: dict[int, Relation]
+    immutable: dict[int, Relation]
     types: tuple[TypeClass, ...]
 
     def properties(self) -> list[int]:
@@ -84,50 +71,36 @@ def read_relations(folder: Path = TEMPRIPPLE, immutable_set: str = "full53") -> 
         if item is None or item < 0:
             raise InputError(f"{path}, line {line}: {text!r} is no id such as Q5")
         types.append(TypeClass(name, item, label))
-    names = {entry.type for entry in types}
-    words = read_noun_phrases()
-    mutable: dict[int, Mutable] = {}
-    path = folder / "mutable.tsv"
-    for line, (name, label, datatype, subjects, _) in rows_of(path, _MUTABLE):
-        where = f"{path}, line {line}"
-        number = _property(name, mutable, where)
-        if number not in words or not words[number].with_ordinal:
-            raise InputError(f"{where}: {name} has no noun phrase with an ordinal in {NOUN_PHRASES}; add it")
-        said = words[number]
-        of_types = _subjects(subjects, names, where)
-        mutable[number] = Mutable(number, label, datatype, said.wh, said.with_ordinal, of_types)
-    immutable: dict[int, Immutable] = {}
-    path = folder / "immutable.tsv"
-    for line, (name, label, datatype, subjects, _, guard, seed) in rows_of(path, _IMMUTABLE):
-        where = f"{path}, line {line}"
-        number = _property(name, immutable, where)
-        if number not in words:
-            raise InputError(f"{where}: {name} has no noun phrase in {NOUN_PHRASES}; add it")
-        if guard not in get_args(Guard) or seed not in ("yes", "no"):
-            raise InputError(
-                f"{where}: guard is {guard!r}, seed is {seed!r}; write one of {' '.join(get_args(Guard))}, "
-                "and yes or no"
-            )
-        said = words[number]
-        of_types = _subjects(subjects, names, where)
-        immutable[number] = Immutable(
-            number, label, datatype, of_types, said.wh, said.phrase, cast(Guard, guard), seed == "yes"
-        )
+    names = {ANY, *(entry.type for entry in types)}
+    mutable = _relations(folder / "mutable.tsv", _MUTABLE, names)
+    immutable = _relations(folder / "immutable.tsv", _IMMUTABLE, names)
     if immutable_set != "full53":
         immutable = {number: relation for number, relation in immutable.items() if relation.seed}
     return Relations(mutable, immutable, tuple(types))
 
 
-def _property(name: str, known: Container[int], where: str) -> int:
-    number = listed_property(name, where)
-    if number in known:
-        raise InputError(f"{where}: {name} has a row already; remove one of the two")
-    return number
-
-
-def _subjects(text: str, known: set[str], where: str) -> tuple[str, ...]:
-    names = tuple(text.split())
-    unknown = set(names) - known - {ANY}
-    if unknown:
-        raise InputError(f"{where}: {', '.join(sorted(unknown))} is not a type of types.tsv")
-    return names
+def _relations(path: Path, columns: tuple[str, ...], types: set[str]) -> dict[int, Relation]:
+    phrases = read_noun_phrases()
+    relations: dict[int, Relation] = {}
+    for line, (name, label, datatype, subjects, _, *more) in rows_of(path, columns):
+        where = f"{path}, line {line}"
+        number = listed_property(name, where)
+        if number in relations:
+            raise InputError(f"{where}: {name} has a row already; remove one of the two")
+        said = phrases.get(number)
+        phrase = said and (said.phrase if more else said.with_ordinal)
+        if said is None or not phrase:
+            missing = "noun phrase" if more else "noun phrase with an ordinal"
+            raise InputError(f"{where}: {name} has no {missing} in {NOUN_PHRASES}; add it")
+        unknown = set(subjects.split()) - types
+        if unknown:
+            raise InputError(f"{where}: {', '.join(sorted(unknown))} is not a type of types.tsv")
+        guard, seed = more or ("", "no")
+        if more and (guard not in _GUARDS or seed not in ("yes", "no")):
+            raise InputError(
+                f"{where}: guard is {guard!r}, seed is {seed!r}; write one of {' '.join(_GUARDS)}, "
+                "and yes or no"
+            )
+        of_types = tuple(subjects.split())
+        relations[number] = Relation(number, label, datatype, of_types, said.wh, phrase, guard, seed == "yes")
+    return relations

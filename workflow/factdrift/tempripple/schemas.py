@@ -1,7 +1,5 @@
 """The tables of TempRIPPLE: schemas, ids of rows, reading and writing."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,11 +1,13 @@
-"""Scores of models' answers: accuracies with intervals, and the paper's tests."""
+"""Scores of models' answers: accuracies with intervals, and the paper's tests.
 
-from __future__ import annotations
+Each timeline gives many items, and several paths can end in the same fact, so items are not independent:
+Wilson's interval is too narrow and the p-values are too small; the clustered bootstrap accounts for clusters.
+"""
 
 import datetime
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -14,17 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from scipy import stats
 
 from factdrift.core.errors import InputError
-from factdrift.tempripple.dates import EPOCH
-from factdrift.tempripple.metrics import (
-    clustered_interval,
-    fisher,
-    mcnemar,
-    point_biserial,
-    resampled_interval,
-    wilson,
-)
+from factdrift.tempripple.claims import EPOCH
 from factdrift.tempripple.schemas import TASKS, Row
 
 CONDITIONS = ("without", "with")
@@ -34,7 +30,7 @@ CONDITIONS = ("without", "with")
 _CONDITION = re.compile(r"without|with|edited(-\w+)?")
 
 _COLUMNS = ("item_id", "condition", "correct")
-_CORRECT = {"1": True, "true": True, "0": False, "false": False}
+_CORRECT = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 _AS_TEXT = pyarrow.csv.ConvertOptions(
     column_types=dict.fromkeys(("item_id", "condition", "model"), pa.string())
 )
@@ -93,35 +89,28 @@ def read_predictions(path: Path, items: Iterable[Row]) -> Answers:
     names, conditions, models = (
         table[name].cast(pa.string()).fill_null("").to_pylist() for name in ("item_id", "condition", "model")
     )
-    correct = map(_as_bool, table["correct"].to_pylist())
-    header = 1 if path.suffix == ".csv" else None
-    return grouped(zip(names, conditions, correct, models, strict=True), items, str(path), header)
-
-
-def _as_bool(value: Any) -> bool | None:
-    """A bool, a number or a text as whether an answer is right; None for anything but the two."""
-    if isinstance(value, str):
-        return _CORRECT.get(value.strip().lower())
-    return bool(value) if value in (0, 1) else None
+    correct = (_CORRECT.get(str(value).strip().lower()) for value in table["correct"].to_pylist())
+    place = (f"{path}, line", 2) if path.suffix == ".csv" else (f"{path}, row", 1)
+    return grouped(zip(names, conditions, correct, models, strict=True), items, *place)
 
 
 def grouped(
     predictions: Iterable[tuple[str, str, bool | None, str]],
     items: Iterable[Row],
     source: str,
-    header: int | None = None,
+    first: int = 1,
 ) -> Answers:
     """Answers by model, condition, task and hop, from (item id, condition, correct, model).
 
-    `source` names the predictions in the message of an InputError, `header` the lines before the first of
-    them, if they are lines of a text; see `read_predictions`.
+    `source` and a number from `first` on name a prediction in the message of an InputError; see
+    `read_predictions`.
     """
     by_id = {item["item_id"]: item for item in items}
     answered: set[tuple[str, str, str]] = set()
     groups: dict[Key, list[Answer]] = defaultdict(list)
-    for place, (name, condition, correct, model) in enumerate(predictions, start=1):
+    for place, (name, condition, correct, model) in enumerate(predictions, first):
         item = by_id.get(name)
-        where = f"{source}, " + (f"row {place}" if header is None else f"line {place + header}")
+        where = f"{source} {place}"
         if item is None:
             raise InputError(f"{where}: {name!r} is no item of this benchmark")
         if correct is None or not _CONDITION.fullmatch(condition or ""):
@@ -148,10 +137,8 @@ class Cutoff(NamedTuple):
     unknown: datetime.date
 
 
-def within_cutoff(
-    answers: Answers, facts: Sequence[Row], cutoffs: Mapping[str, Cutoff]
-) -> tuple[Answers, dict[Key, int]]:
-    """The answers that count for a model with the cutoff `cutoffs[model]`, and how many do not.
+def within_cutoff(answers: Answers, facts: Sequence[Row], cutoffs: Mapping[str, Cutoff]) -> Answers:
+    """The answers that count for a model with the cutoff `cutoffs[model]`.
 
     An item of a new fact counts if the fact certainly began after the day `unknown`, one of an old fact if it
     certainly began by `known`; related items count as their fact does. A fact without a start began before
@@ -159,30 +146,27 @@ def within_cutoff(
     fact of an item is not among `facts`.
     """
     by_id = {fact["fact_id"]: fact for fact in facts}
-    kept: dict[Key, list[Answer]] = {}
-    left_out: dict[Key, int] = {}
+    kept: dict[Key, list[Answer]] = defaultdict(list)
     for key, group in answers.items():
-        counted, cutoff = list(group), cutoffs.get(key[0])
-        if cutoff is not None:
-            for answer in group:
-                if answer.item["fact_id"] not in by_id:
+        cutoff = cutoffs.get(key[0])
+        for answer in group:
+            if cutoff is not None:
+                fact = by_id.get(answer.item["fact_id"])
+                if fact is None:
                     raise InputError(
                         f"the fact of item {answer.item['item_id']} is not among the facts; give tr_facts "
                         "and items of the same build"
                     )
-            counted = [answer for answer in group if _counts(by_id[answer.item["fact_id"]], cutoff)]
-        left_out[key] = len(group) - len(counted)
-        if counted:
-            kept[key] = counted
-    return kept, left_out
-
-
-def _counts(fact: Row, cutoff: Cutoff) -> bool:
-    """Whether a fact's start, in days since 1970-01-01, is on its side of the cutoff."""
-    known, unknown = (day.toordinal() - EPOCH for day in cutoff)
-    if fact["role"] == "new":
-        return fact["start_lo"] is not None and fact["start_lo"] > unknown
-    return fact["start_hi"] is None or fact["start_hi"] <= known
+                # Days since 1970-01-01, as those of the facts.
+                known, unknown = (day.toordinal() - EPOCH for day in cutoff)
+                if fact["role"] == "new":
+                    counts = fact["start_lo"] is not None and fact["start_lo"] > unknown
+                else:
+                    counts = fact["start_hi"] is None or fact["start_hi"] <= known
+                if not counts:
+                    continue
+            kept[key].append(answer)
+    return dict(kept)
 
 
 def report(answers: Answers, facts: Sequence[Row] = (), seed: int = 0, draws: int = 2000) -> dict[str, Any]:
@@ -191,7 +175,11 @@ def report(answers: Answers, facts: Sequence[Row] = (), seed: int = 0, draws: in
     Each row is over one selection of SELECTIONS. The p-values take items as independent, which they are not.
     """
     tables: dict[str, list[Row]] = {"accuracy": [], "mcnemar": [], "fisher": [], "duration": []}
-    days = _mean_days(facts)
+    known: dict[str, list[int]] = defaultdict(list)
+    for fact in facts:
+        if fact["duration_days"] is not None:
+            known[fact["p"]].append(fact["duration_days"])
+    days = {name: fmean(durations) for name, durations in known.items()}
     for name, wanted in SELECTIONS.items():
         chosen = {
             key: kept for key, group in answers.items() if (kept := [a for a in group if wanted(a.item)])
@@ -237,32 +225,20 @@ def _conditions(first: Sequence[Answer], second: Sequence[Answer]) -> Row:
     pairs = [(a.correct, after[a.item["item_id"]]) for a in first if a.item["item_id"] in after]
     only_first = sum(one and not other for one, other in pairs)
     only_second = sum(other and not one for one, other in pairs)
+    p, statistic = mcnemar(only_first, only_second)
     counts = {"n": len(pairs), "only_first": only_first, "only_second": only_second}
-    return counts | mcnemar(only_first, only_second)._asdict()
+    return counts | {"p": p, "statistic": statistic}
 
 
 def _hops(related: Sequence[Answer], mutable: Sequence[Answer]) -> Row:
-    """Fisher's test against hop 0 of the same line, over all items and over one item of each asked fact."""
+    """Fisher's two-sided test against hop 0 of the same line, over all items and one of each asked fact."""
     first = {answer.asked: answer for answer in reversed(related)}.values()
-    return {
-        "p": fisher(_tally(related), _tally(mutable)),
-        "p_of_asked_facts": fisher(_tally(first), _tally(mutable)),
-    }
 
+    def tested(group: Iterable[Answer]) -> float:
+        tally = [Counter(answer.correct for answer in each) for each in (group, mutable)]
+        return float(stats.fisher_exact([(each[True], each[False]) for each in tally]).pvalue)
 
-def _tally(group: Iterable[Answer]) -> tuple[int, int]:
-    """Right and wrong."""
-    correct = [answer.correct for answer in group]
-    return sum(correct), len(correct) - sum(correct)
-
-
-def _mean_days(facts: Sequence[Row]) -> dict[str, float]:
-    """Property -> mean duration, in days, of its facts with a known start."""
-    known: dict[str, list[int]] = defaultdict(list)
-    for fact in facts:
-        if fact["duration_days"] is not None:
-            known[fact["p"]].append(fact["duration_days"])
-    return {name: fmean(days) for name, days in known.items()}
+    return {"p": tested(related), "p_of_asked_facts": tested(first)}
 
 
 def _durations(group: Sequence[Answer], days: Mapping[str, float], seed: int, draws: int) -> Row:
@@ -294,3 +270,84 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "-" if value is None or value == "" else str(value)
+
+
+CONFIDENCE = 0.95
+"""Of all intervals."""
+
+EXACT_BELOW = 25
+"""McNemar's test is exact for fewer discordant pairs than this."""
+
+
+Interval = tuple[float, float]
+
+
+def wilson(right: int, asked: int) -> Interval:
+    """Wilson's interval of a share, without continuity correction."""
+    interval = stats.binomtest(right, asked).proportion_ci(CONFIDENCE, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
+def clustered_interval(
+    correct: Sequence[bool], clusters: Sequence[Hashable], seed: int = 0, draws: int = 2000
+) -> Interval:
+    """Percentile bootstrap interval of the share of right answers; whole clusters are resampled."""
+    places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
+    index = np.array([places[cluster] for cluster in clusters])
+    right = np.bincount(index, weights=np.asarray(correct, dtype=np.float64))
+    sizes = np.bincount(index).astype(np.float64)
+    chosen = np.random.default_rng(seed).integers(0, len(places), (draws, len(places)))
+    shares = right[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)
+    return _percentiles(shares)
+
+
+def _percentiles(values: NDArray[np.float64]) -> Interval:
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(values, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def resampled_interval(
+    statistic: Callable[[NDArray[np.int64]], float | None],
+    clusters: Sequence[Hashable],
+    seed: int,
+    draws: int,
+) -> Interval | None:
+    """Percentile bootstrap interval of a statistic of rows; whole clusters of rows are resampled.
+
+    `statistic` gets the indices of the rows drawn, [n], and returns None where it is not defined; such draws
+    are left out. None if no draw is left, or if there are no rows.
+    """
+    members: dict[Hashable, list[int]] = {}
+    for row, cluster in enumerate(clusters):
+        members.setdefault(cluster, []).append(row)
+    groups = [np.array(rows, dtype=np.int64) for rows in members.values()]
+    random = np.random.default_rng(seed)
+    resampled = []
+    for _ in range(draws if groups else 0):
+        chosen = random.integers(0, len(groups), len(groups))
+        value = statistic(np.concatenate([groups[place] for place in chosen]))
+        if value is not None:
+            resampled.append(value)
+    return _percentiles(np.array(resampled)) if resampled else None
+
+
+def mcnemar(only_first: int, only_second: int) -> tuple[float, float | None]:
+    """McNemar's test of the same items under two conditions: p and chi-squared, None if the test is exact.
+
+    `only_first`, `only_second`: the number of items right under one condition only.
+    """
+    number = only_first + only_second
+    if number == 0:
+        return 1.0, None
+    if number < EXACT_BELOW:
+        return float(stats.binomtest(only_first, number).pvalue), None
+    statistic = max(abs(only_first - only_second) - 1, 0) ** 2 / number
+    return float(stats.chi2.sf(statistic, 1)), statistic
+
+
+def point_biserial(correct: NDArray[np.float64], values: NDArray[np.float64]) -> float | None:
+    """Pearson's correlation of right (1) or wrong (0) with a number; None if either is constant."""
+    if len(correct) < 2 or not np.ptp(correct) or not np.ptp(values):
+        return None
+    return float(np.corrcoef(correct, values)[0, 1])

@@ -1,34 +1,182 @@
-"""What a search for facts uses: the source that a job names, the method's tables, types and names."""
+"""What a search for facts uses: a source, the method's tables, and what is known about items.
 
-from __future__ import annotations
+Types and names read each item once, all that are new in one question to the source.
+"""
 
 import contextlib
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import numpy as np
+
 from factdrift.core.addresses import QUERY_SERVICE, check_address
 from factdrift.core.errors import InputError
 from factdrift.core.settings import contact_of
+from factdrift.tempripple.claims import best_rank, groups
 from factdrift.tempripple.method import Method
-from factdrift.tempripple.names import Names
-from factdrift.tempripple.relations import Relations
+from factdrift.tempripple.phrases import normal, year
+from factdrift.tempripple.relations import ANY, SPORT, Relations, TypeClass
 from factdrift.tempripple.schemas import Row
-from factdrift.tempripple.sources import Source
-from factdrift.tempripple.types import Types
+from factdrift.tempripple.sources import INSTANCE, SUBCLASS, Ids, Source
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels
-from factdrift.words.names import read_names
+from factdrift.words.names import Names as UsedNames
+from factdrift.words.names import read_names, written
 
 if TYPE_CHECKING:
     from factdrift.tempripple.jobs import OfSource
 
 
+def ids(numbers: Iterable[int]) -> Ids:
+    """Numbers sorted and distinct, as a source takes them."""
+    return np.array(sorted(set(numbers)), dtype=np.int32)
+
+
+class Match(NamedTuple):
+    """A type of an item, the class that gave it, and its distance in steps of P279."""
+
+    depth: int
+    place: int
+    """Row of the class in types.tsv, which breaks ties between classes at one depth."""
+    type: str
+    class_number: int
+
+    @property
+    def class_id(self) -> str | None:
+        """The id of the class; None if ANY matched an item without a type."""
+        return entity_id(self.class_number) if self.class_number else None
+
+
+class Types:
+    """Types of items, from the classes reached by P31 and then up to `type_depth` steps of P279."""
+
+    def __init__(self, source: Source, classes: Sequence[TypeClass], depth: int) -> None:
+        self._source = source
+        self._depth = depth
+        self._wanted: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        for place, entry in enumerate(classes):
+            self._wanted[entry.number].append((place, entry.type))
+        self._of_item: dict[int, list[Match]] = {}
+        self._instances: dict[int, list[int]] = {}
+        self._above: dict[int, list[int]] = {}
+        self._sports: dict[int, list[int]] = {}
+
+    def fetch(self, items: Iterable[int]) -> None:
+        """Reads the classes of those items that were not fetched before."""
+        new = set(items) - self._of_item.keys()
+        self._read(new, INSTANCE, self._instances)
+        classes = {number for item in new for number in self._instances[item]}
+        for _ in range(self._depth):
+            self._read(classes - self._above.keys(), SUBCLASS, self._above)
+            classes = {above for number in classes for above in self._above[number]}
+        for item in new:
+            self._of_item[item] = sorted(
+                Match(steps, place, name, number)
+                for number, steps in self.reached(item).items()
+                for place, name in self._wanted.get(number, ())
+            )
+
+    def _read(self, items: Collection[int], relation: int, found: dict[int, list[int]]) -> None:
+        if items:
+            found |= {item: [] for item in items}
+            table = self._source.classes(ids(items), relation)
+            for item, number in zip(table["id"].to_pylist(), table["class"].to_pylist(), strict=True):
+                found[item].append(number)
+
+    def of(self, item: int, subjects: Sequence[str]) -> Match | None:
+        """The nearest match among the types `subjects`, or None; ANY matches every item."""
+        matches = self._of_item[item]
+        if ANY in subjects:
+            return matches[0] if matches else Match(0, -1, ANY, 0)
+        return next((match for match in matches if match.type in subjects), None)
+
+    def is_a(self, item: int, type_name: str) -> bool:
+        return any(match.type == type_name for match in self._of_item[item])
+
+    def instances(self, item: int) -> list[int]:
+        """The classes (P31) of an item that was fetched."""
+        return self._instances[item]
+
+    def reached(self, item: int) -> dict[int, int]:
+        """All classes of an item that was fetched -> the number of steps of P279 to each."""
+        found = dict.fromkeys(self._instances[item], 0)
+        frontier = list(found)
+        for step in range(1, self._depth + 1):
+            above = {number for below in frontier for number in self._above[below]}
+            frontier = list(above - found.keys())
+            found |= dict.fromkeys(frontier, step)
+        return found
+
+    def fetch_kinds(self, items: Iterable[int]) -> None:
+        """Reads classes and sports (P641, of best rank) of those items whose kinds were not read before."""
+        new = set(items) - self._sports.keys()
+        if not new:
+            return
+        self.fetch(new)
+        self._sports |= {item: [] for item in new}
+        for item, _, claims in groups(self._source.statements(ids(new), ids([SPORT]), ids([]))):
+            self._sports[item] = sorted(
+                {claim.object for claim in best_rank(claims) if claim.object is not None}
+            )
+
+    def kinds(self, subject: int, value: int | None) -> list[str]:
+        """The kinds of a value, such as `P31 Q476028` and `P641 Q2736`, by which wrong options resemble it.
+
+        A property that the value does not have is taken from the subject; so is every property if `value` is
+        None, for a literal. The kinds of both items must have been read.
+        """
+        values = []
+        for relation, known in ((INSTANCE, self._instances), (SPORT, self._sports)):
+            own = known[value] if value is not None else []
+            values += [f"{property_id(relation)} {entity_id(item)}" for item in own or known[subject]]
+        return values
+
+
+class Names:
+    """The source's labels and aliases; the user's labels for items that the source does not know.
+
+    `used`: the names that take articles inside a sentence; None leaves all labels as they are.
+    """
+
+    def __init__(self, source: Source, supplied: Mapping[int, str], used: UsedNames | None) -> None:
+        self._source = source
+        self._supplied = supplied
+        self._used = used
+        self._known: dict[int, tuple[str | None, list[str]]] = {}
+
+    def fetch(self, items: Iterable[int]) -> None:
+        """Reads the names of those items that were not fetched before."""
+        new = set(items) - self._known.keys()
+        if not new:
+            return
+        self._known |= {item: (self._supplied.get(item), []) for item in new}
+        terms = self._source.terms(ids(new))
+        for item, label, aliases in zip(*(column.to_pylist() for column in terms.columns), strict=True):
+            self._known[item] = (label, aliases)
+
+    def label(self, item: int) -> str | None:
+        """The label of an item that was fetched; None if it has none."""
+        return self._known[item][0]
+
+    def aliases(self, item: int) -> list[str]:
+        return self._known[item][1]
+
+    def in_sentence(self, item: int, classes: Collection[int] = ()) -> str:
+        """The label of an item that has one, with the article that the name takes inside a sentence.
+
+        `classes`: numbers of the item's classes (P31).
+        """
+        label = self.label(item)
+        assert label is not None, f"Q{item} has no label"
+        return label if self._used is None else written(label, self._used.usage(label, classes))
+
+
 class Search(NamedTuple):
-    """A source, and what decides about its rows; `types` and `names` fetch each item once."""
+    """A source, and what decides about its rows."""
 
     source: Source
     relations: Relations
@@ -53,6 +201,32 @@ class Found:
         row = {"s": entity_id(subject), "p": property_id(relation), "reason": reason}
         self.dropped.append(row | {"stmt_ids": list(statements), "detail": detail, "stage": self.stage})
 
+    def mark(self, facts: Iterable[Row]) -> None:
+        """Sets `discriminates` of all rows: whether an answer shows if the new fact or an old one was used.
+
+        The parallel of a chain is the chain along the same properties from a fact of the other role in the
+        same timeline. Where both end in the same answer, a right answer does not show which of the two facts
+        it came from; the value is None where there is no parallel. `rows` must be all rows of the build,
+        before any cap, and `facts` rows of TR_FACTS.
+        """
+        by_id = {fact["fact_id"]: fact for fact in facts}
+        answers: dict[tuple[tuple[str, ...], bool], set[str]] = defaultdict(set)
+        described = []
+        for row in self.rows:
+            fact = by_id[row["fact_id"]]
+            chain = (fact["s"], fact["p"], *(step["p"] for step in row.get("path", ())))
+            value, label = row.get("answer_id", fact["o"]), row.get("answer_label", fact["o_label"])
+            if row.get("value_type") == "time":
+                # By year, because options may be cut to years.
+                answer = {year(value)[0]}
+            else:
+                answer = {f"value {value}", f"label {normal(label)}"}
+            described.append((row, chain, fact["role"] == "new", answer))
+            answers[chain, fact["role"] == "new"] |= answer
+        for row, chain, is_new, answer in described:
+            parallel = answers.get((chain, not is_new))
+            row["discriminates"] = None if parallel is None else parallel.isdisjoint(answer)
+
 
 def search_of(source: Source, method: Method, relations: Relations, labels: Sequence[Path] = ()) -> Search:
     """The search of a source; `labels`: tables `id label` of items that it does not know."""
@@ -63,45 +237,42 @@ def search_of(source: Source, method: Method, relations: Relations, labels: Sequ
 
 
 @contextlib.contextmanager
-def opened(job: OfSource) -> Iterator[Search]:
-    """Opens the source of a job for the block. Raises InputError that names the flags it lacks."""
-    with _sparql(job) if job.source == "sparql" else _tables(job) as source:
-        yield search_of(source, job.settings, job.relations(job.settings.immutable_set), job.labels)
+def opened(job: "OfSource") -> Iterator[Search]:
+    """Opens the source of a job for the block: tables, the local server, or another one.
 
-
-@contextlib.contextmanager
-def _tables(job: OfSource) -> Iterator[Source]:
+    The answers of another server are kept. Raises InputError that names the flags that the job lacks.
+    """
     from factdrift.core.tables import database
-    from factdrift.tempripple.table_source import TableSource
-
-    tables = ("rows", "classes", "entities", "properties")
-    missing = [f"--{name}" for name in tables if not getattr(job, name)]
-    if missing or job.properties is None:
-        raise InputError(f"--source tables needs {', '.join(missing)}")
-    with database(job.memory_mb, job.threads) as db:
-        yield TableSource(db, job.rows, job.classes, job.entities, job.properties)
-
-
-@contextlib.contextmanager
-def _sparql(job: OfSource) -> Iterator[Source]:
-    """The local server, which runs for the block, or another server, whose answers are kept."""
     from factdrift.sparql.client import OWN_LIMIT, Client
     from factdrift.sparql.server import serving
     from factdrift.tempripple.sparql_source import OWN_BATCH, SparqlSource
+    from factdrift.tempripple.table_source import TableSource
 
-    if job.endpoint == "local":
-        if job.database is None:
-            raise InputError("--endpoint local needs --database")
-        with serving(job.database) as url:
-            yield SparqlSource(Client(url, limit=OWN_LIMIT), OWN_BATCH, monthly=False)
-        return
-    if job.answers is None:
-        raise InputError("--endpoint wikidata or an address needs --answers")
-    if job.endpoint == "wikidata":
-        url, contact = QUERY_SERVICE, contact_of("")
-    else:
-        check_address("--endpoint", job.endpoint)
-        url, contact = job.endpoint, os.environ.get("FACTDRIFT_CONTACT", "")
-    client = Client(url, contact, job.answers)
-    yield SparqlSource(client)
-    print(f"{url}: {client.requests:,} requests; the other answers had been kept")
+    source: Source
+    client = None
+    with contextlib.ExitStack() as stack:
+        if job.source == "tables":
+            tables = ("rows", "classes", "entities", "properties")
+            missing = [f"--{name}" for name in tables if not getattr(job, name)]
+            if missing or job.properties is None:
+                raise InputError(f"--source tables needs {', '.join(missing)}")
+            db = stack.enter_context(database(job.memory_mb, job.threads))
+            source = TableSource(db, job.rows, job.classes, job.entities, job.properties)
+        elif job.endpoint == "local":
+            if job.database is None:
+                raise InputError("--endpoint local needs --database")
+            url = stack.enter_context(serving(job.database))
+            source = SparqlSource(Client(url, limit=OWN_LIMIT), OWN_BATCH, monthly=False)
+        else:
+            if job.answers is None:
+                raise InputError("--endpoint wikidata or an address needs --answers")
+            if job.endpoint == "wikidata":
+                url, contact = QUERY_SERVICE, contact_of("")
+            else:
+                check_address("--endpoint", job.endpoint)
+                url, contact = job.endpoint, os.environ.get("FACTDRIFT_CONTACT", "")
+            client = Client(url, contact, job.answers)
+            source = SparqlSource(client)
+        yield search_of(source, job.settings, job.relations(job.settings.immutable_set), job.labels)
+    if client is not None:
+        print(f"{client.url}: {client.requests:,} requests; the other answers had been kept")

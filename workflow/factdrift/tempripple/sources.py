@@ -5,8 +5,6 @@ implementation for every source, so that two sources with the same content lead 
 answer is therefore defined exactly: its rows are distinct and in the stated order.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import numpy as np

@@ -1,9 +1,13 @@
-"""The source over SPARQL, with one query for each batch of items."""
+"""The source over SPARQL, with one query for each batch of items.
 
-from __future__ import annotations
+Queries are plain SPARQL 1.1, the same for the Wikidata Query Service and a server of our own: all prefixes
+declared, no services or hints of one engine, no LIMIT. One list of VALUES a query, the longer one, and a
+filter for the other: some engines start from the shorter list, and would read all statements of its
+properties. Dates come from value nodes, which have the precision.
+"""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -12,11 +16,10 @@ import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import table_of
-from factdrift.sparql.client import Binding, Client, divided, halved, months, unusable
-from factdrift.sparql.vocabulary import DATE_TIME, PREFIXES, datatype_of, item_of
-from factdrift.tempripple import queries
+from factdrift.sparql.client import Binding, Client, Period, divided, halved, months, unusable
+from factdrift.sparql.vocabulary import DATE_TIME, PREFIXES, PROLOGUE, datatype_of, item_of
 from factdrift.tempripple.sources import CANDIDATES, CLASSES, DECLARATIONS, STATEMENTS, TERMS, Ids
-from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR, pack
+from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR, pack, unpack
 
 PUBLIC_BATCH, OWN_BATCH = 200, 2000
 """Items in one query: to the Query Service, which allows 60 seconds a query, and to the local server."""
@@ -36,7 +39,7 @@ class SparqlSource:
         periods = months((first, until)) if self._monthly else [(first, until)]
         candidates = set()
         for relation in properties.tolist():
-            query = partial(queries.candidates, relation)
+            query = partial(candidates_query, relation)
             for row in divided(self._client, query, periods, halved, {"s", "st"}):
                 subject = item_of(row["s"])
                 if subject is not None:
@@ -48,7 +51,7 @@ class SparqlSource:
         if not relations:
             return STATEMENTS.empty_table()
         statements: dict[tuple[int, int, str], list[Binding]] = {}
-        query = partial(queries.statements, relations=relations, restrictive=qualifiers)
+        query = partial(statements_query, relations=relations, restrictive=qualifiers)
         for row in self._of_items(query, subjects, {"s", "p", "st", "rank"}):
             subject = self._subject(row)
             relation = self._relation(row["p"], PREFIXES["p"])
@@ -58,31 +61,28 @@ class SparqlSource:
     def terms(self, items: Ids) -> pa.Table:
         labels: dict[int, dict[str, str]] = {}
         aliases: dict[int, set[str]] = {}
-        for row in self._of_items(queries.terms, items, {"s", "kind", "l", "lang"}):
+        for row in self._of_items(terms_query, items, {"s", "kind", "l", "lang"}):
             item = self._subject(row)
             if row["kind"]["value"] == PREFIXES["rdfs"] + "label":
                 labels.setdefault(item, {})[row["lang"]["value"]] = row["l"]["value"]
             else:
                 aliases.setdefault(item, set()).add(row["l"]["value"])
-        rows = [(item, _chosen(named), sorted(aliases.get(item, ()))) for item, named in labels.items()]
+        rows = [(item, _label(named), sorted(aliases.get(item, ()))) for item, named in labels.items()]
         return table_of(sorted(rows), TERMS)
 
     def declarations(self, properties: Ids) -> pa.Table:
         datatypes: dict[int, str] = {}
         labels: dict[int, dict[str, str]] = {}
-        for row in self._of_items(queries.declarations, properties, {"s", "type"}):
+        for row in self._of_items(declarations_query, properties, {"s", "type"}):
             relation = self._relation(row["s"], PREFIXES["wd"])
             datatypes[relation] = datatype_of(row["type"]["value"])
             if "l" in row and "lang" in row:
                 labels.setdefault(relation, {})[row["lang"]["value"]] = row["l"]["value"]
-        rows = [
-            (relation, _chosen(labels[relation]) if relation in labels else None, datatype)
-            for relation, datatype in sorted(datatypes.items())
-        ]
+        rows = [(number, _label(labels.get(number, {})), kind) for number, kind in sorted(datatypes.items())]
         return table_of(rows, DECLARATIONS)
 
     def classes(self, items: Ids, relation: int) -> pa.Table:
-        rows = self._of_items(partial(queries.classes, relation=relation), items, {"s", "o"})
+        rows = self._of_items(partial(classes_query, relation=relation), items, {"s", "o"})
         pairs = {(item_of(row["s"]), item_of(row["o"])) for row in rows}
         return table_of(sorted((item, above) for item, above in pairs if item and above), CLASSES)
 
@@ -169,6 +169,87 @@ def _statement(value: dict[str, str]) -> str:
     return name[:1].upper() + name[1:].replace("-", "$", 1)
 
 
-def _chosen(labels: dict[str, str]) -> str:
+def _label(labels: dict[str, str]) -> str | None:
     """The English label, or the one for all languages."""
-    return labels["en"] if "en" in labels else labels["mul"]
+    return labels.get("en", labels.get("mul"))
+
+
+_RANK = "?st wikibase:rank ?rank . FILTER(?rank != wikibase:DeprecatedRank)"
+_NAMED = 'FILTER(LANG(?l) IN ("en", "mul")) BIND(LANG(?l) AS ?lang)'
+
+
+def candidates_query(relation: int, period: Period) -> str:
+    """Statements of one property with a start or end in the period."""
+    # Both branches are complete, because some engines join what is beside a UNION with all of its rows.
+    first, until = map(_stamp, period)
+    within = f"FILTER(?t >= {first} && ?t < {until})"
+    branches = " UNION ".join(
+        f"{{ ?s p:P{relation} ?st . ?st pqv:P{part} ?n . ?n wikibase:timeValue ?t . {_RANK} {within} }}"
+        for part in (580, 582)
+    )
+    return f"{PROLOGUE}SELECT DISTINCT ?s ?st WHERE {{ {branches} }}"
+
+
+def statements_query(subjects: Iterable[int], relations: Iterable[int], restrictive: Iterable[int]) -> str:
+    """Rank, value, starts and ends of statements; a row for each pair of a start and an end."""
+    relations = list(relations)
+    if len(relations) == 1:
+        (relation,) = relations
+        claims = f"BIND(p:P{relation} AS ?p) ?s p:P{relation} ?st ."
+        value, node = f"ps:P{relation}", f"psv:P{relation}"
+    else:
+        claims = f"""?s ?p ?st . FILTER(?p IN ({_named("p:P", relations, ", ")}))
+  ?property wikibase:claim ?p ; wikibase:statementProperty ?ps ; wikibase:statementValue ?psv ."""
+        value, node = "?ps", "?psv"
+    qualifiers = list(restrictive)
+    asked = restricted = ""
+    if qualifiers:
+        asked = " ?q"
+        restricted = f"\n  OPTIONAL {{ ?st ?q ?qv . FILTER(?q IN ({_named('pq:P', qualifiers, ', ')})) }}"
+    return f"""{PROLOGUE}SELECT DISTINCT ?s ?p ?st ?rank ?o ?vt ?vp ?vc ?sv ?sp ?ev ?ep ?ex{asked} WHERE {{
+  VALUES ?s {{ {_named("wd:Q", subjects)} }}
+  {claims}
+  {_RANK}
+  OPTIONAL {{ ?st {value} ?o . }}
+  OPTIONAL {{ ?st {node} ?n . ?n wikibase:timeValue ?vt ; wikibase:timePrecision ?vp ;
+    wikibase:timeCalendarModel ?vc . }}
+  OPTIONAL {{ ?st pqv:P580 ?a . ?a wikibase:timeValue ?sv ; wikibase:timePrecision ?sp . }}
+  OPTIONAL {{ ?st pqv:P582 ?b . ?b wikibase:timeValue ?ev ; wikibase:timePrecision ?ep . }}
+  OPTIONAL {{ ?st pq:P582 ?ex . FILTER(!ISLITERAL(?ex)) }}{restricted}
+}}"""
+
+
+def classes_query(items: Iterable[int], relation: int) -> str:
+    """The classes of items: values of best rank of P31 or P279."""
+    return f"""{PROLOGUE}SELECT DISTINCT ?s ?o WHERE {{
+  VALUES ?s {{ {_named("wd:Q", items)} }}
+  ?s wdt:P{relation} ?o .
+}}"""
+
+
+def terms_query(items: Iterable[int]) -> str:
+    """Labels and aliases in English and for all languages; ?kind is the predicate."""
+    return f"""{PROLOGUE}SELECT ?s ?kind ?l ?lang WHERE {{
+  VALUES ?s {{ {_named("wd:Q", items)} }}
+  ?s ?kind ?l . FILTER(?kind IN (rdfs:label, skos:altLabel))
+  {_NAMED}
+}}"""
+
+
+def declarations_query(relations: Iterable[int]) -> str:
+    """Datatype and labels of properties."""
+    return f"""{PROLOGUE}SELECT ?s ?type ?l ?lang WHERE {{
+  VALUES ?s {{ {_named("wd:P", relations)} }}
+  ?s wikibase:propertyType ?type .
+  OPTIONAL {{ ?s rdfs:label ?l . {_NAMED} }}
+}}"""
+
+
+def _named(prefix: str, numbers: Iterable[int], between: str = " ") -> str:
+    return between.join(f"{prefix}{number}" for number in numbers)
+
+
+def _stamp(packed: int) -> str:
+    """A packed day, from the year 1 on, as a literal of type xsd:dateTime."""
+    year, month, day = unpack(packed)
+    return f'"{year:04d}-{month:02d}-{day:02d}T00:00:00Z"^^xsd:dateTime'

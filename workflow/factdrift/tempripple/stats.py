@@ -1,18 +1,20 @@
 """Statistics of a build: sizes, the paper's Table 1 and hop counts, items, drops, settings, snapshot."""
 
-from __future__ import annotations
-
 import datetime
+import random
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import msgspec
 
+from factdrift.tempripple.claims import EPOCH
 from factdrift.tempripple.method import ItemMethod
 from factdrift.tempripple.relations import Relations
-from factdrift.tempripple.schemas import TASKS, Row
+from factdrift.tempripple.schemas import TASKS, TR_ITEMS, Row, read_rows
 from factdrift.wikidata.ids import property_id
 
 YEAR_DAYS = 365.25
@@ -34,40 +36,40 @@ def statistics(
 
     `snapshot`: the snapshot.json, or the `endpoint` that answered.
     """
+    first, last = (datetime.date.fromordinal(day).isoformat() for day in method.immutable_span)
+    filled = {"immutable_from": first, "immutable_until": last, "as_of": "on" if method.dated else "off"}
+    open_only = Counter(item["asked_p"] for item in items if item["open_only"])
     return {
         "snapshot": {
             "date": method.snapshot_date.isoformat(),
             **{key: snapshot.get(key) for key in ("dump", "scope", "endpoint")},
         },
         "partial_period": method.partial_period,
-        "parameters": _parameters(method),
-        "sizes": _sizes(facts, related, items),
+        # As they took effect.
+        "parameters": msgspec.to_builtins(msgspec.structs.asdict(method)) | filled,
+        "sizes": {
+            "subject_relation_pairs": len({(fact["s"], fact["p"]) for fact in facts}),
+            "mutable_facts": len(facts),
+            "new_facts": sum(fact["role"] == "new" for fact in facts),
+            "old_facts": sum(fact["role"] == "old" for fact in facts),
+            "related_facts": len(related),
+            "items": len(items),
+        },
         "table_1": _durations(facts, relations),
         "related": _related(facts, related),
         "items": _items(items),
-        "open_only": _open_only(items),
+        "open_only": {
+            "items": open_only.total(),
+            "share": round(open_only.total() / len(items), 4) if items else None,
+            "by_property": _descending(open_only),
+        },
         "concentration": _concentration(items, related, facts),
         "dropped": _drops(dropped),
     }
 
 
-def _parameters(method: ItemMethod) -> dict[str, Any]:
-    """The settings, with `immutable_from`, `immutable_until` and `as_of` as they took effect."""
-    first, last = (datetime.date.fromordinal(day).isoformat() for day in method.immutable_span)
-    filled = {"immutable_from": first, "immutable_until": last, "as_of": "on" if method.dated else "off"}
-    settings: dict[str, Any] = msgspec.to_builtins(msgspec.structs.asdict(method))
-    return settings | filled
-
-
-def _sizes(facts: Sequence[Row], related: Sequence[Row], items: Sequence[Row]) -> dict[str, int]:
-    return {
-        "subject_relation_pairs": len({(fact["s"], fact["p"]) for fact in facts}),
-        "mutable_facts": len(facts),
-        "new_facts": sum(fact["role"] == "new" for fact in facts),
-        "old_facts": sum(fact["role"] == "old" for fact in facts),
-        "related_facts": len(related),
-        "items": len(items),
-    }
+def _descending(numbers: Counter[str]) -> dict[str, int]:
+    return dict(sorted(numbers.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def _durations(facts: Sequence[Row], relations: Relations) -> dict[str, dict[str, Any]]:
@@ -85,18 +87,18 @@ def _duration(facts: Sequence[Row]) -> dict[str, Any]:
     dated = [fact for fact in facts if fact["duration_days"] is not None]
     days = [fact["duration_days"] for fact in dated]
     ended = [fact["duration_days"] for fact in dated if fact["end_lo"] is not None]
+
+    def years(days: float | None) -> float | None:
+        return None if days is None else round(days / YEAR_DAYS, 2)
+
     return {
         "subjects": len({(fact["s"], fact["p"]) for fact in facts}),
         "facts": len(facts),
-        "mean_years": _years(fmean(days) if days else None),
-        "max_years": _years(max(days, default=None)),
-        "mean_years_ended": _years(fmean(ended) if ended else None),
+        "mean_years": years(fmean(days) if days else None),
+        "max_years": years(max(days, default=None)),
+        "mean_years_ended": years(fmean(ended) if ended else None),
         "without_start": len(facts) - len(days),
     }
-
-
-def _years(days: float | None) -> float | None:
-    return None if days is None else round(days / YEAR_DAYS, 2)
 
 
 def _related(facts: Sequence[Row], related: Sequence[Row]) -> dict[str, Any]:
@@ -114,7 +116,7 @@ def _related(facts: Sequence[Row], related: Sequence[Row]) -> dict[str, Any]:
         }
         before = number
     asked = Counter(row["path"][-1]["p"] for row in related)
-    return table | {"by_property": dict(sorted(asked.items(), key=lambda pair: (-pair[1], pair[0])))}
+    return table | {"by_property": _descending(asked)}
 
 
 def _items(items: Sequence[Row]) -> dict[str, Any]:
@@ -136,22 +138,12 @@ def _items(items: Sequence[Row]) -> dict[str, Any]:
     return counts | {"flags": dict(sorted(flags.items()))}
 
 
-def _open_only(items: Sequence[Row]) -> dict[str, Any]:
-    """Items without options: number, share of all items, number by the property that is asked for."""
-    asked = Counter(item["asked_p"] for item in items if item["open_only"])
-    return {
-        "items": asked.total(),
-        "share": round(asked.total() / len(items), 4) if items else None,
-        "by_property": dict(sorted(asked.items(), key=lambda pair: (-pair[1], pair[0]))),
-    }
-
-
 def _concentration(items: Sequence[Row], related: Sequence[Row], facts: Sequence[Row]) -> dict[str, Any]:
     """How many different facts the related items ask for, and the holders from whom most paths start."""
     asked = Counter((item["asked_s"], item["asked_p"]) for item in items if item["rel_id"] is not None)
     labels = {fact["o"]: fact["o_label"] for fact in facts}
     holders = Counter(row["path"][0]["x"] for row in related)
-    largest = sorted(holders.items(), key=lambda pair: (-pair[1], int_of(pair[0])))[:LARGEST]
+    largest = sorted(holders.items(), key=lambda pair: (-pair[1], int(pair[0][1:])))[:LARGEST]
     return {
         "related_items": asked.total(),
         "asked_facts": len(asked),
@@ -169,24 +161,20 @@ def _drops(dropped: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
     counts: dict[str, dict[str, Counter[str]]] = {}
     for row in dropped:
         reasons = counts.setdefault(row["stage"], {})
-        reasons.setdefault(row["reason"], Counter()).update([row["p"], "all"])
+        reasons.setdefault(row["reason"], Counter())[row["p"]] += 1
     return {
         stage: {
-            reason: dict(sorted(numbers.items(), key=lambda pair: (pair[0] != "all", int_of(pair[0]))))
-            for reason, numbers in sorted(reasons.items(), key=lambda pair: (-pair[1]["all"], pair[0]))
+            reason: {"all": numbers.total()}
+            | dict(sorted(numbers.items(), key=lambda pair: int(pair[0].removeprefix("P"))))
+            for reason, numbers in sorted(reasons.items(), key=lambda pair: (-pair[1].total(), pair[0]))
         }
         for stage, reasons in sorted(counts.items())
     }
 
 
-def int_of(name: str) -> int:
-    """Sorting key that puts P6 before P35."""
-    return int(name[1:]) if name[1:].isdigit() else 0
-
-
 def as_markdown(stats: Mapping[str, Any]) -> str:
     """The statistics as Markdown, durations in the layout of the paper's Table 1."""
-    sizes, related = stats["sizes"], stats["related"]
+    sizes, opened, spread = stats["sizes"], stats["open_only"], stats["concentration"]
     lines = [
         f"# TempRIPPLE from the snapshot of {stats['snapshot']['date']}",
         "",
@@ -194,58 +182,34 @@ def as_markdown(stats: Mapping[str, Any]) -> str:
         f"{sizes['related_facts']:,} related facts, {sizes['items']:,} items.",
     ]
     if stats["partial_period"]:
-        lines += [
-            "",
-            f"The snapshot is older than {stats['parameters']['change_end']}: the period is not complete.",
-        ]
-    lines += [
-        "",
-        "| property | (s, p) | facts | mean years | maximum | mean of those that ended |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, row in stats["table_1"].items():
-        cells = [row["subjects"], row["facts"], row["mean_years"], row["max_years"], row["mean_years_ended"]]
-        title = "all" if name == "all" else f"{name} {row['label']}"
-        lines.append(
-            f"| {title} | " + " | ".join("-" if cell is None else f"{cell:,}" for cell in cells) + " |"
-        )
-    lines += [
-        "",
-        "| hop | related facts | of new facts | of old facts | per fact of the hop before |",
-        "|---|---|---|---|---|",
-    ]
-    for hop in (1, 2, 3):
-        row = related[f"hop_{hop}"]
-        ratio = "-" if row["per_fact_before"] is None else f"{row['per_fact_before']:.2f}"
-        lines.append(f"| {hop} | {row['facts']:,} | {row['of_new']:,} | {row['of_old']:,} | {ratio} |")
-    lines += _about_items(stats)
-    lines += ["", "| stage | reason | dropped | of which |", "|---|---|---|---|"]
-    for stage, reasons in stats["dropped"].items():
-        for reason, numbers in reasons.items():
-            parts = ", ".join(f"{name} {number:,}" for name, number in numbers.items() if name != "all")
-            lines.append(f"| {stage} | {reason} | {numbers['all']:,} | {parts} |")
-    return "\n".join(lines) + "\n"
-
-
-def _about_items(stats: Mapping[str, Any]) -> list[str]:
-    """Markdown: items by task and hop, and what to know before an accuracy is computed over them."""
-    lines = [
-        "",
-        "| task | hop | items | without options | discriminate | do not | no parallel |",
-        "|---|---|---|---|---|---|---|",
-    ]
+        until = stats["parameters"]["change_end"]
+        lines += ["", f"The snapshot is older than {until}: the period is not complete."]
+    columns = ("subjects", "facts", "mean_years", "max_years", "mean_years_ended")
+    lines += _table(
+        "property | (s, p) | facts | mean years | maximum | mean of those that ended",
+        (
+            ["all" if name == "all" else f"{name} {row['label']}", *(row[column] for column in columns)]
+            for name, row in stats["table_1"].items()
+        ),
+    )
+    lines += _table(
+        "hop | related facts | of new facts | of old facts | per fact of the hop before",
+        ([hop, *stats["related"][f"hop_{hop}"].values()] for hop in (1, 2, 3)),
+    )
+    groups = []
     for name, row in stats["items"].items():
-        if name == "flags":
-            continue
-        task, hop = (int(part) for part in name.removeprefix("task_").split("_hop_"))
-        cells = [row["items"], row["open_only"], *row["discriminates"].values()]
-        lines.append(f"| {TASKS[task - 1]} | {hop} | " + " | ".join(f"{cell:,}" for cell in cells) + " |")
-    opened, spread = stats["open_only"], stats["concentration"]
-    asked, facts = spread["related_items"], spread["asked_facts"]
+        if name != "flags":  # `task_3_hop_1`
+            cells = [row["items"], row["open_only"], *row["discriminates"].values()]
+            groups.append([TASKS[int(name[5]) - 1], name[-1], *cells])
+    lines += _table(
+        "task | hop | items | without options | discriminate | do not | no parallel",
+        groups,
+    )
     if opened["items"]:
         properties = ", ".join(f"{name} {number:,}" for name, number in opened["by_property"].items())
         share = f"{opened['items']:,} items ({opened['share']:.1%})"
         lines += ["", f"{share} have no options and can only be asked openly: {properties}."]
+    asked, facts = spread["related_items"], spread["asked_facts"]
     if facts:
         holders = ", ".join(f"{item['label']} {item['share']:.1%}" for item in spread["largest_holders"])
         lines += [
@@ -253,4 +217,68 @@ def _about_items(stats: Mapping[str, Any]) -> list[str]:
             f"The {asked:,} related items ask for {facts:,} different facts.",
             f"The holders from whom most paths start: {holders}.",
         ]
+    dropped = []
+    for stage, reasons in stats["dropped"].items():
+        for reason, numbers in reasons.items():
+            parts = ", ".join(f"{name} {number:,}" for name, number in numbers.items() if name != "all")
+            dropped.append([stage, reason, numbers["all"], parts])
+    return "\n".join([*lines, *_table("stage | reason | dropped | of which", dropped)]) + "\n"
+
+
+def _table(header: str, rows: Iterable[Iterable[Any]]) -> list[str]:
+    """The lines of a Markdown table, with an empty one before it."""
+    lines = ["", f"| {header} |", "|---" * (header.count("|") + 1) + "|"]
+    for row in rows:
+        cells = ("-" if cell is None else f"{cell:,}" if not isinstance(cell, str) else cell for cell in row)
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+WIDTH = 100
+
+
+def examples(items: Path, number: int, seed: int) -> str:
+    """The page: `number` items with options from a table of TR_ITEMS, spread over tasks and hops."""
+    groups: dict[tuple[int, int], list[Row]] = {}
+    for row in read_rows(items, TR_ITEMS):
+        if not row["open_only"]:
+            groups.setdefault((row["task"], row["hop"]), []).append(row)
+    for group in groups.values():
+        random.Random(seed).shuffle(group)
+    chosen: list[Row] = []
+    while len(chosen) < number and any(groups.values()):
+        for key in sorted(groups):
+            if groups[key] and len(chosen) < number:
+                chosen.append(groups[key].pop())
+    chosen.sort(key=lambda row: (row["task"], row["hop"], row["item_id"]))
+    days = {datetime.date.fromordinal(row["as_of"] + EPOCH).isoformat() for row in chosen}
+    command = f"factdrift tempripple examples results/tempripple.parquet --number {len(chosen)}"
+    header = [
+        "# Items of TempRIPPLE",
+        "",
+        f"{len(chosen)} items as of {' and '.join(sorted(days)) or 'no day'}, spread over tasks and hops.",
+        "The answer is bold. The quoted sentence is the context, given in one of two conditions only.",
+        f"Printed by `{command}{f' --seed {seed}' if seed else ''}`.",
+        "",
+    ]
+    return "\n".join([*header, *map(_example, chosen)])
+
+
+def _example(row: Row) -> str:
+    options = [
+        f"{letter}. **{text}**" if place == row["answer_index"] else f"{letter}. {text}"
+        for place, (letter, text) in enumerate(zip("ABCD", row["options"], strict=True))
+    ]
+    hop = f", hop {row['hop']}" if row["hop"] else ""
+    return "\n".join(
+        [
+            f"### {TASKS[row['task'] - 1]}{hop} (`{row['item_id']}`)",
+            "",
+            textwrap.fill(row["context"], WIDTH, initial_indent="> ", subsequent_indent="> "),
+            "",
+            textwrap.fill(row["question"], WIDTH),
+            "",
+            *(f"- {option}" for option in options),
+            "",
+        ]
+    )

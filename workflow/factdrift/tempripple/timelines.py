@@ -1,13 +1,10 @@
 """Timelines: the holders of one (s, p) in order, or the reason why they have none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from factdrift.tempripple.claims import Claim
-from factdrift.tempripple.dates import ONGOING, UNSTARTED, Span
+from factdrift.tempripple.claims import ONGOING, UNSTARTED, Claim, Span
 from factdrift.tempripple.method import Method
 
 REASONS = (

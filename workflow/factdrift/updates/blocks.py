@@ -4,8 +4,6 @@ All tables are sorted by subject, so the rows of a subject are neighbours, and m
 block (and of the largest subject), not on that of the tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -30,24 +28,19 @@ Lines = NDArray[np.int64]
 def in_step(old: Path, new: Path, columns: Sequence[str], rows: int = BLOCK) -> Iterator[list[pa.Table]]:
     """Yields pairs of blocks, one of each table, that hold all rows of the same range of subjects.
 
-    Subjects ascend from block to block. `columns` must include `subject` and `position`. The larger block of
-    a pair has about `rows` rows. Raises InputError if a table is not sorted by subject and position.
+    Subjects ascend from block to block. `columns` must include `subject`. The larger block of a pair has
+    about `rows` rows. Raises InputError if a table is not sorted by subject.
     """
     return _blocks([_Rows(path, columns, rows) for path in (old, new)], rows)
 
 
-def in_blocks(
-    path: Path, columns: Sequence[str], rows: int = BLOCK, positions: bool = True
-) -> Iterator[pa.Table]:
-    """Yields blocks of about `rows` rows of one table, each with all rows of its subjects; see `in_step`.
-
-    With `positions` false the table need only be sorted by subject.
-    """
-    for (block,) in _blocks([_Rows(path, columns, rows, positions)], rows):
+def in_blocks(path: Path, columns: Sequence[str], rows: int = BLOCK) -> Iterator[pa.Table]:
+    """Yields blocks of about `rows` rows of one table, each with all rows of its subjects; see `in_step`."""
+    for (block,) in _blocks([_Rows(path, columns, rows)], rows):
         yield block
 
 
-def _blocks(sides: list[_Rows], rows: int) -> Iterator[list[pa.Table]]:
+def _blocks(sides: list["_Rows"], rows: int) -> Iterator[list[pa.Table]]:
     """Yields a block of each table, all of the same range of subjects."""
     wanted = rows
     while True:
@@ -69,8 +62,8 @@ def _blocks(sides: list[_Rows], rows: int) -> Iterator[list[pa.Table]]:
 class _Rows:
     """A buffer of rows of one table: read from the file, not yet returned as part of a block."""
 
-    def __init__(self, path: Path, columns: Sequence[str], rows: int, positions: bool = True) -> None:
-        self.path, self.positions = path, positions
+    def __init__(self, path: Path, columns: Sequence[str], rows: int) -> None:
+        self.path = path
         self.file, self.schema = _opened(path, columns)
         total = self.file.metadata.num_rows
         self.megabytes = path.stat().st_size / max(total, 1) / 1e6  # a row
@@ -78,7 +71,6 @@ class _Rows:
         self.batches = self.file.iter_batches(min(rows, BATCH), columns=list(columns), use_threads=False)
         self.held = self.schema.empty_table()
         self.subjects: NDArray[np.int32] = np.empty(0, np.int32)
-        self.last = -1
         self.ended = False
 
     def fill(self, rows: int) -> None:
@@ -91,10 +83,11 @@ class _Rows:
                 self.progress.say()
             elif batch.num_rows:
                 self.progress.advance(batch.num_rows, beside=batch.num_rows * self.megabytes)
-                self._check(batch)
                 table = pa.Table.from_batches([batch]).select(self.schema.names)
                 self.held = pa.concat_tables([self.held, table]) if len(self.subjects) else table
                 self.subjects = np.concatenate([self.subjects, batch["subject"].to_numpy()])
+                if (self.subjects[1:] < self.subjects[:-1]).any():
+                    raise InputError(f"{self.path}: not sorted by subject; make it again")
 
     def last_subject(self) -> int:
         return int(self.subjects[-1])
@@ -115,22 +108,10 @@ class _Rows:
         self.held, self.subjects = self.held.slice(rows).combine_chunks(), self.subjects[rows:].copy()
         return block
 
-    def _check(self, batch: pa.RecordBatch) -> None:
-        subjects = batch["subject"].to_numpy()
-        places = place(subjects, batch["position"].to_numpy()) if self.positions else subjects
-        disorder = np.less_equal if self.positions else np.less
-        if bool(disorder(places[0], self.last) or disorder(places[1:], places[:-1]).any()):
-            by = "subject and position" if self.positions else "subject"
-            raise InputError(f"{self.path}: not sorted by {by}; make it again")
-        self.last = int(places[-1])
 
-
-def _opened(path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> tuple[pq.ParquetFile, pa.Schema]:
-    """The file, and a nullable schema of `columns`; InputError if one is missing.
-
-    `few`: columns that are read as dictionaries.
-    """
-    file = pq.ParquetFile(path, pre_buffer=False, read_dictionary=list(few))
+def _opened(path: Path, columns: Sequence[str]) -> tuple[pq.ParquetFile, pa.Schema]:
+    """The file, and a nullable schema of `columns`; InputError if one is missing."""
+    file = pq.ParquetFile(path, pre_buffer=False)
     missing = [name for name in columns if name not in file.schema_arrow.names]
     if missing:
         raise InputError(f"{path}: has no column {missing[0]!r}; make it again")
@@ -138,14 +119,11 @@ def _opened(path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> tupl
 
 
 class Lookup:
-    """Fetches rows of a table by their numbers, in calls whose row numbers ascend from one to the next.
+    """Fetches rows of a table by their numbers, in calls whose row numbers ascend from one to the next."""
 
-    `few`: columns of text with few distinct values, which are read as dictionaries.
-    """
-
-    def __init__(self, path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
         self.path, self.columns = path, list(columns)
-        self.file, self.schema = _opened(path, columns, few)
+        self.file, self.schema = _opened(path, columns)
         sizes = [self.file.metadata.row_group(group).num_rows for group in range(self.file.num_row_groups)]
         self.ends = np.cumsum(sizes, dtype=np.int64)
         self.batches: Iterator[pa.RecordBatch] = iter(())
@@ -158,8 +136,7 @@ class Lookup:
     def take(self, rows: Lines, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with these numbers, in the given order; a negative number gives a row of nulls.
 
-        `columns`: a selection, else all. Columns named by `few` come as dictionaries. Raises InputError if
-        the table has fewer rows.
+        `columns`: a selection, else all. Raises InputError if the table has fewer rows.
         """
         schema = pa.schema([self.schema.field(name) for name in columns or self.columns])
         present = rows >= 0

@@ -1,28 +1,33 @@
 """Labels the triples of a bucket by the rule table, in blocks of whole subjects.
 
-The facts that the rules' conditions name are computed here; the steps after the rules are in `after_rules`.
-Triples of open groups (see `open_groups`) are all written, with the step that drops them, if any; those of
-other groups are only counted (see `untouched`).
+The facts that the rules' conditions name are computed here; the steps after them are in `rules`. Triples of
+open groups (see `open_groups`) are all written, with the step that drops them, if any.
+
+Those of other groups, in which nothing changed and no date is given, are only counted. The rules apply to
+them as to all others, but can distinguish them only by their relation and a few properties of the value. So
+the rules are run on a few specimens of each relation instead of on all its groups.
 """
 
-from __future__ import annotations
-
+import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 
-from factdrift.core.tables import database, sql, write_tables
-from factdrift.updates.after_rules import steps
+from factdrift.core.errors import InputError
+from factdrift.core.settings import read_ids
+from factdrift.core.tables import database, sql, table_of, write_parquet, write_tables
 from factdrift.updates.blocks import BLOCK
+from factdrift.updates.filters import with_subclasses
 from factdrift.updates.method import Method, numbers
-from factdrift.updates.only import asked_relations, asked_subjects
 from factdrift.updates.open_groups import JOINED, Statements, divided
 from factdrift.updates.readings import high, inside, low
-from factdrift.updates.rules import Rule, first_match, label_of, read_rules
-from factdrift.updates.untouched import NEWBORN, Untouched
+from factdrift.updates.rules import read_rules, steps
 from factdrift.wikidata.tables import supplied_labels
+from factdrift.wikidata.time import DAY, pack_date
 
 if TYPE_CHECKING:
     from factdrift.updates.jobs import Classify
@@ -43,9 +48,23 @@ UPDATES = pa.schema(
 )
 """One row a triple of an open group, with its label, rule and the step that drops it."""
 
-_AFTER_THE_RULES = """line, subject, property, change, datatype, object, key,
-    coalesce(new_json, old_json) AS json, rule, functional, subject_new, removed, n, n_removed, n_added"""
-"""The columns that the steps after the rules need; copying others would take most of their time."""
+UNTOUCHED = pa.schema(
+    [
+        ("property", pa.int32()),
+        ("rule", pa.string()),
+        ("label", pa.string()),
+        ("dropped_by", pa.string()),
+        ("triples", pa.int64()),
+    ]
+)
+"""One row a relation: the number of its triples in untouched groups, and what is decided about them."""
+
+NEWBORN = 0
+"""The id of a made-up new entity; no item of a dump has it."""
+
+_SPECIMENS = list(itertools.product((False, True), (False, True), (1, 2)))
+"""Every combination of inputs that a rule can distinguish for an untouched group: whether the value is a day
+inside the window, whether it is a new entity, and the number of triples (1 or 2)."""
 
 _CARRIED = frozenset(
     f"{side}_{name}"
@@ -55,31 +74,26 @@ _CARRIED = frozenset(
 """Columns of the triples that no rule uses."""
 
 
-def classify(job: Classify, rows: int = 2 * BLOCK) -> int:
+def classify(job: "Classify", rows: int = 2 * BLOCK) -> int:
     """Writes one bucket's triples with label, rule and `dropped_by`; returns how many reach the dataset.
 
-    `output` has the columns UPDATES for the triples of open groups, `untouched` counts the others. Raises
-    InputError if a rule decides on the latter, or an id in `only` is none.
+    `output` has the columns UPDATES for the triples of open groups, `untouched` counts the others
+    (UNTOUCHED, by property). Raises InputError if a rule decides on the latter, or `only` cannot be read.
     """
     method = job.settings
-    table = read_rules(job.rules, method.variant)
-    relations = asked_relations(job.only_relations)
+    rules = read_rules(job.rules, method.variant)
     kept = 0
     with database() as db:
-        subjects = asked_subjects(db, job)
-        if subjects is not None:
-            db.register("asked_subjects", pa.table({"id": pa.array(subjects, pa.int32())}))
-        queries = _steps(table, relations, subjects is not None, method)
-        counted = Untouched(relations, subjects)
+        asked = _asked(db, job)
+        db.execute("CREATE TEMP TABLE tally (property INTEGER, asked BOOLEAN, triples BIGINT)")
         db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(job.relations)})")
         db.execute(f"CREATE TEMP TABLE newborn AS SELECT id FROM read_parquet({sql(job.new_entities)})")
         _mentioned(db, job, rows)
-        _display_labels(db, job)
-        _merged(db, job, method)
         statements = Statements(job.old, job.new)
 
         def decided(joined: pa.Table, queries: Sequence[str]) -> pa.Table:
             db.register("triples", joined.append_column("line", pa.array(range(joined.num_rows))))
+            db.execute(f"CREATE OR REPLACE TEMP TABLE facts AS {facts(method)}")
             for query in queries:
                 db.execute(query)
             db.unregister("triples")
@@ -92,8 +106,11 @@ def classify(job: Classify, rows: int = 2 * BLOCK) -> int:
 
         def labelled() -> Iterator[pa.Table]:
             nonlocal kept
+            queries = steps(rules, asked, method)
             for block in divided(job.triples, rows):
-                counted.add(block.untouched)
+                db.register("others", block.untouched)
+                db.execute(f"INSERT INTO tally SELECT property, {asked}, count(*) FROM others GROUP BY ALL")
+                db.unregister("others")
                 joined = statements.join(block.open)
                 narrow = joined.select([name for name in JOINED.names if name not in _CARRIED])
                 labels = decided(narrow.append_column("subject_gone", pa.array(block.gone)), queries)
@@ -101,27 +118,69 @@ def classify(job: Classify, rows: int = 2 * BLOCK) -> int:
                 yield pa.table([*joined.columns, *labels.columns], schema=UPDATES)
 
         write_tables(db, labelled(), UPDATES, job.output)
+        tally = db.sql("SELECT property, asked, sum(triples) FROM tally GROUP BY ALL ORDER BY ALL").fetchall()
         db.execute(f"INSERT INTO newborn VALUES ({NEWBORN})")
-        everything = _steps(table, (), False, method)
-        counted.write(lambda specimens: decided(specimens, everything), job.rules, method, job.untouched)
+        specimens = _specimens(sorted({number for number, _, _ in tally}), method)
+        table = pa.Table.from_pylist(specimens, pa.schema([*JOINED, ("subject_gone", pa.bool_())]))
+        found = decided(table, steps(rules, "true", method)).to_pylist()
+    fates: dict[int, tuple[str, str, str]] = {}
+    for specimen, each in zip(specimens, found, strict=True):
+        fate = (each["rule"], each["label"], each["dropped_by"])
+        same = fates.setdefault(specimen["property"], fate) == fate
+        if not same or fate[2] not in ("unchanged", "unknown"):
+            raise InputError(
+                f"{job.rules}: the rule {fate[0]!r} makes {fate[1]!r} of triples of P{specimen['property']} "
+                "that were neither added nor removed and have no date; let it ask for one of these"
+            )
+    counted = []
+    for number, is_asked, triples in tally:
+        rule, label, dropped_by = fates[number]
+        counted.append((number, rule, label, dropped_by if is_asked else "only", triples))
+    write_parquet(table_of(counted, UNTOUCHED), job.untouched)
     return kept
 
 
-def _steps(
-    table: list[Rule], only_relations: Sequence[int], only_subjects: bool, method: Method
-) -> list[str]:
-    """SQL statements that label the view `triples`: TEMP TABLE final, with one row a triple."""
-    return [
-        f"CREATE OR REPLACE TEMP TABLE facts AS {facts(method)}",
-        f"""CREATE OR REPLACE TEMP TABLE ruled AS
-            SELECT {_AFTER_THE_RULES}, {label_of(table, "rule")} AS label
-            FROM (SELECT *, {first_match(table)} AS rule FROM facts)""",
-        *steps(only_relations, only_subjects, method),
-    ]
+def _asked(db: duckdb.DuckDBPyConnection, job: "Classify") -> str:
+    """SQL: whether `only` includes a triple, by its relation and subject; makes the tables it reads."""
+    conditions = []
+    if job.only_relations:
+        conditions.append(f"property IN (SELECT unnest({sql(numbers(job.only_relations))}))")
+    if job.only_subjects is not None:
+        listed = pa.array(read_subjects(job.only_subjects), pa.int32())
+        db.register("listed", pa.table({"id": listed}))
+        conditions.append("subject IN (SELECT id FROM listed)")
+    if job.only_classes:
+        if not job.classes:
+            raise InputError("--only-classes needs --classes, the tables of both snapshots")
+        # Instances in either dump.
+        db.execute(
+            f"""CREATE TEMP TABLE instances AS SELECT DISTINCT id FROM (
+                SELECT id, unnest(classes) AS class
+                FROM read_parquet({sql([*job.entities, *job.old_entities])})
+                WHERE id IN (SELECT subject FROM read_parquet({sql(job.triples)}))
+            ) WHERE class IN ({with_subclasses(job.classes, numbers(job.only_classes))})"""
+        )
+        conditions.append("subject IN (SELECT id FROM instances)")
+    return " AND ".join(conditions) or "true"
 
 
-def _mentioned(db: duckdb.DuckDBPyConnection, job: Classify, rows: int) -> None:
-    """TEMP TABLE mentioned (id, removed): subjects and objects of open groups; of any F- if `removed`."""
+def read_subjects(path: Path) -> list[int]:
+    """The item numbers of a file with one id (Q30) a line; property ids are ignored.
+
+    Raises InputError if the file is missing, holds anything else, or no item at all.
+    """
+    items = [int(name[1:]) for name in read_ids(path, "only.subjects") if name[0] == "Q"]
+    if not items:
+        raise InputError(f"{path}: no item id in it; write one a line, such as Q30")
+    return items
+
+
+def _mentioned(db: duckdb.DuckDBPyConnection, job: "Classify", rows: int) -> None:
+    """TEMP TABLES of the subjects and objects of open groups, so that no others are kept in memory.
+
+    names (id, name): the new dump's label, else the old's, else that of `labels`. gone (id): of those of any
+    F-, the entities with a line in the old dump only; empty unless `merges: detect`.
+    """
     statements = Statements(job.old, job.new, ["object"])
     db.execute("CREATE TEMP TABLE seen (id INTEGER, removed BOOLEAN)")
     for block in divided(job.triples, rows):
@@ -131,8 +190,22 @@ def _mentioned(db: duckdb.DuckDBPyConnection, job: Classify, rows: int) -> None:
             UNION SELECT object, change = 'F-' FROM joined WHERE object IS NOT NULL"""
         )
         db.unregister("joined")
+    db.register("supplied", supplied_labels(job.labels))
+    gone = "SELECT 0 AS id WHERE false"
+    if job.settings.merges == "detect":
+        removed = "WHERE id IN (SELECT id FROM seen WHERE removed)"
+        gone = f"""SELECT id FROM read_parquet({sql(job.old_entities)}) {removed}
+            EXCEPT SELECT id FROM read_parquet({sql(job.entities)}) {removed}"""
     db.execute(
-        """CREATE TEMP TABLE mentioned AS SELECT id, bool_or(removed) AS removed FROM seen GROUP BY id;
+        f"""CREATE TEMP TABLE names AS
+        SELECT id, arg_min(label, source) AS name FROM (
+            SELECT 0 AS source, id, label FROM read_parquet({sql(job.entities)})
+            UNION ALL SELECT 1, id, label FROM read_parquet({sql(job.old_entities)})
+            UNION ALL SELECT 0, -id, label FROM read_parquet({sql(job.properties[0])})
+            UNION ALL SELECT 1, -id, label FROM read_parquet({sql(job.properties[1])})
+            UNION ALL SELECT 2, id, label FROM supplied
+        ) WHERE label IS NOT NULL AND id IN (SELECT id FROM seen) GROUP BY id;
+        CREATE TEMP TABLE gone AS {gone};
         DROP TABLE seen"""
     )
 
@@ -218,27 +291,26 @@ def facts(method: Method) -> str:
         WINDOW grp AS (PARTITION BY subject, property)"""
 
 
-def _merged(db: duckdb.DuckDBPyConnection, job: Classify, method: Method) -> None:
-    """TEMP TABLE gone (id): entities with a line in the old dump only; empty unless `merges: detect`."""
-    query = "SELECT 0 AS id WHERE false"
-    if method.merges == "detect":
-        # Only ids that this bucket mentions are kept in memory.
-        asked = "WHERE id IN (SELECT id FROM mentioned WHERE removed)"
-        query = f"""SELECT id FROM read_parquet({sql(job.old_entities)}) {asked}
-            EXCEPT SELECT id FROM read_parquet({sql(job.entities)}) {asked}"""
-    db.execute(f"CREATE TEMP TABLE gone AS {query}")
-
-
-def _display_labels(db: duckdb.DuckDBPyConnection, job: Classify) -> None:
-    """TEMP TABLE names (id, name) of subjects and objects: the new dump's, else the old's, else `labels`."""
-    db.register("supplied", supplied_labels(job.labels))
-    db.execute(
-        f"""CREATE TEMP TABLE names AS
-        SELECT id, arg_min(label, source) AS name FROM (
-            SELECT 0 AS source, id, label FROM read_parquet({sql(job.entities)})
-            UNION ALL SELECT 1, id, label FROM read_parquet({sql(job.old_entities)})
-            UNION ALL SELECT 0, -id, label FROM read_parquet({sql(job.properties[0])})
-            UNION ALL SELECT 1, -id, label FROM read_parquet({sql(job.properties[1])})
-            UNION ALL SELECT 2, id, label FROM supplied
-        ) WHERE label IS NOT NULL AND id IN (SELECT id FROM mentioned) GROUP BY id"""
-    )
+def _specimens(properties: Sequence[int], method: Method) -> list[dict[str, Any]]:
+    """Made-up triples of untouched groups of each relation; their subjects are negative numbers."""
+    day = date.fromisoformat(str(method.t_old)) + timedelta(days=1)
+    inside = {
+        **{"year": day.year, "month": day.month, "day": day.day, "precision": DAY, "julian": False},
+        **dict.fromkeys(("written", "first", "last"), pack_date(day)),
+    }
+    return [
+        {
+            "subject": -1 - number,
+            "property": property_,
+            "change": "F0",
+            "object": NEWBORN if is_new else None,
+            "key": str(place),
+            "time": inside if is_inside else None,
+            "new_start_unknown": False,
+            "new_end_unknown": False,
+            "subject_gone": False,
+        }
+        for property_ in properties
+        for number, (is_inside, is_new, size) in enumerate(_SPECIMENS)
+        for place in range(size)
+    ]

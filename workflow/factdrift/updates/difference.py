@@ -5,8 +5,6 @@ one (`matching`). The two tables are read in step, subject by subject, so memory
 triple refers to its statements by their row numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,7 +46,7 @@ def difference(
 
     `unchanged`: match entities whose revision is the same in both dumps without comparing statement ids.
     Neither this shortcut nor the number of `rows` in a block changes the table. Raises InputError if a table
-    is not sorted by subject and position.
+    is not sorted by subject.
     """
     with database() as db:
         return write_tables(db, _triples(db, old, new, method, unchanged, rows), TRIPLES, output, _ASCENDING)
@@ -76,46 +74,31 @@ def _triples(
         matched = match(side(block[0]), side(block[1]), unchanged)
         ids = (block[0]["id"].to_numpy(), block[1]["id"].to_numpy())
         again_old, again_new = match_repeated(db, matched, ids, read, method)
-        old_lines, new_lines = _in_order(
-            block[0],
-            block[1],
-            np.concatenate([matched.old, again_old]),
-            np.concatenate([matched.new, again_new]),
-        )
-        yield _table(block[0], block[1], old_lines, new_lines, first)
+        pairs = np.concatenate([matched.old, again_old]), np.concatenate([matched.new, again_new])
+        yield _table(*block, *pairs, first)
         first += [table.num_rows for table in block]
 
 
-def _in_order(before: pa.Table, after: pa.Table, old: Lines, new: Lines) -> tuple[Lines, Lines]:
-    """Old and new row of each triple, -1 where there is none, ordered by subject and property.
+def _table(before: pa.Table, after: pa.Table, old: Lines, new: Lines, first: Lines) -> pa.Table:
+    """TRIPLES of a block in which old row `old[i]` and new row `new[i]` are one; `first`: its first rows.
 
-    Within a group the triples are in the old dump's order, then F+ in the new dump's.
+    Ordered by subject and property; within a group in the old dump's order, then F+ in the new dump's.
     """
     partner = np.full(before.num_rows, -1)
     partner[old] = new
     is_new = np.ones(after.num_rows, bool)
     is_new[new] = False
     come = np.flatnonzero(is_new)
-    here = np.concatenate([np.arange(before.num_rows), np.full(len(come), -1)])
-    there = np.concatenate([partner, come])
     # Rows are sorted by subject and position already.
     order = np.argsort(np.concatenate([_cells(before), _cells(after)[come]]), kind="stable")
-    return here[order], there[order]
-
-
-def _cells(table: pa.Table) -> NDArray[np.int64]:
-    return place(table["subject"].to_numpy(), table["property"].to_numpy())
-
-
-def _table(before: pa.Table, after: pa.Table, here: Lines, there: Lines, first: Lines) -> pa.Table:
-    """TRIPLES for rows `here` (old) and `there` (new) of a block; `first`: its first row in each table."""
+    here = np.concatenate([np.arange(before.num_rows), np.full(len(come), -1)])[order]
+    there = np.concatenate([partner, come])[order]
     no_old, no_new = here < 0, there < 0
-    removed = here[no_new]
 
     def value(name: str) -> NDArray[np.generic]:
         values = np.empty(len(here), before[name].type.to_pandas_dtype())
         values[~no_new] = after[name].to_numpy()[there[~no_new]]
-        values[no_new] = before[name].to_numpy()[removed]
+        values[no_new] = before[name].to_numpy()[here[no_new]]
         return values
 
     changes = pa.array(CHANGES).take(pa.array(np.where(no_new, 0, np.where(no_old, 2, 1))))
@@ -124,3 +107,7 @@ def _table(before: pa.Table, after: pa.Table, here: Lines, there: Lines, first: 
         for lines, start, missing in ((here, first[0], no_old), (there, first[1], no_new))
     ]
     return pa.table([value("subject"), value("property"), changes, *rows, value("dated")], schema=TRIPLES)
+
+
+def _cells(table: pa.Table) -> NDArray[np.int64]:
+    return place(table["subject"].to_numpy(), table["property"].to_numpy())

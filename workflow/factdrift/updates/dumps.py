@@ -1,12 +1,10 @@
 """The dumps of a comparison, and whether they can be what their dates say: not one twice, not swapped."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.wikidata.ids import MADE_UP_REVISIONS
@@ -30,101 +28,76 @@ class Dump(NamedTuple):
     kept: Path
 
 
+class _Counts:
+    """What snapshot.json says of the dump of a date."""
+
+    def __init__(self, path: Path, date: str) -> None:
+        counts = json.loads(path.read_text(encoding="utf-8"))
+        self.date, self.file = date, counts["dump"]["file"]
+        self.name = f"{date} ({self.file})"
+        self.entities = counts["lines"] - counts["bad_lines"]
+        self.modified, newest = counts["newest"]["modified"], counts["newest"]["revision"]
+        # The revisions of the bundled sample are made up.
+        self.revision = newest if newest is not None and newest < MADE_UP_REVISIONS else None
+        self.digest = counts["dump"]["digest"]
+        self.text = [counts[key] for key in ("lines", "items", "properties", "statements", "newest")]
+
+    def newest(self) -> str:
+        if self.modified is None and self.revision is None:
+            return "not dated, as in dumps before May 2022"
+        return " of ".join(str(part) for part in (self.revision, self.modified) if part is not None)
+
+    def is_after(self, other: "_Counts") -> bool:
+        """Whether the newest revision is certainly after that of the other dump."""
+        if self.modified is not None and other.modified is not None:
+            return bool(self.modified > other.modified)
+        if self.revision is not None and other.revision is not None:
+            return bool(self.revision > other.revision)
+        return self.modified is not None and _day(self.modified) > _day(self.date) + _DAYS
+
+    def warnings(self) -> Iterator[str]:
+        """Yields what is odd about the number of entities, or about the newest revision for this date."""
+        expected = dump_entities(self.date) or 0
+        is_whole = expected > 0 and self.entities > _WHOLE * expected
+        # A derived dump has the revisions of another one.
+        if self.modified is not None and not self.file.startswith("derived."):
+            if _day(self.modified) > _day(self.date) + _DAYS:
+                yield f"the dump of {self.name} has revisions until {self.modified}: is it a later one?"
+            if is_whole and _day(self.modified) < _day(self.date) - _DAYS:
+                yield f"the dump of {self.name} has no revision after {self.modified}: is it an earlier one?"
+        if is_whole and self.entities < _EXPECTED * expected:
+            yield (
+                f"the dump of {self.name} has {self.entities:,} entities; Wikidata's of that date has about "
+                f"{expected:,}: a part of it may be missing"
+            )
+
+
 def check_dumps(old: Path, new: Path, old_date: str, new_date: str) -> list[str]:
     """Compares the counts (snapshot.json) of two dumps with each other and with their dates.
 
     Returns warnings about what may be wrong. Raises InputError if both dumps are the same, or if the old one
     is the newer one.
     """
-    before, after = _counts(old), _counts(new)
-    _refuse_same(before, after, old_date, new_date)
-    _refuse_swapped(before, after, old_date, new_date)
-    warnings = [*_dated(before, old_date), *_dated(after, new_date)]
-    warnings += [*_incomplete(before, old_date), *_incomplete(after, new_date)]
-    if _entities(after) < _FALL * _entities(before):
+    before, after = _Counts(old, old_date), _Counts(new, new_date)
+    # The same text may be compressed in two ways.
+    if before.digest == after.digest or (before.revision is not None and before.text == after.text):
+        raise InputError(
+            f"the dumps of {before.name} and {after.name} are the same; name two different ones under "
+            "`dumps` in the configuration"
+        )
+    if before.is_after(after):
+        raise InputError(
+            f"the dump of {before.name} is newer than that of {after.name}: its newest revision is "
+            f"{before.newest()}, that of the other {after.newest()}; are the two files swapped under `dumps` "
+            "in the configuration?"
+        )
+    warnings = [*before.warnings(), *after.warnings()]
+    if after.entities < _FALL * before.entities:
         warnings.append(
-            f"the dump of {new_date} ({_name(after)}) has {_entities(after):,} entities, that of {old_date} "
-            f"({_name(before)}) {_entities(before):,}: dumps grow, so a part of the new one may be missing"
+            f"the dump of {after.name} has {after.entities:,} entities, that of {before.name} "
+            f"{before.entities:,}: dumps grow, so a part of the new one may be missing"
         )
     return warnings
-
-
-def _counts(path: Path) -> dict[str, Any]:
-    counts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    # Snapshots that an earlier version has made know neither.
-    counts["dump"] = {"digest": None} | counts["dump"]
-    return {"newest": {"revision": None, "modified": None}} | counts
-
-
-def _name(counts: dict[str, Any]) -> str:
-    return str(counts["dump"]["file"])
-
-
-def _entities(counts: dict[str, Any]) -> int:
-    return int(counts["lines"] - counts["bad_lines"])
-
-
-def _refuse_same(before: dict[str, Any], after: dict[str, Any], old_date: str, new_date: str) -> None:
-    same = ("lines", "items", "properties", "statements", "newest")
-    # The same text may be compressed in two ways.
-    is_same_text = _revision(before) is not None and all(before[field] == after[field] for field in same)
-    digests = before["dump"]["digest"], after["dump"]["digest"]
-    if (None not in digests and digests[0] == digests[1]) or is_same_text:
-        raise InputError(
-            f"the dumps of {old_date} ({_name(before)}) and {new_date} ({_name(after)}) are the same; name "
-            "two different ones under `dumps` in the configuration"
-        )
-
-
-def _refuse_swapped(before: dict[str, Any], after: dict[str, Any], old_date: str, new_date: str) -> None:
-    modified = before["newest"]["modified"], after["newest"]["modified"]
-    revisions = _revision(before), _revision(after)
-    if None not in modified:
-        swapped = modified[0] > modified[1]
-    elif None not in revisions:
-        swapped = revisions[0] > revisions[1]  # type: ignore[operator]
-    else:
-        swapped = modified[0] is not None and _day(modified[0]) > _day(old_date) + _DAYS
-    if swapped:
-        raise InputError(
-            f"the dump of {old_date} ({_name(before)}) is newer than that of {new_date} ({_name(after)}): "
-            f"its newest revision is {_newest(before)}, that of the other {_newest(after)}; are the two "
-            "files swapped under `dumps` in the configuration?"
-        )
-
-
-def _revision(counts: dict[str, Any]) -> int | None:
-    """The newest revision of Wikidata; the bundled sample's are made up."""
-    newest = counts["newest"]["revision"]
-    return int(newest) if newest is not None and newest < MADE_UP_REVISIONS else None
-
-
-def _newest(counts: dict[str, Any]) -> str:
-    modified, revision = counts["newest"]["modified"], _revision(counts)
-    if modified is None and revision is None:
-        return "not dated, as in dumps before May 2022"
-    return " of ".join(str(part) for part in (revision, modified) if part is not None)
-
-
-def _dated(counts: dict[str, Any], date: str) -> Iterator[str]:
-    """Yields a warning if the newest revision is far from the date; a derived dump has those of another."""
-    modified = counts["newest"]["modified"]
-    if modified is None or _name(counts).startswith("derived."):
-        return
-    if _day(modified) > _day(date) + _DAYS:
-        yield f"the dump of {date} ({_name(counts)}) has revisions until {modified}: is it a later one?"
-    expected = dump_entities(date)
-    if expected and _entities(counts) > _WHOLE * expected and _day(modified) < _day(date) - _DAYS:
-        yield f"the dump of {date} ({_name(counts)}) has no revision after {modified}: is it an earlier one?"
-
-
-def _incomplete(counts: dict[str, Any], date: str) -> Iterator[str]:
-    expected = dump_entities(date)
-    if expected and _WHOLE * expected < _entities(counts) < _EXPECTED * expected:
-        yield (
-            f"the dump of {date} ({_name(counts)}) has {_entities(counts):,} entities; Wikidata's of that "
-            f"date has about {expected:,}: a part of it may be missing"
-        )
 
 
 def _day(text: str) -> datetime.date:

@@ -4,8 +4,6 @@ Filters 1 to 6 look at one statement, 7 and 8 at what is left of its (subject, r
 need to know about classes, properties and other items is written to two small tables first (`context`).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +22,6 @@ from factdrift.updates.dumps import Dump
 from factdrift.updates.kept import DATES, KEPT, WRITER, packed, statement_ids
 from factdrift.updates.matching import identities, repeated
 from factdrift.updates.method import Method, number, numbers
-from factdrift.updates.only import with_subclasses
 from factdrift.updates.readings import high, low
 from factdrift.wikidata.tables import STATEMENTS, TIME
 
@@ -55,12 +52,10 @@ _FOR_KEPT = [
     *("start_unknown", "end_unknown", *DATES),
 ]
 
-ENTITY_DATATYPES = ("wikibase-item", "wikibase-property")
-
 _SEVERAL = (("start", "starts", "arg_min"), ("end", "ends", "arg_max"), ("pit", "pits", "arg_max"))
 
 
-def context(job: Context) -> None:
+def context(job: "Context") -> None:
     """Writes two tables that the filters of one snapshot use besides the statements.
 
     `relevant` (id): the items that pass filter 3. `relations` (property, single_value, temporal_functional,
@@ -76,8 +71,7 @@ def context(job: Context) -> None:
             either = f"{query} UNION {_relevant_items(job.other_entities, job.other_classes, method)}"
             query = f"SELECT id FROM read_parquet({sql(job.entities)}) SEMI JOIN ({either}) USING (id)"
         write_query(db, f"{query} ORDER BY id", job.relevant)
-        _property_types(db, job.classes, job.properties, method)
-        write_query(db, _relations_query(db, constraints, method), job.relations)
+        write_query(db, _relations(job.classes, job.properties, constraints, method), job.relations)
 
 
 def _relevant_items(entities: Sequence[Path], classes: Path, method: Method) -> str:
@@ -97,21 +91,19 @@ def _relevant_items(entities: Sequence[Path], classes: Path, method: Method) -> 
         )"""
 
 
-def _property_types(db: duckdb.DuckDBPyConnection, classes: Path, properties: Path, method: Method) -> None:
-    """TEMP TABLE types (property, class): P31 of each property, then P279, `type_steps` steps in all."""
-    db.execute(
-        f"""CREATE TEMP TABLE types AS
+def with_subclasses(classes: Sequence[Path], numbers: Sequence[int]) -> str:
+    """SQL: the ids of these classes and of all classes below them, by the tables `classes`."""
+    return f"""
         WITH RECURSIVE edges AS (
             SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
-        ), steps AS (
-            SELECT id AS property, unnest(classes) AS class, 1 AS step FROM read_parquet({sql(properties)})
-            UNION SELECT property, superclass, step + 1 FROM steps JOIN edges ON edges.id = steps.class
-            WHERE step < {method.type_steps}
-        ) SELECT DISTINCT property, class FROM steps"""
-    )
+        ), below AS (
+            SELECT unnest({sql(numbers)}) AS id
+            UNION SELECT edges.id FROM edges JOIN below ON edges.superclass = below.id
+        ) SELECT id FROM below"""
 
 
-def _relations_query(db: duckdb.DuckDBPyConnection, constraints: Path, method: Method) -> str:
+def _relations(classes: Path, properties: Path, constraints: Path, method: Method) -> str:
+    """SQL of `relations`; the types of a property are its P31, then P279, `type_steps` steps in all."""
     dated = f"len(list_intersect(separators, {sql(_times(method))})) > 0"
     always = sql(numbers(method.always_restrictive_properties))
     if method.variant == "reference":
@@ -123,7 +115,13 @@ def _relations_query(db: duckdb.DuckDBPyConnection, constraints: Path, method: M
         return f"property IN (SELECT property FROM types WHERE class = {number(class_)})"
 
     return f"""
-        WITH known AS (
+        WITH RECURSIVE edges AS (
+            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
+        ), steps AS (
+            SELECT id AS property, unnest(classes) AS class, 1 AS step FROM read_parquet({sql(properties)})
+            UNION SELECT property, superclass, step + 1 FROM steps JOIN edges ON edges.id = steps.class
+            WHERE step < {method.type_steps}
+        ), types AS MATERIALIZED (SELECT DISTINCT property, class FROM steps), known AS (
             SELECT id AS property, coalesce(single_value, false) AS single_value,
                 coalesce({functional}, false) AS temporal_functional,
                 coalesce(single_value AND {latest}, false) AS latest_only
@@ -219,16 +217,17 @@ def kept_rows(
     rows = np.flatnonzero(kept.to_numpy())
     table = table.select(_FOR_KEPT).filter(kept)
     identity = identities(db, table, method).to_numpy()
-    narrow = ("subject", "property", "position")
+    stated = [table[name].is_valid() for name in ("start", "end", "pit")]
+    stated += [pc.fill_null(table[name], False) for name in ("start_unknown", "end_unknown")]
     return pa.table(
         [
             pa.array((rows + first).astype(np.int32)),
-            *(table[name] for name in narrow),
+            *(table[name] for name in ("subject", "property", "position")),
             pc.fill_null(table["revision"], 0),
             pa.array(identity),
             pa.array(repeated(table["subject"].to_numpy(), table["property"].to_numpy(), identity)),
             pa.array(statement_ids(table["statement"])),
-            _dated(table),
+            functools.reduce(pc.or_, stated),
             *(packed(table[name]) for name in DATES),
         ],
         schema=KEPT,
@@ -248,12 +247,6 @@ def _block(table: pa.Table, known: NDArray[np.int32]) -> pa.Table:
     )
 
 
-def _dated(table: pa.Table) -> pa.ChunkedArray:
-    stated = [table[name].is_valid() for name in ("start", "end", "pit")]
-    unknown = [pc.fill_null(table[name], False) for name in ("start_unknown", "end_unknown")]
-    return functools.reduce(pc.or_, stated + unknown)
-
-
 def _among(known: NDArray[np.int32], ids: NDArray[np.int32]) -> NDArray[np.bool_]:
     """[n] True for ids that are among the ascending `known` (millions, so no set is built for each block)."""
     if not len(known):
@@ -264,16 +257,11 @@ def _among(known: NDArray[np.int32], ids: NDArray[np.int32]) -> NDArray[np.bool_
 
 def _single_filters(db: duckdb.DuckDBPyConnection, method: Method) -> str:
     """SQL of filters 1 to 6, which look at one statement: TEMP TABLE single from the view `block`."""
-    entity = "datatype IN (" + ", ".join(sql(name) for name in ENTITY_DATATYPES) + ")"
+    entity = "datatype IN ('wikibase-item', 'wikibase-property')"
     datatypes = ", ".join(sql(name) for name in method.dropped_datatypes)
     objects = f"WHEN {entity} AND NOT object_relevant THEN 'object'" if method.objects == "relevant" else ""
-    restrictive = [
-        property
-        for (property,) in db.sql(
-            "SELECT property FROM relations WHERE restrictive ORDER BY property"
-        ).fetchall()
-        if property not in _times(method)
-    ]
+    found = db.sql("SELECT property FROM relations WHERE restrictive ORDER BY property").fetchall()
+    restrictive = [property for (property,) in found if property not in _times(method)]
     return f"""CREATE OR REPLACE TEMP TABLE single AS
         SELECT line, subject, property, position, statement, rank, pit,
             coalesce(r.single_value, false) AS single_value,

@@ -1,7 +1,5 @@
 """Jobs that difference two snapshots and label what changed."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -37,7 +35,7 @@ class Context(Job, command="updates context"):
 
         if self.snapshots:
             old, new = self.snapshots
-            dates = self.settings.snapshots_old, self.settings.snapshots_new
+            dates = str(self.settings.snapshots_old), str(self.settings.snapshots_new)
             for warning in check_dumps(old, new, *dates):
                 print(f"factdrift: warning: {warning}", file=sys.stderr, flush=True)
         context(self)

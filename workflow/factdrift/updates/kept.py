@@ -4,8 +4,6 @@ It has no dropped statements and hardly any nulls, and a date is one binary colu
 eight. All other columns are in the table of all statements, in the row with the number `row`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

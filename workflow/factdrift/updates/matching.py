@@ -5,8 +5,6 @@ the ids of statements whose value occurs several times. Two values of one group,
 collide once in 2^64 pairs: some 10^-8 expected cases between two whole dumps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

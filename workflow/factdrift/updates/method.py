@@ -1,14 +1,11 @@
 """The constants and switches of the method."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
-from factdrift.core.errors import InputError
 from factdrift.core.switches import Variant, switches
 from factdrift.wikidata.time import pack_date
 
@@ -23,8 +20,8 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     variant (switches, the dropped datatypes) has the variant's own value here.
     """
 
-    snapshots_old: str
-    snapshots_new: str
+    snapshots_old: datetime.date
+    snapshots_new: datetime.date
     variant: Variant
     dates: Literal["variant", "first_day", "interval"]
     objects: Literal["variant", "relevant", "any"]
@@ -56,13 +53,13 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def t_old(self) -> int:
-        """The packed day (YYYYMMDD) of the old dump. Raises InputError if it is no date."""
-        return _day(self.snapshots_old, "snapshots_old")
+        """The packed day (YYYYMMDD) of the old dump."""
+        return pack_date(self.snapshots_old)
 
     @property
     def t_new(self) -> int:
-        """The date of the new dump."""
-        return _day(self.snapshots_new, "snapshots_new")
+        """The packed day of the new dump."""
+        return pack_date(self.snapshots_new)
 
 
 def number(identifier: str) -> int:
@@ -72,10 +69,3 @@ def number(identifier: str) -> int:
 
 def numbers(identifiers: Iterable[str]) -> tuple[int, ...]:
     return tuple(map(number, identifiers))
-
-
-def _day(date: str, key: str) -> int:
-    try:
-        return pack_date(datetime.date.fromisoformat(date))
-    except ValueError:
-        raise InputError(f"--settings: {key}: {date!r} is no date; write it as 2021-01-04") from None

@@ -1,7 +1,5 @@
 """E+: the entities that came into being after T_old."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from factdrift.core.tables import database, sql, write_query

@@ -5,8 +5,6 @@ group (`untouched`). These are by far the most, so they are only counted, withou
 their statements.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -64,7 +62,7 @@ class Block(NamedTuple):
 
 def divided(triples: Path, rows: int = 2 * BLOCK) -> Iterator[Block]:
     """Yields the triples of a bucket in blocks of whole subjects, about `rows` triples each."""
-    for block in in_blocks(triples, TRIPLES.names, rows, positions=False):
+    for block in in_blocks(triples, TRIPLES.names, rows):
         subjects = block["subject"].to_numpy()
         added, removed = (pc.equal(block["change"], change).to_numpy() for change in ("F+", "F-"))
         touched = added | removed | block["dated"].to_numpy()
@@ -86,8 +84,6 @@ def _over(decide: np.ufunc, flags: NDArray[np.bool_], ids: NDArray[np.integer]) 
 _KEPT = ("position", "revision", *DATES)
 """Columns that are looked up in the kept table; others are only in the table of all statements."""
 
-_FEW = ("rank", "datatype")
-
 
 class Statements:
     """Looks up the statements of both dumps for blocks of triples in ascending order."""
@@ -107,10 +103,9 @@ class Statements:
         old = self.dumps["old_"].take(rows["old_"], self.sides)
         removed = self.dumps["old_"].take(np.where(rows["new_"] < 0, rows["old_"], -1), self.value)
         for name in self.value:
-            columns[name] = _struct(pc.coalesce(new[name], removed[name]))
+            columns[name] = _plain(pc.coalesce(new[name], removed[name]))
         for side, table in (("old_", old), ("new_", new)):
-            columns |= {f"{side}{name}": _struct(table[name]) for name in self.sides}
-        columns |= {name: _revisions(columns[name]) for name in columns if name.endswith("_revision")}
+            columns |= {f"{side}{name}": _plain(table[name]) for name in self.sides}
         return pa.table(columns)
 
 
@@ -121,7 +116,7 @@ class _Dump:
         names = [*value, *sides]
         self.kept = Lookup(dump.kept, ["row", *(name for name in names if name in _KEPT)])
         others = [name for name in names if name not in _KEPT]
-        self.filtered = Lookup(dump.filtered, others, [name for name in _FEW if name in others])
+        self.filtered = Lookup(dump.filtered, others)
 
     def take(self, rows: Lines, columns: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         """The columns of these rows, null where a number is negative; dates packed."""
@@ -132,18 +127,11 @@ class _Dump:
         kept = self.kept.take(rows, ["row", *here])
         numbers = pc.fill_null(kept["row"], -1).to_numpy().astype(np.int64)
         filtered = self.filtered.take(numbers, there)
-        return {name: kept[name] for name in here} | {name: _text(filtered[name]) for name in there}
+        return {name: (kept if name in _KEPT else filtered)[name] for name in columns}
 
 
-def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column without its dictionary."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def _struct(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column, with packed dates as structs."""
-    return unpacked(column) if pa.types.is_fixed_size_binary(column.type) else column
-
-
-def _revisions(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.if_else(pc.equal(column, 0), None, column)
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column, with packed dates as structs, and null for a revision of 0."""
+    if pa.types.is_fixed_size_binary(column.type):
+        return unpacked(column)
+    return pc.if_else(pc.equal(column, 0), None, column) if column.type == pa.int64() else column

@@ -5,8 +5,6 @@ Every date is read as an interval of packed days [low, high]; under `first_day` 
 comparisons thus serves all variants.
 """
 
-from __future__ import annotations
-
 from factdrift.updates.method import Method
 from factdrift.wikidata.tables import time_bound
 

@@ -102,7 +102,8 @@ def write_scores(job: AnswerScores) -> int:
             for row in rows
             if row["scoring"] == scoring and row["correct"] is not None
         )
-        counted, _ = within_cutoff(grouped(answered, asked, str(job.out_predictions)), dated, cutoffs)
+        groups = grouped(answered, asked, f"{job.out_predictions}, row")
+        counted = within_cutoff(groups, dated, cutoffs)
         kept |= {
             (scoring, *key[:2], each.item["item_id"]) for key, group in counted.items() for each in group
         }

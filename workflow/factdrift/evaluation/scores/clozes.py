@@ -13,7 +13,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.clozes import OWN, read_klob
 from factdrift.evaluation.questions.question import Tables, probe_id
 from factdrift.models.alignment import NOT_FINITE
-from factdrift.tempripple.metrics import wilson
+from factdrift.tempripple.score import wilson
 
 CLOZES = pa.schema(
     [

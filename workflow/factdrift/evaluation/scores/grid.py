@@ -11,7 +11,7 @@ from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import Skipped, skipped_methods, title_of
 from factdrift.models.alignment import NOT_FINITE
-from factdrift.tempripple.metrics import wilson
+from factdrift.tempripple.score import wilson
 
 GRID = pa.schema(
     [

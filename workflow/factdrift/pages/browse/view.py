@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from factdrift.pages.browse.build import SIDES, Row, Subject
 from factdrift.pages.browse.search import Index
-from factdrift.wikidata.ids import entity_id, property_id
-from factdrift.wikidata.links import revision_page
+from factdrift.wikidata.ids import entity_id, property_id, revision_page
 from factdrift.wikidata.time import YEAR, Time
 from factdrift.words.dates import written_date
 from factdrift.words.literals import shown

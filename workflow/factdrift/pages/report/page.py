@@ -15,7 +15,7 @@ from factdrift.core.tables import database
 from factdrift.pages import environment, meanings, packaged, palette, shown
 from factdrift.pages.report import context, models, world
 from factdrift.pages.report.blocks import Build, Section
-from factdrift.wikidata.links import is_made_up, page
+from factdrift.wikidata.ids import is_made_up, page
 
 SECTIONS = (
     ("updates", "What changed", world.updates),

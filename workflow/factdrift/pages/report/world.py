@@ -9,7 +9,7 @@ import pandas as pd
 from factdrift.core.tables import sql
 from factdrift.pages import meanings, shown
 from factdrift.pages.report.blocks import Block, Build, Parts, table
-from factdrift.wikifactdiff.funnel import by_stage
+from factdrift.wikifactdiff.accounts import by_stage
 
 CARDS = 12
 """The number of replacements that are shown in words."""

@@ -19,17 +19,11 @@ from snakemake.utils import update_config
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml, sha256, write_json
 from factdrift.core.nodes import try_lock
-<<<<<<< HEAD
-from factdrift.core.paths import SNAKEFILE
-from factdrift.publish.releases import build, cleanup
-=======
 from factdrift.core.owned import check_folder, remove_unfinished, unfinished
 from factdrift.core.paths import CONFIG, SNAKEFILE
 from factdrift.core.settings import configure
-from factdrift.core.unlock import unlock
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases import build
->>>>>>> 052b42c7fbe3a4c3a64ec9812f6cf9adf15d9cd9
 from factdrift.publish.releases.candidates import (
     Candidate,
     candidates,
@@ -38,11 +32,6 @@ from factdrift.publish.releases.candidates import (
     sequences,
     write_skipped,
 )
-<<<<<<< HEAD
-from factdrift.publish.releases.release import Release, last_release, read_release
-from factdrift.publish.releases.series import check_unchanged
-from factdrift.runs.leftovers import unlock
-=======
 from factdrift.publish.releases.release import (
     Release,
     check_unchanged,
@@ -50,7 +39,7 @@ from factdrift.publish.releases.release import (
     last_release,
     read_release,
 )
->>>>>>> 052b42c7fbe3a4c3a64ec9812f6cf9adf15d9cd9
+from factdrift.runs.leftovers import unlock
 from factdrift.snapshots.fetch import Client
 
 if TYPE_CHECKING:
