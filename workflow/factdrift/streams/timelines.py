@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.core.tables import fetched, growing, sql
-from factdrift.tempripple.dates import day_number as ordinal_of
+from factdrift.tempripple.claims import day_number as ordinal_of
 from factdrift.wikidata.time import pack_date, unpack
 
 EVER, NEVER_ENDS = -(10**15), 10**15

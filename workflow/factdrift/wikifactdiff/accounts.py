@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json
 from factdrift.core.tables import database, sql, write_query
-from factdrift.updates.after_rules import SCENARIOS
+from factdrift.updates.rules import SCENARIOS
 from factdrift.wikifactdiff.replacements import replacement_rows
 
 if TYPE_CHECKING:
