@@ -93,13 +93,13 @@ rule answer_report:
     output:
         table="results/{pair}/answer/table2.txt",
         tables=[f"results/{{pair}}/answer/{name}" for name in ("table2.csv", "table3.txt", "table3.csv")],
-        output=expand("results/{{pair}}/answer/figure3.{form}", form=["svg", "pdf"]),
+        out_figures=expand("results/{{pair}}/answer/figure3.{form}", form=["svg", "pdf"]),
     log:
         "logs/{pair}/answer/report.txt",
     params:
         output=subpath(output.table, parent=True),
     shell:
-        job("answer figure", "answer table")
+        job("answer table")
 
 
 rule answer_dated_scores:

@@ -18,8 +18,7 @@ from factdrift.tempripple.sources import DATE
 from factdrift.updates.filters import FILTERS
 from factdrift.updates.rules import DROPS
 from factdrift.verbalize.candidates import RULES
-from factdrift.verbalize.filters import REASONS
-from factdrift.verbalize.sentences import KINDS, STEPS, UNUSED
+from factdrift.verbalize.sentences import KINDS, REASONS, STEPS, UNUSED
 from factdrift.wikidata.tables import TIME
 
 TABLES = Path(__file__).parents[2] / "docs" / "tables"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from factdrift.verbalize.filters import REASONS, judge
+from factdrift.verbalize.sentences import REASONS, judge
 from factdrift.words.templates import problem
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden-sentences.tsv"

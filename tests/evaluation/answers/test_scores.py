@@ -11,15 +11,7 @@ from support.questions import facts, items, write_asof
 
 from factdrift.cli import main
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.scores.answers import (
-    SCORES,
-    by_hop,
-    by_task,
-    csv_rows,
-    draw,
-    p_value,
-    read_scores,
-)
+from factdrift.evaluation.scores.answers import SCORES, by_hop, by_task, draw, p_value, read_scores
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
@@ -172,12 +164,13 @@ def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
 
 
 def test_the_tables_as_csv_and_the_figure(three: Scored, tmp_path: Path) -> None:
-    header, *rows = csv_rows(three.scores, {"new": ("new", 0)})
-    assert len([row for row in rows if row[0] == "all"]) == 2 * 3
-    assert header[:6] == ["items", "model", "scoring", "condition", "task", "hop"]
+    read = [f"--scores={three.scores}", f"--tests={three.tests}", f"--runs={three.folder / 'runs.json'}"]
     one, two = tmp_path / "one.svg", tmp_path / "two.svg"
     for path in (one, two):
-        draw(three.scores, [path])
+        assert main(["answer", "table", *read, f"--output={tmp_path}", f"--out-figures={path}"]) == 0
+    header, *rows = (line.split(",") for line in (tmp_path / "table2.csv").read_text().splitlines())
+    assert len([row for row in rows if row[0] == "all" and row[4:6] == ["new", "0"]]) == 2 * 3
+    assert header[:6] == ["items", "model", "scoring", "condition", "task", "hop"]
     assert one.read_bytes() == two.read_bytes()
     assert "ROME" in one.read_text(encoding="utf-8")
 

@@ -43,6 +43,8 @@ class Language(NamedTuple):
     code: str
     texts: Texts
     common_words: Mapping[str, frozenset[str]]
+    script: str
+    """Of the prompts, such as LATIN."""
 
     def is_other(self, sentence: str) -> bool:
         """Whether a sentence, without its names, is more likely in another language.
@@ -50,8 +52,7 @@ class Language(NamedTuple):
         True if most letters are of another script than the prompts, or if it has more common words of another
         language, at least two.
         """
-        own = _script_of(self.texts.task)
-        letters = [_script(letter) == own for letter in sentence if letter.isalpha()]
+        letters = [_script(letter) == self.script for letter in sentence if letter.isalpha()]
         if sum(letters) * 2 < len(letters):
             return True
         words = _WORD.findall(folded(sentence).text)
@@ -77,7 +78,8 @@ def read_language(folder: Path, code: str) -> Language:
         name: frozenset(folded(words).text.split())
         for _, (name, words) in rows_of(folder / COMMON_WORDS, ("language", "words"))
     }
-    return Language(code, texts, common)
+    script = _script(next(letter for letter in texts.task if letter.isalpha()))
+    return Language(code, texts, common, script)
 
 
 def words_of(texts: Iterable[str | None]) -> frozenset[str]:
@@ -88,8 +90,3 @@ def words_of(texts: Iterable[str | None]) -> frozenset[str]:
 @lru_cache(maxsize=1 << 14)
 def _script(letter: str) -> str:
     return unicodedata.name(letter, "").partition(" ")[0]
-
-
-@lru_cache(maxsize=64)
-def _script_of(text: str) -> str:
-    return _script(next(letter for letter in text if letter.isalpha()))

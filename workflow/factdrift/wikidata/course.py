@@ -8,7 +8,7 @@ from Wikidata, so a jump is no proof.
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 JUMPS_KEPT = 20
@@ -61,36 +61,33 @@ class Reader:
     """Looks at the lines of one part of a dump, in their order."""
 
     def __init__(self) -> None:
-        self._line = self._highest = self._low = self._first = 0
-        self._seen = self._rises = 0
+        self._line = self._low = 0
         self._steps: list[float] = []
-        self._jumps: list[Jump] = []
+        self._read = Course()
 
     def see(self, line: int, item: int) -> None:
         """Takes the number of the item on a line."""
-        if self._seen and item > self._highest:
+        read = self._read
+        read.seen += 1
+        if read.seen > 1 and item > read.last:
             lines = max(line - self._line, 1)
-            self._rises += 1
-            self._steps.append((item - self._highest) / lines)
-            self._jumps.append(Jump(line, lines, self._highest, item))
-            if len(self._jumps) > 10 * JUMPS_KEPT:
-                self._jumps = _longest(self._jumps)
-        elif self._seen:
+            read.rises += 1
+            self._steps.append((item - read.last) / lines)
+            read.jumps.append(Jump(line, lines, read.last, item))
+            if len(read.jumps) > 10 * JUMPS_KEPT:
+                read.jumps = _longest(read.jumps)
+        elif read.seen > 1:
             # A page that was restored comes late; where Wikidata's next shard begins, all numbers are low.
             self._low += 1
             if self._low < _FALLS_OF_A_SHARD:
-                self._seen += 1
                 return
-        self._first = self._first or item
-        self._seen += 1
+        read.first = read.first or item
         self._low = 0
-        self._line, self._highest = line, item
+        self._line, read.last = line, item
 
     def course(self) -> Course:
         step = statistics.median(self._steps) if self._steps else 0.0
-        return Course(
-            self._seen, self._rises, step, sorted(_longest(self._jumps)), self._first, self._highest
-        )
+        return replace(self._read, step=step, jumps=sorted(_longest(self._read.jumps)))
 
 
 def _longest(jumps: Sequence[Jump]) -> list[Jump]:

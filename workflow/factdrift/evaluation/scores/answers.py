@@ -15,15 +15,20 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.figures import NEW, OBSOLETE, SOFT, mark, name_ends, parts, save
-from factdrift.core.files import write_json
+from factdrift.core.files import write_csv, write_json, write_text
+from factdrift.core.owned import claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import UNEDITED, Skipped, record_of
 from factdrift.evaluation.scores.conditions import WAYS, condition_of, in_words
+from factdrift.evaluation.scores.costs import skipped_among
 from factdrift.evaluation.scores.cutoff import cutoffs_of
-from factdrift.evaluation.scores.jobs import AnswerScores
+from factdrift.evaluation.scores.jobs import AnswerScores, AnswerTable
 from factdrift.evaluation.scores.table import by_text, skipped_lines, unscored_lines
+from factdrift.evaluation.scores.written import written_table
+from factdrift.evaluation.scores.written_lines import written_lines
 from factdrift.evaluation.tables import ANSWERS
+from factdrift.models.bundled.taught import recall_lines
 from factdrift.models.names import check_same_weights
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
 from factdrift.tempripple.score import SELECTIONS, Cutoff, grouped, report, within_cutoff
@@ -322,11 +327,25 @@ def _durations(scores: Scores, model: str, scoring: str) -> Iterator[str]:
                 yield f"{title(condition)}, {task}: point-biserial r with duration {found['r']:.3f}{said}"
 
 
-def csv_rows(scores: Path, columns: Mapping[str, tuple[str, int]]) -> list[list[Any]]:
-    """The rows of SCORES behind the columns of one table, after their header."""
-    table = pq.read_table(scores)
-    rows = [row for row in table.to_pylist() if (row["task"], row["hop"]) in columns.values()]
-    return [table.column_names if rows else [], *(list(row.values()) for row in rows)]
+def write_tables(job: AnswerTable, runs: Sequence[Row]) -> str:
+    """Writes both tables as text and as the rows of SCORES behind their columns; returns what is printed.
+
+    `runs`: the descriptions of the runs, which say what was skipped.
+    """
+    claim(job.output, (f"{name}.{form}" for name in ("table2", "table3") for form in ("txt", "csv")))
+    selections = [read_scores(job.scores, job.tests, name) for name in SELECTIONS]
+    written = list(written_lines(written_table(job.answers).to_pylist())) if job.answers else []
+    printed = list(written)
+    table = pq.read_table(job.scores)
+    for name, lines, columns in (("table2", by_task, TASK_COLUMNS), ("table3", by_hop, HOP_COLUMNS)):
+        text = [line for scores in selections for line in (*lines(scores, skipped_among(runs)), "")]
+        text += recall_lines(job.recall)
+        printed += text
+        write_text("".join(f"{line}\n" for line in [*written, *text]), job.output / f"{name}.txt")
+        rows = [row for row in table.to_pylist() if (row["task"], row["hop"]) in columns.values()]
+        header = table.column_names if rows else []
+        write_csv([header, *(list(row.values()) for row in rows)], job.output / f"{name}.csv")
+    return "\n".join(printed)
 
 
 CHANCE = 25.0

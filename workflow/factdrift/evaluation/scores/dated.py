@@ -43,6 +43,7 @@ def write_scores(items: Path, answers: Sequence[Path], output: Path) -> int:
     with the unedited model's answer to the same question.
     """
     places = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(PRECISIONS))
+    by = ", ".join((*_BY, "holds"))
     with database() as db:
         db.execute(
             f"""CREATE TEMP TABLE each AS
@@ -55,17 +56,13 @@ def write_scores(items: Path, answers: Sequence[Path], output: Path) -> int:
             CREATE TEMP TABLE asked AS
             SELECT 'all' AS questions, * FROM each WHERE NOT edited UNION ALL
             SELECT 'edited', * FROM each
-            WHERE (model, item_id) IN (SELECT (model, item_id) FROM each WHERE edited)"""
-        )
-        db.execute(
-            """CREATE TEMP TABLE said AS
+            WHERE (model, item_id) IN (SELECT (model, item_id) FROM each WHERE edited);
+            CREATE TEMP TABLE said AS
             SELECT model, scoring, condition, questions, precision, chain, fact_id, holds, answer_index,
                 unnest(option_ids) AS id, unnest(option_verdicts) AS verdict, unnest(logprobs) AS logprob,
                 option_ids[answer_index + 1] AS answer, correct IS NOT NULL AS answered
-            FROM asked WHERE scoring = 'loglik'"""
-        )
-        db.execute(
-            """CREATE TEMP TABLE facts AS
+            FROM asked WHERE scoring = 'loglik';
+            CREATE TEMP TABLE facts AS
             SELECT model, scoring, condition, questions, precision, own.holds, own.fact_id,
                 count(*) FILTER (own.answered AND other.answered) AS pairs,
                 count(*) FILTER (NOT (own.answered AND other.answered)) AS pairs_left_out,
@@ -75,26 +72,23 @@ def write_scores(items: Path, answers: Sequence[Path], output: Path) -> int:
                 USING (model, scoring, condition, questions, precision, chain, id)
             GROUP BY ALL"""
         )
+        both = "(SELECT * FROM {0} UNION ALL SELECT * REPLACE ('all' AS holds) FROM {0})"
         scores = f"""SELECT * REPLACE (robust / nullif(facts, 0) AS robust, coalesce(pairs, 0) AS pairs,
                 coalesce(pairs_left_out, 0) AS pairs_left_out, coalesce(won, 0) AS won,
                 coalesce(facts, 0) AS facts),
                 "right" / nullif(n, 0) AS accuracy, won / nullif(pairs, 0) AS win_rate
             FROM (
-                SELECT {", ".join(_BY)}, coalesce(holds, 'all') AS holds,
-                    count(*) FILTER (correct AND before) AS kept,
+                SELECT {by}, count(*) FILTER (correct AND before) AS kept,
                     count(*) FILTER (NOT correct AND before) AS lost,
                     count(*) FILTER (correct AND NOT before) AS gained,
                     count(correct) AS n, count(*) FILTER (correct) AS "right",
                     count(*) FILTER (correct IS NULL) AS unanswered
-                FROM asked GROUP BY GROUPING SETS (
-                    ({", ".join(_BY)}), ({", ".join(_BY)}, holds))
+                FROM {both.format("asked")} GROUP BY ALL
             ) LEFT JOIN (
-                SELECT {", ".join(_BY)}, coalesce(holds, 'all') AS holds,
-                    sum(pairs) AS pairs, sum(pairs_left_out) AS pairs_left_out, sum(won) AS won,
+                SELECT {by}, sum(pairs) AS pairs, sum(pairs_left_out) AS pairs_left_out, sum(won) AS won,
                     count(*) FILTER (pairs > 0) AS facts,
                     count(*) FILTER (pairs > 0 AND won = pairs) AS robust
-                FROM facts GROUP BY GROUPING SETS (
-                    ({", ".join(_BY)}), ({", ".join(_BY)}, holds))
-            ) USING ({", ".join(_BY)}, holds)"""
+                FROM {both.format("facts")} GROUP BY ALL
+            ) USING ({by})"""
         order = f"model, scoring, condition, questions, CASE precision {places} END, holds"
         return write_query(db, f"SELECT {typed(DATED_SCORES)} FROM ({scores}) ORDER BY {order}", output)

@@ -16,6 +16,16 @@ from factdrift.models.alignment import NOT_FINITE
 BINS = 8
 """The number of classes of neighbours, which are of about equal size."""
 
+PANELS = {
+    "popularity": ("popularity", "popularity of the neighbour"),
+    "dist": ("similarity", "similarity to the subject"),
+}
+"""Column of the probes -> what is drawn of it, and the label of its axis."""
+
+_FLOOR = 0.01
+"""The least bleedover that is drawn, in points; less is drawn there."""
+_SIZE = (4.6, 3.2)
+
 Numbers = NDArray[np.float64]
 
 
@@ -30,17 +40,6 @@ def binned(x: Numbers, y: Numbers, bins: int = BINS) -> tuple[Numbers, Numbers, 
         found.append((x[place == one].mean(), mine.mean(), half))
     columns = np.array(found, dtype=np.float64).reshape(-1, 3)
     return columns[:, 0], columns[:, 1], columns[:, 2]
-
-
-_FLOOR = 0.01
-"""The least bleedover that is drawn, in points; less is drawn there."""
-_SIZE = (4.6, 3.2)
-
-PANELS = {
-    "popularity": ("popularity", "popularity of the neighbour"),
-    "dist": ("similarity", "similarity to the subject"),
-}
-"""Column of the probes -> what is drawn of it, and the label of its axis."""
 
 
 def neighbors(probes: Path, without_new: bool = False) -> pd.DataFrame:

@@ -40,22 +40,17 @@ def interval(
     if top is not None and set(values) in ({0.0}, {top}):
         half = top * _Z**2 / ((clusters if clustered else len(values)) + _Z**2)
     elif clustered:
-        half = _clustered(values, models)
+        from scipy import stats
+
+        sums = dict.fromkeys(models, 0.0)
+        for value, model in zip(values, models, strict=True):
+            sums[model] += value - mean
+        squares = math.fsum(each**2 for each in sums.values())
+        variance = squares / len(values) ** 2 * clusters / (clusters - 1)
+        half = float(stats.t.ppf(0.975, clusters - 1)) * math.sqrt(variance)
     else:
         half = _Z * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
     return Interval(mean, half, len(values))
-
-
-def _clustered(values: Sequence[float], models: Sequence[object]) -> float:
-    """Half the 95 % interval of the mean of values, clustered by model."""
-    from scipy import stats
-
-    mean, sums = fmean(values), dict.fromkeys(models, 0.0)
-    for value, model in zip(values, models, strict=True):
-        sums[model] += value - mean
-    count = len(sums)
-    variance = math.fsum(each**2 for each in sums.values()) / len(values) ** 2 * count / (count - 1)
-    return float(stats.t.ppf(0.975, count - 1)) * math.sqrt(variance)
 
 
 def geometric(values: Sequence[float]) -> Interval | None:
@@ -66,8 +61,7 @@ def geometric(values: Sequence[float]) -> Interval | None:
     """
     if any(math.isinf(value) for value in values):
         return Interval(math.inf, math.nan, len(values))
-    found = interval([math.log(value) for value in values])
-    if found is None:
-        return None
-    mean = math.exp(found.mean)
-    return Interval(mean, mean * found.half, found.n)
+    if found := interval([math.log(value) for value in values]):
+        mean = math.exp(found.mean)
+        return Interval(mean, mean * found.half, found.n)
+    return None

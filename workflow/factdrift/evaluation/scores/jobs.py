@@ -352,46 +352,14 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
     runs: Annotated[str, Role("input"), f"of `answer scores`; {OR_FILE}", Flag("JSON")]
     recall: Recall = ()
     output: Annotated[Place, Flag("FOLDER")]
+    out_figures: Annotated[Outputs, "accuracy against the number of hops", Flag("SVG|PDF")] = ()
 
     def run(self) -> str:
-        from factdrift.core.files import write_csv, write_text
-        from factdrift.core.owned import claim
-        from factdrift.evaluation.scores import answers as table
-        from factdrift.evaluation.scores.costs import skipped_among
-        from factdrift.evaluation.scores.written import written_table
-        from factdrift.evaluation.scores.written_lines import written_lines
-        from factdrift.models.bundled.taught import recall_lines
-        from factdrift.tempripple.score import SELECTIONS
+        from factdrift.evaluation.scores.answers import draw, write_tables
 
-        claim(self.output, (f"{name}.{form}" for name in ("table2", "table3") for form in ("txt", "csv")))
-        skipped = skipped_among(_json(self.runs, "--runs", "what `answer scores` wrote"))
-        selections = [table.read_scores(self.scores, self.tests, name) for name in SELECTIONS]
-        written = list(written_lines(written_table(self.answers).to_pylist())) if self.answers else []
-        printed = list(written)
-        for name, lines, columns in (
-            ("table2", table.by_task, table.TASK_COLUMNS),
-            ("table3", table.by_hop, table.HOP_COLUMNS),
-        ):
-            text = [line for scores in selections for line in (*lines(scores, skipped), "")]
-            text += recall_lines(self.recall)
-            lined = "".join(f"{line}\n" for line in [*written, *text])
-            write_text(lined, self.output / f"{name}.txt")
-            write_csv(table.csv_rows(self.scores, columns), self.output / f"{name}.csv")
-            printed += text
-        return "\n".join(printed)
-
-
-class AnswerFigure(Job, command="answer figure"):
-    """Draw accuracy against the number of hops."""
-
-    scores: Annotated[Path, Flag("PARQUET")]
-    output: Annotated[Outputs, Flag("SVG|PDF")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.answers import draw
-
-        draw(self.scores, self.output)
-        return " ".join(map(str, self.output))
+        printed = write_tables(self, _json(self.runs, "--runs", "what `answer scores` wrote"))
+        draw(self.scores, self.out_figures)
+        return printed
 
 
 class Grid(Job, command="answer grid", beside="models_"):

@@ -174,7 +174,12 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         yield from grid(
             ["", *ACCURACIES.values(), "Failed", "Not finite"],
             [
-                [group.title, *_values(group, ACCURACIES), str(group.failed), str(group.not_finite)]
+                [
+                    group.title,
+                    *_values(group, ACCURACIES),
+                    str(group.failed),
+                    str(group.not_finite),
+                ]
                 for group in mine
             ],
         )
