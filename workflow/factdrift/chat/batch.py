@@ -87,7 +87,7 @@ class _Batches:
                 )
             self._run.reserved += batch.usd
             self._held |= keys
-            say(f"continues with batch {batch.name} of {batch.requests:,} requests ({batch.step})")
+            say(f"continues with batch {batch.name} of {batch.requests:,} requests")
             self._advance(batch, in_doubt=True)
 
     def round(self, requests: Iterator[Request]) -> None:
@@ -107,7 +107,6 @@ class _Batches:
         """Writes the next requests into a batch, as many as its limits and the budget allow; None if none."""
         run, limits = self._run, self._chat.batch
         batch = OpenBatch(name=f"factdrift-{secrets.token_hex(8)}", server=self._chat.server)
-        enqueued = sum(each.prompt_tokens for each in self._open)
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._path(batch).open("wb") as file:
             while self._next is not None and batch.requests < limits.requests:
@@ -116,14 +115,11 @@ class _Batches:
                 body = {"model": self._chat.model, **request.body}
                 line = {"custom_id": request.key, "method": "POST", "url": ENDPOINT, "body": body}
                 text = canonical(line).encode("utf-8") + b"\n"
-                if worst > run.room or (
-                    batch.requests and file.tell() + len(text) > limits.megabytes * _MEGABYTE
-                ):
+                full = batch.requests and file.tell() + len(text) > limits.megabytes * _MEGABYTE
+                if worst > run.room or full:
                     break
-                if (
-                    limits.enqueued_tokens
-                    and enqueued + batch.prompt_tokens + prompt > limits.enqueued_tokens
-                ):
+                enqueued = sum(each.prompt_tokens for each in (*self._open, batch)) + prompt
+                if limits.enqueued_tokens and enqueued > limits.enqueued_tokens:
                     if prompt > limits.enqueued_tokens:
                         raise InputError(
                             f"configuration: chat.batch.enqueued_tokens: {limits.enqueued_tokens:,} is less "
@@ -150,13 +146,11 @@ class _Batches:
         `in_doubt`: an earlier run may have taken the next step without recording it.
         """
         self._open.append(batch)
-        if batch.step == "written":
+        if not batch.file:
             batch.file = self.server.upload(batch, self._path(batch), in_doubt)
-            batch.step = "uploaded"
             self._save(batch)
-        if batch.step == "uploaded":
+        if not batch.batch:
             batch.batch = self.server.create(batch, in_doubt)
-            batch.step = "created"
             self._save(batch)
             say(f"batch {batch.batch} of {batch.requests:,} requests is on its way ({batch.name})")
 
