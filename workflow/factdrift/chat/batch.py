@@ -76,14 +76,20 @@ class _Batches:
 
     def resume(self, wanted: set[str]) -> None:
         """Continues with the open batches that hold any of these requests, given by key."""
-        for batch in _read_open(self._folder):
+        for path in sorted(self._folder.glob("*.json")):
+            try:
+                batch = msgspec.json.decode(path.read_bytes(), type=OpenBatch)
+            except ValueError as error:
+                raise InputError(
+                    f"{path}: cannot be read as an open batch ({error}); remove the file to give the batch up"
+                ) from error
             keys = set(_sent(self._path(batch)))
             if keys.isdisjoint(wanted):
                 continue
             if batch.server != self._chat.server:
                 raise InputError(
                     f"the batch {batch.name} is open at {batch.server}; set chat.base_url to it, or remove "
-                    f"{self._folder / batch.name}.json to give the batch up"
+                    f"{path} to give the batch up"
                 )
             self._run.reserved += batch.usd
             self._held |= keys
@@ -244,19 +250,6 @@ class _Batches:
     def _remove(self, batch: OpenBatch) -> None:
         (self._folder / f"{batch.name}.json").unlink(missing_ok=True)
         sweep(self._folder)
-
-
-def _read_open(folder: Path) -> list[OpenBatch]:
-    """The open batches of earlier runs."""
-    batches = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            batches.append(msgspec.json.decode(path.read_bytes(), type=OpenBatch))
-        except ValueError as error:
-            raise InputError(
-                f"{path}: cannot be read as an open batch ({error}); remove the file to give the batch up"
-            ) from error
-    return batches
 
 
 def _sent(path: Path) -> dict[str, Request]:
