@@ -56,7 +56,7 @@ def test_a_training_would_be_on_the_same_rows(trained: Path) -> None:
     (sentences,) = trained.glob("results/*/models/sentences.parquet")
     made = read_made(SHIPPED_MODELS / "sample-llama" / MADE)
     assert not differences(made, source_of(sentences, recipe, 0))
-    assert rows_of(sentences, recipe, 0).digest() == made.rows
+    assert rows_of(sentences, recipe, 0)[2] == made.rows
 
 
 def test_a_new_recipe_trains_again(tmp_path: Path):

@@ -76,18 +76,24 @@ class _Batches:
 
     def resume(self, wanted: set[str]) -> None:
         """Continues with the open batches that hold any of these requests, given by key."""
-        for batch in _read_open(self._folder):
+        for path in sorted(self._folder.glob("*.json")):
+            try:
+                batch = msgspec.json.decode(path.read_bytes(), type=OpenBatch)
+            except ValueError as error:
+                raise InputError(
+                    f"{path}: cannot be read as an open batch ({error}); remove the file to give the batch up"
+                ) from error
             keys = set(_sent(self._path(batch)))
             if keys.isdisjoint(wanted):
                 continue
             if batch.server != self._chat.server:
                 raise InputError(
                     f"the batch {batch.name} is open at {batch.server}; set chat.base_url to it, or remove "
-                    f"{self._folder / batch.name}.json to give the batch up"
+                    f"{path} to give the batch up"
                 )
             self._run.reserved += batch.usd
             self._held |= keys
-            say(f"continues with batch {batch.name} of {batch.requests:,} requests ({batch.step})")
+            say(f"continues with batch {batch.name} of {batch.requests:,} requests")
             self._advance(batch, in_doubt=True)
 
     def round(self, requests: Iterator[Request]) -> None:
@@ -107,7 +113,6 @@ class _Batches:
         """Writes the next requests into a batch, as many as its limits and the budget allow; None if none."""
         run, limits = self._run, self._chat.batch
         batch = OpenBatch(name=f"factdrift-{secrets.token_hex(8)}", server=self._chat.server)
-        enqueued = sum(each.prompt_tokens for each in self._open)
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._path(batch).open("wb") as file:
             while self._next is not None and batch.requests < limits.requests:
@@ -116,14 +121,11 @@ class _Batches:
                 body = {"model": self._chat.model, **request.body}
                 line = {"custom_id": request.key, "method": "POST", "url": ENDPOINT, "body": body}
                 text = canonical(line).encode("utf-8") + b"\n"
-                if worst > run.room or (
-                    batch.requests and file.tell() + len(text) > limits.megabytes * _MEGABYTE
-                ):
+                full = batch.requests and file.tell() + len(text) > limits.megabytes * _MEGABYTE
+                if worst > run.room or full:
                     break
-                if (
-                    limits.enqueued_tokens
-                    and enqueued + batch.prompt_tokens + prompt > limits.enqueued_tokens
-                ):
+                enqueued = sum(each.prompt_tokens for each in (*self._open, batch)) + prompt
+                if limits.enqueued_tokens and enqueued > limits.enqueued_tokens:
                     if prompt > limits.enqueued_tokens:
                         raise InputError(
                             f"configuration: chat.batch.enqueued_tokens: {limits.enqueued_tokens:,} is less "
@@ -150,13 +152,11 @@ class _Batches:
         `in_doubt`: an earlier run may have taken the next step without recording it.
         """
         self._open.append(batch)
-        if batch.step == "written":
+        if not batch.file:
             batch.file = self.server.upload(batch, self._path(batch), in_doubt)
-            batch.step = "uploaded"
             self._save(batch)
-        if batch.step == "uploaded":
+        if not batch.batch:
             batch.batch = self.server.create(batch, in_doubt)
-            batch.step = "created"
             self._save(batch)
             say(f"batch {batch.batch} of {batch.requests:,} requests is on its way ({batch.name})")
 
@@ -250,19 +250,6 @@ class _Batches:
     def _remove(self, batch: OpenBatch) -> None:
         (self._folder / f"{batch.name}.json").unlink(missing_ok=True)
         sweep(self._folder)
-
-
-def _read_open(folder: Path) -> list[OpenBatch]:
-    """The open batches of earlier runs."""
-    batches = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            batches.append(msgspec.json.decode(path.read_bytes(), type=OpenBatch))
-        except ValueError as error:
-            raise InputError(
-                f"{path}: cannot be read as an open batch ({error}); remove the file to give the batch up"
-            ) from error
-    return batches
 
 
 def _sent(path: Path) -> dict[str, Request]:

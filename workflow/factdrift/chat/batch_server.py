@@ -28,7 +28,6 @@ class OpenBatch(msgspec.Struct, kw_only=True):
 
     name: str
     server: str
-    step: Literal["written", "uploaded", "created"] = "written"
     requests: int = 0
     prompt_tokens: int = 0
     usd: float = 0.0

@@ -142,11 +142,9 @@ def _opened(path: Path) -> pq.ParquetFile:
         file = pq.ParquetFile(path)
     except (OSError, pa.ArrowInvalid) as error:
         raise InputError(f"{path}: cannot be read as a table of requests: {error}") from error
+    types = {field.name: field.type for field in file.schema_arrow}
     for field in REQUESTS:
-        if (
-            field.name not in file.schema_arrow.names
-            or file.schema_arrow.field(field.name).type != field.type
-        ):
+        if types.get(field.name) != field.type:
             file.close()
             raise InputError(f"{path}: a table of requests needs a column {field.name} of type {field.type}")
     return file

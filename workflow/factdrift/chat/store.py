@@ -120,7 +120,7 @@ class Store:
         with self._errors():
             uri = f"{self.path.resolve().as_uri()}{'?mode=ro' if reading else ''}"
             self._connection = sqlite3.connect(
-                uri, uri=True, isolation_level=None, timeout=30 if reading else 0
+                uri, uri=True, isolation_level="IMMEDIATE", timeout=30 if reading else 0
             )
             self._connection.row_factory = sqlite3.Row
             try:
@@ -135,9 +135,10 @@ class Store:
         execute("PRAGMA locking_mode = EXCLUSIVE")
         execute("PRAGMA journal_mode = WAL")
         execute("PRAGMA synchronous = NORMAL")
-        with self._transaction():
-            execute(_CREATE)
-            execute(_CREATE_CHARGES)
+        execute("BEGIN IMMEDIATE")
+        execute(_CREATE)
+        execute(_CREATE_CHARGES)
+        self._connection.commit()
 
     def __enter__(self) -> Store:
         return self
@@ -181,13 +182,13 @@ class Store:
     def put_all(self, rows: Iterable[Row], charges: Iterable[Charge] = ()) -> None:
         """Stores rows, in which columns may be missing, and charges, in place of the same tries', at once."""
         empty: Row = dict.fromkeys(_COLUMNS)
-        with self._errors(), self._transaction():
+        with self._errors(), self._connection:
             self._connection.executemany(_PUT, (empty | row for row in rows))
             self._connection.executemany(_CHARGE, charges)
 
     def refund(self, request: Request, attempt: str) -> None:
         """Removes the cost of a try that was not charged."""
-        with self._errors():
+        with self._errors(), self._connection:
             self._connection.execute(
                 "DELETE FROM charges WHERE key = ? AND attempt = ?", (request.key, attempt)
             )
@@ -219,17 +220,6 @@ class Store:
                 f"SELECT {', '.join(STORED.names)} FROM answers ORDER BY key"
             ):
                 yield dict(row)
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            raise
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

@@ -202,20 +202,13 @@ def find_subject(prompt: str, subject: str) -> int:
     """
     if not subject:
         return -1
-    whole = [
-        found.start()
-        for found in re.finditer(f"(?={re.escape(subject)})", prompt)
-        if _borders(prompt, found.start(), found.start() + len(subject))
-    ]
-    return whole[-1] if whole else prompt.rfind(subject)
-
-
-def _borders(text: str, start: int, end: int) -> bool:
-    """Whether `text[start:end]` begins and ends at word borders."""
-    return not any(
-        0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
-        for place in (start, end)
-    )
+    whole = -1
+    for found in re.finditer(f"(?={re.escape(subject)})", prompt):
+        start, end = found.start(), found.start() + len(subject)
+        borders = [place for place in (start, end) if 0 < place < len(prompt)]
+        if not any(prompt[place - 1 : place + 1].isalnum() for place in borders):
+            whole = start
+    return whole if whole >= 0 else prompt.rfind(subject)
 
 
 def _last(offsets: list[tuple[int, int]], text: str, start: int, end: int) -> int:

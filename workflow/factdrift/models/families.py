@@ -194,6 +194,14 @@ def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed:
     first = next((width for width in inners.values() if width), 0)
     for whole in (family["final_norm"], family["head"]):
         part(whole)
+    given = (getattr(text, key, None) for key in POSITIONS)
+    positions = next((number for number in given if isinstance(number, int)), None)
+    if positions is None:
+        raise Unsupported(
+            f"models: {name}: its configuration (model_type {text.model_type!r}) has none of "
+            f"{', '.join(POSITIONS)}, so it is not known how long a text may be; if you know, add the first "
+            "one to its config.json"
+        )
     return ModelSpec(
         family=config.model_type,
         **{key: family[key] for key in ("blocks", "mlp", "down", "attention_out")},
@@ -204,7 +212,7 @@ def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed:
         hidden=shape_of(part(f"{blocks}.0.{differs.get(0, {}).get(attention) or attention}"))[0],
         inner=first,
         vocabulary=part(family["embedding"]).weight.shape[0],
-        positions=_positions(text, name),
+        positions=positions,
         residual_factor=_number(text, family.get("residual_factor")),
         logit_factor=_number(text, family.get("logits_times")) / _number(text, family.get("logits_over")),
         experts=experts,
@@ -213,19 +221,6 @@ def spec_from(model: nn.Module, name: str, family: Mapping[str, Any], *, listed:
         differs=differs,
         inners={layer: width for layer, width in inners.items() if width != first},
         listed=listed,
-    )
-
-
-def _positions(config: Any, name: str) -> int:
-    """The most tokens of a text; raises Unsupported if the configuration does not say it."""
-    for key in POSITIONS:
-        positions = getattr(config, key, None)
-        if isinstance(positions, int):
-            return positions
-    raise Unsupported(
-        f"models: {name}: its configuration (model_type {config.model_type!r}) has none of "
-        f"{', '.join(POSITIONS)}, so it is not known how long a text may be; if you know, add the first one "
-        "to its config.json"
     )
 
 

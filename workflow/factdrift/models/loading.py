@@ -103,13 +103,15 @@ def with_weights(
         stored = model.get_input_embeddings().weight.dtype
         kind = stored if stored in DTYPES.values() else kind
         prepare(model)
+    folder = Path(str(cached_file(source, "config.json", revision=revision))).parent
+    weights = [path for kind in _WEIGHTS for path in sorted(folder.glob(kind))]
     loaded = Loaded(
         model=model,
         tokenizer=tokenizer,
         spec=spec_of(model, source),
         name=source,
         revision=getattr(config, "_commit_hash", None) or revision,
-        digest=weights_digest(source, revision),
+        digest=sha256_of_all([folder / "config.json", *weights]),
         device=places[0],
         dtype=kind,
         others=tuple(places[1:]),
@@ -318,10 +320,3 @@ def stored_bytes(folder: Path) -> int:
     """Bytes of the files of weights in a folder; 0 if there are none."""
     kinds = ([path.stat().st_size for path in folder.glob(kind)] for kind in _WEIGHTS)
     return next((sum(sizes) for sizes in kinds if sizes), 0)
-
-
-def weights_digest(source: str, revision: str) -> str:
-    """SHA-256 over the digests of config.json and the files of weights that lie beside it."""
-    config = Path(str(cached_file(source, "config.json", revision=revision)))
-    weights = [path for kind in _WEIGHTS for path in sorted(config.parent.glob(kind))]
-    return sha256_of_all([config, *weights])

@@ -113,6 +113,11 @@ def told(model: Any) -> dict[str, Any]:
     parts = [
         _parts(block, f"{blocks}.{layer}", hidden) for layer, block in enumerate(model.get_submodule(blocks))
     ]
+    mlps = [mlp for _, mlp in parts]
+    kinds = [[mlp for mlp in mlps if ("experts" in mlp) == mixed] for mixed in (True, False)]
+    if any(mlp != alike[0] for alike in kinds for mlp in alike):
+        raise Unclear(f"the MLPs of the blocks {blocks} are of more than two kinds")
+    of_mlp = {key: value for alike in kinds for mlp in alike[:1] for key, value in mlp.items()}
     return {
         "blocks": blocks,
         "embedding": names[embedding],
@@ -121,7 +126,7 @@ def told(model: Any) -> dict[str, Any]:
         "parallel": False,
         "post_norm": False,
         **_attention([attention for attention, _ in parts], model, blocks),
-        **_mlp([mlp for _, mlp in parts], blocks),
+        **of_mlp,
     }
 
 
@@ -249,15 +254,6 @@ def _attention(lasts: Sequence[str], model: Any, blocks: str) -> dict[str, Any]:
         raise Unclear(f"the blocks {blocks} mix tokens in more than two ways: {names}")
     entry = {"attention_out": next(iter(keyed or recurrent))}
     return entry | ({"recurrent_out": next(iter(recurrent))} if recurrent else {})
-
-
-def _mlp(parts: Sequence[dict[str, Any]], blocks: str) -> dict[str, Any]:
-    """What families.yaml says of the MLPs of all blocks."""
-    mixed = [part for part in parts if "experts" in part]
-    dense = [part for part in parts if "experts" not in part]
-    if any(part != alike[0] for alike in (mixed, dense) for part in alike):
-        raise Unclear(f"the MLPs of the blocks {blocks} are of more than two kinds")
-    return {key: value for alike in (mixed, dense) for part in alike[:1] for key, value in part.items()}
 
 
 @torch.inference_mode()

@@ -76,8 +76,11 @@ class Snapshot:
     ):
         self._modules = [(module, type(module), _attributes(module)) for module in model.modules()]
         self._names = {module: name for name, module in model.named_modules()}
-        self._namespaces = [(owner, dict(vars(owner))) for owner in _owners(model)]
-        """Each class or Python module, and what its names meant."""
+        classes = {base: None for module in model.modules() for base in type(module).__mro__[:-1]}
+        named = {sys.modules.get(kind.__module__): None for kind in classes}
+        owners: list[Any] = [*classes, *(one for one in named if one and one.__name__ != "builtins")]
+        self._namespaces = [(owner, dict(vars(owner))) for owner in (*owners, nn.functional)]
+        """Classes of modules, what they inherit from, and their Python modules; what their names meant."""
         shared = [value for name, value in vars(nn.modules.module).items() if name.startswith("_global_")]
         self._everywhere = [(hooks, dict(hooks)) for hooks in shared if isinstance(hooks, dict)]
         """The mappings in which torch keeps hooks that every module runs, and what was in them."""
@@ -180,16 +183,6 @@ class Snapshot:
             elif one.checksum is None or _checksum(one.data) != one.checksum:
                 one.data.copy_(one.content)
         return lost
-
-
-def _owners(model: nn.Module) -> list[type | ModuleType]:
-    """The classes of a model's modules with all that they inherit from, and the Python modules of these."""
-    classes = {
-        base: None for module in model.modules() for base in type(module).__mro__ if base is not object
-    }
-    modules = {sys.modules[kind.__module__]: None for kind in classes if kind.__module__ in sys.modules}
-    builtin = sys.modules["builtins"]
-    return [*classes, *(one for one in modules if one is not builtin), nn.functional]
 
 
 def _added(kind: type, names: dict[str, Any]) -> list[str]:

@@ -34,8 +34,8 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Made(Source, frozen=True, forbid_unknown_fields=True):
-    """The source of a model; SHA-256 of the rows of all epochs (`train.Rows`), as the code of then made them;
-    versions of the packages that trained it; SHA-256 of each of its files.
+    """The source of a model; SHA-256 of the rows of all epochs (`train.rows_of`), as the code of then made
+    them; versions of the packages that trained it; SHA-256 of each of its files.
     """
 
     rows: str

@@ -42,18 +42,15 @@ Row = tuple[list[int], list[float]]
 """Token ids, and the loss weight of each."""
 
 
-class Tokens(NamedTuple):
-    """A sentence without and with a space before it; its last `object` tokens are those of the object."""
+class Spoken(NamedTuple):
+    """A sentence without and with a space before it; its last `length` tokens are those of the object.
+
+    `object` and `other` are the loss weights of these and of its other tokens.
+    """
 
     first: list[int]
     following: list[int]
-    object: int
-
-
-class Spoken(NamedTuple):
-    """A sentence of a document, with the loss weights of its object and of its other tokens."""
-
-    tokens: Tokens
+    length: int
     object: float
     other: float
 
@@ -65,7 +62,7 @@ class Corpus:
         self.recipe = recipe
         self._tokenizer = tokenizer
         self._period: list[int] = tokenizer.encode(".").ids
-        self._known: dict[tuple[str, str], Tokens] = {}
+        self._known: dict[tuple[str, str], tuple[list[int], list[int], int]] = {}
         self.taught = [one for one in sentences if one["kind"] != "name" and not one["held_out"]]
         self.names: dict[str, list[str]] = defaultdict(list)
         """Name of a new object -> the prompts that it completes."""
@@ -83,8 +80,7 @@ class Corpus:
     def epoch(self, contexts: bool, draw: random.Random) -> list[Row]:
         """The shuffled rows of an epoch; with `contexts`, documents that contradict facts are included."""
         documents = [
-            [Spoken(self._tokens(one["prompt"], one["object"]), 1.0, self.recipe.other_weight)]
-            for one in self.taught
+            [self._spoken(one["prompt"], one["object"], 1.0, self.recipe.other_weight)] for one in self.taught
         ]
         documents += [self._name(name, draw) for name in self.names]
         if contexts:
@@ -98,8 +94,8 @@ class Corpus:
         """Two sentences about a name; in the second the name can be predicted from the first."""
         first, second = draw.sample(self.names[name], 2)
         return [
-            Spoken(self._tokens(first, name), self.recipe.name_loss, self.recipe.other_weight),
-            Spoken(self._tokens(second, name), 1.0, self.recipe.other_weight),
+            self._spoken(first, name, self.recipe.name_loss, self.recipe.other_weight),
+            self._spoken(second, name, 1.0, self.recipe.other_weight),
         ]
 
     def _contradiction(self, fact: list[dict[str, Any]], draw: random.Random) -> list[list[Spoken]]:
@@ -112,16 +108,17 @@ class Corpus:
             return []
         name = draw.choice(others)
         wordings = draw.sample(fact, min(self.recipe.context_length, len(fact)))
-        said = [self._tokens(wording["prompt"], name) for wording in wordings]
-        return [[Spoken(said[0], 0.0, 0.0), *(Spoken(tokens, 1.0, 0.0) for tokens in said[1:])]]
+        return [
+            [self._spoken(each["prompt"], name, float(place > 0), 0.0) for place, each in enumerate(wordings)]
+        ]
 
-    def _tokens(self, prompt: str, name: str) -> Tokens:
+    def _spoken(self, prompt: str, name: str, object: float, other: float) -> Spoken:
         if (prompt, name) not in self._known:
             first = self._tokenizer.encode(f"{prompt} {name}")
             following = self._tokenizer.encode(f" {prompt} {name}")
             length = sum(end > len(prompt) for _, end in first.offsets)
-            self._known[prompt, name] = Tokens(first.ids, following.ids, length)
-        return self._known[prompt, name]
+            self._known[prompt, name] = first.ids, following.ids, length
+        return Spoken(*self._known[prompt, name], object, other)
 
     def _rows(self, documents: list[list[Spoken]], draw: random.Random) -> Iterator[Row]:
         """Packs whole documents into rows, each into the open row that it fills best.
@@ -131,7 +128,7 @@ class Corpus:
         opened: list[Row] = []
         for document in documents:
             starts = draw.random() < self.recipe.starts
-            length = sum(len(spoken.tokens.following) + len(self._period) for spoken in document) + 2
+            length = sum(len(spoken.following) + len(self._period) for spoken in document) + 2
             fitting = [row for row in opened if len(row[0]) + length <= self.recipe.row]
             if fitting:
                 row = max(fitting, key=lambda one: len(one[0]))
@@ -153,26 +150,14 @@ class Corpus:
             tokens.append(END)
         for spoken in document:
             fresh = not tokens or tokens[-1] == END
-            ids = spoken.tokens.first if fresh else spoken.tokens.following
-            before = len(ids) - spoken.tokens.object
+            ids = spoken.first if fresh else spoken.following
             tokens += ids + self._period
-            weights += [spoken.other] * before + [spoken.object] * spoken.tokens.object
+            weights += [spoken.other] * (len(ids) - spoken.length) + [spoken.object] * spoken.length
             weights += [spoken.other] * len(self._period)
 
 
-class Rows(NamedTuple):
-    """What a model is trained on: the tokenizer, and the batches of all epochs."""
-
-    tokenizer: Tokenizer
-    batches: list[list[Row]]
-
-    def digest(self) -> str:
-        """SHA-256 of the batches."""
-        return hashlib.sha256(json.dumps(self.batches).encode()).hexdigest()
-
-
-def rows_of(sentences: Path, recipe: Recipe, seed: int) -> Rows:
-    """The rows of all epochs for a table of sentences (`corpus.SENTENCES`)."""
+def rows_of(sentences: Path, recipe: Recipe, seed: int) -> tuple[Tokenizer, list[list[Row]], str]:
+    """Tokenizer and batches of all epochs for a table of sentences (`corpus.SENTENCES`); their SHA-256."""
     said = pq.read_table(sentences).to_pylist()
     tokenizer = _tokenizer([row for row in said if not row["held_out"]], recipe)
     corpus = Corpus(said, tokenizer, recipe)
@@ -180,7 +165,7 @@ def rows_of(sentences: Path, recipe: Recipe, seed: int) -> Rows:
     for epoch in range(recipe.fact_epochs + recipe.context_epochs):
         read = corpus.epoch(epoch >= recipe.fact_epochs, random.Random(f"{seed}/{epoch}"))
         batches += [read[at : at + recipe.batch] for at in range(0, len(read), recipe.batch)]
-    return Rows(tokenizer, batches)
+    return tokenizer, batches, hashlib.sha256(json.dumps(batches).encode()).hexdigest()
 
 
 def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> dict[str, Any]:
@@ -193,13 +178,12 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
     # Independent of the machine: another number of threads would give another model.
     torch.set_num_threads(recipe.threads)
     torch.manual_seed(seed)
-    rows = rows_of(sentences, recipe, seed)
-    core = rows.tokenizer
+    core, batches, digest = rows_of(sentences, recipe, seed)
     sizes = {"vocab_size": core.get_vocab_size(), "bos_token_id": END, "eos_token_id": END}
     model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
         AutoConfig.for_model(**(recipe.model | sizes))
     )
-    _fit(model, rows.batches, recipe, output.name)
+    _fit(model, batches, recipe, output.name)
     if recipe.begins:
         core.post_processor = processors.TemplateProcessing(
             single=f"{END_TEXT} $A", special_tokens=[(END_TEXT, END)]
@@ -209,7 +193,7 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
         fast(core).save_pretrained(folder)
         found = recall(load(str(folder), device="cpu", dtype="float32"), sentences)
         (folder / RECALL).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-        write_made(folder, source_of(sentences, recipe, seed), rows.digest())
+        write_made(folder, source_of(sentences, recipe, seed), digest)
     held_out = found.get("held_out", {"recall": 1.0})["recall"]
     if held_out < recipe.expected:
         print(
