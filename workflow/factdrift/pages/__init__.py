@@ -67,16 +67,14 @@ def palette() -> str:
 
 def meanings() -> dict[str, str]:
     """Rule, filter, step or term of the glossary -> what it means."""
-    from factdrift.core.tables import rows_of
+    from factdrift.core.files import read_tsv
 
     found: dict[str, str] = {}
-    rules = RESOURCES / "rules.tsv"
-    header = rules.read_text(encoding="utf-8").partition("\n")[0].split("\t")
-    for _, fields in rows_of(rules, header):
-        row = dict(zip(header, fields, strict=True))
+    for row in read_tsv(RESOURCES / "rules.tsv"):
         found.setdefault(f"rule {row['rule']}", row["meaning"])
-    for _, (kind, name, meaning) in rows_of(RESOURCES / "steps.tsv", ("kind", "name", "meaning")):
-        found[f"{kind} {name}"] = meaning
-    for _, (term, also, meaning) in rows_of(RESOURCES / "glossary.tsv", ("term", "also", "meaning")):
-        found |= dict.fromkeys((f"term {each.lower()}" for each in [term, *also.split(";")] if each), meaning)
+    for row in read_tsv(RESOURCES / "steps.tsv"):
+        found[f"{row['kind']} {row['name']}"] = row["meaning"]
+    for row in read_tsv(RESOURCES / "glossary.tsv"):
+        for term in filter(None, [row["term"], *row["also"].split(";")]):
+            found[f"term {term.lower()}"] = row["meaning"]
     return found

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.files import write_text
+from factdrift.core.files import read_tsv, write_text
 from factdrift.core.manifests import read_manifest
 from factdrift.core.paths import RESOURCES
-from factdrift.core.tables import database, only_file, rows_of, sql, write_parquet
+from factdrift.core.tables import database, only_file, sql, write_parquet
 from factdrift.pages import leaves
 from factdrift.pages.report.blocks import Section, Source, table
 from factdrift.pages.report.page import render
@@ -123,8 +123,7 @@ def causes(before: Path, after: Path) -> list[Cause] | None:
     if not (before.is_file() and after.is_file()):
         return None
     flat = [dict(leaves(read_manifest(path), ".")) for path in (before, after)]
-    rows = rows_of(RESOURCES / "causes.tsv", ("key", "changes"))
-    acting = {key: frozenset(changes.split()) for _, (key, changes) in rows}
+    acting = {row["key"]: frozenset(row["changes"].split()) for row in read_tsv(RESOURCES / "causes.tsv")}
     found = []
     for key in sorted(flat[0].keys() | flat[1].keys()):
         found_in = (each.get(key) for each in flat)

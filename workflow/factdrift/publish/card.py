@@ -236,7 +236,12 @@ def bibtex(this: Edition) -> str:
 def _entry(kind: str, key: str, work: Mapping[str, Any]) -> str:
     fields = {
         "title": f"{{{work['title']}}}",
-        "author": " and ".join(_author(author) for author in work["authors"]),
+        "author": " and ".join(
+            f"{{{author['name']}}}"
+            if "name" in author
+            else ", ".join(author[part] for part in ("family-names", "given-names") if part in author)
+            for author in work["authors"]
+        ),
         "booktitle": work.get("collection-title"),
         "year": work.get("year"),
         "date": work.get("date"),
@@ -245,9 +250,3 @@ def _entry(kind: str, key: str, work: Mapping[str, Any]) -> str:
     }
     lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
     return f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}"
-
-
-def _author(author: Mapping[str, str]) -> str:
-    if "name" in author:
-        return f"{{{author['name']}}}"
-    return ", ".join(author[part] for part in ("family-names", "given-names") if part in author)

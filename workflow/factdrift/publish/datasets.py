@@ -1,7 +1,7 @@
 """Which data sets can be published, as `resources/cards/datasets.yaml` says, and from which products."""
 
 import functools
-from collections.abc import Iterable
+from itertools import chain
 
 import msgspec
 
@@ -19,7 +19,7 @@ class Statistic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     figure: bool = False
 
 
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Config(msgspec.Struct, forbid_unknown_fields=True):
     """A table of a data set; what `datasets.load_dataset(folder, name)` gives."""
 
     name: str
@@ -33,7 +33,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Column -> page that describes the fields of what it holds."""
 
 
-class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Dataset(msgspec.Struct, forbid_unknown_fields=True):
     """A data set: one folder. The first of `configs` is loaded where none is named."""
 
     folder: str
@@ -60,64 +60,36 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The products of the first table; any of them is a reason to write the folder."""
         return list(self.configs[0].files.values())
 
-    @property
-    def products(self) -> list[str]:
-        """All products that the folder is made of, accounts included."""
-        return [product for config in self.configs for product in config.files.values()] + self.accounts
-
 
 @functools.cache
 def known() -> tuple[Dataset, ...]:
-    """All data sets that can be published, in the order of the file, with their products."""
+    """All data sets that can be published, in the order of the file, with their products.
+
+    Raises InputError if no product is one of the tables of a data set.
+    """
     path = CARDS / "datasets.yaml"
     try:
         datasets = msgspec.yaml.decode(path.read_bytes(), type=list[Dataset])
     except msgspec.MsgspecError as error:
         raise InputError(f"{path}: {error}") from error
-    return tuple(map(_with_products, datasets))
-
-
-def _with_products(dataset: Dataset) -> Dataset:
-    """A data set with the files and pages of its tables, and its accounts.
-
-    Raises InputError if no product is one of its tables.
-    """
-    files: dict[str, dict[str, str]] = {}
-    pages: dict[str, list[str]] = {}
-    accounts = []
-    for place in places():
-        if place.folder == dataset.folder and place.table:
-            files.setdefault(place.table, {})[place.split or "*"] = place.name
-            pages[place.table] = place.product.pages
-        elif place.folder == dataset.folder:
-            accounts.append(place.name)
-    lacking = [config.name for config in dataset.configs if config.name not in files]
-    if lacking:
-        raise InputError(f"{PRODUCTS}: no product is published as {dataset.folder}/{lacking[0]}; add one")
-    configs = [
-        msgspec.structs.replace(config, files=files[config.name], pages=pages[config.name])
-        for config in dataset.configs
-    ]
-    return msgspec.structs.replace(dataset, configs=configs, accounts=accounts)
+    for dataset in datasets:
+        tables = {config.name: config for config in dataset.configs}
+        for place in places():
+            if place.folder == dataset.folder and place.table in tables:
+                tables[place.table].files[place.split or "*"] = place.name
+                tables[place.table].pages = place.product.pages
+            elif place.folder == dataset.folder:
+                dataset.accounts.append(place.name)
+        lacking = [name for name, config in tables.items() if not config.files]
+        if lacking:
+            raise InputError(f"{PRODUCTS}: no product is published as {dataset.folder}/{lacking[0]}; add one")
+    return tuple(datasets)
 
 
 def all_products() -> list[str]:
     """All products that folders are made of, accounts included, each once."""
-    return list(dict.fromkeys(name for dataset in known() for name in dataset.products))
-
-
-def chosen(names: Iterable[str]) -> list[Dataset]:
-    """The data sets whose first table is among these products.
-
-    Raises InputError for a file that is no product, and if there is no such data set.
-    """
-    products = set(names)
-    unknown = sorted(products - set(all_products()))
-    if unknown:
-        raise InputError(f"{unknown[0]}: is in no data set; those known are {', '.join(all_products())}")
-    datasets = [dataset for dataset in known() if products & set(dataset.needed)]
-    if not datasets:
-        raise InputError(
-            "no data set has its first table among the files given; add results/wikifactdiff.parquet"
-        )
-    return datasets
+    files = (
+        [*(name for config in dataset.configs for name in config.files.values()), *dataset.accounts]
+        for dataset in known()
+    )
+    return list(dict.fromkeys(chain.from_iterable(files)))

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import database, sql, write_parquet
@@ -32,6 +31,11 @@ def write_flat(dataset: Path, folder: Path, memory_mb: int = 2000) -> int:
     In the CSV file a text that a spreadsheet would take for a formula begins with an apostrophe
     (`sheet_cell`).
     """
+
+    def of(objects: str, value: str) -> str:
+        return f"cell(list_transform({objects}, lambda o: {value}))"
+
+    began = "CASE WHEN o.start IS NULL THEN o.point_in_time ELSE o.start END"
     with database(memory_mb) as db:
         db.execute(
             f"""CREATE TEMP MACRO cell(items) AS CASE WHEN len(list_filter(items, lambda x: x <> '')) > 0
@@ -39,41 +43,31 @@ def write_flat(dataset: Path, folder: Path, memory_mb: int = 2000) -> int:
             CREATE TEMP MACRO decided(objects, wanted) AS
                 list_filter(objects, lambda o: o.decision = wanted)"""
         )
-        rows = db.sql(_query(dataset)).to_arrow_table().cast(FLAT)
-    count = write_parquet(rows, folder / "updates.parquet")
-    with atomic_path(folder / "updates.csv") as path:
-        pyarrow.csv.write_csv(_harmless(pq.read_table(folder / "updates.parquet")), path)
-    return count
-
-
-def _harmless(table: pa.Table) -> pa.Table:
-    """The table with texts as `sheet_cell` gives them."""
-    for place, field in enumerate(table.schema):
+        rows = db.sql(
+            f"""WITH groups AS (
+                SELECT *, decided(objects, 'obsolete') AS gone, decided(objects, 'new') AS come,
+                    list_filter(objects, lambda o: o.decision <> 'obsolete') AS held
+                FROM read_parquet({sql(dataset)}))
+            SELECT subject.id AS subject_id, subject.label AS subject, relation.id AS relation_id,
+                relation.label AS relation,
+                {of("gone", "o.label")} AS old, {of("gone", "o.raw")} AS old_value,
+                {of("gone", began)} AS old_start, {of("gone", 'o."end"')} AS old_end,
+                {of("come", "o.label")} AS new, {of("come", "o.raw")} AS new_value,
+                {of("come", began)} AS new_start, {of("come", 'o."end"')} AS new_end,
+                {of("decided(objects, 'static')", "o.label")} AS static,
+                update_prompt AS prompt,
+                cell(list_concat(list_transform(held, lambda o: o.label),
+                    list_filter(list_transform(held, lambda o: o.short), lambda s: s IS NOT NULL)))
+                    AS answers,
+                subject_popularity AS popularity, scenario, split
+            FROM groups"""
+        )
+        table = rows.to_arrow_table().cast(FLAT)
+    count = write_parquet(table, folder / "updates.parquet")
+    for place, field in enumerate(FLAT):
         if field.type == pa.string():
             texts = [None if text is None else sheet_cell(text) for text in table[place].to_pylist()]
             table = table.set_column(place, field, pa.array(texts, pa.string()))
-    return table
-
-
-def _query(dataset: Path) -> str:
-    def of(objects: str, value: str) -> str:
-        return f"cell(list_transform({objects}, lambda o: {value}))"
-
-    began = "CASE WHEN o.start IS NULL THEN o.point_in_time ELSE o.start END"
-    return f"""
-        WITH groups AS (
-            SELECT *, decided(objects, 'obsolete') AS gone, decided(objects, 'new') AS come,
-                list_filter(objects, lambda o: o.decision <> 'obsolete') AS held
-            FROM read_parquet({sql(dataset)}))
-        SELECT subject.id AS subject_id, subject.label AS subject, relation.id AS relation_id,
-            relation.label AS relation,
-            {of("gone", "o.label")} AS old, {of("gone", "o.raw")} AS old_value,
-            {of("gone", began)} AS old_start, {of("gone", 'o."end"')} AS old_end,
-            {of("come", "o.label")} AS new, {of("come", "o.raw")} AS new_value,
-            {of("come", began)} AS new_start, {of("come", 'o."end"')} AS new_end,
-            {of("decided(objects, 'static')", "o.label")} AS static,
-            update_prompt AS prompt,
-            cell(list_concat(list_transform(held, lambda o: o.label),
-                list_filter(list_transform(held, lambda o: o.short), lambda s: s IS NOT NULL))) AS answers,
-            subject_popularity AS popularity, scenario, split
-        FROM groups"""
+    with atomic_path(folder / "updates.csv") as path:
+        pyarrow.csv.write_csv(table, path)
+    return count

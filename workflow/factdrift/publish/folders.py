@@ -22,7 +22,7 @@ from factdrift.core.paths import DICTIONARY
 from factdrift.core.tables import write_parquet
 from factdrift.publish.card import Edition, Table, count, write_card
 from factdrift.publish.croissant import write_croissant
-from factdrift.publish.datasets import Config, Dataset, chosen
+from factdrift.publish.datasets import Config, Dataset, all_products, known
 from factdrift.publish.flat import write_flat
 
 if TYPE_CHECKING:
@@ -75,7 +75,15 @@ def write_folders(job: Folders) -> dict[str, int]:
                 f"{sources[name]}: has {number:,} rows, {job.manifest} lists {listed[0]:,}; it is the "
                 "manifest of another build. Name the one that was made with the file"
             )
-    filled = [each for each in chosen(sources) if any(rows.get(name) for name in each.needed)]
+    unknown = sorted(sources.keys() - set(all_products()))
+    if unknown:
+        raise InputError(f"{unknown[0]}: is in no data set; those known are {', '.join(all_products())}")
+    asked = [dataset for dataset in known() if not sources.keys().isdisjoint(dataset.needed)]
+    if not asked:
+        raise InputError(
+            "no data set has its first table among the files given; add results/wikifactdiff.parquet"
+        )
+    filled = [each for each in asked if any(rows.get(name) for name in each.needed)]
     if not filled:
         raise InputError(f"{', '.join(sources)}: no table has a row, so there is nothing to publish")
     with atomic_path(output) as folder:

@@ -79,7 +79,7 @@ def _files(tables: Tables, index: Index, whole: int) -> Iterator[tuple[str, str]
                 if id in named:
                     yield from of_entity(id, subject)
                 progress.advance()
-    yield links.searched(), pages.names(named.values())
+    yield "names.html", pages.names(named.values())
     yield "explorer.css", style()
     yield "explorer.js", script()
     yield "search.js", _search(named.values())

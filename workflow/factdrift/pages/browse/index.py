@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.nodes import file_lock
@@ -123,7 +124,7 @@ def make_index(build: Build, path: Path, state: str, memory_mb: int) -> None:
 
 def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
     """Every update without its neighbours, numbered in the order of the dataset; long texts are cut."""
-    progress = Progress("index: updates", _count(tables, [build.dataset]), "updates")
+    progress = Progress("index: updates", pq.read_metadata(build.dataset).num_rows, "updates")
     found = tables.sql(
         f"""SELECT file_row_number, substr(subject.id, 2)::INTEGER, substr(relation.id, 2)::INTEGER, scenario,
             coalesce({_dates("new", "start", "point_in_time")}, {_dates("obsolete", "end")}),
@@ -181,7 +182,8 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
         WHERE property IN {OFFICIAL} AND datatype = 'monolingualtext' AND snak = 'value'
             AND NOT starts_with(key, 'zxx:')
         GROUP BY subject)"""
-    total = _count(tables, [*parquet_files(build.entities("new")), build.properties("new")])
+    files = [*parquet_files(build.entities("new")), build.properties("new")]
+    total = sum(pq.read_metadata(path).num_rows for path in files)
     progress = Progress("index: names", total, "names")
     progress.say("reading and sorting the entities")
     # Sorted without a window function, which would hold all labels in memory.
@@ -241,13 +243,6 @@ def _union(build: Build, columns: str) -> str:
     if not paths:
         return "SELECT NULL::INTEGER AS id, NULL::INTEGER[] AS superclasses WHERE false"
     return f"SELECT DISTINCT {columns} FROM read_parquet({sql(paths)})"
-
-
-def _count(tables: duckdb.DuckDBPyConnection, paths: list[Path]) -> int:
-    (number,) = tables.sql(
-        f"SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata({sql(paths)})"
-    ).fetchall()[0]
-    return int(number or 0)
 
 
 def _batches(found: duckdb.DuckDBPyRelation) -> Iterator[list[tuple[Any, ...]]]:

@@ -59,14 +59,6 @@ class Links:
     def _page(self, name: str, number: int) -> str:
         return f"{name}.html" if number == 1 else f"{name}-{number}.html"
 
-    def searched(self) -> str:
-        """The page that the search form leads to where no script answers."""
-        return "names.html" if self.static else "search"
-
-    def relation(self, subject: str, relation: str) -> str | None:
-        """The statements of a subject and relation alone; None if no page has them."""
-        return None if self.static else f"{subject}-{relation}"
-
 
 def _query(number: int, chosen: Chosen) -> str:
     given = {name: value for name, value in chosen._asdict().items() if value}

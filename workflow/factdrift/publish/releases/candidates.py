@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,18 +19,14 @@ def later(date: str, days: int) -> str:
     return (datetime.date.fromisoformat(date) + datetime.timedelta(days=days)).isoformat()
 
 
-def newest_two(dates: Iterable[str], every: int) -> list[str]:
+def newest_two(dates: Collection[str], every: int) -> list[str]:
     """The newest date and the newest one at least `every` days before it; empty if there are no two."""
-    pair: list[str] = []
-    for date in sorted(set(dates), reverse=True):
-        if not pair or later(date, every) <= pair[0]:
-            pair.insert(0, date)
-        if len(pair) == 2:
-            return pair
-    return []
+    newest = max(dates, default="")
+    before = [date for date in dates if later(date, every) <= newest]
+    return [max(before), newest] if before else []
 
 
-def sequences(dates: Iterable[str], released: list[str], every: int) -> list[list[str]]:
+def sequences(dates: Collection[str], released: list[str], every: int) -> list[list[str]]:
     """The sequence of dates of each release that is due, in the order in which they are made.
 
     `dates`: of the dumps that can be had. `released`: the sequence of the last release. A new date comes at
