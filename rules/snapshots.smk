@@ -30,7 +30,7 @@ rule download_dump:
         code=None,
         url=lambda wildcards: own_address(dump_source(config, wildcards.date)),
     shell:
-        job("dumps download", without="registry contact tries timeout")
+        job("dumps download", without="registry contact tries")
 
 
 rule download_pageviews:
@@ -48,7 +48,7 @@ rule download_pageviews:
         code=None,
         server=own_address(config["pageviews"]),
     shell:
-        job("pageviews download", without="contact tries timeout memory_mb")
+        job("pageviews download", without="contact tries")
 
 
 rule render_sample:

@@ -92,10 +92,9 @@ def test_nothing_is_downloaded_into_a_folder_or_without_a_contact(tmp_path, caps
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("wrong", [["--tries", "0"], ["--timeout", "inf"]])
-def test_limits_that_no_request_can_keep_are_named(server, registry, capsys, wrong):
-    assert main(["dumps", "check", *registry(), *CONTACT, *wrong]) == 1
-    assert f"factdrift: {' '.join(wrong)}: must be " in capsys.readouterr().err
+def test_a_limit_that_no_request_can_keep_is_named(server, registry, capsys):
+    assert main(["dumps", "check", *registry(), *CONTACT, "--tries", "0"]) == 1
+    assert "factdrift: --tries 0: must be " in capsys.readouterr().err
     assert not server.asked
 
 

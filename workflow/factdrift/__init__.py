@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from os import PathLike
+from factdrift.core.errors import InputError
 
+if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["__version__", "changes", "load", "scores", "show", "timeline"]
@@ -29,13 +31,9 @@ def load(path: str | PathLike[str]) -> pd.DataFrame:
 
     Raises FileNotFoundError if there is no such file, and InputError if it is no Parquet table.
     """
-    from pathlib import Path
-
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
-
-    from factdrift.core.errors import InputError
 
     if Path(path).is_dir():
         held = ", ".join(sorted(each.name for each in Path(path).glob("*.parquet"))[:8])
@@ -71,8 +69,6 @@ def changes(
 
     Raises InputError if there is no such dataset.
     """
-    from pathlib import Path
-
     import pandas as pd
 
     from factdrift.wikifactdiff import show
@@ -113,8 +109,6 @@ def timeline(subject: str, relation: str, pair: str | PathLike[str] | None = Non
 
     Raises InputError if nothing, or more than one thing, is called so.
     """
-    from pathlib import Path
-
     import pandas as pd
 
     from factdrift.core.tables import database
@@ -155,10 +149,6 @@ def scores(path: str | PathLike[str] = "results/edit_scores.parquet") -> pd.Data
 
     Raises InputError that names the command if they have not been built.
     """
-    from pathlib import Path
-
-    from factdrift.core.errors import InputError
-
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file; build it with `snakemake --cores all {path}`")
     return load(path)
@@ -177,7 +167,6 @@ def show(subject: str, relation: str | None = None, dataset: str | PathLike[str]
     Raises InputError if there is none.
     """
     import sys
-    from pathlib import Path
 
     from factdrift.wikifactdiff.show import default_dataset, find, lines
 

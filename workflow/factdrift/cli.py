@@ -243,19 +243,16 @@ def main(arguments: list[str] | None = None) -> int:
         ended = True
         if result is not None:
             print(result, flush=True)
+        return 0
     except InputError as error:
-        kind = DAMAGED if isinstance(error, DamagedDump) else ""
-        print(f"factdrift: {kind}{error}", file=sys.stderr)
-        return 1
+        message = f"{DAMAGED if isinstance(error, DamagedDump) else ''}{error}"
     except ModuleNotFoundError as error:
         if error.name not in MODEL_PACKAGES:
             raise
-        print(
-            f"factdrift: {error.name} is not installed, which runs language models; run `make models`, "
-            "which adds it to the environment",
-            file=sys.stderr,
+        message = (
+            f"{error.name} is not installed, which runs language models; run `make models`, which adds it to "
+            "the environment"
         )
-        return 1
     except BrokenPipeError:
         if not _is_closed(sys.stdout):
             raise
@@ -274,6 +271,5 @@ def main(arguments: list[str] | None = None) -> int:
             message = missing
         else:
             raise
-        print(f"factdrift: {message}", file=sys.stderr)
-        return 1
-    return 0
+    print(f"factdrift: {message}", file=sys.stderr)
+    return 1

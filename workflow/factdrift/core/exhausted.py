@@ -36,8 +36,9 @@ def full(error: BaseException) -> str:
     """The message about a full disk: the folder, the free space, what is kept, how to continue."""
     match = re.search(r'Could not write file \\*"(.*?)\\*"', str(error))
     named = match[1] if match else getattr(error, "filename2", None) or getattr(error, "filename", None)
-    spilled = not named or "max_temp_directory_size" in str(error)
-    path = Path(tempfile.gettempdir() if spilled else named).resolve()
+    if not named or "max_temp_directory_size" in str(error):
+        named = tempfile.gettempdir()
+    path = Path(named).resolve()
     what = "the temporary files of a query" if path.is_dir() else path.name
     folder = next(parent for parent in (path, *path.parents) if parent.is_dir())
     free = shutil.disk_usage(folder).free / 1e6

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -90,35 +91,31 @@ def link_image(image: Path, link: Path) -> None:
     link.symlink_to(target)
 
 
-class Quiet(logging.Filter):
-    """Lets through what a person has to know: all warnings and errors, and what is neither job nor list.
+def passes(
+    record: logging.LogRecord,
+    targets: Callable[[], Mapping[str, str]] = dict,
+    idle: Callable[[], None] = lambda: None,
+) -> bool:
+    """Whether a message of Snakemake is printed: warnings and errors are, and what is neither job nor list.
 
     `targets`: what can be asked for, by its names, of which the most similar one is suggested in the place
     of an unknown one. `idle`: called once a run has printed that nothing is to be done.
     """
-
-    def __init__(
-        self, targets: Callable[[], Mapping[str, str]] = dict, idle: Callable[[], None] | None = None
-    ):
-        super().__init__()
-        self._targets, self._idle = targets, idle
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        text = str(record.msg or "")
-        if record.levelno >= logging.ERROR and (unknown := UNKNOWN.search(text)):
-            asked = unknown[2]
-            known = self._targets()
-            if matches := difflib.get_close_matches(asked, known, 1):
-                record.msg = UNKNOWN.sub(rf"\1{asked}: did you mean {known[matches[0]]}?", text, count=1)
-        elif text.startswith(IDLE) and self._idle is not None:
-            # Snakemake calls no handler at the end of a run without jobs.
-            self._idle()
-        passes = record.levelno >= logging.WARNING or not (
-            str(getattr(record, "event", "")) in EVENTS or str(record.msg or "").startswith(BEGINNINGS)
-        )
-        if passes and is_terminal(sys.stderr):
-            sys.stderr.write(ERASE)  # of a line of progress that is still changing
-        return passes
+    text = str(record.msg or "")
+    if record.levelno >= logging.ERROR and (unknown := UNKNOWN.search(text)):
+        asked = unknown[2]
+        known = targets()
+        if matches := difflib.get_close_matches(asked, known, 1):
+            record.msg = UNKNOWN.sub(rf"\1{asked}: did you mean {known[matches[0]]}?", text, count=1)
+    elif text.startswith(IDLE):
+        # Snakemake calls no handler at the end of a run without jobs.
+        idle()
+    passing = record.levelno >= logging.WARNING or not (
+        str(getattr(record, "event", "")) in EVENTS or str(record.msg or "").startswith(BEGINNINGS)
+    )
+    if passing and is_terminal(sys.stderr):
+        sys.stderr.write(ERASE)  # of a line of progress that is still changing
+    return passing
 
 
 def quieten(
@@ -128,10 +125,11 @@ def quieten(
 
     `settings`: Snakemake's output settings. Nothing changes in a dry run, which is there for its list, nor
     where the user has asked for more: with --printshellcmds, --verbose, --debug-dag or a logger of another
-    kind. `targets`, `idle`: as in `Quiet`; with --quiet, `idle` is not called.
+    kind. `targets`, `idle`: as in `passes`; with --quiet, `idle` is not called.
     """
     if settings.dryrun or settings.printshellcmds or settings.verbose or settings.debug_dag:
         return
     for handler in logger.handlers:
         if handler.name == "DefaultStreamHandler":
-            handler.addFilter(Quiet(targets, None if settings.quiet else idle))
+            at_end = (lambda: None) if settings.quiet else idle
+            handler.addFilter(partial(passes, targets=targets, idle=at_end))

@@ -64,17 +64,12 @@ def _check(dump: Dump, output: Path, client: Client) -> None:
         if digests:
             break
     size = output.stat().st_size
-    if known is not None and known != size:
+    fault = f"it has {size:,} bytes, the published dump {known:,}" if known not in (None, size) else ""
+    if fault := fault or _difference(output, digests):
         raise InputError(
-            f"{output} is there already, but has {size:,} bytes, the published dump {known:,}; remove the "
-            "file, and run the same command again to fetch it"
+            f"{output} is there already, but {fault}; remove the file, and run the same command again to "
+            "fetch it"
         )
-    for kind, digest in digests_of(output, digests).items():
-        if digest != digests[kind]:
-            raise InputError(
-                f"{output} is there already, but its {kind.upper()} is {digest}, the published one is "
-                f"{digests[kind]}; remove the file, and run the same command again to fetch it"
-            )
     how = _checked(digests, known)
     say(dump.urls[0], f"has been downloaded already, as {output} ({how}); remove that file to fetch it again")
 
@@ -83,6 +78,14 @@ def _known(dump: Dump, url: str, client: Client) -> tuple[int | None, dict[str, 
     """Size and checksums of a dump: from the registry or the user, else as published at this address."""
     announced, digests = (None, dump.digests) if dump.digests else published(client, url)
     return dump.size or announced, digests
+
+
+def _difference(path: Path, digests: dict[str, str]) -> str:
+    """How a file differs from its published checksums; empty if it does not."""
+    for kind, digest in digests_of(path, digests).items():
+        if digest != digests[kind]:
+            return f"the {kind.upper()} of the file is {digest}, the published one is {digests[kind]}"
+    return ""
 
 
 def _checked(digests: dict[str, str], size: int | None) -> str:
@@ -178,15 +181,12 @@ class _Part:
     def finish(self, url: str, output: Path) -> None:
         """Compares the checksums and gives the file its name."""
         os.fsync(self.file.fileno())
-        for kind, digest in digests_of(self.path, self.digests).items():
-            if digest != self.digests[kind]:
-                self.path.unlink()
-                self.account.unlink(missing_ok=True)
-                raise DamagedDump(
-                    f"{url}: the {kind.upper()} of the file is {digest}, the published one is "
-                    f"{self.digests[kind]}. {self.path} has been deleted; run the same command again to "
-                    "fetch it again"
-                )
+        if fault := _difference(self.path, self.digests):
+            self.path.unlink()
+            self.account.unlink(missing_ok=True)
+            raise DamagedDump(
+                f"{url}: {fault}. {self.path} has been deleted; run the same command again to fetch it again"
+            )
         self.path.replace(output)
         self.account.unlink(missing_ok=True)
         how = _checked(self.digests, self.size)
@@ -269,7 +269,9 @@ def _part(output: Path) -> Iterator[_Part]:
         )
     # Unbuffered, so that after a kill the file has all that was written, and closing it cannot fail.
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0) as file:
-        if not try_lock(file, path) or not _is_at(file, path):
+        # The process that held the lock may have given the file its name meanwhile, or deleted it.
+        mine = try_lock(file, path) and path.exists()
+        if not mine or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
             raise InputError(
                 f"{path}: another process downloads this file, or has just ended; wait for it or stop it"
             )
@@ -279,12 +281,3 @@ def _part(output: Path) -> Iterator[_Part]:
             if path.exists() and not os.fstat(file.fileno()).st_size:
                 path.unlink()
                 path.with_name(f"{path.name}.json").unlink(missing_ok=True)
-
-
-def _is_at(file: BinaryIO, path: Path) -> bool:
-    """Whether `path` still names an open file: the process that held its lock may have given it the name of
-    the complete file meanwhile, or deleted it."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False

@@ -135,17 +135,14 @@ class OfServers(Job):
         str, "your mail or web address, sent to the servers (else FACTDRIFT_CONTACT); required"
     ] = ""
     tries: Annotated[int, "failures in a row to give up after"] = 10
-    timeout: Annotated[float, "seconds without an answer"] = 60
 
     def client(self) -> Any:
         from factdrift.core.retry import RetryPolicy
-        from factdrift.snapshots.fetch import Client, Limits
+        from factdrift.snapshots.fetch import Client
 
         if self.tries < 1:
             raise InputError(f"--tries {self.tries}: must be 1 or more")
-        if not 0 < self.timeout < float("inf"):
-            raise InputError(f"--timeout {self.timeout:g}: must be a number of seconds above 0")
-        return Client(self.contact, RetryPolicy(tries=self.tries), Limits(timeout=self.timeout))
+        return Client(self.contact, RetryPolicy(tries=self.tries))
 
 
 class ListDumps(OfRegistry, command="dumps list"):
@@ -219,7 +216,6 @@ class DownloadMonth(OfServers, command="pageviews download"):
     month: Annotated[str, "YYYY-MM", Flag(by_place=True)]
     output: Annotated[Output, "a table: title, views"]
     server: Annotated[str | None, "another address than Wikimedia's folder of months"] = None
-    memory_mb: Annotated[int, "for the table"] = 1000
 
     def run(self) -> str:
         from factdrift.snapshots.pageviews import WIKIMEDIA, filter_month, month_url
@@ -232,7 +228,7 @@ class DownloadMonth(OfServers, command="pageviews download"):
         if self.server:
             check_address("--server", self.server, secrets=True)
         url = month_url(month, self.server or WIKIMEDIA)
-        pages, _ = filter_month(url, self.output, self.client(), self.memory_mb)
+        pages, _ = filter_month(url, self.output, self.client())
         return f"{self.output}: {pages:,} pages"
 
 

@@ -25,7 +25,7 @@ def month_url(month: str, server: str = WIKIMEDIA) -> str:
     return f"{server.rstrip('/')}/{year}/{month}/pageviews-{year}{number}-user.bz2"
 
 
-def filter_month(url: str, output: Path, client: Client, memory_mb: int = 1000) -> tuple[int, int]:
+def filter_month(url: str, output: Path, client: Client) -> tuple[int, int]:
     """Writes title and views of every English page of the month, summed over access methods, sorted by title.
 
     A cut connection is resumed; a killed job starts its month again, because decompression cannot be resumed.
@@ -46,7 +46,7 @@ def filter_month(url: str, output: Path, client: Client, memory_mb: int = 1000) 
             raise InputError(f"{url}: no line of {WIKI.decode()}; is this the right file?")
         if views.malformed:
             print(f"{url}: {views.malformed} malformed lines of {WIKI.decode()}", file=sys.stderr)
-        with database(memory_mb) as db:
+        with database() as db:
             query = f"SELECT title, sum(views)::BIGINT AS views FROM read_parquet({sql(lines)})"
             return write_query(db, f"{query} GROUP BY title ORDER BY title", output), views.malformed
     except Missing:

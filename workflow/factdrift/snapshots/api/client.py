@@ -13,8 +13,7 @@ out.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from factdrift.core.addresses import TOKEN_VARIABLE
 from factdrift.core.errors import InputError
@@ -87,14 +86,20 @@ class Api:
         return answer
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """An entity as of a day; if there is none, `entity` is None and `note` says why."""
+class Page(NamedTuple):
+    """An entity that was requested; if there is none, `entity` is None and `note` says why.
+
+    `role`: why it was requested; `as_of`: the day, or `current`; `claims`: the properties that its line
+    keeps, None for all.
+    """
 
     entity: Json | None
     note: str = ""
     revision: int | None = None
     timestamp: str | None = None
+    role: str = ""
+    as_of: str = ""
+    claims: tuple[str, ...] | None = None
 
 
 def read_page(page: Json, name: str) -> Page:

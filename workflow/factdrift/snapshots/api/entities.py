@@ -67,19 +67,9 @@ the day, or `current`; `note`: why it is left out."""
 class Fetched:
     """Numbers of entities that were written and left out, and of requests that were sent."""
 
-    written: int = 0
-    skipped: int = 0
-    requests: int = 0
-
-
-@dataclass(slots=True)
-class _Entry:
-    """A requested entity; `claims`: the properties that its line keeps, None for all."""
-
-    role: str
-    page: Page
-    as_of: str
-    claims: tuple[str, ...] | None
+    written: int
+    skipped: int
+    requests: int
 
 
 class _Kept(msgspec.Struct):
@@ -107,8 +97,8 @@ def fetch_entities(
     """
     if date >= datetime.datetime.now(datetime.UTC).date().isoformat():
         raise InputError(f"--date {date}: the day is not over (UTC); its revisions can still change")
-    entries = _Fetching(date, api, store_of(store, api.url)).closure(ids, with_objects)
-    requested = {name: entry.page for name, entry in entries.items() if entry.role == "requested"}
+    pages = _Fetching(date, api, store_of(store, api.url)).closure(ids, with_objects)
+    requested = {name: page for name, page in pages.items() if page.role == "requested"}
     absent = [name for name, page in requested.items() if page.entity is None]
     for name in absent:
         print(f"{name}: left out: {requested[name].note}", file=sys.stderr, flush=True)
@@ -116,24 +106,17 @@ def fetch_entities(
         raise InputError(
             f"none of the {len(requested)} entities existed on {date}; name others or a later date"
         )
-    datatypes = {
-        name: entry.page.entity["datatype"]
-        for name, entry in entries.items()
-        if entry.page.entity is not None and "datatype" in entry.page.entity
-    }
-    fetched = Fetched(requests=api.client.requests)
+    existed = {name: page.entity for name, page in pages.items() if page.entity is not None}
+    datatypes = {name: entity["datatype"] for name, entity in existed.items() if "datatype" in entity}
+    fetched = Fetched(len(existed), len(pages) - len(existed), api.client.requests)
     rows = []
     with dump_writer(dump) as writer:
-        for name in sorted(entries, key=lambda name: (name[0], int(name[1:]))):
-            entry = entries[name]
-            page = entry.page
+        for name in sorted(pages, key=lambda name: (name[0], int(name[1:]))):
+            page = pages[name]
             where = page.revision, page.timestamp, page.note or None
-            rows.append((entity_number(name), entry.role, entry.as_of, *where))
-            if page.entity is None:
-                fetched.skipped += 1
-            else:
-                writer.write(php_json(_line(name, entry, datatypes)))
-                fetched.written += 1
+            rows.append((entity_number(name), page.role, page.as_of, *where))
+            if page.entity is not None:
+                writer.write(php_json(_line(name, page, datatypes)))
     write_parquet(table_of(rows, FETCHED), table)
     return fetched
 
@@ -145,9 +128,9 @@ class _Fetching:
         self._date, self._api, self._store = date, api, store
         self._kind = f"revision/{date}"
         self._progress = Progress(f"fetching entities as of {date}", total=0, unit="requests")
-        self._entries: dict[str, _Entry] = {}
+        self._pages: dict[str, Page] = {}
 
-    def closure(self, ids: Sequence[str], with_objects: bool) -> dict[str, _Entry]:
+    def closure(self, ids: Sequence[str], with_objects: bool) -> dict[str, Page]:
         """The entities of a list and those that later stages need for them, by id."""
         self._of_the_day(ids, "requested", None)
         listed = self._entities("requested")
@@ -164,8 +147,8 @@ class _Fetching:
         else:
             self._of_now([name for name in items if name not in classes])
         self._classes([*known, *self._entities("object")])
-        self._progress.say(f"{len(self._entries):,} entities")
-        return self._entries
+        self._progress.say(f"{len(self._pages):,} entities")
+        return self._pages
 
     def _classes(self, known: Sequence[Json]) -> None:
         """Fetches the classes of the entities and all their superclasses."""
@@ -177,15 +160,15 @@ class _Fetching:
             fresh = [name for name in wave if name not in classes]
             classes.update(fresh)
             for name in fresh:
-                if name in self._entries and self._entries[name].as_of == CURRENT:
-                    del self._entries[name]
+                if name in self._pages and self._pages[name].as_of == CURRENT:
+                    del self._pages[name]
             self._of_the_day(fresh, "class", NAMED_PROPERTIES)
-            pages = [self._entries[name].page.entity for name in fresh]
-            wave = _values([page for page in pages if page is not None], "P279")
+            entities = [self._pages[name].entity for name in fresh]
+            wave = _values([entity for entity in entities if entity is not None], "P279")
 
     def _of_the_day(self, ids: Iterable[str], role: str, claims: tuple[str, ...] | None) -> None:
         """Adds entities as of the end of the day, unless they have been added before."""
-        wanted = [name for name in ids if name not in self._entries]
+        wanted = [name for name in ids if name not in self._pages]
         missing = [name for name in wanted if not self._path(self._kind, name).is_file()]
         self._expect(len(missing))
         for name in missing:
@@ -209,11 +192,11 @@ class _Fetching:
             self._progress.advance()
         for name in wanted:
             page = read_page(self._answer(self._kind, name), name)
-            self._entries[name] = _Entry(role, page, self._date, claims)
+            self._pages[name] = page._replace(role=role, as_of=self._date, claims=claims)
 
     def _of_now(self, ids: Iterable[str]) -> None:
         """Adds items that are only values, with their current terms and site links."""
-        wanted = [name for name in ids if name not in self._entries]
+        wanted = [name for name in ids if name not in self._pages]
         missing = [name for name in wanted if not self._path(CURRENT, name).is_file()]
         batches = [missing[start : start + BATCH] for start in range(0, len(missing), BATCH)]
         self._expect(len(batches))
@@ -225,7 +208,7 @@ class _Fetching:
             if page.entity is None and page.note.startswith("merged"):
                 merged.append(name)
             else:
-                self._entries[name] = _Entry("object", page, CURRENT, None)
+                self._pages[name] = page._replace(role="object", as_of=CURRENT)
         self._of_the_day(merged, "object", _OBJECT_CLAIMS)
 
     def _ask_now(self, batch: Sequence[str]) -> None:
@@ -261,8 +244,8 @@ class _Fetching:
 
     def _entities(self, role: str) -> list[Json]:
         """The entities of one role that existed."""
-        pages = [entry.page.entity for entry in self._entries.values() if entry.role == role]
-        return [page for page in pages if page is not None]
+        entities = [page.entity for page in self._pages.values() if page.role == role]
+        return [entity for entity in entities if entity is not None]
 
 
 def _is_complete(record: Any) -> bool:
@@ -286,12 +269,12 @@ def _values(entities: Iterable[Json], *properties: str) -> list[str]:
     return [name for name in _each(entities, of) if name[0] == "Q"]
 
 
-def _line(name: str, entry: _Entry, datatypes: dict[str, str]) -> Json:
+def _line(name: str, page: Page, datatypes: dict[str, str]) -> Json:
     """An entity in the form of a line of a dump."""
-    entity = entry.page.entity or {}
+    entity = page.entity or {}
     claims = entity.get("claims") or {}
-    if entry.claims is not None:
-        claims = {key: group for key, group in claims.items() if key in entry.claims}
+    if page.claims is not None:
+        claims = {key: group for key, group in claims.items() if key in page.claims}
     line: dict[str, Any] = {"type": "property" if name[0] == "P" else "item"}
     if "datatype" in entity:
         line["datatype"] = entity["datatype"]
@@ -299,8 +282,8 @@ def _line(name: str, entry: _Entry, datatypes: dict[str, str]) -> Json:
     line["claims"] = {key: [_typed(claim, datatypes) for claim in group] for key, group in claims.items()}
     if name[0] == "Q":
         line["sitelinks"] = entity.get("sitelinks") or {}
-    if entry.claims is None and entry.page.revision is not None:
-        line |= {"lastrevid": entry.page.revision, "modified": entry.page.timestamp}
+    if page.claims is None and page.revision is not None:
+        line |= {"lastrevid": page.revision, "modified": page.timestamp}
     return line
 
 

@@ -66,17 +66,11 @@ def first_end(folder: Path) -> str:
     return min(row["complete_until"] for row in read_rows([folder / "parts.tsv"], PART_COLUMNS))
 
 
-def last_end(folder: Path) -> str:
-    """The last day (YYYY-MM-DD) that any part covers, from `parts.tsv` alone."""
-    rows = read_rows([folder / "parts.tsv"], PART_COLUMNS)
-    texts = " ".join(f"{row['complete_until']} {row['longer']}" for row in rows)
-    days: list[str] = re.findall(r"\d{4}-\d\d-\d\d", texts)
-    return max(days)
-
-
 def check_pair(folder: Path, old: str, new: str) -> None:
     """Raises InputError if nothing of the sample can change between two days (YYYY-MM-DD)."""
-    first, last = day_text(LAUNCH), last_end(folder)
+    rows = read_rows([folder / "parts.tsv"], PART_COLUMNS)
+    texts = " ".join(f"{row['complete_until']} {row['longer']}" for row in rows)
+    first, last = day_text(LAUNCH), max(re.findall(r"\d{4}-\d\d-\d\d", texts))
     if old >= last or new <= first or old < first:
         raise InputError(
             f"snapshots: {old} and {new}: the bundled sample knows what changed between {first}, when "
