@@ -29,8 +29,7 @@ def line(identity: str = "Q1", *claims: dict[str, Any], **fields: Any) -> bytes:
 def rows(*claims: dict[str, Any], oddities: Oddities | None = None, **fields: Any) -> list[dict[str, Any]]:
     columns = StatementColumns(oddities if oddities is not None else Oddities())
     assert columns.add(read_entity(line("Q1", *claims, **fields)), 1, 7) == len(columns)
-    found: list[dict[str, Any]] = columns.take().to_pylist()
-    assert len(columns) == 0
+    found: list[dict[str, Any]] = columns.rows().to_pylist()
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.ripples import METHOD, RELATIONS, claim, date, method_with
 
 from factdrift.tempripple.claims import Claim
-from factdrift.tempripple.immutability import immutable_value, is_immutable
+from factdrift.tempripple.related import immutable_value, is_immutable
 from factdrift.tempripple.timelines import Dropped
 
 SPOUSE, DEATH_PLACE, BIRTH, DEATH, INCEPTION, MOTHER, LANGUAGE = 26, 20, 569, 570, 571, 25, 103

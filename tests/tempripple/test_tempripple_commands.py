@@ -80,9 +80,9 @@ def test_from_rows_to_scores(folder: Path, tmp_path: Path, capsys: pytest.Captur
     questions = {row["question"] for row in rows if row["s"] == "Q30"}
     assert "Who is the most recent head of government of the United States of America?" in questions
     assert {row["s_label"] for row in rows if row["s"] == "Q30"} == {"United States of America"}
-    assert run("examples", items, "--number", "3", "--seed", "1") == 0
+    assert run("examples", items, "--number", "3") == 0
     shown = capsys.readouterr().out
-    assert "results/tempripple.parquet --number 3 --seed 1`" in shown
+    assert "results/tempripple.parquet --number 3`" in shown
     assert shown.count("### ") == 3
     assert shown.count("**") == 6
     predictions = tmp_path / "predictions.csv"

@@ -231,9 +231,10 @@ class _Reading:
 
     def _hold(self, at_end: bool = False) -> None:
         """Converts statements to Arrow columns, which take a fifth of the memory; writes them if enough."""
-        for columns, held in zip(self._statements, self._held, strict=True):
+        for bucket, columns in enumerate(self._statements):
             if len(columns):
-                held.append(columns.take())
+                self._held[bucket].append(columns.rows())
+                self._statements[bucket] = StatementColumns(self._oddities)
         self._rows += self._objects
         self._objects = 0
         if at_end or self._rows >= BUFFERED_ROWS:

@@ -105,7 +105,13 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
     """
     dump, shard_dirs = job.dump, _folders(job.shard_dirs)
     reports = _reports(shard_dirs)
-    _check_dump(reports, dump)
+    size, read = file_size(dump), reports[0]["dump"]
+    if read != {"file": dump.name, "bytes": size}:
+        raise InputError(
+            f"{dump}: has {size:,} bytes, but the shards were read from {read['file']} of {read['bytes']:,} "
+            "bytes; remove the folder of the shards and run again"
+        )
+    check_shares(dump, [Account(**report["share"]) for report in reports])
     totals = {kind: sum(report[kind] for report in reports) for kind in _COUNTED}
     bad = _bad_lines(reports)
     shares = [report["share"] for report in reports]
@@ -124,7 +130,7 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
         query = "SELECT * EXCLUDE (line) FROM properties ORDER BY id"
         properties = _write(connection, query, PROPERTIES, job.properties)
         classes = _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, job.classes)
-    read = sum(report["properties"] + report["items"] for report in reports)
+    found = sum(report["properties"] + report["items"] for report in reports)
     summary = {
         "dump": {**reports[0]["dump"], "digest": _digest(dump)},
         "newest": counts["newest"],
@@ -138,7 +144,7 @@ def gather_snapshot(job: "Snapshot") -> dict[str, Any]:
         "lexemes": totals["lexemes"],
         "other": totals["other"],
         "rejected": totals["rejected"],
-        "duplicates": read - properties - counts["items"],
+        "duplicates": found - properties - counts["items"],
         "bad_lines": totals["bad_lines"],
         "bad_bytes": totals["bad_bytes"],
         "first_bad_lines": bad[:BAD_LINES_NAMED],
@@ -244,15 +250,11 @@ def _write(connection: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema,
 
 def _folders(shard_dirs: Sequence[Path]) -> list[Path]:
     """The folders of the shards, also where the folder that holds them is named."""
-    return [
-        folder
-        for named in shard_dirs
-        for folder in (
-            [named]
-            if (named / OF_ENTITIES.file).exists()
-            else [each.parent for each in sorted(named.glob(f"*/{OF_ENTITIES.file}"))] or [named]
-        )
-    ]
+    folders: list[Path] = []
+    for named in shard_dirs:
+        inside = sorted(path.parent for path in named.glob(f"*/{OF_ENTITIES.file}"))
+        folders += [named] if (named / OF_ENTITIES.file).exists() else inside or [named]
+    return folders
 
 
 def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
@@ -278,16 +280,6 @@ def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
             f"--shard-dirs: shards {shards} given, needed is each of 0 to {reports[0]['shards'] - 1} once"
         )
     return reports
-
-
-def _check_dump(reports: list[dict[str, Any]], dump: Path) -> None:
-    size, read = file_size(dump), reports[0]["dump"]
-    if read != {"file": dump.name, "bytes": size}:
-        raise InputError(
-            f"{dump}: has {size:,} bytes, but the shards were read from {read['file']} of {read['bytes']:,} "
-            "bytes; remove the folder of the shards and run again"
-        )
-    check_shares(dump, [Account(**report["share"]) for report in reports])
 
 
 def _bad_lines(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:

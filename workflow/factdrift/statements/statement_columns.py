@@ -4,7 +4,6 @@ Columns are Python lists; columns in which most rows have the default are stored
 Building rows and splitting them into columns afterwards would take twice the time.
 """
 
-from bisect import bisect_left
 from functools import lru_cache
 from typing import Any
 
@@ -50,31 +49,11 @@ _TIMES = (
 """Qualifier, the columns of its date and of several, their count, the column of `somevalue`, which counts."""
 
 
-class _Sparse:
-    """A column stored as the rows (ascending) that differ from a default, and their values."""
-
-    def __init__(self) -> None:
-        self.rows: list[int] = []
-        self.values: list[Any] = []
-
-    def set(self, row: int, value: object) -> None:
-        self.rows.append(row)
-        self.values.append(value)
-
-    def array(self, length: int, kind: pa.DataType, default: object) -> pa.Array:
-        places = np.zeros(length, np.int32)
-        places[self.rows] = np.arange(1, len(self.rows) + 1)
-        return pa.array([default, *self.values], kind).take(pa.array(places))
-
-
 class StatementColumns:
     """Statements that are not yet written. `oddities` is counted up while they are added."""
 
     def __init__(self, oddities: Oddities) -> None:
         self._oddities = oddities
-        self._clear()
-
-    def _clear(self) -> None:
         # Per item: number, revision, line, number of statements.
         self._subjects: list[int] = []
         self._revisions: list[int] = []
@@ -91,7 +70,8 @@ class StatementColumns:
         self._objects: list[int | None] = []
         self._keys: list[str | None] = []
         self._jsons: list[str | None] = []
-        self._sparse = {name: _Sparse() for name in _SPARSE}
+        # Row, ascending -> value, where it is not the default.
+        self._sparse: dict[str, dict[int, Any]] = {name: {} for name in _SPARSE}
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -137,13 +117,13 @@ class StatementColumns:
                     kind = datavalue.type
                     value = read_value(kind, datavalue.value)
                     if value[3] is not None:
-                        self._sparse["time"].set(row, value[3])
+                        self._sparse["time"][row] = value[3]
                     elif kind == "time":
                         oddities.unreadable_dates += 1
                     elif value[0] is None and kind == "wikibase-entityid":
                         oddities.unusable_entities += 1
                     if snak.datatype is None:
-                        self._sparse["inferred"].set(row, _inferred(datavalue))
+                        self._sparse["inferred"][row] = _inferred(datavalue)
                 written = statement.id
                 if written is not None and written[:1] != "Q":
                     written = statement_id(written)
@@ -166,18 +146,18 @@ class StatementColumns:
         among all of them. A date takes precedence over `somevalue`; `novalue` says that there is none.
         """
         sparse, oddities = self._sparse, self._oddities
-        sparse["qualifiers"].set(row, _properties(tuple(qualifiers)))
+        sparse["qualifiers"][row] = _properties(tuple(qualifiers))
         for qualifier, column, several, count, unknown, choose in _TIMES:
             if qualifier not in qualifiers:
                 continue
             dates, is_unknown = _dates(qualifiers[qualifier], oddities)
             if len(dates) > 1:
                 setattr(oddities, count, getattr(oddities, count) + 1)
-                sparse[several].set(row, dates)
+                sparse[several][row] = dates
             if dates:
-                sparse[column].set(row, choose(dates, key=_days))
+                sparse[column][row] = choose(dates, key=lambda time: (time.first, time.last, time))
             elif is_unknown and unknown:
-                sparse[unknown].set(row, True)
+                sparse[unknown][row] = True
 
     def _remove(self, row: int, group: int) -> None:
         """Removes the statements from `row` on, and the groups from `group` on."""
@@ -187,16 +167,15 @@ class StatementColumns:
         for values in (*columns, self._objects, self._keys, self._jsons):
             del values[row:]
         for each in self._sparse.values():
-            kept = bisect_left(each.rows, row)
-            del each.rows[kept:], each.values[kept:]
+            while each and next(reversed(each)) >= row:
+                each.popitem()
 
-    def take(self) -> pa.RecordBatch:
-        """Removes the statements, and returns them as rows of SHARD_STATEMENTS in the order of their
-        adding."""
+    def rows(self) -> pa.RecordBatch:
+        """The statements as rows of SHARD_STATEMENTS, in the order of their adding."""
         length, sizes = len(self._ids), np.array(self._group_sizes, np.int64)
         counts = np.array(self._statements, np.int64)
         revisions = np.repeat(np.array(self._revisions, np.int64), counts)
-        columns = {
+        columns: dict[str, Any] = {
             "subject": np.repeat(np.array(self._subjects, np.int32), counts),
             "property": np.repeat(np.array(self._properties, np.int32), sizes),
             "statement": self._ids,
@@ -208,20 +187,14 @@ class StatementColumns:
             "key": self._keys,
             "json": self._jsons,
             "revision": pa.array(revisions, mask=revisions == _NO_REVISION),
-            **{
-                name: self._sparse[name].array(length, kind, _DEFAULTS.get(name))
-                for name, kind in _SPARSE.items()
-            },
             "line": np.repeat(np.array(self._lines, np.int64), counts),
         }
-        self._clear()
-        arrays = [
-            columns[field.name]
-            if isinstance(columns[field.name], pa.Array)
-            else pa.array(columns[field.name], field.type)
-            for field in SHARD_STATEMENTS
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=SHARD_STATEMENTS)
+        for name, kind in _SPARSE.items():
+            found = self._sparse[name]
+            places = np.zeros(length, np.int32)
+            places[list(found)] = np.arange(1, len(found) + 1)
+            columns[name] = pa.array([_DEFAULTS.get(name), *found.values()], kind).take(pa.array(places))
+        return pa.RecordBatch.from_pydict(columns, schema=SHARD_STATEMENTS)
 
 
 _NO_VALUE = (None, None, None, None)
@@ -242,10 +215,6 @@ def _dates(qualifier: msgspec.Raw, oddities: Oddities) -> tuple[list[Time], bool
             else:
                 dated.append(time)
     return dated, unknown
-
-
-def _days(time: Time) -> tuple[int, int, Time]:
-    return time.first, time.last, time
 
 
 def _inferred(datavalue: DataValue) -> str | None:

@@ -94,9 +94,10 @@ def find_facts(search: Search) -> Found:
                 "s_class": matches[subject].class_id,
                 "known_values": values,
             }
+            times = Counter(holding.object for holding in holdings)
             for place, holding in enumerate(holdings, start=1):
                 row = _fact(subject, relation, holding, place, search)
-                found.rows.append(row | shared | {"returning": kept.returning(holding)})
+                found.rows.append(row | shared | {"returning": times[holding.object] > 1})
     found.mark(found.rows)
     return found
 

@@ -259,12 +259,11 @@ class Examples(Job, command="tempripple examples"):
 
     items_: ItemsTable
     number: int = 20
-    seed: int = 0
 
     def run(self) -> str:
         from factdrift.tempripple.stats import examples
 
-        return examples(self.items_, self.number, self.seed)
+        return examples(self.items_, self.number)
 
 
 class Score(Job, command="tempripple score"):

@@ -47,10 +47,6 @@ class Answer(NamedTuple):
     correct: bool
 
     @property
-    def timeline(self) -> tuple[str, str]:
-        return self.item["s"], self.item["p"]
-
-    @property
     def asked(self) -> tuple[str, str]:
         return self.item["asked_s"], self.item["asked_p"]
 
@@ -204,6 +200,7 @@ def report(answers: Answers, facts: Sequence[Row] = (), seed: int = 0, draws: in
 def _accuracy(group: Sequence[Answer], seed: int, draws: int) -> Row:
     """Over the items, and over the facts asked for: each counts once, however many items ask for it."""
     correct = [answer.correct for answer in group]
+    timelines = [(answer.item["s"], answer.item["p"]) for answer in group]
     by_asked: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for answer in group:
         by_asked[answer.asked].append(answer.correct)
@@ -212,7 +209,7 @@ def _accuracy(group: Sequence[Answer], seed: int, draws: int) -> Row:
         "right": sum(correct),
         "accuracy": fmean(correct),
         "wilson": wilson(sum(correct), len(group)),
-        "by_timeline": clustered_interval(correct, [answer.timeline for answer in group], seed, draws),
+        "by_timeline": clustered_interval(correct, timelines, seed, draws),
         "by_asked_fact": clustered_interval(correct, [answer.asked for answer in group], seed, draws),
         "asked_facts": len(by_asked),
         "accuracy_of_asked_facts": fmean(fmean(facts) for facts in by_asked.values()),
@@ -242,14 +239,27 @@ def _hops(related: Sequence[Answer], mutable: Sequence[Answer]) -> Row:
 
 
 def _durations(group: Sequence[Answer], days: Mapping[str, float], seed: int, draws: int) -> Row:
-    """Correlation of a right answer with the mean duration of its property; properties are resampled."""
+    """Correlation of a right answer with the mean duration of its property.
+
+    The interval is a percentile bootstrap's: properties with all their answers are resampled, and draws in
+    which the correlation is not defined are left out.
+    """
     dated = [answer for answer in group if answer.item["p"] in days]
     correct = np.array([answer.correct for answer in dated], dtype=np.float64)
     values = np.array([days[answer.item["p"]] for answer in dated], dtype=np.float64)
-    clusters = [answer.item["p"] for answer in dated]
-    interval = resampled_interval(
-        lambda rows: point_biserial(correct[rows], values[rows]), clusters, seed, draws
-    )
+    members: dict[str, list[int]] = defaultdict(list)
+    for row, answer in enumerate(dated):
+        members[answer.item["p"]].append(row)
+    groups = [np.array(rows, dtype=np.int64) for rows in members.values()]
+    random = np.random.default_rng(seed)
+    resampled = []
+    for _ in range(draws if groups else 0):
+        chosen = random.integers(0, len(groups), len(groups))
+        rows = np.concatenate([groups[place] for place in chosen])
+        correlation = point_biserial(correct[rows], values[rows])
+        if correlation is not None:
+            resampled.append(correlation)
+    interval = _percentiles(np.array(resampled)) if resampled else None
     return {"n": len(dated), "r": point_biserial(correct, values), "interval": interval}
 
 
@@ -305,31 +315,6 @@ def _percentiles(values: NDArray[np.float64]) -> Interval:
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
     return float(low), float(high)
-
-
-def resampled_interval(
-    statistic: Callable[[NDArray[np.int64]], float | None],
-    clusters: Sequence[Hashable],
-    seed: int,
-    draws: int,
-) -> Interval | None:
-    """Percentile bootstrap interval of a statistic of rows; whole clusters of rows are resampled.
-
-    `statistic` gets the indices of the rows drawn, [n], and returns None where it is not defined; such draws
-    are left out. None if no draw is left, or if there are no rows.
-    """
-    members: dict[Hashable, list[int]] = {}
-    for row, cluster in enumerate(clusters):
-        members.setdefault(cluster, []).append(row)
-    groups = [np.array(rows, dtype=np.int64) for rows in members.values()]
-    random = np.random.default_rng(seed)
-    resampled = []
-    for _ in range(draws if groups else 0):
-        chosen = random.integers(0, len(groups), len(groups))
-        value = statistic(np.concatenate([groups[place] for place in chosen]))
-        if value is not None:
-            resampled.append(value)
-    return _percentiles(np.array(resampled)) if resampled else None
 
 
 def mcnemar(only_first: int, only_second: int) -> tuple[float, float | None]:

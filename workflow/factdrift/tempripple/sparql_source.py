@@ -61,7 +61,7 @@ class SparqlSource:
     def terms(self, items: Ids) -> pa.Table:
         labels: dict[int, dict[str, str]] = {}
         aliases: dict[int, set[str]] = {}
-        for row in self._of_items(terms_query, items, {"s", "kind", "l", "lang"}):
+        for row in self._of_items(_TERMS, items, {"s", "kind", "l", "lang"}):
             item = self._subject(row)
             if row["kind"]["value"] == PREFIXES["rdfs"] + "label":
                 labels.setdefault(item, {})[row["lang"]["value"]] = row["l"]["value"]
@@ -73,7 +73,7 @@ class SparqlSource:
     def declarations(self, properties: Ids) -> pa.Table:
         datatypes: dict[int, str] = {}
         labels: dict[int, dict[str, str]] = {}
-        for row in self._of_items(declarations_query, properties, {"s", "type"}):
+        for row in self._of_items(_DECLARATIONS, properties, {"s", "type"}):
             relation = self._relation(row["s"], PREFIXES["wd"])
             datatypes[relation] = datatype_of(row["type"]["value"])
             if "l" in row and "lang" in row:
@@ -82,7 +82,8 @@ class SparqlSource:
         return table_of(rows, DECLARATIONS)
 
     def classes(self, items: Ids, relation: int) -> pa.Table:
-        rows = self._of_items(partial(classes_query, relation=relation), items, {"s", "o"})
+        query = _about("DISTINCT ?s ?o", "wd:Q", f"?s wdt:P{relation} ?o .")
+        rows = self._of_items(query, items, {"s", "o"})
         pairs = {(item_of(row["s"]), item_of(row["o"])) for row in rows}
         return table_of(sorted((item, above) for item, above in pairs if item and above), CLASSES)
 
@@ -219,30 +220,16 @@ def statements_query(subjects: Iterable[int], relations: Iterable[int], restrict
 }}"""
 
 
-def classes_query(items: Iterable[int], relation: int) -> str:
-    """The classes of items: values of best rank of P31 or P279."""
-    return f"""{PROLOGUE}SELECT DISTINCT ?s ?o WHERE {{
-  VALUES ?s {{ {_named("wd:Q", items)} }}
-  ?s wdt:P{relation} ?o .
+def _about(asked: str, prefix: str, body: str) -> Callable[[Iterable[int]], str]:
+    """The query for what `body` says of a batch of items or properties `?s`."""
+
+    def query(batch: Iterable[int]) -> str:
+        return f"""{PROLOGUE}SELECT {asked} WHERE {{
+  VALUES ?s {{ {_named(prefix, batch)} }}
+  {body}
 }}"""
 
-
-def terms_query(items: Iterable[int]) -> str:
-    """Labels and aliases in English and for all languages; ?kind is the predicate."""
-    return f"""{PROLOGUE}SELECT ?s ?kind ?l ?lang WHERE {{
-  VALUES ?s {{ {_named("wd:Q", items)} }}
-  ?s ?kind ?l . FILTER(?kind IN (rdfs:label, skos:altLabel))
-  {_NAMED}
-}}"""
-
-
-def declarations_query(relations: Iterable[int]) -> str:
-    """Datatype and labels of properties."""
-    return f"""{PROLOGUE}SELECT ?s ?type ?l ?lang WHERE {{
-  VALUES ?s {{ {_named("wd:P", relations)} }}
-  ?s wikibase:propertyType ?type .
-  OPTIONAL {{ ?s rdfs:label ?l . {_NAMED} }}
-}}"""
+    return query
 
 
 def _named(prefix: str, numbers: Iterable[int], between: str = " ") -> str:
@@ -253,3 +240,18 @@ def _stamp(packed: int) -> str:
     """A packed day, from the year 1 on, as a literal of type xsd:dateTime."""
     year, month, day = unpack(packed)
     return f'"{year:04d}-{month:02d}-{day:02d}T00:00:00Z"^^xsd:dateTime'
+
+
+_TERMS = _about(
+    "?s ?kind ?l ?lang",
+    "wd:Q",
+    f"?s ?kind ?l . FILTER(?kind IN (rdfs:label, skos:altLabel))\n  {_NAMED}",
+)
+"""Labels and aliases in English and for all languages; ?kind is the predicate."""
+
+_DECLARATIONS = _about(
+    "?s ?type ?l ?lang",
+    "wd:P",
+    f"?s wikibase:propertyType ?type .\n  OPTIONAL {{ ?s rdfs:label ?l . {_NAMED} }}",
+)
+"""Datatype and labels of properties."""

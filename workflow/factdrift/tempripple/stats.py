@@ -237,14 +237,14 @@ def _table(header: str, rows: Iterable[Iterable[Any]]) -> list[str]:
 WIDTH = 100
 
 
-def examples(items: Path, number: int, seed: int) -> str:
+def examples(items: Path, number: int) -> str:
     """The page: `number` items with options from a table of TR_ITEMS, spread over tasks and hops."""
     groups: dict[tuple[int, int], list[Row]] = {}
     for row in read_rows(items, TR_ITEMS):
         if not row["open_only"]:
             groups.setdefault((row["task"], row["hop"]), []).append(row)
     for group in groups.values():
-        random.Random(seed).shuffle(group)
+        random.Random(0).shuffle(group)
     chosen: list[Row] = []
     while len(chosen) < number and any(groups.values()):
         for key in sorted(groups):
@@ -258,7 +258,7 @@ def examples(items: Path, number: int, seed: int) -> str:
         "",
         f"{len(chosen)} items as of {' and '.join(sorted(days)) or 'no day'}, spread over tasks and hops.",
         "The answer is bold. The quoted sentence is the context, given in one of two conditions only.",
-        f"Printed by `{command}{f' --seed {seed}' if seed else ''}`.",
+        f"Printed by `{command}`.",
         "",
     ]
     return "\n".join([*header, *map(_example, chosen)])

@@ -7,20 +7,6 @@ from typing import NamedTuple
 from factdrift.tempripple.claims import ONGOING, UNSTARTED, Claim, Span
 from factdrift.tempripple.method import Method
 
-REASONS = (
-    "bad_date",
-    "unknown_object",
-    "undated",
-    "missing_start",
-    "overlap",
-    "order_ambiguous",
-    "left_gap",
-    "gap",
-    "no_change",
-    "no_old",
-)
-"""Why a timeline is dropped; the first reason that applies is recorded."""
-
 
 class Holding(NamedTuple):
     """One object over one stretch of time; `start` and `end`: intervals of their possible days."""
@@ -39,7 +25,7 @@ class Holding(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """The reason why there is no timeline or no immutable value, and the statements that show it."""
+    """The first reason why there is no timeline or no immutable value, and the statements that show it."""
 
     reason: str
     statements: tuple[str, ...]
@@ -51,10 +37,6 @@ class Timeline(NamedTuple):
 
     holdings: tuple[Holding, ...]
     changes: int
-
-    def returning(self, holding: Holding) -> bool:
-        """Whether its object also holds at another time."""
-        return sum(other.object == holding.object for other in self.holdings) > 1
 
 
 def timeline(claims: Iterable[Claim], method: Method) -> Timeline | Dropped:
@@ -133,21 +115,15 @@ def _with_inferred_ends(holdings: list[Holding]) -> list[Holding]:
 
 def _united(holdings: list[Holding]) -> list[Holding]:
     """Step 2: duplicates are united, in the order of `key`, because one union can settle the next pair."""
-    holdings = sorted(holdings, key=lambda holding: holding.key)
-    pair = _duplicates(holdings)
-    while pair is not None:
-        union = _union(holdings[pair[0]], holdings[pair[1]])
-        rest = [holding for place, holding in enumerate(holdings) if place not in pair]
-        holdings = sorted([*rest, union], key=lambda holding: holding.key)
-        pair = _duplicates(holdings)
-    return holdings
-
-
-def _duplicates(holdings: Sequence[Holding]) -> tuple[int, int] | None:
-    for (place, one), (further, other) in combinations(enumerate(holdings), 2):
-        if one.object == other.object and not ordered_pair(one, other):
-            return place, further
-    return None
+    while True:
+        holdings = sorted(holdings, key=lambda holding: holding.key)
+        for one, other in combinations(holdings, 2):
+            if one.object == other.object and not ordered_pair(one, other):
+                break
+        else:
+            return holdings
+        rest = [holding for holding in holdings if holding not in (one, other)]
+        holdings = [*rest, _union(one, other)]
 
 
 def _union(one: Holding, other: Holding) -> Holding:
@@ -164,30 +140,22 @@ def _union(one: Holding, other: Holding) -> Holding:
 
 
 def _ordered(holdings: list[Holding], method: Method) -> list[Holding] | Dropped:
-    """Step 3: the holdings from the earliest to the latest; dropped unless the dates allow one order only."""
-    holdings = sorted(holdings, key=lambda holding: holding.key)
+    """Step 3: the holdings from the earliest to the latest; dropped unless the dates allow one order only.
+
+    With `on_ambiguous: keep`, `key` decides where they allow several.
+    """
+    waiting = sorted(holdings, key=lambda holding: holding.key)
     faults: dict[str, Dropped] = {}
-    followers = dict.fromkeys(holdings, 0)
-    for one, other in combinations(holdings, 2):
-        if ordered_pair(one, other):
-            followers[one if before(one, other) else other] += 1
-        else:
+    for one, other in combinations(waiting, 2):
+        if not ordered_pair(one, other):
             fault = _fault(one, other)
             faults.setdefault(fault.reason, fault)
     if method.on_ambiguous == "keep":
         faults.pop("order_ambiguous", None)
-        if not faults:
-            return _linear(holdings)
     for reason in ("undated", "missing_start", "overlap", "order_ambiguous"):
         if reason in faults:
             return faults[reason]
-    # In a total order of n holdings, the numbers of followers are n - 1, n - 2 ... 0.
-    return sorted(holdings, key=lambda holding: -followers[holding])
-
-
-def _linear(holdings: list[Holding]) -> list[Holding]:
-    """An order that respects every certain pair; ambiguous pairs are ordered by `key`."""
-    waiting, ordered = list(holdings), []
+    ordered = []
     while waiting:
         first = next(
             one

@@ -46,17 +46,17 @@ def _blocks(sides: list["_Rows"], rows: int) -> Iterator[list[pa.Table]]:
     while True:
         for side in sides:
             side.fill(wanted)
-        last = [side.last_subject() for side in sides if not side.ended]
+        last = [side.subjects[-1] for side in sides if not side.ended]
         if not last:
-            yield [side.rest() for side in sides]
+            yield [side.give(len(side.subjects)) for side in sides]
             return
         # The last subject of what has been read may go on.
-        end = min(last)
-        if all(side.begins_at_or_after(end) for side in sides):
+        ends = [int(np.searchsorted(side.subjects, min(last))) for side in sides]
+        if any(ends):
+            yield [side.give(end) for side, end in zip(sides, ends, strict=True)]
+            wanted = rows
+        else:
             wanted *= 2
-            continue
-        yield [side.before(end) for side in sides]
-        wanted = rows
 
 
 class _Rows:
@@ -89,20 +89,8 @@ class _Rows:
                 if (self.subjects[1:] < self.subjects[:-1]).any():
                     raise InputError(f"{self.path}: not sorted by subject; make it again")
 
-    def last_subject(self) -> int:
-        return int(self.subjects[-1])
-
-    def begins_at_or_after(self, subject: int) -> bool:
-        return not len(self.subjects) or int(self.subjects[0]) >= subject
-
-    def before(self, subject: int) -> pa.Table:
-        """Removes and returns the rows of subjects smaller than `subject`."""
-        return self._give(int(np.searchsorted(self.subjects, subject)))
-
-    def rest(self) -> pa.Table:
-        return self._give(len(self.subjects))
-
-    def _give(self, rows: int) -> pa.Table:
+    def give(self, rows: int) -> pa.Table:
+        """Removes and returns the first rows."""
         # combine_chunks() copies: each column becomes one array, and the old buffers can be freed.
         block = self.held.slice(0, rows).combine_chunks()
         self.held, self.subjects = self.held.slice(rows).combine_chunks(), self.subjects[rows:].copy()

@@ -42,17 +42,14 @@ start, end or point in time is given (an unknown one, `somevalue`, counts); DATE
 
 _BLANKS = np.frombuffer(b" " * 8, "<u8")[0]
 
-_PLAIN = ("subject", "revision", "identity", "id", *DATES)
-_BARE = ("identity", "id")
-_DENSE = DATES
-
 WRITER: dict[str, Any] = {
     "use_dictionary": ["property", "position"],
-    "column_encoding": {"row": "DELTA_BINARY_PACKED"} | dict.fromkeys(_PLAIN, "PLAIN"),
+    "column_encoding": dict.fromkeys(("subject", "revision", "identity", "id", *DATES), "PLAIN")
+    | {"row": "DELTA_BINARY_PACKED"},
     "compression": dict.fromkeys(KEPT.names, "lz4")
-    | dict.fromkeys(_BARE, "none")
-    | dict.fromkeys(_DENSE, "zstd"),
-    "compression_level": dict.fromkeys(_DENSE, 3),
+    | {"identity": "none", "id": "none"}
+    | dict.fromkeys(DATES, "zstd"),
+    "compression_level": dict.fromkeys(DATES, 3),
 }
 """Parquet options: columns that hardly shrink are not compressed, repetitive ones by lz4, dates by zstd."""
 
@@ -95,11 +92,10 @@ def packed(times: pa.ChunkedArray) -> pa.Array:
 
 def unpacked(dates: pa.ChunkedArray) -> pa.ChunkedArray:
     """The inverse of `packed`: TIME structs."""
-    return pa.chunked_array([_unpacked(chunk) for chunk in dates.chunks], TIME)
-
-
-def _unpacked(dates: pa.FixedSizeBinaryArray) -> pa.StructArray:
-    records = np.frombuffer(dates.buffers()[1], _DATE, len(dates), dates.offset * _DATE.itemsize)
-    fields = [pa.array(np.ascontiguousarray(records[field.name]), field.type) for field in TIME]
-    missing = dates.is_null() if dates.null_count else None
-    return pa.StructArray.from_arrays(fields, fields=list(TIME), mask=missing)
+    chunks = []
+    for chunk in dates.chunks:
+        records = np.frombuffer(chunk.buffers()[1], _DATE, len(chunk), chunk.offset * _DATE.itemsize)
+        fields = [pa.array(np.ascontiguousarray(records[field.name]), field.type) for field in TIME]
+        missing = chunk.is_null() if chunk.null_count else None
+        chunks.append(pa.StructArray.from_arrays(fields, fields=list(TIME), mask=missing))
+    return pa.chunked_array(chunks, TIME)
