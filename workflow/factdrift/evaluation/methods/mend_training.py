@@ -299,8 +299,8 @@ class _State:
             self.best, self.best_step, self.best_values = loss, self.step, self._values()
 
     def write(self, path: Path, about: Mapping[str, Any]) -> None:
-        kept = {"about": about, "net": self.net.state_dict(), "adam": self.adam.state_dict()}
-        kept |= {"best": self.best_values, "reached": (self.step, self.best_step, self.best)}
+        kept: dict[str, Any] = {"about": about, "net": self.net.state_dict(), "best": self.best_values}
+        kept |= {"adam": self.adam.state_dict(), "reached": (self.step, self.best_step, self.best)}
         with atomic_path(path) as temporary:
             torch.save(kept, temporary)
 

@@ -14,7 +14,7 @@ import torch
 from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.lora import Group, alone, one_change
+from factdrift.evaluation.methods.lora import alone, one_change
 from factdrift.evaluation.methods.shared import aligned, generator
 from factdrift.models.alignment import Sentence
 from factdrift.models.loaded import Loaded
@@ -47,7 +47,7 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     made = Edited(artefacts.before, failed=failed, losses=losses, memory=earlier)
     if sentences:
         so_far = [Edit(*one) for one in kept]
-        group = Group([*aligned(loaded, so_far)[0].values()], replayed(loaded, so_far, hyper, artefacts))
+        group = [*aligned(loaded, so_far)[0].values()], replayed(loaded, so_far, hyper, artefacts)
         deltas, found = one_change(loaded, so_far, hyper, group)
         losses[list(sentences)] = found[-len(sentences) :].to(losses)
         if deltas:

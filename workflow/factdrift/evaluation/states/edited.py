@@ -143,7 +143,7 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
         names = [spec.trained(layer) for layer in hyper.layers]
         each = TRAINED_COPIES + int(rough)
     elif record.adapter:
-        names = named(record.matrices)(loaded, hyper)
+        names = named(record.adapter)(loaded, hyper)
         each = TRAINED_COPIES * int(hyper["rank"])
     else:
         parts = spec.mlp_matrices if record.edits == "all" else (spec.down,)
