@@ -1,9 +1,8 @@
-"""LoRA (Hu et al. 2022, arXiv 2106.09685): a change of low rank of several matrices is trained on one fact.
+"""LoRA (Hu et al. 2022, arXiv 2106.09685): a change of low rank of several matrices is trained on facts.
 
-Section 4.1: h = W x + (alpha / r) B A x, with A [r, d_in] random and B [d_out, r] zero at first, so that the
-change begins at zero; A and B are trained, W is not. The loop is that of zjunlp/EasyEdit
-(`easyeditor/models/lora`): a fixed number of steps of Adam on the mean loss of the target's tokens. All edits
-are trained in parallel, each with factors of its own. Imports torch.
+Section 4.1: h = W x + (alpha / r) B A x, with A [r, d_in] random and B [d_out, r] zero at first; A and B are
+trained, W is not. The loop is that of zjunlp/EasyEdit (`easyeditor/models/lora`). Changes are trained in
+parallel, each with factors of its own. Imports torch.
 """
 
 import contextlib

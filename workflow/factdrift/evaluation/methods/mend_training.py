@@ -1,22 +1,14 @@
 """MEND's editor networks: trained on practice edits (Mitchell et al., 2022, section 3.2), or published ones.
 
-The facts all hold at T_old: neighbour facts of a dataset's updates, and obsolete objects of updates that are
-not evaluated. Training, validation and evaluation have no subject in common. A practice edit is made from the
-gradient on a fact's prompt with another object as target. The loss has two parts: L_e, the negative
-log-likelihood of that object after a paraphrase, and L_loc, how much the edited model differs on a fact of
-another subject:
+The facts all hold at T_old. A practice edit is made from the gradient on a fact's prompt with another object
+as target. The loss has two parts: L_e, the negative log-likelihood of that object after a paraphrase, and
+L_loc, how much the edited model differs on a fact of another subject:
 
     L = edit_weight * L_e + locality_weight * L_loc        (eq. 4a, 4b; 0.1 and 1 in the reference)
 
 All edits of a step run at once, with their changes added by hooks. Gradients reach the networks through the
-changes; the gradients from which the changes are made are constants, as in the reference.
-
-A published checkpoint, such as `mend-10tok-gpt-j-6b.pt` of rome.baulab.info, holds under `model` what
-`state_dict` of MEND's code (eric-mitchell/mend, algs/mend.py) gives: for each shape of matrix
-`mend.(d_in, d_out).` (`gtn.` in older files) with the statistics `u_mean`, `u_s`, `v_mean`, `v_s`, `k` and
-the layers `mlp.layers.N.u`, `.v`, `.bias`, `.mode_scale.weight`, `.mode_shift.weight`; `edit_lrs`, one
-learned rate a matrix; and `model_config`. EasyEdit's training writes the same, and calls the file `archive`.
-Imports torch.
+changes; the gradients from which the changes are made are constants, as in the reference. Published
+checkpoints are those of eric-mitchell/mend, algs/mend.py (docs/methods-weights.md). Imports torch.
 """
 
 import hashlib

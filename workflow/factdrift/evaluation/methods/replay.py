@@ -1,10 +1,8 @@
 """Replay: fine-tuning on all updates so far, with texts that keep the rest of what the model knows.
 
-The model is fine-tuned anew on all updates so far, from the unedited weights, as an adapter of low rank
-(`lora`). Each step also has texts that the unedited model wrote itself, because the data of its training are
-not at hand (rehearsal on synthetic instances: Huang et al. 2024, arXiv 2403.01244). They are sampled once a
-model before any edit, so the facts that they state do not depend on what is probed. Those that name the
-subject of an update are left out, because they may state what it replaces. Imports torch.
+The model is fine-tuned anew from the unedited weights, as an adapter of low rank (`lora`), with texts that it
+wrote itself before any edit (Huang et al. 2024, arXiv 2403.01244; docs/methods-beside.md). Those that name
+the subject of an update are left out, because they may state what it replaces. Imports torch.
 """
 
 from collections.abc import Sequence

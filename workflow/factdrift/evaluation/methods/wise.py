@@ -1,11 +1,9 @@
 """WISE (Wang et al. 2024, "WISE: Rethinking the Knowledge Memory", arXiv 2405.14768): edits in side memories.
 
-A side memory is a copy W' of the down projection W of one late block, of which only W' - W is kept. Edits are
-trained into W' (section 2.3.1), with a margin between its activation |A(x) (W' - W)| by the prompts of edits
-and by other texts (eq. 5). A prompt goes through W' if its activation is above a threshold, and through W
-otherwise (eq. 4; `models/memories.py`). Each shard of edits is trained within a random subset of the entries;
-full shards are merged by TIES (section 2.3.2), and further edits begin another memory (WISE-Retrieve). What
-the paper leaves open is as in the released code, zjunlp/EasyEdit. Imports torch.
+A side memory is a copy W' of the down projection W of one late block, of which only W' - W is kept;
+`models/memories.py` routes prompts through it. Each shard of edits is trained within a random subset of the
+entries (section 2.3); full shards are merged by TIES, and further edits begin another memory. What the paper
+leaves open is as in the released code, zjunlp/EasyEdit (docs/methods-beside.md). Imports torch.
 """
 
 from collections.abc import Sequence
