@@ -24,7 +24,7 @@ from factdrift.evaluation.methods.hyperparameters import (
     block_at,
     check_values,
     default_values,
-    hyper_of,
+    read_given,
     read_search,
 )
 from factdrift.evaluation.methods.interface import Artefacts, Prepared
@@ -211,7 +211,8 @@ def tune(job: Tune) -> None:
     with job.loaded() as model, scratch() as folder:
 
         def trial(values: Mapping[str, Any]) -> Trial:
-            hyper = hyper_of(model, job.method, {**job.set, **values}, job.methods)
+            given = {**job.set, **values}
+            hyper = read_given(job.method, model.name, given, job.methods, sizes=lambda: model.spec)
             check_layers(model, hyper)
             made = bench.trial(hyper)
             print(_row(made, shown), flush=True)
