@@ -224,7 +224,8 @@ def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int
                 starts = range(0, len(held_out), hyper["batch"])
                 parts = [held_out[start : start + hyper["batch"]] for start in starts]
                 found = [float(loss_of(loaded, state.net, part, hyper)) for part in parts]
-            state.validated(sum(found) / len(found))
+            if (loss := sum(found) / len(found)) < state.best:
+                state.best, state.best_step, state.best_values = loss, state.step, state.values()
             state.write(checkpoint, begun)
     progress.say(f"validation {state.best:.3f} at step {state.best_step}")
     net = state.net
@@ -276,7 +277,7 @@ class _State:
             [{"params": networks, "lr": hyper["lr"]}, {"params": [self.net.rates], "lr": hyper["lr_lr"]}]
         )
         self.step, self.best_step, self.best = 0, 0, math.inf
-        self.best_values = self._values()
+        self.best_values = self.values()
 
     def advance(self, loss: Tensor) -> None:
         """One step of Adam."""
@@ -285,10 +286,6 @@ class _State:
         torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.hyper["clip"], error_if_nonfinite=True)
         self.adam.step()
         self.step += 1
-
-    def validated(self, loss: float) -> None:
-        if loss < self.best:
-            self.best, self.best_step, self.best_values = loss, self.step, self._values()
 
     def write(self, path: Path, about: Mapping[str, Any]) -> None:
         kept: dict[str, Any] = {"about": about, "net": self.net.state_dict(), "best": self.best_values}
@@ -307,7 +304,7 @@ class _State:
             self.best_values = kept["best"]
             self.step, self.best_step, self.best = kept["reached"]
 
-    def _values(self) -> dict[str, Tensor]:
+    def values(self) -> dict[str, Tensor]:
         return {name: value.detach().clone() for name, value in self.net.state_dict().items()}
 
 

@@ -66,11 +66,6 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     says: str = ""
     """What it edits, for those that `factdrift models describe` cannot name beside a matrix."""
 
-    @property
-    def in_order(self) -> bool:
-        """Whether edits one after another are those of one batch: no weight changes, or all are made anew."""
-        return bool(self.together) and (self.changes != "weights" or self.whole)
-
     def modules(self) -> list[str]:
         """The modules of its functions, by their dotted names."""
         functions = (self.edit, self.together, self.in_stream, self.recalled, self.adapter)
