@@ -76,9 +76,9 @@ class Adjusted(Job, beside="values"):
 
     def hyper_of(self, model: Loaded, method: str) -> Hyper:
         """The hyper-parameters of a method for a model."""
-        from factdrift.evaluation.methods.hyperparameters import hyper_of
+        from factdrift.evaluation.methods.hyperparameters import read_given
 
-        return hyper_of(model, method, self.set, self.methods)
+        return read_given(method, model.name, self.set, self.methods, sizes=lambda: model.spec)
 
 
 class RunsMethod(RunsModel, Adjusted):

@@ -320,7 +320,7 @@ class _Loop:
         ]
         for way in self.run.ways:
             mine = [(each, question) for each, question in put if way in each.question.ways]
-            rows = ASK[way](session, [question for _, question in mine], placed.changes)
+            rows = ASK[way](session, [question for _, question in mine], placed.made.changes)
             answers = [(each, row) for (each, _), row in zip(mine, rows, strict=True)]
             answers += [
                 (each, judged(Asked(each.question), way, reason="edit_failed"))

@@ -48,7 +48,17 @@ def assemble(datasets: Sequence[Path], chains: Sequence[Path], dates: Sequence[s
 def _interval(
     db: duckdb.DuckDBPyConnection, interval: int, dataset: Path, dates: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    links = _links(db, interval, dataset, dates)
+    constants = {"old_date": sql(dates[interval - 1]), "new_date": sql(dates[interval]), "chain": "chain"}
+    columns = ", ".join(f"{constants.get(name, 'c.' + name)} AS {name}" for name in STREAM.names)
+    # A row for each of the dataset's, in its order.
+    links = db.sql(
+        f"""SELECT {columns} FROM (
+            SELECT subject.id || '-' || relation.id AS chain, row_number() OVER () AS place
+            FROM read_parquet({sql(dataset)})
+        ) d FULL JOIN (
+            SELECT *, 'Q' || subject || '-P' || property AS chain FROM chains WHERE interval = {int(interval)}
+        ) c USING (chain) ORDER BY place"""
+    ).to_arrow_table()
     file = pq.ParquetFile(dataset)
     wrong = InputError(
         f"{dataset}: its updates are not those of the chains of interval {interval}, "
@@ -66,17 +76,3 @@ def _interval(
             raise wrong
         arrays = [*batch.columns, *(own.column(name).combine_chunks() for name in STREAM.names)]
         yield pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, *STREAM.names])
-
-
-def _links(db: duckdb.DuckDBPyConnection, interval: int, dataset: Path, dates: Sequence[str]) -> pa.Table:
-    """STREAM's columns of one interval, a row for each of the dataset's, in its order."""
-    constants = {"old_date": sql(dates[interval - 1]), "new_date": sql(dates[interval]), "chain": "chain"}
-    columns = ", ".join(f"{constants.get(name, 'c.' + name)} AS {name}" for name in STREAM.names)
-    return db.sql(
-        f"""SELECT {columns} FROM (
-            SELECT subject.id || '-' || relation.id AS chain, row_number() OVER () AS place
-            FROM read_parquet({sql(dataset)})
-        ) d FULL JOIN (
-            SELECT *, 'Q' || subject || '-P' || property AS chain FROM chains WHERE interval = {int(interval)}
-        ) c USING (chain) ORDER BY place"""
-    ).to_arrow_table()

@@ -136,11 +136,19 @@ def follow(
             if id(old) not in going_on
         ]
         taken = _taken(present, days[dump])
-        known = [
-            _next(earlier.get(place), row, taken)
-            for place, row in enumerate(present)
-            if place in earlier or row.standing != "deprecated"
-        ]
+        known = []
+        for place, row in enumerate(present):
+            before = earlier.get(place)
+            if before is None and row.standing == "deprecated":
+                continue
+            first, last, ended = before[1:] if before else (None, None, None)
+            if row.standing == "current":
+                first, last = dump if first is None else first, dump
+            if row.standing != "aside":
+                ended = None
+            elif before is None or before.last.standing != "aside":
+                ended = taken
+            known.append(Told(row, first, last, ended))
     return gone + known
 
 
@@ -180,20 +188,6 @@ def _taken(present: Sequence[Stated], day: int) -> tuple[int, int]:
         return day, day
     first = min(span.first for row in current for span in row.starts)
     return min(first, day), min(max(span.last for row in current for span in row.starts), day)
-
-
-def _next(before: Told | None, row: Stated, taken: tuple[int, int]) -> Told:
-    dump = row.dump if row.standing == "current" else None
-    first = before.first_current if before else None
-    ended = None
-    if row.standing == "aside":
-        ended = before.ended if before and before.last.standing == "aside" else taken
-    return Told(
-        row,
-        dump if first is None else first,
-        dump if dump is not None or before is None else before.last_current,
-        ended,
-    )
 
 
 def held(history: Told, days: Sequence[int]) -> Held:

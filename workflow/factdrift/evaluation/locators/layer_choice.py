@@ -8,7 +8,7 @@ from torch import Tensor
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.interface import Context
 from factdrift.evaluation.locators.prompts import Sentence
-from factdrift.evaluation.methods.hyperparameters import hyper_of
+from factdrift.evaluation.methods.hyperparameters import read_given
 from factdrift.models.loaded import Loaded
 
 
@@ -20,7 +20,8 @@ def edited_layer(
     The block is that of config/methods/, unless `layer` names another.
     """
     given = context.hyper["layer"]
-    layers = [given] if given >= 0 else hyper_of(loaded, context.hyper["method"]).layers
+    followed = read_given(context.hyper["method"], loaded.name, sizes=lambda: loaded.spec)
+    layers = [given] if given >= 0 else followed.layers
     scores = torch.zeros(len(sentences), loaded.spec.layers)
     if not all(layer < loaded.spec.layers for layer in layers):
         raise InputError(

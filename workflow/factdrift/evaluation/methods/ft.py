@@ -1,11 +1,7 @@
 """FT and FT+L: the down projection of a block is trained on one fact (Zhu et al., 2020, arXiv 2012.00363).
 
-In a mixture of experts that no one matrix serves, attention's output projection is trained in its place.
-
-As in kmeng01/rome, `baselines/ft`, which the papers used: Adam on the weight, and on the bias where there is
-one, until the loss is small or the steps are used up. FT+L also keeps every weight within `norm_constraint`
-of its original value. Each edit has its own change of the weights, kept beside the model. Blocks below the
-edited one are computed once.
+As in kmeng01/rome, `baselines/ft`, which the papers used; docs/methods-weights.md tells how. Each edit has
+its own change of the weights, kept beside the model. Blocks below the edited one are computed once.
 """
 
 import math

@@ -1,11 +1,7 @@
 """GRACE (Hartvigsen et al., 2023, "Aging with GRACE", arXiv 2211.11031): edits in a codebook of one layer.
 
-Nothing is written into weights. An adaptor at a module keeps a codebook of keys, values and deferral radii. A
-key is the input of the module at the last token of an edit's prompt; its value, found by gradient descent, is
-put in place of the module's output for every prompt whose own input is within the radius of that key, its
-nearest one (the paper's eq. 1; `models/deltas.py`). Section 2.2 of the paper and its algorithm 1 keep the
-codebook. Which tokens ask and which are replaced is left open there; the choices are those of the released
-code, Thartvigsen/GRACE. Imports torch.
+Section 2.2 of the paper and its algorithm 1 keep the codebook, which `models/deltas.py` applies; what is left
+open there is as in the released code, Thartvigsen/GRACE (docs/methods-beside.md). Imports torch.
 """
 
 from collections.abc import Mapping, Sequence

@@ -15,8 +15,6 @@ and the value of the nearest width beyond them;
 `value: V`: V for every model.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 import json
@@ -25,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import read_yaml
@@ -35,9 +33,6 @@ from factdrift.core.settings import read_value
 from factdrift.evaluation.methods.own import Entry, entry, read_description
 from factdrift.evaluation.methods.record import OWN, Record, record_of, records
 from factdrift.models.names import HasSizes
-
-if TYPE_CHECKING:
-    from factdrift.models.loaded import Loaded
 
 MARK = "derived, not tuned"
 """Begins the source of hyper-parameters of which at least one was derived."""
@@ -142,20 +137,13 @@ def read_hyper(
     return Hyper(method, model, source, {key: values[key] for key in file["keys"]}, tuple(made))
 
 
-def hyper_of(
-    loaded: Loaded, given: str, overrides: Mapping[str, Any] | None = None, folder: Path = METHODS
-) -> Hyper:
-    """`read_given` for a loaded model, whose sizes are known."""
-    return read_given(given, loaded.name, overrides, folder, sizes=lambda: loaded.spec)
-
-
 def read_given(
     given: str,
     model: str,
     overrides: Mapping[str, Any] | None = None,
     folder: Path = METHODS,
     *,
-    sizes: Callable[[], HasSizes] | None = None,
+    sizes: SizesOf | None = None,
 ) -> Hyper:
     """`read_hyper` of a method as the user names it: one of factdrift's, `PATH.py:FUNCTION`, an entry point.
 

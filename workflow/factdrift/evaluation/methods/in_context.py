@@ -1,16 +1,9 @@
 """Updates before each prompt in the place of a change of weights: PROMPT, RAG and `context_all`; and `none`.
 
-PROMPT puts the new fact of an edit before each of its probes.
-
-Retrieval-augmented generation (Lewis et al. 2020, arXiv 2005.11401, section 2) takes the k documents of an
-index with the greatest p(z | x) for a query x and gives them to the model with x. Here the documents are the
-updates, one sentence each, a query is the prompt of a probe, and the k best are written before it, the best
-one last. They are ranked by the cosine of TF-IDF vectors, or of dense ones: the mean of an encoder's last
-hidden states over the tokens (Izacard et al. 2022, arXiv 2112.09118, section 3).
-
-`context_all` is in-context editing (Zheng et al. 2023, arXiv 2305.12740, section 3) without retrieval and
-demonstrations: the model reads all new facts, the newest last. Where they do not fit before a prompt, the
-oldest are left out and counted. Imports torch.
+RAG (Lewis et al. 2020, arXiv 2005.11401) writes the k updates before a prompt that resemble it most, the
+best one last: by the cosine of TF-IDF vectors, or of dense ones (Izacard et al. 2022, arXiv 2112.09118,
+section 3). `context_all` (Zheng et al. 2023, arXiv 2305.12740, section 3) writes all, the newest last; where
+they do not fit, the oldest are left out and counted. Imports torch.
 """
 
 from collections.abc import Callable, Sequence

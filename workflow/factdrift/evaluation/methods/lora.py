@@ -1,15 +1,13 @@
-"""LoRA (Hu et al. 2022, arXiv 2106.09685): a change of low rank of several matrices is trained on one fact.
+"""LoRA (Hu et al. 2022, arXiv 2106.09685): a change of low rank of several matrices is trained on facts.
 
-Section 4.1: h = W x + (alpha / r) B A x, with A [r, d_in] random and B [d_out, r] zero at first, so that the
-change begins at zero; A and B are trained, W is not. The loop is that of zjunlp/EasyEdit
-(`easyeditor/models/lora`): a fixed number of steps of Adam on the mean loss of the target's tokens. All edits
-are trained in parallel, each with factors of its own. Imports torch.
+Section 4.1: h = W x + (alpha / r) B A x, with A [r, d_in] random and B [d_out, r] zero at first; A and B are
+trained, W is not. The loop is that of zjunlp/EasyEdit (`easyeditor/models/lora`). Changes are trained in
+parallel, each with factors of its own. Imports torch.
 """
 
 import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 import torch
@@ -31,14 +29,8 @@ SEPARATE = ("q_proj", "v_proj")
 """The matrices of queries and values, where attention has one each; all families call them so."""
 
 
-@dataclass
-class Group:
-    """What one change is trained on."""
-
-    sentences: list[Sentence]
-    """The updates."""
-    texts: list[Sentence] = field(default_factory=list)
-    """What is replayed with them, in the order in which it is taken."""
+Group = tuple[Sequence[Sentence], Sequence[Sentence]]
+"""What one change is trained on: updates, and texts that are replayed with them, in their order."""
 
 
 def lora(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
@@ -52,7 +44,7 @@ def alone(
     """Changes of low rank, one for each edit; `texts`: what is replayed with one."""
     sentences, failed = aligned(loaded, edits)
     training = Training(loaded, hyper, [edit.id for edit in edits])
-    groups = {place: Group([one], texts(edits[place])) for place, one in sentences.items()}
+    groups = {place: ([one], texts(edits[place])) for place, one in sentences.items()}
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
     steps = torch.zeros(len(edits), dtype=torch.long)
     for place, loss in training.run(groups).items():
@@ -70,7 +62,7 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
     deltas: Deltas = {}
     if sentences:
-        deltas, found = one_change(loaded, edits, hyper, Group([*sentences.values()]))
+        deltas, found = one_change(loaded, edits, hyper, ([*sentences.values()], []))
         losses[list(sentences)] = found.to(losses)
     if not deltas:
         failed |= dict.fromkeys(sentences, "diverged")
@@ -215,17 +207,17 @@ class Training:
         `weight` times the mean over the tokens of the texts.
         """
         hyper, turns = self._hyper, dict.fromkeys(groups, 0)
-        most, size = max((len(group.sentences) for group in groups.values()), default=0), hyper["batch"]
+        most, size = max((len(updates) for updates, _ in groups.values()), default=0), hyper["batch"]
         found: dict[int, list[Tensor]] = {}
         for _ in range(hyper["steps"]):
             found = {number: [] for number in groups}
             for at in range(0, most, size):
                 rows = [
-                    (number, one) for number, group in groups.items() for one in group.sentences[at:][:size]
+                    (number, one) for number, (updates, _) in groups.items() for one in updates[at:][:size]
                 ]
                 texts = []
                 for number in dict.fromkeys(number for number, _ in rows):
-                    pool = groups[number].texts
+                    _, pool = groups[number]
                     for _ in range(hyper["replayed"] if pool else 0):
                         texts.append((number, pool[turns[number] % len(pool)]))
                         turns[number] += 1

@@ -1,13 +1,10 @@
 """ROME and MEMIT, which write a value for the key of a subject into down projections, and two relatives.
 
-ROME (Meng et al., 2022, "Locating and Editing Factual Associations in GPT") makes one rank-one change per
-fact: the MLP of one layer is treated as an associative memory W k = v, where k* is the key of the subject and
-v* the value that makes the model say the new object. MEMIT (Meng et al., 2023, "Mass-Editing Memory in a
-Transformer") distributes it over several layers by least squares. EMMET (arXiv 2403.14236) differs from MEMIT
-in the solve only: it demands equality. AlphaEdit (arXiv 2410.02355) restricts the change to the null space of
-C, and keeps what earlier edits wrote. `rome` and `memit` make each edit on the unedited model, many in a
-batch; `together` makes one change for all facts. Comments name the equations of section 3.1 of ROME's paper,
-and of section 4 of MEMIT's.
+ROME (Meng et al., 2022, "Locating and Editing Factual Associations in GPT") changes one layer, MEMIT (Meng et
+al., 2023, "Mass-Editing Memory in a Transformer") several. EMMET (arXiv 2403.14236) and AlphaEdit (arXiv
+2410.02355) differ from MEMIT in the solve only. `rome` and `memit` make each edit on the unedited model, many
+in a batch; `together` makes one change for all facts. Comments name the equations of section 3.1 of ROME's
+paper, and of section 4 of MEMIT's.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,9 +2,8 @@
 
 The gradient of a loss by a matrix W is the sum over tokens of delta u^T, where u is the input of W and delta
 is dL/d(output). A small network maps (u, delta) to (u~, delta~), and the change of W is the sum of
-delta~ u~^T. Matrices of one shape share a network, except for a scale and a shift. One forward and backward
-pass over "prompt target" runs for all edits at once. Equation numbers refer to the paper; statistics and
-learned rates follow its code. `mend_training.py` trains the networks, or imports them. Imports torch.
+delta~ u~^T. Equation numbers refer to the paper; statistics and learned rates follow its code.
+`mend_training.py` trains the networks, or imports them. Imports torch.
 """
 
 from collections import defaultdict

@@ -1,22 +1,14 @@
 """MEND's editor networks: trained on practice edits (Mitchell et al., 2022, section 3.2), or published ones.
 
-The facts all hold at T_old: neighbour facts of a dataset's updates, and obsolete objects of updates that are
-not evaluated. Training, validation and evaluation have no subject in common. A practice edit is made from the
-gradient on a fact's prompt with another object as target. The loss has two parts: L_e, the negative
-log-likelihood of that object after a paraphrase, and L_loc, how much the edited model differs on a fact of
-another subject:
+The facts all hold at T_old. A practice edit is made from the gradient on a fact's prompt with another object
+as target. The loss has two parts: L_e, the negative log-likelihood of that object after a paraphrase, and
+L_loc, how much the edited model differs on a fact of another subject:
 
     L = edit_weight * L_e + locality_weight * L_loc        (eq. 4a, 4b; 0.1 and 1 in the reference)
 
 All edits of a step run at once, with their changes added by hooks. Gradients reach the networks through the
-changes; the gradients from which the changes are made are constants, as in the reference.
-
-A published checkpoint, such as `mend-10tok-gpt-j-6b.pt` of rome.baulab.info, holds under `model` what
-`state_dict` of MEND's code (eric-mitchell/mend, algs/mend.py) gives: for each shape of matrix
-`mend.(d_in, d_out).` (`gtn.` in older files) with the statistics `u_mean`, `u_s`, `v_mean`, `v_s`, `k` and
-the layers `mlp.layers.N.u`, `.v`, `.bias`, `.mode_scale.weight`, `.mode_shift.weight`; `edit_lrs`, one
-learned rate a matrix; and `model_config`. EasyEdit's training writes the same, and calls the file `archive`.
-Imports torch.
+changes; the gradients from which the changes are made are constants, as in the reference. Published
+checkpoints are those of eric-mitchell/mend, algs/mend.py (docs/methods-weights.md). Imports torch.
 """
 
 import hashlib
@@ -232,7 +224,8 @@ def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int
                 starts = range(0, len(held_out), hyper["batch"])
                 parts = [held_out[start : start + hyper["batch"]] for start in starts]
                 found = [float(loss_of(loaded, state.net, part, hyper)) for part in parts]
-            state.validated(sum(found) / len(found))
+            if (loss := sum(found) / len(found)) < state.best:
+                state.best, state.best_step, state.best_values = loss, state.step, state.values()
             state.write(checkpoint, begun)
     progress.say(f"validation {state.best:.3f} at step {state.best_step}")
     net = state.net
@@ -284,7 +277,7 @@ class _State:
             [{"params": networks, "lr": hyper["lr"]}, {"params": [self.net.rates], "lr": hyper["lr_lr"]}]
         )
         self.step, self.best_step, self.best = 0, 0, math.inf
-        self.best_values = self._values()
+        self.best_values = self.values()
 
     def advance(self, loss: Tensor) -> None:
         """One step of Adam."""
@@ -294,13 +287,9 @@ class _State:
         self.adam.step()
         self.step += 1
 
-    def validated(self, loss: float) -> None:
-        if loss < self.best:
-            self.best, self.best_step, self.best_values = loss, self.step, self._values()
-
     def write(self, path: Path, about: Mapping[str, Any]) -> None:
-        kept = {"about": about, "net": self.net.state_dict(), "adam": self.adam.state_dict()}
-        kept |= {"best": self.best_values, "reached": (self.step, self.best_step, self.best)}
+        kept: dict[str, Any] = {"about": about, "net": self.net.state_dict(), "best": self.best_values}
+        kept |= {"adam": self.adam.state_dict(), "reached": (self.step, self.best_step, self.best)}
         with atomic_path(path) as temporary:
             torch.save(kept, temporary)
 
@@ -315,7 +304,7 @@ class _State:
             self.best_values = kept["best"]
             self.step, self.best_step, self.best = kept["reached"]
 
-    def _values(self) -> dict[str, Tensor]:
+    def values(self) -> dict[str, Tensor]:
         return {name: value.detach().clone() for name, value in self.net.state_dict().items()}
 
 

@@ -1,10 +1,8 @@
 """Merging: LoRA adapters that were each trained on the unedited model, as one change.
 
-An adapter is a task vector (Ilharco et al. 2023, arXiv 2212.04089): what its facts add to the weights. In a
-stream each interval trains one of its own. In place is their combination: a weighted sum, TIES (Yadav et al.
-2023, arXiv 2306.01708, section 3), which keeps the largest entries of each and takes the mean of those whose
-signs agree, or DARE (Yu et al. 2024, arXiv 2311.03099, section 3.2), which keeps random entries, scaled up.
-The combinations are peft's functions, on whole changes B A and not on the factors. Imports torch.
+A weighted sum, TIES (Yadav et al. 2023, arXiv 2306.01708, section 3) or DARE (Yu et al. 2024, arXiv
+2311.03099, section 3.2): peft's functions, on whole changes B A and not on the factors.
+docs/methods-beside.md tells how. Imports torch.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,8 @@
 """What ROME and MEMIT share: the sentences of an edit, and the vector that makes the model say its object.
 
-The sentences are the prompt after each prefix, and the essence prompt. For each edit of a batch one vector is
-optimised: ROME's v*, at the output of the MLP's last matrix (Meng et al., 2022, eq. 4), or MEMIT's z*, at the
-output of the block (Meng et al., 2023, eq. 16). Adam works element by element, so edits in a batch take the
-same steps as alone. An edit whose loss is small enough no longer changes, and leaves the batch at the next
-check.
+For each edit of a batch one vector is optimised: ROME's v*, at the output of the MLP's last matrix (Meng et
+al., 2022, eq. 4), or MEMIT's z*, at the output of the block (Meng et al., 2023, eq. 16). Adam works element
+by element, so edits in a batch take the same steps as alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -30,19 +30,16 @@ def needs(hyper: Hyper) -> dict[str, str]:
 
 
 def check_kept(hyper: Hyper) -> None:
-    """Raises InputError if the method changes full matrices, which no adapter holds; for `edit.keep`."""
-    if hyper.own and hyper.own.plain:
-        raise InputError(
-            f"edit.keep: adapters: {hyper.method} changes a model in place, of which no adapter can be made; "
-            "leave it out of methods, or keep none"
-        )
+    """Raises InputError if no adapter holds what the method changes; for `edit.keep`."""
     full = hyper.get("combination", "linear") != "linear" or hyper.get("precision") == "weights"
-    if hyper.record.edits == "trained" or full:
-        raise InputError(
-            f"edit.keep: adapters: {hyper.method} on {hyper.model} changes full matrices, which no adapter "
-            "of low rank holds; leave it out of methods (precision: float32, combination: linear for the "
-            "others), or keep none"
-        )
+    if hyper.own and hyper.own.plain:
+        why = "changes a model in place, of which no adapter can be made; leave it out of methods"
+    elif hyper.record.edits == "trained" or full:
+        why = "changes full matrices, which no adapter of low rank holds; leave it out of methods "
+        why += "(precision: float32, combination: linear for the others)"
+    else:
+        return
+    raise InputError(f"edit.keep: adapters: {hyper.method} on {hyper.model} {why}, or keep none")
 
 
 class Plan:

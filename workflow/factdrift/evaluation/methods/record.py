@@ -44,15 +44,13 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Makes the edits of an interval after earlier ones, if that is more than a sum of changes."""
     recalled: str = ""
     """What stands before the prompts of some edits of a stream, for methods that keep texts."""
-    matrices: str = ""
-    """The names of the matrices that it changes, if `edits` is `others`."""
     changes: Literal["weights", "codebook", "text", "nothing"] = "weights"
     edits: Literal["trained", "values", "states", "all", "named", "output", "others", ""] = ""
     """What it edits of a block: one matrix, `ModelSpec.trained`, by training it; what the down projection
     puts out for a key (`values`); a hidden state, by the down projections of some blocks (`states`); all
     matrices of the MLP; those that its hyper-parameters name; what a module puts out (`output`); `others`."""
-    adapter: bool = False
-    """Whether its changes of weights are trained beside them, and so beside quantized ones, too."""
+    adapter: str = ""
+    """The names of the matrices that it changes, if changes are trained beside them, also quantized ones."""
     whole: bool = False
     """Whether what it makes for further edits takes the place of what it had made, instead of being added."""
     not_alone: str = ""
@@ -68,14 +66,9 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     says: str = ""
     """What it edits, for those that `factdrift models describe` cannot name beside a matrix."""
 
-    @property
-    def in_order(self) -> bool:
-        """Whether edits one after another are those of one batch: no weight changes, or all are made anew."""
-        return bool(self.together) and (self.changes != "weights" or self.whole)
-
     def modules(self) -> list[str]:
         """The modules of its functions, by their dotted names."""
-        functions = (self.edit, self.together, self.in_stream, self.recalled, self.matrices)
+        functions = (self.edit, self.together, self.in_stream, self.recalled, self.adapter)
         names = {function.rpartition(".")[0] for function in functions if function}
         return sorted(f"{__package__}.{name}" for name in names)
 

@@ -1,10 +1,8 @@
 """Replay: fine-tuning on all updates so far, with texts that keep the rest of what the model knows.
 
-The model is fine-tuned anew on all updates so far, from the unedited weights, as an adapter of low rank
-(`lora`). Each step also has texts that the unedited model wrote itself, because the data of its training are
-not at hand (rehearsal on synthetic instances: Huang et al. 2024, arXiv 2403.01244). They are sampled once a
-model before any edit, so the facts that they state do not depend on what is probed. Those that name the
-subject of an update are left out, because they may state what it replaces. Imports torch.
+The model is fine-tuned anew from the unedited weights, as an adapter of low rank (`lora`), with texts that it
+wrote itself before any edit (Huang et al. 2024, arXiv 2403.01244; docs/methods-beside.md). Those that name
+the subject of an update are left out, because they may state what it replaces. Imports torch.
 """
 
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ import torch
 from factdrift.core.errors import CannotEdit
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.lora import Group, alone, one_change
+from factdrift.evaluation.methods.lora import alone, one_change
 from factdrift.evaluation.methods.shared import aligned, generator
 from factdrift.models.alignment import Sentence, untemplated
 from factdrift.models.loaded import Loaded
@@ -46,7 +44,7 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     made = Edited(artefacts.before, failed=failed, losses=losses, memory=earlier)
     if sentences:
         so_far = [Edit(*one) for one in kept]
-        group = Group([*aligned(loaded, so_far)[0].values()], replayed(loaded, so_far, hyper, artefacts))
+        group = [*aligned(loaded, so_far)[0].values()], replayed(loaded, so_far, hyper, artefacts)
         deltas, found = one_change(loaded, so_far, hyper, group)
         losses[list(sentences)] = found[-len(sentences) :].to(losses)
         if deltas:

@@ -47,17 +47,24 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     # Statistics first see the tokens of all matrices; then each is normalised.
     memory: Memory = copy.deepcopy(artefacts.memory or {})
     for keys, grads in tokens.values():
-        both = _statistics(memory, keys, grads, hyper["variance"] == "released")
-        for statistics, values in zip(both, (keys, grads), strict=True):
+        shape = (keys.shape[1], grads.shape[1])
+        if shape not in memory:
+            into, out = (Statistics(width, EPSILON, hyper["variance"] == "released") for width in shape)
+            memory[shape] = (into.to(keys), out.to(grads))
+        for statistics, values in zip(memory[shape], (keys, grads), strict=True):
             statistics.see(values)
     deltas: Deltas = {}
     finite = True
     for name, (keys, grads) in tokens.items():
-        hidden, gradient = _statistics(memory, keys, grads)
+        hidden, gradient = memory[keys.shape[1], grads.shape[1]]
         values = -hyper["lr"] * (hidden(keys) ** 2).sum(1, keepdim=True) * gradient(grads)
-        read, write = (
-            factor.T[None].to(loaded.change_dtype) for factor in regression(keys, values, hyper["ridge"])
-        )
+        # |H X - V|^2 + ridge |X|^2, with the rows of H the keys, is least for X = (H^T H + ridge I)^-1 H^T V
+        # = H^T (H H^T + ridge I)^-1 V, a system of the number of tokens. The change is X^T = write read^T.
+        inputs = keys.double()
+        gram = inputs @ inputs.T
+        gram = gram + hyper["ridge"] * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
+        factors = torch.linalg.solve(gram, inputs), values.double()
+        read, write = (factor.T[None].to(loaded.change_dtype) for factor in factors)
         finite &= bool(write.isfinite().all())
         deltas[name] = LowRank(read, write)
     if not finite:
@@ -85,27 +92,6 @@ def edited_matrices(loaded: Loaded, hyper: Hyper) -> list[str]:
     if not names:
         raise InputError(f"{hyper.method}: neither `layers` nor `others` names a matrix of {loaded.name}")
     return list(dict.fromkeys(names))
-
-
-def regression(keys: Tensor, values: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
-    """Factors of the change X^T for which |H X - V|^2 + ridge |X|^2 is least, with the rows of H the keys.
-
-    X = (H^T H + ridge I)^-1 H^T V = H^T (H H^T + ridge I)^-1 V, a system of the number of tokens. Returns
-    read [tokens, d_in] and write [tokens, d_out] in float64, with X^T = write^T read.
-    """
-    keys, values = keys.double(), values.double()
-    gram = keys @ keys.T + ridge * torch.eye(len(keys), dtype=keys.dtype, device=keys.device)
-    return torch.linalg.solve(gram, keys), values
-
-
-def _statistics(
-    memory: Memory, keys: Tensor, grads: Tensor, released: bool = False
-) -> tuple[Statistics, Statistics]:
-    shape = (keys.shape[1], grads.shape[1])
-    if shape not in memory:
-        into, out = (Statistics(width, EPSILON, released) for width in shape)
-        memory[shape] = (into.to(keys), out.to(grads))
-    return memory[shape]
 
 
 def _tokens(

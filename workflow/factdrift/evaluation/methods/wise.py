@@ -1,15 +1,13 @@
 """WISE (Wang et al. 2024, "WISE: Rethinking the Knowledge Memory", arXiv 2405.14768): edits in side memories.
 
-A side memory is a copy W' of the down projection W of one late block, of which only W' - W is kept. Edits are
-trained into W' (section 2.3.1), with a margin between its activation |A(x) (W' - W)| by the prompts of edits
-and by other texts (eq. 5). A prompt goes through W' if its activation is above a threshold, and through W
-otherwise (eq. 4; `models/memories.py`). Each shard of edits is trained within a random subset of the entries;
-full shards are merged by TIES (section 2.3.2), and further edits begin another memory (WISE-Retrieve). What
-the paper leaves open is as in the released code, zjunlp/EasyEdit. Imports torch.
+A side memory is a copy W' of the down projection W of one late block, of which only W' - W is kept;
+`models/memories.py` routes prompts through it. Each shard of edits is trained within a random subset of the
+entries (section 2.3); full shards are merged by TIES, and further edits begin another memory. What the paper
+leaves open is as in the released code, zjunlp/EasyEdit (docs/methods-beside.md). Imports torch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from peft.utils.merge_utils import ties
@@ -41,17 +39,6 @@ class Side:
     """The least activation of an edit at the end of its training."""
     edits: int
     """The number of edits in it."""
-
-
-@dataclass
-class Trained:
-    """One edit trained into a side memory."""
-
-    change: Tensor
-    loss: float
-    steps: int
-    activation: float
-    """Of the edit's prompts, the mean."""
 
 
 def wise(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
@@ -93,12 +80,13 @@ def _edited(
         kept = mask(last.change, hyper, number)
         draw = generator(f"{hyper['seed']}/{edit.id}")
         other = others[int(torch.randint(len(others), (1,), generator=draw))]
-        made = train(loaded, name, hyper, (sentences[place], other), last.change, kept)
-        losses[place], steps[place] = made.loss, made.steps
+        made, losses[place], steps[place] = train(
+            loaded, name, hyper, (sentences[place], other), last.change, kept
+        )
         if not made.change.isfinite().all():
             failed[place] = "diverged"
             continue
-        sides[-1] = Side(made.change, min(last.least, made.activation), last.edits + 1)
+        sides[-1] = Side(made.change, min(last.least, made.least), last.edits + 1)
         if not alone:
             sides = merged(sides, hyper)
     groups = [[side] for side in sides] if alone else [sides]
@@ -140,11 +128,11 @@ def train(
     sentences: tuple[Sequence[Sentence], Sequence[int]],
     change: Tensor,
     kept: Tensor,
-) -> Trained:
+) -> tuple[Side, float, int]:
     """Trains W' - W [d_out, d_in] on the prompts of an edit, beside a text that is not to activate it.
 
     Gradient descent on the mean loss of the targets and on the margins (eq. 7), on the entries `kept`; after
-    each step every entry is kept within `norm_constraint`.
+    each step every entry is kept within `norm_constraint`. Returns the loss and the number of steps, too.
     """
     rows, other = sentences
     targets = Targets(loaded, rows)
@@ -168,7 +156,7 @@ def train(
             (slope,) = torch.autograd.grad(whole, change)
         settled = abs(loss - before) <= SETTLED and loss <= hyper["stop_loss"]
         before, loss = loss, whole.item()
-        last = Trained(change.detach().clone(), loss, step, acts[0][:-1].mean().item())
+        steps, activation = step, acts[0][:-1].mean().item()
         if settled:
             break
         with torch.no_grad():
@@ -177,8 +165,8 @@ def train(
                 slope += hyper["weight_decay"] * (matrix(loaded.model, name).to(change) + change)
             change -= hyper["lr"] * slope
             change.clamp_(-hyper["norm_constraint"], hyper["norm_constraint"])
-        last = replace(last, change=change.detach().clone(), steps=step + 1)
-    return last
+        steps = step + 1
+    return Side(change.detach(), activation, 1), loss, steps
 
 
 def margins(edit: Tensor, other: Tensor, hyper: Hyper) -> Tensor:

@@ -65,9 +65,11 @@ def edited(
     """
     check_layers(loaded, hyper)
     record = hyper.record
+    # Edits one after another are those of one batch where no weight changes, or all are made anew.
+    at_once = regime == "batch" or (regime != "independent" and (record.changes != "weights" or record.whole))
     if regime == "independent" and not record.not_alone:
         result = method_of(hyper)(loaded, edits, hyper, artefacts)
-    elif record.together and (regime == "batch" or (record.in_order and regime != "independent")):
+    elif record.together and at_once:
         result = named(record.together)(loaded, edits, hyper, artefacts)
     elif record.in_stream and regime == "stream":
         result = named(record.in_stream)(loaded, edits, hyper, artefacts)
@@ -142,7 +144,7 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
         names = [spec.trained(layer) for layer in hyper.layers]
         each = TRAINED_COPIES + int(rough)
     elif record.adapter:
-        names = named(record.matrices)(loaded, hyper)
+        names = named(record.adapter)(loaded, hyper)
         each = TRAINED_COPIES * int(hyper["rank"])
     else:
         parts = spec.mlp_matrices if record.edits == "all" else (spec.down,)

@@ -9,7 +9,6 @@ from pathlib import Path
 from factdrift.evaluation.methods.interface import Edit, Edited
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.questions.question import Question
-from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
 
 
@@ -24,13 +23,8 @@ class Placed:
     left_out: dict[str, int] = field(default_factory=dict)
     """`texts`: the most texts that did not fit before a prompt so far."""
 
-    @property
-    def changes(self) -> Changes:
-        """What hooks apply while the model is asked."""
-        return self.made.changes
-
     def owner(self, edit: str) -> int:
-        """The index in `changes` for questions in the presence of an edit; -1 for none."""
+        """The index in the changes for questions in the presence of an edit; -1 for none."""
         if not self.made.changes or edit not in self.edits:
             return -1
         place = self.edits.index(edit)

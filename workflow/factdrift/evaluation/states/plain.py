@@ -5,16 +5,15 @@ Imports torch.
 
 import contextlib
 import copy
-import math
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
@@ -222,10 +221,9 @@ class Repeated:
         first = {row["question"]: row["logprobs"] for row in before["answers"].filter(scored).to_pylist()}
         for row in again["answers"].filter(scored).to_pylist():
             asked = of_id[row["question"]]
-            pair = [each or [] for each in (first[asked.id], row["logprobs"])]
-            for target, *both in zip_longest(asked.targets, *pair):
-                one, other = (math.nan if each is None else each for each in both)
-                if both != [None, None] and not abs(one - other) <= bound:
-                    texts = ", then ".join("none" if each is None else f"{each:.4f}" for each in both)
-                    words = asked.prompt or asked.words
-                    raise keeps(row["edit"], f"log-probability of {target!r} after {words!r} {texts}")
+            one, other = (np.array(each or [], float) for each in (first[asked.id], row["logprobs"]))
+            alike = one.shape == other.shape and np.allclose(one, other, 0, bound, equal_nan=True)
+            if not alike:
+                values = f"{one.round(4).tolist()}, then {other.round(4).tolist()}"
+                what = f"log-probability of the targets after {asked.prompt or asked.words!r} {values}"
+                raise keeps(row["edit"], what)

@@ -130,7 +130,7 @@ def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
         with torch.device("meta"):
             net = HyperNet(edited_matrices(loaded, hyper["blocks"]), hyper["rank"], 0.0)
         kept += sum(one.numel() * one.element_size() for one in net.state_dict().values())
-    names = named(hyper.record.matrices)(loaded, hyper) if hyper.record.adapter else ()
+    names = named(hyper.record.adapter)(loaded, hyper) if hyper.record.adapter else ()
     shapes = [shape_of(loaded.model.get_submodule(name)) for name in names]
     if hyper.get("combination", "linear") != "linear":
         numbers = [out * into for out, into in shapes]

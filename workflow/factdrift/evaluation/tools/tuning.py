@@ -24,7 +24,7 @@ from factdrift.evaluation.methods.hyperparameters import (
     block_at,
     check_values,
     default_values,
-    hyper_of,
+    read_given,
     read_search,
 )
 from factdrift.evaluation.methods.interface import Artefacts, Prepared
@@ -216,7 +216,10 @@ def tune(job: Tune) -> None:
         shown = [*([key] if blocks else []), *tried["factors"]]
 
         def trial(values: Mapping[str, Any]) -> Trial:
-            made = bench.trial(hyper_of(model, job.method, {**job.set, **values}, job.methods))
+            given = {**job.set, **values}
+            made = bench.trial(
+                read_given(job.method, model.name, given, job.methods, sizes=lambda: model.spec)
+            )
             print(_row(made, shown), flush=True)
             return made
 
