@@ -50,7 +50,7 @@ class OfChoice(OfSnapshot):
     def plan(self) -> Plan:
         """How examples are worded, and how many there are."""
         from factdrift.klob.build import Plan
-        from factdrift.klob.relations import check_properties, quotas, read_method
+        from factdrift.klob.relations import check_properties, read_method
         from factdrift.klob.sentences import Wording
         from factdrift.klob.templates import read_templates, read_word_lists
         from factdrift.words.names import read_names
@@ -62,8 +62,14 @@ class OfChoice(OfSnapshot):
         # A user's table is filled in byte for byte.
         used = read_names() if templates.are_own and self.settings.chosen_grammar != "plain" else None
         wording = Wording(templates, method, labels, stop, used)
-        wanted = quotas(method, self.settings.c_quota)
-        return Plan(self, wording, {each: quota for each, quota in wanted.items() if each in templates.of})
+        quotas: dict[int, int | None] = {}
+        for number, relation in method.relations.items():
+            if number in templates.of:
+                quota = self.settings.c_quota
+                quotas[number] = (
+                    relation.examples if quota == "table2" else None if quota == "all" else int(quota)
+                )
+        return Plan(self, wording, quotas)
 
 
 class Facts(Job, command="klob facts", beside="resources"):

@@ -103,12 +103,3 @@ def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int
         elif label != method.label(number):
             print(f"{property_id(number)} is called {label!r} here, not {method.label(number)!r}")
     return labels
-
-
-def quotas(method: Method, choice: str | int) -> dict[int, int | None]:
-    """Relation -> the most examples of KLoB-c; `choice` is `table2`, `all` (None: no limit) or a number."""
-    if choice == "all":
-        return dict.fromkeys(method.relations)
-    if choice == "table2":
-        return {number: relation.examples for number, relation in method.relations.items()}
-    return dict.fromkeys(method.relations, int(choice))

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 
 from factdrift.klob.scoring.examples import Examples
 from factdrift.klob.scoring.locator import Scores
-from factdrift.klob.scoring.selection import Selection, fractional, joined
+from factdrift.klob.scoring.selection import Selection, fractional
 
 POPULATIONS = {
     "c": ("all", "same_relation", "same_subject", "permuted"),
@@ -170,7 +170,12 @@ def by_examples(outputs: Results, scores: Scores, exclude: str = "fact") -> Simi
     )
     # The sentences' results, and after them those of the examples, which alone are the population.
     number = len(results.background)
-    both = joined(results, fractional(means, results.chosen, results.units))
+    of_means = fractional(means, results.chosen, results.units)
+    both = results._replace(
+        background=np.concatenate([results.background, of_means.background]),
+        mass=np.concatenate([results.mass, of_means.mass]),
+        shared=sparse.vstack([results.shared, of_means.shared], format="csr"),
+    )
     scored = np.flatnonzero(rows >= 0)
     places = np.concatenate([rows[scored], number + np.arange(len(complete))])
     among = np.arange(len(places)) >= len(scored)
