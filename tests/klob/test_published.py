@@ -120,10 +120,7 @@ def test_an_import_of_some_of_the_files(tmp_path: Path, capsys: pytest.CaptureFi
     assert "none of KLoB-c.jsonl" in capsys.readouterr().err
     (tmp_path / "KLoB-u.jsonl").write_bytes(b'"a b _"\n"c d')
     assert main(["klob", "import", str(tmp_path), "-o", str(tmp_path / "none")]) == 1
-    assert (
-        "KLoB-u.jsonl, line 2: not a record of KLoB-u as it was published: Unt"
-        in capsys.readouterr().err
-    )
+    assert "KLoB-u.jsonl, line 2: not a record of KLoB-u as it was published: Unt" in capsys.readouterr().err
     import_published(write(tmp_path / "whole", c=[C], u=[U]), tmp_path / "out")
     write(tmp_path / "in", u=[U])
     assert main(["klob", "import", str(tmp_path / "in"), "-o", str(tmp_path / "out")]) == 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
-from factdrift.core.paths import KLOB, KLOB_TEMPLATES
+from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.klob.settings import Settings, recall_model
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Examples(OfChoice, command="klob examples", beside="words"):
         from factdrift.klob.random_words import read_words
 
         settings = self.settings
-        words = read_words(settings.words, KLOB / "word_lists.tsv", settings.words_sha256)
+        words = read_words(settings.words, settings.words_sha256)
         build(self, self.plan(), words)
 
 
@@ -236,7 +236,7 @@ class Templates(Job, command="klob templates"):
         relations = read_method().relations
         own = read_templates(KLOB_TEMPLATES, relations)
         table = read_templates(self.table, relations)
-        words = {word.lower() for word in read_words(self.words, KLOB / "word_lists.tsv").entries}
+        words = {word.lower() for word in read_words(self.words).entries}
         golden = read_golden() if table.sha256 == own.sha256 else {}
         findings = check_templates(table.all(), own.all(), relations, words, read_word_lists(), golden)
         errors = sum(finding.error for finding in findings)
@@ -280,8 +280,7 @@ class Score(Job, command="klob score"):
             lexical,
             references,
         )
-        from factdrift.klob.scoring.examples import read_examples
-        from factdrift.klob.scoring.locator import read_scores
+        from factdrift.klob.scoring.inputs import read_examples, read_scores
 
         headline = _percent("--headline", self.headline)
         percents = tuple(sorted({_percent("--k", text) for text in self.k} | {headline}))

@@ -1,7 +1,5 @@
 """The relations of KLoB: those of KLoB-c, those of a chain's second hop, and inverse pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple

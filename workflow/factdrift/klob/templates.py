@@ -5,8 +5,6 @@ its relation. A user's table, in the published layout, is used byte for byte. T0
 specification.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

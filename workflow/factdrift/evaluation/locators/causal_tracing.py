@@ -8,8 +8,6 @@ All noise samples of a batch run once in full beside the clean sentences. Restor
 behind the restored place (`models/branches.py`), all places and samples in one batch.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,7 +17,7 @@ from torch import Tensor
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.interface import Context, positions, probability
-from factdrift.evaluation.locators.prompts import Sentence
+from factdrift.evaluation.locators.sentences import Sentence
 from factdrift.evaluation.methods.seeds import generator
 from factdrift.models.branches import Branches, Whole
 from factdrift.models.hooks import After, hooked

@@ -14,7 +14,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import write_json, write_text
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.locators.prompts import read_sentences
+from factdrift.evaluation.locators.sentences import read_sentences
 from factdrift.models.names import split_name
 
 LOCATED = pa.schema(

@@ -1,7 +1,5 @@
 """Locating results: the K best of each sentence's N units."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from factdrift.core.errors import InputError
-from factdrift.klob.scoring.locator import Scores
+from factdrift.klob.scoring.inputs import Scores
 
 
 def how_many(units: int, percent: Fraction) -> int:
