@@ -46,7 +46,7 @@ def make(folder: Path, sentences: int, chosen: int, units: int) -> None:
 
 def measure(folder: Path, way: str, chosen: int, units: int) -> dict[str, Any]:
     """Runs one way in this process; seconds of the processor and peak memory."""
-    from factdrift.klob.scoring.locator import Scores
+    from factdrift.klob.scoring.inputs import Scores
     from factdrift.klob.scoring.rsim import Results, approximate, similarity
     from factdrift.klob.scoring.selection import of_top
 
@@ -94,7 +94,7 @@ def _mean_of_facts(total: np.ndarray, facts: np.ndarray, chosen: int) -> float:
 
 
 def _examples(sentences: int) -> Any:
-    from factdrift.klob.scoring.examples import Examples
+    from factdrift.klob.scoring.inputs import Examples
 
     facts = np.arange(sentences) // WORDINGS
     names = [str(fact) for fact in range(facts[-1] + 1)]

@@ -25,8 +25,8 @@ from factdrift.core.paths import LOCATORS as FOLDER
 from factdrift.evaluation.locators.causal_tracing import noise_of
 from factdrift.evaluation.locators.interface import Context, positions
 from factdrift.evaluation.locators.plan import locator_of
-from factdrift.evaluation.locators.prompts import Sentence, subject_characters, tokenized
 from factdrift.evaluation.locators.run import spread
+from factdrift.evaluation.locators.sentences import Sentence, subject_characters, tokenized
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.models.loaded import Loaded
 

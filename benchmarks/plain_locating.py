@@ -13,7 +13,7 @@ from torch import Tensor
 
 from factdrift.evaluation.locators.causal_tracing import windows
 from factdrift.evaluation.locators.knowledge_neurons import nodes
-from factdrift.evaluation.locators.prompts import Sentence
+from factdrift.evaluation.locators.sentences import Sentence
 from factdrift.models.hooks import After, hooked, hooked_before
 from factdrift.models.loaded import Loaded
 

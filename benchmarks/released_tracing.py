@@ -24,8 +24,8 @@ from record import add_record, record
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.causal_tracing import Restored, trace
-from factdrift.evaluation.locators.prompts import Sentence, read_sentences
 from factdrift.evaluation.locators.run import aligned, spread
+from factdrift.evaluation.locators.sentences import Sentence, read_sentences
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import load
 

@@ -17,13 +17,10 @@ from hypothesis import strategies as st
 from support.examples import examples
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import KLOB
 from factdrift.core.tables import database
 from factdrift.klob.choice import choose_chains, choose_facts, largest_output
 from factdrift.klob.facts import CANDIDATES
 from factdrift.klob.random_words import Source, pool, random_sentences, read_words, stratified
-
-PINS = KLOB / "word_lists.tsv"
 
 
 @given(
@@ -160,7 +157,7 @@ def test_a_sample_keeps_the_histogram(lengths: list[int], size: int, seed: int) 
 
 
 def test_web2_is_pinned() -> None:
-    words = read_words("web2", PINS)
+    words = read_words("web2")
     assert (words.name, len(words.entries)) == ("web2", 235_970)
     assert len(pool(words)) == 235_970 + 32
 
@@ -190,40 +187,40 @@ def nltk_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("nltk_data")
 def test_no_nltk_list_and_another_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"python -m nltk\.downloader words"):
-        read_words("nltk", PINS)
+        read_words("nltk")
     archive = tmp_path / "corpora" / "words.zip"
     archive.parent.mkdir()
     archive.write_bytes(b"PK")
     with pytest.raises(InputError, match=r"python -m nltk\.downloader words"):
-        read_words("nltk", PINS)
+        read_words("nltk")
     archive.unlink()
     nltk_folder(tmp_path, entries=100, basic=10)
     with pytest.raises(InputError, match="110 entries instead of 236,736"):
-        read_words("nltk", PINS)
+        read_words("nltk")
 
 
 @pytest.mark.usefixtures("nltk_data")
 def test_nltk_list_by_its_data_path(tmp_path: Path) -> None:
     folder = nltk_folder(tmp_path)
-    words = read_words("nltk", PINS)
+    words = read_words("nltk")
     assert (words.name, len(words.entries), words.source) == ("nltk", 236_736, "NLTK's corpus words")
     assert len(pool(words)) == 235_886 + 32
     sha256 = hashlib.sha256((folder / "en").read_bytes() + (folder / "en-basic").read_bytes()).hexdigest()
     assert words.sha256 == sha256
     assert words.entries[-1] == "w849"
     with pytest.raises(InputError, match=f"has the SHA-256 {sha256}, not {'0' * 64}"):
-        read_words("nltk", PINS, "0" * 64)
+        read_words("nltk", "0" * 64)
 
 
 def test_a_file_of_words(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_text("Zoë\nant\n\n  ant \n", encoding="utf-8")
-    words = read_words(str(path), PINS)
+    words = read_words(str(path))
     assert list(words.entries) == ["Zoë", "ant", "ant"]
     assert pool(words) == sorted({*string.punctuation, "Zoë", "ant"})
     with pytest.raises(InputError, match="is no file"):
-        read_words(str(tmp_path / "none"), PINS)
+        read_words(str(tmp_path / "none"))
     for content, said in ((b"ant\nNew York\n", "line 2: 'New York' is more than one"), (b"\xe9\n", "line 1")):
         path.write_bytes(content)
         with pytest.raises(InputError, match=rf"words\.txt, {said}"):
-            read_words(str(path), PINS)
+            read_words(str(path))

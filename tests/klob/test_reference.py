@@ -12,8 +12,7 @@ from support.klob_scores import dense, overall, row
 
 from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import ABOVE, Choices, evaluate, lexical
-from factdrift.klob.scoring.examples import Examples, of_rows
-from factdrift.klob.scoring.locator import Scores, reference
+from factdrift.klob.scoring.inputs import Examples, Scores, of_rows, reference
 from factdrift.klob.scoring.report import Group, lines
 from factdrift.klob.scoring.rsim import pair_overlap
 from factdrift.klob.scoring.selection import locate, word_sets

@@ -19,7 +19,7 @@ from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.klob.schemas import SUBTASK
 from factdrift.klob.scoring.evaluate import EXAMPLES, MEASURES
-from factdrift.klob.scoring.locator import read_scores
+from factdrift.klob.scoring.inputs import read_scores
 
 UNITS = 200
 

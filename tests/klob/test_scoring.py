@@ -10,7 +10,7 @@ from support.klob_scores import dense, overall, row
 
 from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import Choices, evaluate, paired, rsd
-from factdrift.klob.scoring.examples import Examples, of_rows
+from factdrift.klob.scoring.inputs import Examples, of_rows
 from factdrift.klob.scoring.rsim import Results, approximate, pair_overlap, similarity, total_overlap
 from factdrift.klob.scoring.selection import Selection, how_many, locate, of_top
 

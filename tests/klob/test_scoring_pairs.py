@@ -13,7 +13,7 @@ from support.examples import examples
 from support.klob_scores import dense, row
 
 from factdrift.klob.scoring.evaluate import Choices, evaluate
-from factdrift.klob.scoring.examples import Examples, of_rows
+from factdrift.klob.scoring.inputs import Examples, of_rows
 from factdrift.klob.scoring.rsim import POPULATIONS, Results, by_examples, similarity, total_overlap
 from factdrift.klob.scoring.selection import locate, of_top
 

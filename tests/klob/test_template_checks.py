@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from factdrift.core.paths import KLOB, KLOB_TEMPLATES
+from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.klob.random_words import read_words
 from factdrift.klob.relations import Method
 from factdrift.klob.templates import (
@@ -35,7 +35,7 @@ def lists() -> WordLists:
 
 @pytest.fixture(scope="module")
 def words() -> frozenset[str]:
-    return frozenset(word.lower() for word in read_words("web2", KLOB / "word_lists.tsv").entries)
+    return frozenset(word.lower() for word in read_words("web2").entries)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from factdrift.klob.scoring.locator import Scores
+from factdrift.klob.scoring.inputs import Scores
 
 
 def row(example: int, kinds: str, **labels: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from factdrift.core.paths import LOCATORS
 from factdrift.evaluation.locators.interface import Context
-from factdrift.evaluation.locators.prompts import Sentence, subject_characters, tokenized
+from factdrift.evaluation.locators.sentences import Sentence, subject_characters, tokenized
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.models.loaded import Loaded
 from support.tiny_models import tiny_tokenizer

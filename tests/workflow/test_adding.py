@@ -182,7 +182,7 @@ def test_what_was_added_runs(checkout: Path, tmp_path: Path) -> None:
     from support.tiny_sentences import FACTS, row
     from support.updates import edits
 
-    from factdrift.evaluation.locators.prompts import SENTENCES
+    from factdrift.evaluation.locators.sentences import SENTENCES
 
     def factdrift(*words: object) -> None:
         """Runs a command of the checkout's package."""

@@ -11,8 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.locators.choose import drawn, write_edit_facts, write_examples, write_taught
-from factdrift.evaluation.locators.prompts import SENTENCES, Sentence, cut, read_sentences
+from factdrift.evaluation.locators.sentences import (
+    SENTENCES,
+    Sentence,
+    cut,
+    drawn,
+    read_sentences,
+    write_edit_facts,
+    write_examples,
+    write_taught,
+)
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.klob.schemas import SUBTASK
 from factdrift.models.bundled.taught import TAUGHT

@@ -22,13 +22,16 @@ from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.core.paths import LOCATORS  # noqa: E402
 from factdrift.core.settings import configure  # noqa: E402
-from factdrift.evaluation.locators.choose import write_examples  # noqa: E402
 from factdrift.evaluation.locators.gather import LOCATED, gather, skipped  # noqa: E402
 from factdrift.evaluation.locators.interface import found_of  # noqa: E402
 from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
 from factdrift.evaluation.locators.plan import Entry, Plan, entry, records  # noqa: E402
-from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # noqa: E402
 from factdrift.evaluation.locators.run import Locating, write_located  # noqa: E402
+from factdrift.evaluation.locators.sentences import (  # noqa: E402
+    SENTENCES,
+    read_sentences,
+    write_examples,
+)
 from factdrift.evaluation.locators.table import SCORES, compare, grouped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
     at_block,
@@ -46,8 +49,7 @@ from factdrift.evaluation.questions.question import Benchmark, Question  # noqa:
 from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.states.telling import Telling  # noqa: E402
-from factdrift.klob.scoring.examples import read_examples  # noqa: E402
-from factdrift.klob.scoring.locator import read_scores  # noqa: E402
+from factdrift.klob.scoring.inputs import read_examples, read_scores  # noqa: E402
 from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines  # noqa: E402
 from factdrift.models.deltas import applied  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402

@@ -37,7 +37,7 @@ from factdrift.evaluation.locators.knowledge_neurons import (  # noqa: E402
 )
 from factdrift.evaluation.locators.plan import locator_of  # noqa: E402
 from factdrift.evaluation.locators.projections import _jaccard, projections  # noqa: E402
-from factdrift.evaluation.locators.prompts import Sentence  # noqa: E402
+from factdrift.evaluation.locators.sentences import Sentence  # noqa: E402
 from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402

@@ -1,7 +1,5 @@
 """Which candidates become examples: quotas, shares of pairs and of answers."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction

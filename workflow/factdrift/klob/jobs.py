@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
-from factdrift.core.paths import KLOB, KLOB_TEMPLATES
+from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.klob.settings import Settings, recall_model
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class OfChoice(OfSnapshot):
     def plan(self) -> Plan:
         """How examples are worded, and how many there are."""
         from factdrift.klob.build import Plan
-        from factdrift.klob.relations import check_properties, quotas, read_method
+        from factdrift.klob.relations import check_properties, read_method
         from factdrift.klob.sentences import Wording
         from factdrift.klob.templates import read_templates, read_word_lists
         from factdrift.words.names import read_names
@@ -62,8 +62,14 @@ class OfChoice(OfSnapshot):
         # A user's table is filled in byte for byte.
         used = read_names() if templates.are_own and self.settings.chosen_grammar != "plain" else None
         wording = Wording(templates, method, labels, stop, used)
-        wanted = quotas(method, self.settings.c_quota)
-        return Plan(self, wording, {each: quota for each, quota in wanted.items() if each in templates.of})
+        quotas: dict[int, int | None] = {}
+        for number, relation in method.relations.items():
+            if number in templates.of:
+                quota = self.settings.c_quota
+                quotas[number] = (
+                    relation.examples if quota == "table2" else None if quota == "all" else int(quota)
+                )
+        return Plan(self, wording, quotas)
 
 
 class Facts(Job, command="klob facts", beside="resources"):
@@ -172,7 +178,7 @@ class Examples(OfChoice, command="klob examples", beside="words"):
         from factdrift.klob.random_words import read_words
 
         settings = self.settings
-        words = read_words(settings.words, KLOB / "word_lists.tsv", settings.words_sha256)
+        words = read_words(settings.words, settings.words_sha256)
         build(self, self.plan(), words)
 
 
@@ -230,7 +236,7 @@ class Templates(Job, command="klob templates"):
         relations = read_method().relations
         own = read_templates(KLOB_TEMPLATES, relations)
         table = read_templates(self.table, relations)
-        words = {word.lower() for word in read_words(self.words, KLOB / "word_lists.tsv").entries}
+        words = {word.lower() for word in read_words(self.words).entries}
         golden = read_golden() if table.sha256 == own.sha256 else {}
         findings = check_templates(table.all(), own.all(), relations, words, read_word_lists(), golden)
         errors = sum(finding.error for finding in findings)
@@ -274,8 +280,7 @@ class Score(Job, command="klob score"):
             lexical,
             references,
         )
-        from factdrift.klob.scoring.examples import read_examples
-        from factdrift.klob.scoring.locator import read_scores
+        from factdrift.klob.scoring.inputs import read_examples, read_scores
 
         headline = _percent("--headline", self.headline)
         percents = tuple(sorted({_percent("--k", text) for text in self.k} | {headline}))

@@ -4,8 +4,6 @@ A file is a JSON list of cases with `orig.triples` (or `orig_triples`, in the re
 labels, and the aliases of each hop's answer. Only chains from before the edits are read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

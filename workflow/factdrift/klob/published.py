@@ -3,8 +3,6 @@
 Some of their keys are misspelt. Both spellings are read, the published one is written.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -3,8 +3,6 @@
 The words are those of the list "web2", of NLTK's corpus `words`, or of a user's list, checked by its hash.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import string
@@ -16,11 +14,13 @@ from zipfile import BadZipFile
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
+from factdrift.core.paths import KLOB
 from factdrift.core.tables import rows_of
 
 ATTEMPTS = 1000
 """The most draws for one sentence; then the pool is too small for different sentences."""
 
+PINS = ("name", "entries", "sha256", "source")
 NLTK_FILES = ("en", "en-basic")
 """The files of NLTK's corpus `words`."""
 
@@ -66,15 +66,15 @@ def stratified(sources: Sequence[Source], size: int, seed: int) -> list[Source]:
     for tokens in by_remainder[: size - sum(kept.values())]:
         kept[tokens] += 1
     drawn: list[Source] = []
-    for source in sorted(sources, key=lambda source: _order(seed, source)):
+
+    def order(source: Source) -> str:
+        return hashlib.sha256(f"{seed}|{source.sentence_id}".encode()).hexdigest()
+
+    for source in sorted(sources, key=order):
         if kept[source.tokens]:
             kept[source.tokens] -= 1
             drawn.append(source)
     return sorted(drawn)
-
-
-def _order(seed: int, source: Source) -> str:
-    return hashlib.sha256(f"{seed}|{source.sentence_id}".encode()).hexdigest()
 
 
 class WordList(NamedTuple):
@@ -86,23 +86,26 @@ class WordList(NamedTuple):
     source: str
 
 
-def read_words(choice: str, pins: Path, sha256: str = "") -> WordList:
+def read_words(choice: str, sha256: str = "") -> WordList:
     """The list that `choice` names: `web2`, `nltk`, or a path.
 
     A path is a file with a word a line. The SHA-256 is that of the file's bytes; of `web2`, of its sorted
     words, a line each; of `nltk`, of the corpus's files `en` and `en-basic`, one after the other. Raises
     InputError if there is no such list, or if its hash is not `sha256` or, where that is empty, its hash and
-    number of entries are not those that the table `pins` (name, entries, sha256, source) has for the name.
+    number of entries are not those that the table `word_lists.tsv` has for the name.
     """
-    known = {name: row for _, (name, *row) in rows_of(pins, ("name", "entries", "sha256", "source"))}
+    known = {name: row for _, (name, *row) in rows_of(KLOB / "word_lists.tsv", PINS)}
     if choice == "web2":
-        data, source = _web2(), "the package english-words"
+        from english_words import get_english_words_set
+
+        words = sorted(get_english_words_set(["web2"]))
+        data, source = "".join(f"{word}\n" for word in words).encode(), "the package english-words"
     elif choice == "nltk":
         data, source = _nltk(), "NLTK's corpus words"
     else:
         data, source = _file(Path(choice)), choice
     entries = [line.strip() for line in data.decode("utf-8").splitlines() if line.strip()]
-    words = WordList(choice if choice in known else "file", entries, hashlib.sha256(data).hexdigest(), source)
+    found = WordList(choice if choice in known else "file", entries, hashlib.sha256(data).hexdigest(), source)
     count, pinned, _ = known.get(choice, ("", "", ""))
     if count and len(entries) != int(count):
         raise InputError(
@@ -110,23 +113,17 @@ def read_words(choice: str, pins: Path, sha256: str = "") -> WordList:
             f"{int(count):,}; fetch it again, or give its path instead of its name"
         )
     wanted = sha256 or pinned
-    if wanted and words.sha256 != wanted:
+    if wanted and found.sha256 != wanted:
         raise InputError(
-            f"klob.u.words: {source} has the SHA-256 {words.sha256}, not {wanted}; fetch it again, or pin "
+            f"klob.u.words: {source} has the SHA-256 {found.sha256}, not {wanted}; fetch it again, or pin "
             "its hash with klob.u.words_sha256"
         )
-    return words
+    return found
 
 
 def pool(words: WordList) -> list[str]:
     """The different entries and the ASCII punctuation characters, sorted by code point."""
     return sorted({*words.entries, *string.punctuation})
-
-
-def _web2() -> bytes:
-    from english_words import get_english_words_set
-
-    return "".join(f"{word}\n" for word in sorted(get_english_words_set(["web2"]))).encode()
 
 
 def _nltk() -> bytes:

@@ -1,7 +1,5 @@
 """The relations of KLoB: those of KLoB-c, those of a chain's second hop, and inverse pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -103,12 +101,3 @@ def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int
         elif label != method.label(number):
             print(f"{property_id(number)} is called {label!r} here, not {method.label(number)!r}")
     return labels
-
-
-def quotas(method: Method, choice: str | int) -> dict[int, int | None]:
-    """Relation -> the most examples of KLoB-c; `choice` is `table2`, `all` (None: no limit) or a number."""
-    if choice == "all":
-        return dict.fromkeys(method.relations)
-    if choice == "table2":
-        return {number: relation.examples for number, relation in method.relations.items()}
-    return dict.fromkeys(method.relations, int(choice))

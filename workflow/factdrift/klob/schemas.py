@@ -1,7 +1,5 @@
 """The tables of KLoB (docs/tables/klob_examples.md). Ids are text (`Q42`, `P103`), as users get them."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 _TEXTS = pa.list_(pa.string())

@@ -1,7 +1,5 @@
 """SQL that turns chosen facts and chains into rows of EXAMPLES and SENTENCES."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

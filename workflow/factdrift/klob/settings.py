@@ -1,7 +1,5 @@
 """Settings of KLoB's commands: the configuration's part `klob`, and keys that stages share."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from msgspec import Struct, field, structs

@@ -5,8 +5,6 @@ its relation. A user's table, in the published layout, is used byte for byte. T0
 specification.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io
@@ -213,7 +211,15 @@ def check_templates(
         if unknown:
             findings.append(Finding("T13", template.id, f"not in the word list: {', '.join(unknown)}"))
     findings += _pairs(templates, lists)
-    findings += _relation_wise(templates, lists)
+    for relation in sorted({template.relation for template in templates}):
+        own = [template for template in templates if template.relation == relation]
+        where = property_id(relation)
+        if len({frozenset(_content(template, lists)) for template in own}) < len(own):
+            findings.append(Finding("T08", where, "two templates have the same content words"))
+        first = sum(template.text.startswith(SUBJECT) for template in own)
+        if not 0 < first < max(len(own), EXPRESSIONS):
+            said = f"at least one must begin with {SUBJECT}, and one must not"
+            findings.append(Finding("T08", where, said))
     written = golden_sentences(templates, relations) if golden else {}
     findings += [
         Finding("T14", name, f"written {written.get(name)!r}, reviewed {golden.get(name)!r}")
@@ -267,20 +273,6 @@ def _pairs(templates: Sequence[Template], lists: WordLists) -> list[Finding]:
         if alike >= SIMILAR:
             problems.append(Finding("T07", where, f"alike in {alike:.0%} of the content words", error=False))
     return problems
-
-
-def _relation_wise(templates: Sequence[Template], lists: WordLists) -> list[Finding]:
-    """T08: the wordings of one relation differ, also in the position of the subject."""
-    faults = []
-    for relation in sorted({template.relation for template in templates}):
-        own = [template for template in templates if template.relation == relation]
-        where = property_id(relation)
-        if len({frozenset(_content(template, lists)) for template in own}) < len(own):
-            faults.append(Finding("T08", where, "two templates have the same content words"))
-        first = sum(template.text.startswith(SUBJECT) for template in own)
-        if not 0 < first < max(len(own), EXPRESSIONS):
-            faults.append(Finding("T08", where, f"at least one must begin with {SUBJECT}, and one must not"))
-    return faults
 
 
 def golden_sentences(templates: Sequence[Template], relations: Mapping[int, Relation]) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """Jobs that find nearest and random facts for the updated groups."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal

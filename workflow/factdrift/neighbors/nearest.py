@@ -1,7 +1,5 @@
 """Exact nearest neighbours by cosine, among sparse vectors of length 1."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -241,30 +239,29 @@ class _Part:
         self.waiting += int(near.sum())
 
     def settle(self) -> None:
-        """Takes what was found into the candidates of each query, and raises the least similarity of each."""
+        """Takes what was found into the candidates of each query, and raises the least similarity of each.
+
+        Candidates that are not near enough to the best are dropped.
+        """
         if not self.waiting:
             return
         queries, rows, similarities = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
         order = np.argsort(queries, kind="stable")
         bounds = np.searchsorted(queries[order], np.arange(self.queries + 1))
+        search, number = self.search, self.search.number
         for query in np.flatnonzero(np.diff(bounds)).tolist():
             mine = order[bounds[query] : bounds[query + 1]]
-            self.add(query, rows[mine], similarities[mine])
+            found = np.concatenate([self.rows[query], rows[mine]])
+            alike = np.concatenate([self.similarities[query], similarities[mine]])
+            if len(found) > number:
+                self.raise_least(query, alike)
+                near = alike > self.least[query]
+                found, alike = found[near], alike[near]
+            if len(found) > _CROWD * number:
+                kept = np.isin(found, search.best(self.begin + query, found).documents)
+                found, alike = found[kept], alike[kept]
+            self.rows[query], self.similarities[query] = found, alike
         self.found, self.waiting = [], 0
-
-    def add(self, query: int, rows: NDArray[np.int64], similarities: NDArray[np.float32]) -> None:
-        """Adds candidates of a query, and drops those that are not near enough to its best."""
-        search, number = self.search, self.search.number
-        rows = np.concatenate([self.rows[query], rows])
-        similarities = np.concatenate([self.similarities[query], similarities])
-        if len(rows) > number:
-            self.raise_least(query, similarities)
-            near = similarities > self.least[query]
-            rows, similarities = rows[near], similarities[near]
-        if len(rows) > _CROWD * number:
-            kept = np.isin(rows, search.best(self.begin + query, rows).documents)
-            rows, similarities = rows[kept], similarities[kept]
-        self.rows[query], self.similarities[query] = rows, similarities
 
     def best(self) -> Iterator[Neighbors]:
         """Yields the best rows of each query."""

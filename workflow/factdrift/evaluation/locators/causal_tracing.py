@@ -8,8 +8,6 @@ All noise samples of a batch run once in full beside the clean sentences. Restor
 behind the restored place (`models/fork.py`), all places and samples in one batch.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple

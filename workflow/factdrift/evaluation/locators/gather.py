@@ -1,6 +1,7 @@
 """Joins the shards of a locator into a folder of scores that `factdrift klob score` takes."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import write_json, write_text
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.locators.prompts import read_sentences
+from factdrift.evaluation.locators.sentences import read_sentences
 from factdrift.models.names import split_name
 
 LOCATED = pa.schema(
@@ -70,7 +71,12 @@ def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folde
         order = [row["sentence"] for row in read_sentences(sentences)]
     columns = [name for name in LOCATED.names if name != "top"]
     rows = pa.concat_tables(pq.read_table(path, columns=columns) for path in shards)
-    known = _in_order(rows, order, folder)
+    names = rows["sentence"].to_pylist()
+    found, wanted = Counter(names), Counter(order)
+    if wrong := (found - wanted) + (wanted - found):
+        raise InputError(f"{folder}: the shards do not name each sentence once, such as {min(wrong)}")
+    places = {name: place for place, name in enumerate(names)}
+    known = rows.take(pa.array([places[name] for name in order], pa.int64()))
     for name in ("mean", "sd"):
         with atomic_path(folder / f"{name}.npy") as path, path.open("wb") as file:
             np.save(file, known[name].to_numpy())
@@ -79,18 +85,6 @@ def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folde
     write_parquet(known.select(KNOWN.names).cast(KNOWN), folder / "known.parquet")
     write_json(described, folder / "scores.json")
     return len(order)
-
-
-def _in_order(rows: pa.Table, order: Sequence[str], folder: Path) -> pa.Table:
-    """The shards' rows in the order of the sentences; raises InputError unless each has one row."""
-    names = rows["sentence"].to_pylist()
-    places = {name: place for place, name in enumerate(names)}
-    unknown = places.keys() - set(order)
-    if strange := [name for place, name in enumerate(names) if name in unknown or places[name] != place]:
-        raise InputError(f"{folder}: the shards name {strange[0]} twice, or it is unknown")
-    if missing := [name for name in order if name not in places]:
-        raise InputError(f"{folder}: {len(missing):,} sentences are in no shard, the first is {missing[0]}")
-    return rows.take(pa.array([places[name] for name in order], pa.int64()))
 
 
 def _write_units(shards: Sequence[Path], order: Mapping[str, int], output: Path) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.causal_tracing import corrupted, noise_of
 from factdrift.evaluation.locators.interface import Context, at, last_logits, positions, probability
-from factdrift.evaluation.locators.prompts import Sentence
+from factdrift.evaluation.locators.sentences import Sentence
 from factdrift.models.hooks import After, hooked
 from factdrift.models.loaded import Loaded
 

@@ -1,10 +1,8 @@
 """What a locating method takes and gives, one of the user's too (docs/locating.md). Imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,16 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from factdrift.core.errors import InputError
-from factdrift.klob.scoring.locator import GRANULARITIES
+from factdrift.evaluation.locators.sentences import Sentence
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.klob.scoring.inputs import GRANULARITIES
 from factdrift.klob.scoring.selection import best_units
 from factdrift.models.hooks import hooked_before
+from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.locators.prompts import Sentence
-    from factdrift.evaluation.methods.hyperparameters import Hyper
-    from factdrift.models.loaded import Loaded
-
 
 DOCUMENT = 'docs/locating.md, "Your own locator"'
 _LISTED = ("units", "top", "mean", "sd")
@@ -39,7 +34,7 @@ class Context:
     """Tokens of one pass of the model, padding included."""
 
 
-Locator = Callable[["Loaded", Sequence["Sentence"], Sequence[int], Context], Tensor]
+Locator = Callable[[Loaded, Sequence[Sentence], Sequence[int], Context], Tensor]
 """(model, sentences of a batch, the token whose probability is explained after each) -> [sentences, units].
 
 The batch holds the other wordings of each sentence, too."""

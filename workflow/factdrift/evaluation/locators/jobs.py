@@ -43,7 +43,7 @@ class Sentences(Job, command="locate sentences", beside="examples"):
     out_sentences: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.locators.choose import write_examples
+        from factdrift.evaluation.locators.sentences import write_examples
 
         found = write_examples(self.examples, self.limit, self.seed, self.out_examples, self.out_sentences)
         return ", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in found.items())
@@ -66,7 +66,7 @@ class Run(OfModel, command="locate run", beside="values"):
 
     def run(self) -> str | None:
         from factdrift.evaluation.locators.plan import entry
-        from factdrift.evaluation.locators.prompts import read_sentences
+        from factdrift.evaluation.locators.sentences import read_sentences
 
         locator, shard = entry(self.locator), read_shard(self.shard)
         if not locator.is_run:
@@ -121,7 +121,7 @@ class Scores(
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.locators.gather import skipped
         from factdrift.evaluation.locators.table import compare
-        from factdrift.klob.scoring.examples import read_examples
+        from factdrift.klob.scoring.inputs import read_examples
         from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines
         from factdrift.models.bundled.taught import recall_lines
 
@@ -160,7 +160,7 @@ class Taught(Job, command="locate taught", beside="examples"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.locators.choose import write_taught
+        from factdrift.evaluation.locators.sentences import write_taught
 
         facts = write_taught(self.examples, self.wikifactdiff, self.limit, self.seed, self.output)
         return f"{self.output}: {facts:,} facts and chains"
@@ -176,7 +176,7 @@ class EditFacts(Job, command="locate edit-facts"):
     out_sentences: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.locators.choose import write_edit_facts
+        from factdrift.evaluation.locators.sentences import write_edit_facts
 
         number = write_edit_facts(self.edits, self.limit, self.seed, self.out_edits, self.out_sentences)
         return f"{self.out_edits}: {number:,} edits"

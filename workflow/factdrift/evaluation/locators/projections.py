@@ -12,7 +12,7 @@ from torch import Tensor
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.interface import Context, last_logits, probability
-from factdrift.evaluation.locators.prompts import Sentence
+from factdrift.evaluation.locators.sentences import Sentence
 from factdrift.models.fork import unembedded
 from factdrift.models.hooks import After, hooked
 from factdrift.models.loaded import Loaded

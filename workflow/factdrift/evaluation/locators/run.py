@@ -33,7 +33,7 @@ from factdrift.evaluation.locators.interface import (
     probability,
 )
 from factdrift.evaluation.locators.plan import HYPER, Entry, locator_of
-from factdrift.evaluation.locators.prompts import Sentence, cut, grouped, tokenized
+from factdrift.evaluation.locators.sentences import Sentence, cut, grouped, tokenized
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.session import peak_mb
 from factdrift.klob.scoring.selection import how_many

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import MEASURES, Choices, Evaluation, evaluate, lexical, references
-from factdrift.klob.scoring.examples import Examples
-from factdrift.klob.scoring.locator import GRANULARITIES, Scores, read_scores
+from factdrift.klob.scoring.inputs import GRANULARITIES, Examples, Scores, read_scores
 from factdrift.klob.scoring.report import Group
 from factdrift.models.names import check_same_weights
 

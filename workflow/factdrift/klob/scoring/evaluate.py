@@ -5,8 +5,6 @@ with a factor of its own for each sentence: use the CV or entropy version for a 
 by sentence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,8 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from factdrift.core.errors import InputError
-from factdrift.klob.scoring.examples import Examples
-from factdrift.klob.scoring.locator import REFERENCES, Scores, reference
+from factdrift.klob.scoring.inputs import REFERENCES, Examples, Scores, reference
 from factdrift.klob.scoring.rsim import POPULATIONS, Results, Similarity, approximate, by_examples, similarity
 from factdrift.klob.scoring.selection import Located, Selection, locate, word_sets
 

@@ -1,7 +1,5 @@
 """RSim and RSD of locating methods as people read them: a table and a figure of each subtask."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -5,19 +5,16 @@ units of the products of their weights; without shared places it is the number o
 over a population it follows from the population's counts: sum_i |x_i & x| = sum_{u in x} cnt[u].
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 
-from factdrift.klob.scoring.examples import Examples
-from factdrift.klob.scoring.locator import Scores
-from factdrift.klob.scoring.selection import Selection, fractional, joined
+from factdrift.klob.scoring.inputs import Examples, Scores
+from factdrift.klob.scoring.selection import Selection, fractional
 
 POPULATIONS = {
     "c": ("all", "same_relation", "same_subject", "permuted"),
@@ -134,10 +131,9 @@ def _pairs(examples: Examples) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     pairs: list[tuple[int, int]] = []
     bounds = np.searchsorted(examples.example, np.arange(len(examples.names) + 1))
     for first, last in itertools.pairwise(bounds):
-        for one in range(first, last):
-            for other in range(one + 1, last):
-                if examples.subtask == "c" or examples.chain[one] != examples.chain[other]:
-                    pairs.append((one, other))
+        for one, other in itertools.combinations(range(first, last), 2):
+            if examples.subtask == "c" or examples.chain[one] != examples.chain[other]:
+                pairs.append((one, other))
     columns = np.array(pairs, np.int64).reshape(-1, 2).T
     return columns[0], columns[1]
 
@@ -170,7 +166,12 @@ def by_examples(outputs: Results, scores: Scores, exclude: str = "fact") -> Simi
     )
     # The sentences' results, and after them those of the examples, which alone are the population.
     number = len(results.background)
-    both = joined(results, fractional(means, results.chosen, results.units))
+    of_means = fractional(means, results.chosen, results.units)
+    both = results._replace(
+        background=np.concatenate([results.background, of_means.background]),
+        mass=np.concatenate([results.mass, of_means.mass]),
+        shared=sparse.vstack([results.shared, of_means.shared], format="csr"),
+    )
     scored = np.flatnonzero(rows >= 0)
     places = np.concatenate([rows[scored], number + np.arange(len(complete))])
     among = np.arange(len(places)) >= len(scored)

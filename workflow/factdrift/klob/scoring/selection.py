@@ -1,7 +1,5 @@
 """Locating results: the K best of each sentence's N units."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from factdrift.core.errors import InputError
-from factdrift.klob.scoring.locator import Scores
+from factdrift.klob.scoring.inputs import Scores
 
 
 def how_many(units: int, percent: Fraction) -> int:
@@ -27,8 +25,8 @@ class Selection(NamedTuple):
 
     The weight of a unit in row x is `background[x]` plus its entry in a sparse row, because with fractional
     ties a sentence may share its last places among nearly all units. `mass`: the sum of each sparse row.
-    `tie_share`: the share of a sentence's places that are given by ties. Sparse rows are stored either flat
-    (`indptr`, `indices`, `weights`) or as the first K columns of `top` [sentences x at least K].
+    `tie_share`: the share of a sentence's places that are given by ties. Sparse rows are stored either as
+    they are (`shared`) or as the first K columns of `top` [sentences x at least K].
     """
 
     chosen: int
@@ -37,31 +35,23 @@ class Selection(NamedTuple):
     background: NDArray[np.float64]
     mass: NDArray[np.float64]
     top: NDArray[np.integer] | None = None
-    indptr: NDArray[np.int64] | None = None
-    indices: NDArray[np.integer] | None = None
-    weights: NDArray[np.float64] | None = None
+    shared: sparse.csr_array | None = None
 
     def sizes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The number of entries of each sparse row, [rows]."""
-        if self.indptr is None:
+        if self.shared is None:
             return np.full(len(rows), self.chosen, np.int64)
-        return self.indptr[rows + 1] - self.indptr[rows]
+        return np.diff(self.shared.indptr)[rows].astype(np.int64)
 
     def part(self, rows: NDArray[np.int64], ascending: bool = False) -> sparse.csr_array:
         """Some sparse rows, [rows x units]; `ascending` sorts the units of each."""
-        shape = (len(rows), self.units)
-        if self.top is not None:
-            chosen = self.top[rows, : self.chosen]
-            indices = np.sort(chosen, axis=1).ravel() if ascending else chosen.ravel()
-            bounds = np.arange(len(rows) + 1, dtype=np.int64) * self.chosen
-            return sparse.csr_array((np.ones(len(indices)), indices, bounds), shape=shape)
-        assert self.indptr is not None
-        assert self.indices is not None
-        assert self.weights is not None
-        sizes = self.sizes(rows)
-        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        entries = np.repeat(self.indptr[rows] - bounds[:-1], sizes) + np.arange(bounds[-1])
-        return sparse.csr_array((self.weights[entries], self.indices[entries], bounds), shape=shape)
+        if self.shared is not None:
+            return self.shared[rows]
+        assert self.top is not None
+        chosen = self.top[rows, : self.chosen]
+        indices = np.sort(chosen, axis=1).ravel() if ascending else chosen.ravel()
+        bounds = np.arange(len(rows) + 1, dtype=np.int64) * self.chosen
+        return sparse.csr_array((np.ones(len(indices)), indices, bounds), shape=(len(rows), self.units))
 
 
 class Located(NamedTuple):
@@ -163,20 +153,6 @@ def fractional(vectors: Iterable[NDArray[np.floating]], chosen: int, units: int)
     return rows.selection(chosen, units, np.full(len(rows.sizes), np.nan))
 
 
-def joined(first: Selection, second: Selection) -> Selection:
-    """The rows of `first`, then those of `second`; both must have fractional ties and the same K."""
-    assert first.indptr is not None
-    assert second.indptr is not None
-
-    def both(name: str) -> Any:
-        return np.concatenate([getattr(first, name), getattr(second, name)])
-
-    return first._replace(
-        **{name: both(name) for name in ("tie_share", "background", "mass", "indices", "weights")},
-        indptr=np.concatenate([first.indptr, first.indptr[-1] + second.indptr[1:]]),
-    )
-
-
 def word_sets(texts: Sequence[str]) -> Selection:
     """The lexical locator's results: the units are the texts' words, and each text has its own words.
 
@@ -190,17 +166,12 @@ def word_sets(texts: Sequence[str]) -> Selection:
         for text in texts
     ]
     sizes = np.array([len(row) for row in rows], np.int64)
-    zeros = np.zeros(len(rows))
-    return Selection(
-        chosen=1,
-        units=max(1, len(places)),
-        tie_share=zeros,
-        background=zeros,
-        mass=np.sqrt(sizes),
-        indptr=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
-        indices=np.array([place for row in rows for place in row], np.int32),
-        weights=np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes),
-    )
+    weights = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes)
+    indices = np.array([place for row in rows for place in row], np.int32)
+    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    units, zeros = max(1, len(places)), np.zeros(len(rows))
+    shared = sparse.csr_array((weights, indices, bounds), shape=(len(rows), units))
+    return Selection(1, units, zeros, zeros, np.sqrt(sizes), shared=shared)
 
 
 def _moments(row: NDArray[np.floating]) -> tuple[float, float, float]:
@@ -283,22 +254,22 @@ class _Fractional:
         self.append(units[order], weights[order], background)
 
     def append(self, units: NDArray[np.int64], weights: NDArray[np.float64], background: float) -> None:
-        self.files[0].write(units.astype(np.int32).tobytes())
-        self.files[1].write(weights.tobytes())
+        self.files[0].write(weights.tobytes())
+        self.files[1].write(units.astype(np.int32).tobytes())
         self.sizes.append(len(units))
         self.background.append(background)
         self.mass.append(float(weights.sum()))
 
     def selection(self, chosen: int, units: int, shares: NDArray[np.float64]) -> Selection:
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes, dtype=np.int64)])
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes, dtype=np.int64)])
         arrays: list[Any] = []
-        for file, kind in zip(self.files, (np.int32, np.float64), strict=True):
+        for file, kind in zip(self.files, (np.float64, np.int32), strict=True):
             file.flush()
-            arrays.append(
-                np.memmap(file, kind, "r", shape=(int(indptr[-1]),)) if indptr[-1] else np.empty(0, kind)
-            )
+            shape = (int(bounds[-1]),)
+            arrays.append(np.memmap(file, kind, "r", shape=shape) if shape[0] else np.empty(0, kind))
+        shared = sparse.csr_array((*arrays, bounds), shape=(len(self.sizes), units))
         background, mass = np.array(self.background), np.array(self.mass)
-        return Selection(chosen, units, shares, background, mass, None, indptr, *arrays)
+        return Selection(chosen, units, shares, background, mass, shared=shared)
 
 
 def _scratch(folder: Path | None, shape: tuple[int, int]) -> NDArray[np.int32]:
