@@ -26,7 +26,7 @@ from factdrift.evaluation.questions.updates import Choice, draw, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.telling import Telling
-from factdrift.evaluation.tools.found import find_artefacts
+from factdrift.evaluation.tools.attempt import find_artefacts
 from factdrift.models.loaded import Loaded
 
 if TYPE_CHECKING:

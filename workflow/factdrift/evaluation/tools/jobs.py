@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.probing import Adjusted, RunsMethod
 from factdrift.evaluation.questions.question import Way
@@ -55,27 +55,10 @@ class Try(TriesMethod, command="edit try"):
 
     def run(self) -> None:
         check_given("try", self.prompt, self.new_object, self.subject)
-        with self.loaded() as model:
-            from factdrift.evaluation.methods.interface import Edit
-            from factdrift.evaluation.states.edited import check_layers
-            from factdrift.evaluation.tools.attempt import attempt, find_around
-            from factdrift.evaluation.tools.found import find_artefacts
+        from factdrift.evaluation.tools.attempt import attempt
 
-            hyper = self.hyper_of(model, self.method)
-            if hyper.record.not_alone:
-                raise CannotEdit(
-                    f"edit try: {hyper.method}: {hyper.record.not_alone}; run it with edit.regime batch or "
-                    "sequential, or write one change for several edits with `factdrift edit export-adapter "
-                    "--regime batch`"
-                )
-            check_layers(model, hyper)
-            around = find_around(self.dataset, self.prompt, self.subject)
-            artefacts = find_artefacts(self, hyper, model)
-            if hyper.derived:
-                print(f"{hyper.method}: {hyper.source}")
-            edit = Edit("try", self.prompt, self.subject, self.new_object, around.obsolete)
-            for line in attempt(model, edit, hyper, artefacts, around):
-                print(line)
+        for line in attempt(self):
+            print(line)
 
 
 class Ask(TriesMethod, command="ask"):
@@ -128,7 +111,7 @@ class ExportAdapter(TriesMethod, command="edit export-adapter"):
             raise InputError("name either edits of the workflow (--edit), or a prompt and a new object")
         if not self.edit:
             check_given("export-adapter", self.prompt, self.new_object, self.subject)
-        from factdrift.evaluation.tools.exporting import export
+        from factdrift.evaluation.tools.attempt import export
 
         return export(self)
 
