@@ -185,7 +185,7 @@ def edits_of(
             "target": archive_target if kind == "archive" else added,
             "new": added,
             "obsolete": gone,
-            "probes": [*_own(row, prompt, added, gone), *_others(row)],
+            "probes": list(_probes(row, prompt, added, gone)),
             # The ids, until `name_objects` replaces them.
             "names": dict(_items(row)),
         }
@@ -219,8 +219,10 @@ def name_objects(edits: Sequence[dict[str, Any]], entities: Sequence[Path]) -> N
         ]
 
 
-def _own(row: dict[str, Any], prompt: str, new: str | None, obsolete: str | None) -> Iterator[dict[str, Any]]:
-    """Probes on the clozes of the update itself, one for each of its objects."""
+def _probes(
+    row: dict[str, Any], prompt: str, new: str | None, obsolete: str | None
+) -> Iterator[dict[str, Any]]:
+    """Probes on the clozes of the update itself, one for each of its objects, and of facts that must not change."""
     clozes = [("update", 0, prompt)]
     clozes += [
         ("generalization", place, before)
@@ -231,21 +233,14 @@ def _own(row: dict[str, Any], prompt: str, new: str | None, obsolete: str | None
         for name, label in (("new", new), ("obsolete", obsolete)):
             if label is not None:
                 yield {"role": role, "place": place, "object": name, "prompt": before, "target": label}
-
-
-def _others(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Probes of facts that must not change: nearest and random neighbours."""
     for role, column in _NEIGHBORS.items():
         for place, fact in enumerate(row[column] or ()):
             (one, *_) = fact["objects"]
-            before = before_blank(one["prompt"])
-            if before is not None and one["object"]["label"]:
-                yield {
-                    "role": role,
-                    "place": place,
-                    "object": "neighbor",
-                    "prompt": before,
-                    "target": one["object"]["label"],
+            cloze, target = before_blank(one["prompt"]), one["object"]["label"]
+            if cloze is not None and target:
+                probe = {"role": role, "place": place, "object": "neighbor", "prompt": cloze}
+                yield probe | {
+                    "target": target,
                     "dist": fact.get("dist"),
                     "popularity": fact.get("popularity"),
                 }
