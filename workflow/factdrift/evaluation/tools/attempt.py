@@ -3,8 +3,6 @@
 What a method needs besides the model is read from files of the workflow, or drawn. Imports torch.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -14,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow.parquet as pq
@@ -31,6 +29,7 @@ from factdrift.evaluation.methods.plan import needs
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.states.edited import check_layers, edited, fresh
+from factdrift.evaluation.tools.jobs import ExportAdapter, TriesMethod, Try
 from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import read_file
@@ -39,9 +38,6 @@ from factdrift.models.running import Computing
 from factdrift.models.scoring import next_tokens, score
 from factdrift.models.writing import Begun, write
 from factdrift.words.templates import BLANK
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.tools.jobs import ExportAdapter, TriesMethod, Try
 
 TOP = 5
 """The number of continuations that are shown."""
