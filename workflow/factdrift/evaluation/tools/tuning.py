@@ -41,7 +41,7 @@ from factdrift.evaluation.tools.jobs import Tune
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments, count_moments, read_layers
-from factdrift.models.texts import read_texts, written
+from factdrift.models.texts import written
 
 _MARK = "factdrift edit tune, the best of"
 """By which a file is known as one that was written here."""
@@ -119,8 +119,7 @@ class Bench:
         found = {layer: path for layer, path in files.items() if path.is_file()}
         self._moments |= read_layers(found, self.model)
         if lacking := [layer for layer in lacking if layer not in found]:
-            texts = read_texts(self.job.texts) if self.job.texts else written(self.model, self.job.seed)
-            self._moments |= count_moments(self.model, lacking, texts, self.job.tokens)
+            self._moments |= count_moments(self.model, lacking, written(self.model, self.job.seed))
         return self._moments
 
 
