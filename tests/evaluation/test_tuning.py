@@ -182,8 +182,7 @@ def test_a_method_of_the_users_own_is_tuned(
 def test_what_a_method_needs_is_made_for_the_blocks_that_are_tried(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "text").write_text("Marta Kowalska lives in New Orleans.\n" * 40, encoding="utf-8")
-    options = ["--texts", str(tmp_path / "text"), "--layers", "0", "1", "--edits", "2"]
+    options = ["--layers", "0", "1", "--edits", "2"]
     prefixes = [{"start": "", "tokens": 4, "number": 2}]
     assert tune(world, tmp_path / "tuned.yaml", "memit", *options, steps=2, prefixes=prefixes) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[2:4]] == ["0", "1"]

@@ -24,7 +24,7 @@ from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
     from factdrift.evaluation.methods.hyperparameters import Hyper
-    from factdrift.evaluation.questions.question import Benchmark
+    from factdrift.evaluation.questions.question import Benchmark, Way
     from factdrift.evaluation.states.telling import Telling
     from factdrift.models.loaded import Loaded
 
@@ -280,9 +280,9 @@ class AsksChat(Asks, beside="reads"):
     # Another limit of the price or another server makes no request again.
     settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
 
-    def asked(self) -> Benchmark:
-        """The questions; items without options only if they are to be answered in writing."""
-        return self.read(open_="written" in self.scoring)
+    def asked(self) -> tuple[Benchmark, dict[Way, str]]:
+        """The questions, without options only if answered in writing, and the prompts by way."""
+        return self.read(open_="written" in self.scoring), {"letter": self.prompt, "written": self.written}
 
 
 class Requests(AsksChat, command="answer requests"):
@@ -291,10 +291,9 @@ class Requests(AsksChat, command="answer requests"):
     output: Annotated[Output, "requests", Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.ways.chat import Prompts, write_requests
+        from factdrift.evaluation.ways.chat import write_requests
 
-        prompts = Prompts(self.prompt, self.written)
-        rows = write_requests(self.asked(), prompts, self.settings, self.output)
+        rows = write_requests(*self.asked(), self.settings, self.output)
         return f"{self.output}: {rows:,} requests"
 
 
@@ -307,10 +306,9 @@ class Read(AsksChat, command="answer read"):
 
     def run(self) -> None:
         from factdrift.core.files import write_json
-        from factdrift.evaluation.ways.chat import Prompts, read_answers
+        from factdrift.evaluation.ways.chat import read_answers
 
-        prompts = Prompts(self.prompt, self.written)
-        about = read_answers(self.asked(), prompts, self.settings, self.answers, self.output)
+        about = read_answers(*self.asked(), self.settings, self.answers, self.output)
         write_json(about, self.out_run)
 
 

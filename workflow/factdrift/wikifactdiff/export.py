@@ -1,7 +1,5 @@
 """JSON Lines with the field names and the nesting of the public dataset Orange/WikiFactDiff."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

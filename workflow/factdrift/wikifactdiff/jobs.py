@@ -1,7 +1,5 @@
 """Jobs that make the datasets of labelled updates, and the list of a dataset's updates."""
 
-from __future__ import annotations
-
 import datetime
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """WFD_repl: the updates that replace one object by another; and chance, in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Names in a dataset may hold any character: one must not clear the screen or begi
 characters become blanks. Colours depend on the stream to which the lines go.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import difflib

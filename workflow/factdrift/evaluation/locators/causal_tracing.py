@@ -17,7 +17,7 @@ from torch import Tensor
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.interface import Context, positions, probability
-from factdrift.evaluation.locators.prompts import Sentence
+from factdrift.evaluation.locators.sentences import Sentence
 from factdrift.evaluation.methods.shared import generator
 from factdrift.models.fork import Branches, Whole
 from factdrift.models.hooks import After, hooked

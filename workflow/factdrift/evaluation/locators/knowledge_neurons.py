@@ -17,7 +17,7 @@ from torch import Tensor
 
 from factdrift.evaluation.locators.gradients import per_layer
 from factdrift.evaluation.locators.interface import Context, probability
-from factdrift.evaluation.locators.prompts import Sentence
+from factdrift.evaluation.locators.sentences import Sentence
 from factdrift.models.fork import Branches, Whole
 from factdrift.models.hooks import hooked, hooked_before
 from factdrift.models.loaded import Loaded

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.interface import Context
-from factdrift.evaluation.locators.prompts import Sentence
+from factdrift.evaluation.locators.sentences import Sentence
 from factdrift.evaluation.methods.hyperparameters import read_given
 from factdrift.models.loaded import Loaded
 

@@ -18,6 +18,8 @@ from factdrift.core.tables import write_parquet
 from factdrift.words.dates import as_of, month_text
 from factdrift.words.templates import before_blank
 
+Row = dict[str, Any]
+
 SCENARIOS = {
     "replacement": "ReplaceObject",
     "archive": "Archive",
@@ -121,7 +123,7 @@ def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
     return write_parquet(pa.Table.from_pylist(edits, schema=EDITS), output)
 
 
-def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[dict[str, Any]]:
+def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[Row]:
     """The updates of the chosen scenarios and split, with these columns, split and popularity.
 
     Raises InputError if the file or a column is missing, or it is no Parquet file.
@@ -139,7 +141,7 @@ def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[dic
         )
     found = [name for name in (*columns, "split", "subject_popularity") if name in names]
     wanted = {SCENARIOS[name] for name in choice.scenarios}
-    rows: list[dict[str, Any]] = pq.read_table(path, columns=found).to_pylist()
+    rows: list[Row] = pq.read_table(path, columns=found).to_pylist()
     return [row for row in rows if row["scenario"] in wanted and choice.split in ("all", row.get("split"))]
 
 
@@ -148,9 +150,7 @@ def draw(what: str, seed: int, edit: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{what} {seed} {edit}".encode()).digest()[:8], "big")
 
 
-def edits_of(
-    row: dict[str, Any], archive_target: str, dated: datetime.date | None = None
-) -> Iterator[dict[str, Any]]:
+def edits_of(row: Row, archive_target: str, dated: datetime.date | None = None) -> Iterator[Row]:
     """The edits of an update: one replacement, else one for each new, else one for each obsolete object.
 
     `dated`: the edits' prompts begin with its month, "As of February 2023, "; probes have no date.
@@ -185,13 +185,13 @@ def edits_of(
             "target": archive_target if kind == "archive" else added,
             "new": added,
             "obsolete": gone,
-            "probes": [*_own(row, prompt, added, gone), *_others(row)],
+            "probes": list(_probes(row, prompt, added, gone)),
             # The ids, until `name_objects` replaces them.
             "names": dict(_items(row)),
         }
 
 
-def _items(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _items(row: Row) -> Iterator[tuple[str, str]]:
     """Label and id of each object of the update, and of its neighbours, that is an item."""
     neighbors = (fact for column in _NEIGHBORS.values() for fact in row[column] or ())
     for one in (*row["objects"], *(fact["objects"][0]["object"] for fact in neighbors)):
@@ -199,7 +199,7 @@ def _items(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield one["label"], one["id"]
 
 
-def name_objects(edits: Sequence[dict[str, Any]], entities: Sequence[Path]) -> None:
+def name_objects(edits: Sequence[Row], entities: Sequence[Path]) -> None:
     """Gives the edits NAMES: the other names of the items that they ask for, in the tables of entities."""
     items = {int(item[1:]) for edit in edits for item in edit["names"].values()}
     known: dict[str, dict[str, None]] = {}
@@ -219,8 +219,8 @@ def name_objects(edits: Sequence[dict[str, Any]], entities: Sequence[Path]) -> N
         ]
 
 
-def _own(row: dict[str, Any], prompt: str, new: str | None, obsolete: str | None) -> Iterator[dict[str, Any]]:
-    """Probes on the clozes of the update itself, one for each of its objects."""
+def _probes(row: Row, prompt: str, new: str | None, obsolete: str | None) -> Iterator[Row]:
+    """Probes on the update's own clozes, one for each of its objects, and of facts that must not change."""
     clozes = [("update", 0, prompt)]
     clozes += [
         ("generalization", place, before)
@@ -231,23 +231,14 @@ def _own(row: dict[str, Any], prompt: str, new: str | None, obsolete: str | None
         for name, label in (("new", new), ("obsolete", obsolete)):
             if label is not None:
                 yield {"role": role, "place": place, "object": name, "prompt": before, "target": label}
-
-
-def _others(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Probes of facts that must not change: nearest and random neighbours."""
     for role, column in _NEIGHBORS.items():
         for place, fact in enumerate(row[column] or ()):
             (one, *_) = fact["objects"]
-            before = before_blank(one["prompt"])
-            if before is not None and one["object"]["label"]:
+            cloze, target = before_blank(one["prompt"]), one["object"]["label"]
+            if cloze is not None and target:
                 yield {
-                    "role": role,
-                    "place": place,
-                    "object": "neighbor",
-                    "prompt": before,
-                    "target": one["object"]["label"],
-                    "dist": fact.get("dist"),
-                    "popularity": fact.get("popularity"),
+                    **{"role": role, "place": place, "object": "neighbor", "prompt": cloze, "target": target},
+                    **{key: fact.get(key) for key in ("dist", "popularity")},
                 }
 
 
@@ -277,9 +268,7 @@ def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
     return write_parquet(pa.Table.from_pylist(edits, schema=STREAM_EDITS), output)
 
 
-def _placed(
-    row: dict[str, Any], choice: Choice, intervals: dict[tuple[str, int], int]
-) -> Iterator[dict[str, Any]]:
+def _placed(row: Row, choice: Choice, intervals: dict[tuple[str, int], int]) -> Iterator[Row]:
     """The edits of an update, named by its interval, too, with the end of the fact that each writes."""
     dated = datetime.date.fromisoformat(row["new_date"]) if choice.dated else None
     ends: dict[str, list[int | None]] = {"new": [], "obsolete": []}
@@ -299,9 +288,9 @@ def _placed(
         }
 
 
-def _linked(edits: Sequence[dict[str, Any]]) -> None:
+def _linked(edits: Sequence[Row]) -> None:
     """Adds `replaces` and the probes `later`, with their items, which the other edits of the chain have."""
-    chains: dict[str, list[dict[str, Any]]] = {}
+    chains: dict[str, list[Row]] = {}
     for edit in edits:
         chains.setdefault(edit["chain"], []).append(edit)
     for chain in chains.values():

@@ -3,15 +3,13 @@
 A small cell of what the workflow asks, without Snakemake. Imports torch.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -26,11 +24,9 @@ from factdrift.evaluation.questions.updates import Choice, draw, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.telling import Telling
-from factdrift.evaluation.tools.found import find_artefacts
+from factdrift.evaluation.tools.attempt import find_artefacts
+from factdrift.evaluation.tools.jobs import Ask
 from factdrift.models.loaded import Loaded
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.tools.jobs import Ask
 
 SHOWN = 5
 """Answers that are printed in full."""

@@ -1,11 +1,8 @@
 """Scores a checkpoint or an adapter into which edits were made elsewhere. Imports torch."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -26,13 +23,11 @@ from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES
+from factdrift.evaluation.tools.jobs import Probe
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import base_of
 from factdrift.models.names import split_name
 from factdrift.models.running import loaded
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.tools.jobs import Probe
 
 
 def probe(job: Probe) -> None:

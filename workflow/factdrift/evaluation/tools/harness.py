@@ -9,7 +9,7 @@ tasks run.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -197,21 +197,20 @@ def written_tasks(written: Iterable[Written], tokens: int) -> Iterator[Task]:
                 yield Task(f"{group}{each.kind}", group, table, how)
 
 
-def write_tasks(tasks: Iterable[Task], output: Path) -> list[Task]:
-    """Writes the folder of the tasks, in the place of one written before; returns the tasks.
+def write_tasks(tasks: Sequence[Task], output: Path) -> None:
+    """Writes the folder of the tasks, in the place of one written before.
 
     Raises InputError if two tasks have the same name, if there is none, or if the folder has other files.
     """
-    found = list(tasks)
-    if not found:
+    if not tasks:
         raise InputError("no task to write; give --questions, --edits or --chains")
-    names = Counter(task.name for task in found)
+    names = Counter(task.name for task in tasks)
     if twice := sorted(name for name, number in names.items() if number > 1):
         raise InputError(f"two tasks are called {twice[0]}; give the tables different names")
     groups: dict[str, list[str]] = {}
     with new_folder(output) as folder:
         (folder / "tables.py").write_text(_READ, encoding="utf-8")
-        for task in found:
+        for task in tasks:
             groups.setdefault(task.group, []).append(task.name)
             write_parquet(task.table, folder / f"{task.name}.parquet")
             described = {
@@ -232,7 +231,6 @@ def write_tasks(tasks: Iterable[Task], output: Path) -> list[Task]:
                 accuracy = [{"metric": "acc", "weight_by_size": True}]
                 described = {"group": group, "task": members, "aggregate_metric_list": accuracy}
                 _write_yaml({**described, "metadata": {"version": 1}}, folder)
-    return found
 
 
 def _write_yaml(described: Mapping[str, Any], folder: Path, head: str = "") -> None:

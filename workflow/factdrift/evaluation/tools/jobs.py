@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.probing import Adjusted, RunsMethod
 from factdrift.evaluation.questions.question import Way
@@ -17,7 +17,6 @@ from factdrift.models.alignment import find_subject
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.tools.harness import Task
     from factdrift.evaluation.tools.written_questions import Written
     from factdrift.models.describe import Lines
     from factdrift.models.families import ModelSpec
@@ -55,27 +54,10 @@ class Try(TriesMethod, command="edit try"):
 
     def run(self) -> None:
         check_given("try", self.prompt, self.new_object, self.subject)
-        with self.loaded() as model:
-            from factdrift.evaluation.methods.interface import Edit
-            from factdrift.evaluation.states.edited import check_layers
-            from factdrift.evaluation.tools.attempt import attempt, find_around
-            from factdrift.evaluation.tools.found import find_artefacts
+        from factdrift.evaluation.tools.attempt import attempt
 
-            hyper = self.hyper_of(model, self.method)
-            if hyper.record.not_alone:
-                raise CannotEdit(
-                    f"edit try: {hyper.method}: {hyper.record.not_alone}; run it with edit.regime batch or "
-                    "sequential, or write one change for several edits with `factdrift edit export-adapter "
-                    "--regime batch`"
-                )
-            check_layers(model, hyper)
-            around = find_around(self.dataset, self.prompt, self.subject)
-            artefacts = find_artefacts(self, hyper, model)
-            if hyper.derived:
-                print(f"{hyper.method}: {hyper.source}")
-            edit = Edit("try", self.prompt, self.subject, self.new_object, around.obsolete)
-            for line in attempt(model, edit, hyper, artefacts, around):
-                print(line)
+        for line in attempt(self):
+            print(line)
 
 
 class Ask(TriesMethod, command="ask"):
@@ -128,7 +110,7 @@ class ExportAdapter(TriesMethod, command="edit export-adapter"):
             raise InputError("name either edits of the workflow (--edit), or a prompt and a new object")
         if not self.edit:
             check_given("export-adapter", self.prompt, self.new_object, self.subject)
-        from factdrift.evaluation.tools.exporting import export
+        from factdrift.evaluation.tools.attempt import export
 
         return export(self)
 
@@ -167,8 +149,6 @@ class Tune(RunsModel, Adjusted, command="edit tune"):
     seed: Annotated[int, "draws the updates and the method's prefixes"] = 0
     layers: Annotated[tuple[int, ...], "last edited blocks to try (default: by method)", Flag("BLOCK")] = ()
     moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
-    texts: Annotated[Paths, "for moments (default: the model writes some)", Flag("FILE")] = ()
-    tokens: Annotated[int | None, "of these texts (default: as in `models moments`)"] = None
     settings: Annotated[Settings, Key("edit")]
     output: Annotated[Output, "configuration for --configfile", Flag("YAML")]
 
@@ -269,26 +249,21 @@ class LmEval(_Exported, command="answer lm-eval", beside="questions"):
         Path | None, "of `answer chains`: who holds (task `cutoff`)", Flag("PARQUET", by_hand=True)
     ] = None
 
-    def run(self) -> str | None:
+    def run(self) -> str:
         from factdrift.evaluation.questions.cutoff import read_chains
         from factdrift.evaluation.scores.clozes import cloze_tests
-        from factdrift.evaluation.tools.harness import (
-            chain_tasks,
-            cloze_tasks,
-            question_tasks,
-            write_tasks,
-            written_tasks,
-        )
+        from factdrift.evaluation.tools import harness
 
-        tasks: list[Task] = []
+        tasks: list[harness.Task] = []
         for name, path in self.named().items():
-            tasks += question_tasks(name, path, self.prompt)
+            tasks += harness.question_tasks(name, path, self.prompt)
         if self.edits is not None:
-            tasks += cloze_tasks(row for _, row in cloze_tests([], self.edits))
+            tasks += harness.cloze_tasks(row for _, row in cloze_tests([], self.edits))
         if self.chains is not None:
-            tasks += chain_tasks(read_chains(self.chains))
-        found = write_tasks([*tasks, *written_tasks(self.written(), self.tokens)], self.output)
-        return "\n".join(f"{task.name}: {len(task.table):,}" for task in found) or None
+            tasks += harness.chain_tasks(read_chains(self.chains))
+        tasks += harness.written_tasks(self.written(), self.tokens)
+        harness.write_tasks(tasks, self.output)
+        return "\n".join(f"{task.name}: {len(task.table):,}" for task in tasks)
 
 
 class Inspect(_Exported, command="answer inspect", beside="questions"):

@@ -4,14 +4,12 @@ First every candidate for the (last) edited block is tried with the values to be
 block, each further hyper-parameter in turn. Imports torch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, harmonic_mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet as pq
 import yaml
@@ -39,13 +37,11 @@ from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import check_layers
 from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.tools.jobs import Tune
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments, count_moments, read_layers
-from factdrift.models.texts import read_texts, written
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.tools.jobs import Tune
+from factdrift.models.texts import written
 
 _MARK = "factdrift edit tune, the best of"
 """By which a file is known as one that was written here."""
@@ -123,8 +119,7 @@ class Bench:
         found = {layer: path for layer, path in files.items() if path.is_file()}
         self._moments |= read_layers(found, self.model)
         if lacking := [layer for layer in lacking if layer not in found]:
-            texts = read_texts(self.job.texts) if self.job.texts else written(self.model, self.job.seed)
-            self._moments |= count_moments(self.model, lacking, texts, self.job.tokens)
+            self._moments |= count_moments(self.model, lacking, written(self.model, self.job.seed))
         return self._moments
 
 

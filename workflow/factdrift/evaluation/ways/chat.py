@@ -1,9 +1,9 @@
 """Asks a chat model: requests for letters and for objects in writing, and its answers to them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -26,13 +26,6 @@ SHAPING = ("model", "temperature", "answer_tokens", "limit_param", "extra")
 """Settings of the chat model on which its answers depend."""
 
 
-class Prompts(NamedTuple):
-    """What a chat model reads: for a letter, and to write an object."""
-
-    letter: str
-    written: str
-
-
 def asked_of_chat(benchmark: Benchmark) -> Iterator[tuple[Question, Way]]:
     """The questions that a chat model is asked: for a letter those with options, others in writing.
 
@@ -46,19 +39,21 @@ def asked_of_chat(benchmark: Benchmark) -> Iterator[tuple[Question, Way]]:
             yield replace(question, accepted=accepted), "written"
 
 
-def write_requests(benchmark: Benchmark, prompts: Prompts, chat: Chat, output: Path) -> int:
-    """Writes REQUESTS, without and with the new fact before the questions; returns their number."""
+def write_requests(benchmark: Benchmark, prompts: Mapping[Way, str], chat: Chat, output: Path) -> int:
+    """Writes REQUESTS, without and with the new fact before the questions; returns their number.
+
+    `prompts`: what the model reads, for a letter and to write an object.
+    """
     texts = []
     for state in UNEDITED:
         for question, way in asked_of_chat(benchmark):
-            prompt = prompts.letter if way == "letter" else prompts.written
             context = question.context.strip() if state == CONTEXT else ""
-            texts.append((f"{state} {question.id}", filled(prompt, question, context)))
+            texts.append((f"{state} {question.id}", filled(prompts[way], question, context)))
     return write_texts(texts, chat, output)
 
 
 def read_answers(
-    benchmark: Benchmark, prompts: Prompts, chat: Chat, answers: Path, output: Path
+    benchmark: Benchmark, prompts: Mapping[Way, str], chat: Chat, answers: Path, output: Path
 ) -> dict[str, Any]:
     """Writes ANSWERS from the answers to these requests; returns the description of the run.
 
@@ -75,7 +70,7 @@ def read_answers(
         raise InputError(f"{answers}: these are no answers to the questions about these items; ask again")
     settings = msgspec.to_builtins(chat)
     described = {key: settings[key] for key in SHAPING}
-    described |= {f"answer_prompts_{name}": prompt for name, prompt in prompts._asdict().items()}
+    described |= {f"answer_prompts_{name}": prompt for name, prompt in prompts.items()}
     described["served"] = sorted({row["model"] for row in written.values() if row["model"]})
     rows: list[Row] = []
     for request, (state, question, way) in asked.items():
