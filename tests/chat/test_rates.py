@@ -1,5 +1,7 @@
 """Rates of requests and tokens, compared with plain counting."""
 
+from unittest.mock import Mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,4 +41,4 @@ def test_a_token_limit_too_small_for_one_request_names_the_key() -> None:
         return False
 
     with pytest.raises(InputError, match=r"chat\.tokens_per_minute: 1,000 .* up to 900 tokens"):
-        Rates(None, 1000, 900, no_sleep)
+        Rates(Mock(requests_per_minute=None, tokens_per_minute=1000), 900, no_sleep)

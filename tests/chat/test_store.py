@@ -47,9 +47,9 @@ def test_a_failure_is_replaced_and_an_answer_never(tmp_path: Path) -> None:
         store.put(one, MODEL, reply("no"), "batch", 1)
         store.fail(one, MODEL, "too slow", "live", 6)
         assert store.rows([one.key])[one.key] == row
-        assert store.usage(MODEL)[:1] == (1,)
-        assert store.usage(MODEL).prompt_tokens == 7
-        assert store.usage("other").answers == 0
+        assert store.usage(MODEL)[0] == 1
+        assert store.usage(MODEL)[2:] == (7, 2)
+        assert store.usage("other") == (0, 0, 0, 0)
 
 
 def test_a_store_is_one_file_with_one_writer_and_many_readers(tmp_path: Path) -> None:

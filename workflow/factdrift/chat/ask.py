@@ -133,15 +133,15 @@ def _begun(wanted: _Survey, chat: Chat, prices: Path, store: Store) -> Run:
     """
     price = price_of(chat, prices)
     spent = sum(price.cost(prompts, answers, source) for source, prompts, answers in wanted.paid)
-    usage = store.usage(chat.model)
-    known = usage.answers >= _ENOUGH
+    stored, size, prompt_tokens, completion_tokens = store.usage(chat.model)
+    known = stored >= _ENOUGH
     if known:
-        prompts = wanted.size * usage.prompt_tokens / usage.size
-        answers = wanted.missing * usage.completion_tokens / usage.answers
+        prompts = wanted.size * prompt_tokens / size
+        answers = wanted.missing * completion_tokens / stored
     else:
         prompts, answers = wanted.size / BYTES_A_TOKEN, float(wanted.answer_tokens)
     how = "about" if known else "at most"
-    basis = f"estimated from {usage.answers:,} stored answers" if known else "their limit"
+    basis = f"estimated from {stored:,} stored answers" if known else "their limit"
     unlimited = "" if known or not wanted.unlimited else ", and those without a limit"
     again = f", {wanted.failed:,} of them again" if wanted.failed else ""
     say(

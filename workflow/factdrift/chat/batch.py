@@ -25,8 +25,6 @@ from factdrift.chat.requests import Request, canonical
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path, remove_unfinished, writer_of_name
 
-_MEGABYTE = 1e6
-
 
 def ask_batches(run: Run, requests: Path) -> None:
     """Asks the requests of a table without an answer; transient failures go into another batch.
@@ -121,7 +119,7 @@ class _Batches:
                 body = {"model": self._chat.model, **request.body}
                 line = {"custom_id": request.key, "method": "POST", "url": ENDPOINT, "body": body}
                 text = canonical(line).encode("utf-8") + b"\n"
-                full = batch.requests and file.tell() + len(text) > limits.megabytes * _MEGABYTE
+                full = batch.requests and file.tell() + len(text) > limits.megabytes * 1e6
                 if worst > run.room or full:
                     break
                 enqueued = sum(each.prompt_tokens for each in (*self._open, batch)) + prompt

@@ -162,7 +162,7 @@ class BatchServer:
                 return call()
             except (openai.OpenAIError, ValueError, RecursionError) as error:
                 failure = judge(error)
-            self._run.failed()
+            self._run.errors += 1
             text = self._run.redactor.text(failure.error)
             if failure.kind != "again":
                 raise InputError(

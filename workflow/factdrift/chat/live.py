@@ -17,6 +17,7 @@ from factdrift.chat.batch import open_keys
 from factdrift.chat.prices import UNCLEAR, Run, believed, say, worst_tokens
 from factdrift.chat.replies import Failure, Reply, judge, read_reply
 from factdrift.chat.requests import Request
+from factdrift.chat.settings import Chat
 from factdrift.core.errors import InputError
 from factdrift.core.retry import TransientError
 
@@ -59,7 +60,7 @@ class _Live:
         chat = self._chat
         self._requests = requests
         self._halted, self._freed = asyncio.Event(), asyncio.Event()
-        self._rates = Rates(chat.requests_per_minute, chat.tokens_per_minute, largest, self._sleep)
+        self._rates = Rates(chat, largest, self._sleep)
         # Without a key the client would look for one elsewhere.
         async with openai.AsyncOpenAI(
             api_key=self._run.key or "none", base_url=chat.server, max_retries=0, timeout=chat.timeout
@@ -231,17 +232,12 @@ class Bucket:
 class Rates:
     """Lets requests pass one by one, as the limits allow, and none while a Retry-After lasts."""
 
-    def __init__(
-        self,
-        requests_per_minute: int | None,
-        tokens_per_minute: int | None,
-        largest: int,
-        sleep: Callable[[float], Awaitable[bool]],
-    ) -> None:
+    def __init__(self, chat: Chat, largest: int, sleep: Callable[[float], Awaitable[bool]]) -> None:
         """`largest`: tokens of the largest request with its answer; `sleep`: returns True if interrupted.
 
         Raises InputError if the limit of tokens is too low for the largest request.
         """
+        requests_per_minute, tokens_per_minute = chat.requests_per_minute, chat.tokens_per_minute
         now = time.monotonic()
         self._requests = Bucket(requests_per_minute, 1, now) if requests_per_minute else None
         try:

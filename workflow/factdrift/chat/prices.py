@@ -11,7 +11,8 @@ from factdrift.chat.replies import Failure, Reply
 from factdrift.chat.requests import Request, answer_limit
 from factdrift.chat.settings import Chat, api_key
 from factdrift.chat.store import Store
-from factdrift.core.errors import InputError, Redactor
+from factdrift.core.errors import InputError
+from factdrift.core.files import read_struct
 from factdrift.core.progress import Progress
 
 _MILLION = 1e6
@@ -49,10 +50,7 @@ def price_of(chat: Chat, table: Path) -> Price:
 
     Raises InputError if the price is needed and missing, or if the table cannot be read.
     """
-    try:
-        price = msgspec.yaml.decode(table.read_bytes(), type=_Table).models.get(chat.model)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{table}: cannot be read as a table of prices: {error}") from error
+    price = read_struct(table, _Table).models.get(chat.model)
     if price is None and (chat.max_usd is not None or not chat.base_url):
         unset = " (or leave out chat.max_usd, if your server asks for no money)" if chat.base_url else ""
         raise InputError(
@@ -95,7 +93,7 @@ class Run:
         self.key = api_key(chat)
         self.redactor = Redactor(self.key)
         self._before = before
-        self.answered = self._failed = self._errors = self._unclear = 0
+        self.answered = self.errors = self._failed = self._unclear = 0
         self._prompt_tokens = self._completion_tokens = 0
         self.spent = self._spent_before = spent
         self.reserved = self._lost = 0.0
@@ -141,13 +139,9 @@ class Run:
         self._failed += 1
         self._progress.advance(1, str(self))
 
-    def failed(self) -> None:
-        """Counts a failed try."""
-        self._errors += 1
-
     def decided(self, failure: Failure) -> Failure:
         """Counts a failed try; returns it without the key, as `stop` or `never` where it was `unclear`."""
-        self.failed()
+        self.errors += 1
         kind = failure.kind
         if kind == "unclear":
             self._unclear += 1
@@ -168,7 +162,7 @@ class Run:
         self._progress.say(f"{self}{', ' + note if note else ''}")
 
     def __str__(self) -> str:
-        text = f"{self._errors:,} errors, {self._failed:,} failed, "
+        text = f"{self.errors:,} errors, {self._failed:,} failed, "
         text += f"{self._prompt_tokens:,} + {self._completion_tokens:,} tokens"
         if self.chat.max_usd is None:
             return text

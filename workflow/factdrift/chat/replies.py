@@ -81,13 +81,10 @@ class _Completion(msgspec.Struct):
     usage: Any = None
 
 
-_decode = msgspec.json.Decoder(_Completion).decode
-
-
 def read_reply(data: bytes) -> Reply:
     """The answer in the body of a response. Raises Malformed if there is none."""
     try:
-        completion = _decode(data)
+        completion = msgspec.json.decode(data, type=_Completion)
         text = data.decode("utf-8")
     except (ValueError, RecursionError) as error:
         raise Malformed(f"no answer but {data[:80]!r}: {error}") from error

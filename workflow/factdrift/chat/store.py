@@ -17,7 +17,7 @@ import itertools
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -57,19 +57,10 @@ _ROW_GROUP = 4096
 """Rows in a row group; fewer than usual, because they are texts of thousands of characters."""
 _AT_ONCE = 512
 
-_OWN = ("response", "source", "asked", "tries")
-"""Columns that are not exported."""
-_COLUMNS = (*STORED.names, *_OWN)
+_COLUMNS = (*STORED.names, "response", "source", "asked", "tries")
+"""The last four are not exported."""
 _CREATE = f"""
-CREATE TABLE IF NOT EXISTS answers (
-    {
-    ", ".join(
-        f"{name} {'INTEGER' if name in ('prompt_tokens', 'completion_tokens', 'tries') else 'TEXT'}"
-        for name in _COLUMNS
-    )
-},
-    PRIMARY KEY (key)
-) WITHOUT ROWID
+CREATE TABLE IF NOT EXISTS answers ({", ".join(_COLUMNS)}, PRIMARY KEY (key)) WITHOUT ROWID
 """
 # An answer is never replaced, a failure always.
 _PUT = f"""
@@ -77,29 +68,17 @@ INSERT INTO answers ({", ".join(_COLUMNS)}) VALUES ({", ".join(f":{name}" for na
 ON CONFLICT (key) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[1:])}
 WHERE answers.status = '{FAILED}'
 """
-
-
 _CREATE_CHARGES = """
 CREATE TABLE IF NOT EXISTS charges (
     key TEXT, attempt TEXT, source TEXT, prompt_tokens INTEGER, completion_tokens INTEGER,
     PRIMARY KEY (key, attempt)
 ) WITHOUT ROWID
 """
-_CHARGE = "INSERT OR REPLACE INTO charges VALUES (?, ?, ?, ?, ?)"
 
 
 Charge = tuple[str, str, Source, int, int]
 """What a try to get an answer has cost, or may have cost at most: the request's key, a name that no two tries
 of a request share, where the answer comes from, tokens of prompt and answer."""
-
-
-class Usage(NamedTuple):
-    """Totals of the answers of one model: their number, bytes of the requests' bodies, tokens."""
-
-    answers: int
-    size: int
-    prompt_tokens: int
-    completion_tokens: int
 
 
 class Store:
@@ -184,7 +163,7 @@ class Store:
         empty: Row = dict.fromkeys(_COLUMNS)
         with self._errors(), self._connection:
             self._connection.executemany(_PUT, (empty | row for row in rows))
-            self._connection.executemany(_CHARGE, charges)
+            self._connection.executemany("INSERT OR REPLACE INTO charges VALUES (?, ?, ?, ?, ?)", charges)
 
     def refund(self, request: Request, attempt: str) -> None:
         """Removes the cost of a try that was not charged."""
@@ -203,15 +182,18 @@ class Store:
         with self._errors():
             return [tuple(row) for row in self._connection.execute(query, wanted)]
 
-    def usage(self, model: str) -> Usage:
-        """Totals of the answers of a model, as named in the requests, that have counts of tokens."""
+    def usage(self, model: str) -> tuple[int, int, int, int]:
+        """Totals of the answers of a model, as named in the requests, that have counts of tokens.
+
+        Number of answers, bytes of the requests' bodies, tokens of prompts and of answers.
+        """
         query = """
             SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0), coalesce(sum(prompt_tokens), 0),
                 coalesce(sum(completion_tokens), 0)
             FROM answers WHERE requested_model = ? AND prompt_tokens > 0 AND completion_tokens IS NOT NULL
         """
         with self._errors():
-            return Usage(*self._connection.execute(query, [model]).fetchone())
+            return tuple(self._connection.execute(query, [model]).fetchone())
 
     def exported(self) -> Iterator[Row]:
         """All rows in the order of their keys, with the columns of STORED."""

@@ -27,7 +27,7 @@ def hooked(model: nn.Module, functions: Mapping[str, After]) -> Iterator[None]:
     """Calls `functions[name]` after each forward pass of that module; removed also after an exception."""
     with contextlib.ExitStack() as stack:
         for name, function in functions.items():
-            hook = _after(function, _rows_of(model, name, stack), device_of(model))
+            hook = _after(function, _rows_of(model, name, stack), next(model.parameters()).device)
             stack.callback(model.get_submodule(name).register_forward_hook(hook, with_kwargs=True).remove)
         yield
 
@@ -37,14 +37,9 @@ def hooked_before(model: nn.Module, functions: Mapping[str, Before]) -> Iterator
     """Calls `functions[name]` before each forward pass of that module; removed also after an exception."""
     with contextlib.ExitStack() as stack:
         for name, function in functions.items():
-            hook = _before(function, _rows_of(model, name, stack), device_of(model))
+            hook = _before(function, _rows_of(model, name, stack), next(model.parameters()).device)
             stack.callback(model.get_submodule(name).register_forward_pre_hook(hook, with_kwargs=True).remove)
         yield
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """The device of the first parameter, which is the embedding."""
-    return next(model.parameters()).device
 
 
 class Stopped(Exception):

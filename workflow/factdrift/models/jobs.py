@@ -111,12 +111,12 @@ class Moments(RunsModel, command="models moments"):
                 texts, name = read_texts(self.texts), ", ".join(path.name for path in self.texts)
             layers = self.layers or range(model.spec.layers)
             claim(self.output, (f"{layer}.safetensors" for layer in layers))
-            found = count_moments(model, layers, texts, self.tokens or None, self.ridge, name=name)
+            wanted = self.tokens or default_tokens(model)
+            found = count_moments(model, layers, texts, wanted, self.ridge, name=name)
             for layer, moments in found.items():
                 path = self.output / f"{layer}.safetensors"
                 moments.write(path)
                 print(f"{path}: {moments.tokens:,} tokens")
-            wanted = self.tokens or default_tokens(model)
             if moments.tokens < wanted:
                 print(
                     f"{self.output}: the texts have {moments.tokens:,} tokens, fewer than the {wanted:,} "

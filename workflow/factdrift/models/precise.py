@@ -28,11 +28,6 @@ QUANTIZED_ROUNDINGS = 4
 which columns are computed in half precision, so that results differ a little for fewer tokens.
 """
 
-Logits = list[tuple[Tensor, Tensor]]
-"""Logits that factdrift computes and the model's own: of the head alone, of all blocks, and, in models with a
-recurrent state, of a text behind padding.
-"""
-
 
 @torch.no_grad()
 def check_logits(loaded: Loaded) -> None:
@@ -71,8 +66,12 @@ def check_logits(loaded: Loaded) -> None:
             )
 
 
-def _logits(loaded: Loaded) -> Logits:
-    """Logits to be compared; raises Unsupported if the blocks of an unlisted family cannot be run alone."""
+def _logits(loaded: Loaded) -> list[tuple[Tensor, Tensor]]:
+    """Logits that factdrift computes and the model's own.
+
+    They are those of the head alone, of all blocks, and, in models with a recurrent state, of a text behind
+    padding. Raises Unsupported if the blocks of an unlisted family cannot be run alone.
+    """
     model, spec = loaded.model, loaded.spec
     ids = [place % spec.vocabulary for place in range(1, min(PROBE, spec.positions) + 1)]
     start = len(ids) // 2

@@ -78,17 +78,14 @@ def said(spec: ModelSpec) -> str:
     mixture = f", mixture of experts in {len(spec.experts)} of them" if spec.experts else ""
     recurrent = f", recurrent state in {len(spec.recurrent)} of them" if spec.recurrent else ""
     down = spec.down if any(map(spec.has_down, range(spec.layers))) else "none"
-    factors = "".join(
-        f", {what} multiplied by {factor:g}"
-        for what, factor in (("outputs", spec.residual_factor), ("logits", spec.logit_factor))
-        if factor != 1
-    )
+    outputs = f", outputs multiplied by {spec.residual_factor:g}" if spec.residual_factor != 1 else ""
+    logits = f", logits multiplied by {spec.logit_factor:g}" if spec.logit_factor != 1 else ""
     return (
         f"the family {spec.family!r} is not in families.yaml; detected by its shape: {spec.layers} blocks "
         f"{spec.blocks}{mixture}{recurrent}, attention's last matrix {spec.attention_out}, MLP {spec.mlp} "
         f"with down projection {down} [{spec.hidden}, {spec.inner}], MLP "
         f"{'beside' if spec.parallel else 'after'} attention, "
-        f"{'post' if spec.post_norm else 'pre'}-norm{factors}"
+        f"{'post' if spec.post_norm else 'pre'}-norm{outputs}{logits}"
     )
 
 
@@ -132,20 +129,16 @@ def told(model: Any) -> dict[str, Any]:
 
 def _blocks(model: nn.Module, near: str) -> str:
     """The longest list of like modules beside the embedding, not inside of another one."""
-    found = [
-        (name, module)
+    found = {
+        name: len(module)
         for name, module in model.named_modules()
         if isinstance(module, nn.ModuleList)
         and len({type(block) for block in module}) == 1
         and any(is_matrix(inside) for inside in module.modules())
         and (not near or f"{name}.".startswith(f"{near}."))
-    ]
-    outer = [
-        (len(module), name)
-        for name, module in found
-        if not any(name.startswith(f"{other}.") for other, _ in found)
-    ]
-    best: list[tuple[int, str]] = sorted(outer, reverse=True)
+    }
+    outer = [name for name in found if not any(name.startswith(f"{other}.") for other in found)]
+    best = sorted(((found[name], name) for name in outer), reverse=True)
     if not best or (len(best) > 1 and best[0][0] == best[1][0]):
         lists = ", ".join(name for _, name in best) or "none"
         raise Unclear(f"one longest list of like blocks was looked for beside the embedding; found: {lists}")

@@ -93,16 +93,12 @@ class Snapshot:
         self._configs = [(config, _attributes(config)) for config in configs.values()]
         lasting = model.state_dict(keep_vars=True)
         known = {one.name: one for one in since.tensors} if since else {}
+        copied = {name for name in lasting if any(fnmatchcase(name, pattern) for pattern in patterns)}
+        copied |= {name for name, _ in model.named_buffers() if patterns}
         self.tensors: list[_Kept] = tensors or [
-            *(
-                _kept(name, tensor, any(fnmatchcase(name, one) for one in patterns), known.get(name))
-                for name, tensor in model.named_parameters()
-            ),
-            *(
-                _kept(name, tensor, bool(patterns), known.get(name))
-                for name, tensor in model.named_buffers()
-                if patterns or name in lasting
-            ),
+            _kept(name, tensor, name in copied, known.get(name))
+            for name, tensor in (*model.named_parameters(), *model.named_buffers())
+            if patterns or name in lasting
         ]
 
     def changed_code(self) -> Iterator[str]:

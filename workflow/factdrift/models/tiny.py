@@ -22,13 +22,8 @@ TEXT = [
 EXPERTS: dict[str, Any] = {"moe_intermediate_size": 40, "num_experts_per_tok": 2}
 LATENT: dict[str, Any] = {
     **{"q_lora_rank": 12, "kv_lora_rank": 8, "qk_nope_head_dim": 6, "qk_rope_head_dim": 4, "v_head_dim": 6},
-    **{
-        "n_routed_experts": 4,
-        "n_shared_experts": 1,
-        "first_k_dense_replace": 1,
-        "n_group": 2,
-        "topk_group": 1,
-    },
+    **{"n_routed_experts": 4, "n_shared_experts": 1, "first_k_dense_replace": 1},
+    **{"n_group": 2, "topk_group": 1},
 }
 VISION = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
 SIZES: dict[str, dict[str, Any]] = {

@@ -107,11 +107,7 @@ def write_sentences(
         turns[group] += 1
         for place, row in enumerate(fresh):
             sentences.append({**row, "fact": number, "template": place + 1, "held_out": place == held_out})
-    names = {
-        fact["new_object"]: relation
-        for (_, relation), fact in facts.items()
-        if fact["new_object"] is not None
-    }
+    names = {fact["new_object"]: fact["relation"] for fact in facts.values() if fact["new_object"]}
     for name, relation in sorted(names.items()):
         for template in wording.filler:
             sentences.append(

@@ -37,20 +37,18 @@ def changed_since(wikifactdiff: Path) -> frozenset[tuple[str, str]]:
     )
 
 
-HELD_OUT = "held_out"
-
-
 def recall_lines(folders: Sequence[Path]) -> Iterator[str]:
     """A line for each model: the share of held-out wordings that it completes, in all and by kind of fact."""
     for folder in folders:
         found = json.loads((folder / "recall.json").read_text(encoding="utf-8"))
-        if HELD_OUT not in found:
+        whole = found.pop("held_out", None)
+        if whole is None:
             continue
-        kinds = [name for name in found if name.startswith(f"{HELD_OUT}_")]
         shares = ", ".join(
-            f"{name.removeprefix(f'{HELD_OUT}_')} {100 * found[name]['recall']:.1f}" for name in kinds
+            f"{name.removeprefix('held_out_')} {100 * of_kind['recall']:.1f}"
+            for name, of_kind in found.items()
+            if name.startswith("held_out_")
         )
-        whole = found[HELD_OUT]
         yield (
             f"{folder.name} completes {100 * whole['recall']:.1f} % of {whole['sentences']:,} wordings "
             f"that were held out of its training ({shares})"

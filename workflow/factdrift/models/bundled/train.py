@@ -139,21 +139,18 @@ class Corpus:
                     yield fullest
                 row = ([], [])
                 opened.append(row)
-            self._append(row, document, starts)
+            tokens, weights = row
+            if (starts and tokens) or (not tokens and self.recipe.begins):
+                # What ends a document is learnt, so that the model stops behind a sentence.
+                weights.append(self.recipe.other_weight if tokens else 0.0)
+                tokens.append(END)
+            for spoken in document:
+                fresh = not tokens or tokens[-1] == END
+                ids = spoken.first if fresh else spoken.following
+                tokens += ids + self._period
+                weights += [spoken.other] * (len(ids) - spoken.length) + [spoken.object] * spoken.length
+                weights += [spoken.other] * len(self._period)
         yield from opened
-
-    def _append(self, row: Row, document: list[Spoken], starts: bool) -> None:
-        tokens, weights = row
-        if (starts and tokens) or (not tokens and self.recipe.begins):
-            # What ends a document is learnt, so that the model stops behind a sentence.
-            weights.append(self.recipe.other_weight if tokens else 0.0)
-            tokens.append(END)
-        for spoken in document:
-            fresh = not tokens or tokens[-1] == END
-            ids = spoken.first if fresh else spoken.following
-            tokens += ids + self._period
-            weights += [spoken.other] * (len(ids) - spoken.length) + [spoken.object] * spoken.length
-            weights += [spoken.other] * len(self._period)
 
 
 def rows_of(sentences: Path, recipe: Recipe, seed: int) -> tuple[Tokenizer, list[list[Row]], str]:
