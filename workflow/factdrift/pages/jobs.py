@@ -82,14 +82,14 @@ class Why(WithMemory, command="why"):
         from factdrift.core.tables import database
         from factdrift.pages.browse.build import Build
         from factdrift.pages.browse.index import index_of
-        from factdrift.pages.browse.search import open_index
+        from factdrift.pages.browse.search import Index
         from factdrift.pages.browse.why import Reasons, funnel
 
         build = Build.of(self.pair)
         with database(self.memory_mb) as db:
             if self.subject is None:
                 return "\n".join(funnel(build, db))
-            index = open_index(index_of(build, None, self.memory_mb))
+            index = Index(index_of(build, None, self.memory_mb))
             width = shutil.get_terminal_size((100, 24)).columns
             return "\n".join(Reasons(build, index, db, width).lines(self.subject, self.relation))
 
@@ -106,11 +106,11 @@ class Explorer(WithMemory, command="explorer", beside="manifest tables snapshots
         from factdrift.pages.browse.build import Build
         from factdrift.pages.browse.export import export
         from factdrift.pages.browse.index import index_of
-        from factdrift.pages.browse.search import open_index
+        from factdrift.pages.browse.search import Index
 
         build = Build.of(self.pair)
         with scratch() as folder, database(self.memory_mb) as db:
-            index = open_index(index_of(build, folder / "index.sqlite", self.memory_mb))
+            index = Index(index_of(build, folder / "index.sqlite", self.memory_mb))
             number = export(build, index, db, self.output)
             index.close()
         return f"{self.output}: {number:,} files"

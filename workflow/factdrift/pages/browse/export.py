@@ -52,7 +52,7 @@ def _files(tables: Tables, index: Index, whole: int) -> Iterator[tuple[str, str]
     named = index.names([*subjects, *classes, *(-number for number in relations)])
     progress = Progress("explorer", len(named), "pages")
     links = Links({entity_id(number) for number in named})
-    pages = Pages(tables, links, ROWS)
+    pages = Pages(tables, index, links, ROWS)
 
     def of_entity(id: int, subject: Subject | None) -> Iterator[tuple[str, str]]:
         """The first page of an entity, and those of its list of updates."""
@@ -60,10 +60,10 @@ def _files(tables: Tables, index: Index, whole: int) -> Iterator[tuple[str, str]
         for number in range(1, max(1, -(-listed // LISTED)) + 1):
             name = links.entity(entity_id(id), number)
             assert name is not None
-            yield name, pages.entity(index, named[id], subject, number=number)
+            yield name, pages.entity(named[id], subject, number=number)
 
     for number in range(1, max(1, -(-whole // LISTED)) + 1):
-        yield links.home(number), pages.home(index, number=number)
+        yield links.home(number), pages.home(number=number)
     chosen = set(subjects)
     for id in (*(-number for number in relations), *(each for each in classes if each not in chosen)):
         if id in named:

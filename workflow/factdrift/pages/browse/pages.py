@@ -70,8 +70,8 @@ def _query(number: int, chosen: Chosen) -> str:
 class Pages:
     """Renders pages of one build."""
 
-    def __init__(self, tables: Tables, links: Links, most_rows: int = ROWS):
-        self.tables, self.build, self.links = tables, tables.build, links
+    def __init__(self, tables: Tables, index: Index, links: Links, most_rows: int = ROWS):
+        self.tables, self.build, self.index = tables, tables.build, index
         made = environment("factdrift.pages.browse")
         made.globals |= {
             "links": links,
@@ -105,16 +105,18 @@ class Pages:
     def _render(self, name: str, **given: Any) -> str:
         return self._templates.get_template(name).render(**given)
 
-    def home(self, index: Index, chosen: Chosen = ALL, number: int = 1) -> str:
+    def home(self, chosen: Chosen = ALL, number: int = 1) -> str:
         """The first page: the search, and the most popular updates, all or those that are chosen."""
-        listed = self._listed(index, chosen, number)
-        return self._render("home.html", relations=index.top_relations(12), **listed)
+        listed = self._listed(chosen, number)
+        return self._render("home.html", relations=self.index.top_relations(12), **listed)
 
-    def _listed(self, index: Index, chosen: Chosen, number: int, **of: int) -> dict[str, Any]:
-        scenarios = index.scenarios(**of, chosen=chosen)
+    def _listed(self, chosen: Chosen, number: int, **of: int) -> dict[str, Any]:
+        scenarios = self.index.scenarios(**of, chosen=chosen)
         whole = scenarios.get(chosen.scenario, 0) if chosen.scenario else sum(scenarios.values())
-        updates = index.updates((number - 1) * LISTED, LISTED, chosen=chosen, **of)
-        names = index.names(key for update in updates for key in (update["subject"], -update["relation"]))
+        updates = self.index.updates((number - 1) * LISTED, LISTED, chosen=chosen, **of)
+        names = self.index.names(
+            key for update in updates for key in (update["subject"], -update["relation"])
+        )
         return {
             "updates": updates,
             "names": names,
@@ -124,23 +126,21 @@ class Pages:
             "pages": max(1, -(-whole // LISTED)),
         }
 
-    def results(self, index: Index, text: str, part: bool) -> str:
+    def results(self, text: str, part: bool) -> str:
         """What a search finds, as a page or as the part of one."""
-        found, meant = index.search(text), None
-        if not any(found.values()) and (meant := index.corrected(text)):
-            found = index.search(meant)
+        found, meant = self.index.search(text), None
+        if not any(found.values()) and (meant := self.index.corrected(text)):
+            found = self.index.search(meant)
         template = "results_part.html" if part else "results.html"
         return self._render(template, found=found, text=text, meant=meant)
 
-    def entity(
-        self, index: Index, row: Row, subject: Subject | None, chosen: Chosen = ALL, number: int = 1
-    ) -> str:
+    def entity(self, row: Row, subject: Subject | None, chosen: Chosen = ALL, number: int = 1) -> str:
         """The page of a relation, or of an item as a subject, as a class, or as both.
 
         `row`: its row of names. `subject`: what the tables say of it; None if it has no statements.
         """
         if row["id"] < 0:
-            listed = self._listed(index, chosen, number, relation=-row["id"])
+            listed = self._listed(chosen, number, relation=-row["id"])
             sentences, counts = self._sentences[-row["id"]], self._counts[entity_id(row["id"])]
             return self._render("relation.html", row=row, sentences=sentences, counts=counts, **listed)
         found: list[Relation] = []
@@ -148,20 +148,20 @@ class Pages:
         names: dict[int, Row] = {row["id"]: row}
         classes = [int(each) for each in json.loads(row["classes"] or "[]")]
         if subject is not None and number == 1:
-            found, named = indexed(subject, index, self.tables.untouched)
+            found, named = indexed(subject, self.index, self.tables.untouched)
             names |= named
             line = time_line(found, self.build.old, self.build.new)
-        around = index.classes_around(row["id"])
-        names |= index.names([*classes, *around["below"], *around["above"]])
-        listed = self._listed(index, chosen, number, of=row["id"])
+        around = self.index.classes_around(row["id"])
+        names |= self.index.names([*classes, *around["below"], *around["above"]])
+        listed = self._listed(chosen, number, of=row["id"])
         listed["names"] |= names
         return self._render(
             "entity.html", row=row, classes=classes, found=found, line=line, **around, **listed
         )
 
-    def statements(self, index: Index, subject: Subject, relation: int, part: bool) -> str | None:
+    def statements(self, subject: Subject, relation: int, part: bool) -> str | None:
         """The statements of a subject and relation alone; None if there are none."""
-        every, names = indexed(subject, index, self.tables.untouched)
+        every, names = indexed(subject, self.index, self.tables.untouched)
         one = next((each for each in every if each.number == relation), None)
         if one is None:
             return None
