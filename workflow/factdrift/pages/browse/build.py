@@ -63,7 +63,8 @@ class Build:
             raise InputError(f"{pair}: is no folder of a pair such as results/2021-01-04_2023-02-27")
         build = cls(pair.resolve(), name[1], name[2])
         needed = [build.dataset, *(build.filtered(side) for side in SIDES), build.pair / "updates"]
-        needed += [path for side in SIDES for path in (build.entities(side), build.properties(side))]
+        for side in SIDES:
+            needed += [build.entities(side), build.properties(side), build.classes(side)]
         for path in needed:
             if not path.exists():
                 raise InputError(f"{path}: no such file or folder; build it with `snakemake --cores all`")

@@ -159,7 +159,8 @@ def _dates(decision: str, *names: str) -> str:
 
 def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
     """Every entity of either dump that has a label, the new dump's label first; properties are negative."""
-    tables.execute(f"CREATE TEMP TABLE class_ids AS {_union(build, 'id')}")
+    classes = [build.classes(side) for side in SIDES]
+    tables.execute(f"CREATE TEMP TABLE class_ids AS SELECT DISTINCT id FROM read_parquet({sql(classes)})")
     popularity = build.table("popularity.parquet")
     views = (
         f"SELECT id, popularity FROM read_parquet({sql(popularity)})"
@@ -230,19 +231,12 @@ def _add_classes(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
         FROM updates u JOIN of_subject s ON s.id = u.subject, json_each(s.classes) c"""
     )
     progress = Progress("index: classes", None, "subclasses")
-    found = tables.sql(f"SELECT DISTINCT unnest(superclasses), id FROM ({_union(build, 'id, superclasses')})")
+    classes = [build.classes(side) for side in SIDES]
+    found = tables.sql(f"SELECT DISTINCT unnest(superclasses), id FROM read_parquet({sql(classes)})")
     for batch in _batches(found):
         db.executemany("INSERT OR IGNORE INTO subclasses VALUES (?, ?)", batch)
         progress.advance(len(batch))
     progress.say()
-
-
-def _union(build: Build, columns: str) -> str:
-    """SQL: rows of the classes of both dumps, each once; none where the tables have not been built."""
-    paths = [build.classes(side) for side in SIDES if build.classes(side).is_file()]
-    if not paths:
-        return "SELECT NULL::INTEGER AS id, NULL::INTEGER[] AS superclasses WHERE false"
-    return f"SELECT DISTINCT {columns} FROM read_parquet({sql(paths)})"
 
 
 def _batches(found: duckdb.DuckDBPyRelation) -> Iterator[list[tuple[Any, ...]]]:
