@@ -36,7 +36,7 @@ def opened(index: Path) -> Index:
 def names(build: Build) -> list[tuple[int, str, float]]:
     """Id, text that is searched and popularity of every item, by falling popularity."""
     rows = []
-    for path in sorted(build.entities("new").glob("*.parquet")):
+    for path in sorted(build.snapshot("new", "entities").glob("*.parquet")):
         for row in pq.read_table(path, columns=["id", "label", "aliases", "sitelinks"]).to_pylist():
             rows.append((row["id"], f"{row['label']} {row['aliases'][0]}", row["sitelinks"]))
     return sorted(rows, key=lambda row: (-row[2], row[0]))

@@ -59,7 +59,11 @@ class Entity:
         }
         self.best_classes = tuple(best_items(line, "P31")) if self.has_article else self.classes
         self.born = {
-            name: [claim["mainsnak"]["datavalue"]["value"] for claim in group if _dated(claim)]
+            name: [
+                claim["mainsnak"]["datavalue"]["value"]
+                for claim in group
+                if stated(claim) and claim["mainsnak"].get("datavalue", {}).get("type") == "time"
+            ]
             for name, group in line["claims"].items()
             if name in BIRTH
         }
@@ -80,10 +84,6 @@ class Entity:
 def stated(claim: dict[str, Any]) -> bool:
     """Whether a raw statement is not deprecated and has a value."""
     return claim.get("rank") != "deprecated" and claim.get("mainsnak", {}).get("snaktype") == "value"
-
-
-def _dated(claim: dict[str, Any]) -> bool:
-    return stated(claim) and claim["mainsnak"].get("datavalue", {}).get("type") == "time"
 
 
 def item_number(value: Any) -> int | None:

@@ -66,14 +66,9 @@ def sheet_rows(
 
     `files`: dataset -> its table. Links lead to the revisions that the dumps contain.
     """
-    every = sorted(
-        {
-            (each["dataset"], each["row"])
-            for each in findings
-            if each["dataset"] in (UPDATES, QUESTIONS) and is_of_a_row(each["kind"])
-        }
-    )
-    wanted = set(sorted(every, key=lambda key: place_of(seed, f"sheet|{key[1]}"))[:rows])
+    every = {(each["dataset"], each["row"]) for each in findings if is_of_a_row(each["kind"])}
+    of_people = sorted(each for each in every if each[0] in (UPDATES, QUESTIONS))
+    wanted = set(sorted(of_people, key=lambda key: place_of(seed, f"sheet|{key[1]}"))[:rows])
     audited = []
     for dataset in (UPDATES, QUESTIONS):
         if (path := files.get(dataset)) is None:
@@ -82,8 +77,7 @@ def sheet_rows(
         names = (name_of(dataset, row) for row in pq.read_table(path, columns=columns).to_pylist())
         places = [place for place, name in enumerate(names) if (dataset, name) in wanted]
         for row in rows_at(path, places):
-            shown = {"dataset": dataset, "row": name_of(dataset, row), **describe(row)}
-            audited.append({name: shown.get(name, "") for name in COLUMNS})
+            audited.append({"dataset": dataset, "row": name_of(dataset, row), **describe(row)})
     yield from sorted(audited, key=lambda row: place_of(seed, f"sheet|{row['row']}"))
 
 

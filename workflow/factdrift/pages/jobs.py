@@ -104,8 +104,8 @@ class Explorer(WithMemory, command="explorer", beside="manifest tables snapshots
         from factdrift.core.owned import scratch
         from factdrift.core.tables import database
         from factdrift.pages.browse.build import Build
-        from factdrift.pages.browse.export import export
         from factdrift.pages.browse.index import index_of
+        from factdrift.pages.browse.pages import export
         from factdrift.pages.browse.search import Index
 
         build = Build.of(self.pair)

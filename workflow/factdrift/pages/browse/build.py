@@ -18,6 +18,7 @@ from factdrift.core.manifests import read_manifest
 from factdrift.core.tables import sql
 
 SIDES = ("old", "new")
+PROPERTIES, CLASSES = "properties.parquet", "classes.parquet"
 
 Row = dict[str, Any]
 
@@ -64,7 +65,7 @@ class Build:
         build = cls(pair.resolve(), name[1], name[2])
         needed = [build.dataset, *(build.filtered(side) for side in SIDES), build.pair / "updates"]
         for side in SIDES:
-            needed += [build.entities(side), build.properties(side), build.classes(side)]
+            needed += [build.snapshot(side, name) for name in ("entities", PROPERTIES, CLASSES)]
         for path in needed:
             if not path.exists():
                 raise InputError(f"{path}: no such file or folder; build it with `snakemake --cores all`")
@@ -78,18 +79,9 @@ class Build:
         """The date of the `old` or the `new` dump."""
         return self.old if side == "old" else self.new
 
-    def _snapshot(self, side: str) -> Path:
-        return self.pair.parent / "snapshots" / self.date(side)
-
-    def entities(self, side: str) -> Path:
-        """The folder of a dump's items."""
-        return self._snapshot(side) / "entities"
-
-    def properties(self, side: str) -> Path:
-        return self._snapshot(side) / "properties.parquet"
-
-    def classes(self, side: str) -> Path:
-        return self._snapshot(side) / "classes.parquet"
+    def snapshot(self, side: str, *names: str) -> Path:
+        """A table, or a folder of tables, of the snapshot of a dump."""
+        return self.pair.parent.joinpath("snapshots", self.date(side), *names)
 
     def filtered(self, side: str) -> Path:
         """The folder of a dump's statements, with the filter that dropped them."""
@@ -117,7 +109,8 @@ class Build:
         """
         files = [self.dataset, self.pair / "popularity.parquet", *parquet_files(self.pair / "updates")]
         for side in SIDES:
-            files += [*parquet_files(self.entities(side)), self.properties(side), self.classes(side)]
+            files += [self.snapshot(side, PROPERTIES), self.snapshot(side, CLASSES)]
+            files += parquet_files(self.snapshot(side, "entities"))
             files += parquet_files(self.filtered(side))
         digest = hashlib.sha256()
         for path in files:

@@ -24,7 +24,7 @@ from factdrift.core.nodes import file_lock
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import Progress
 from factdrift.core.tables import ROW_GROUP, database, sql
-from factdrift.pages.browse.build import SIDES, Build, parquet_files
+from factdrift.pages.browse.build import CLASSES, PROPERTIES, SIDES, Build, parquet_files
 from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, folded_hash, opened, spellings
 
 VERSION = 4
@@ -159,7 +159,7 @@ def _dates(decision: str, *names: str) -> str:
 
 def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
     """Every entity of either dump that has a label, the new dump's label first; properties are negative."""
-    classes = [build.classes(side) for side in SIDES]
+    classes = [build.snapshot(side, CLASSES) for side in SIDES]
     tables.execute(f"CREATE TEMP TABLE class_ids AS SELECT DISTINCT id FROM read_parquet({sql(classes)})")
     popularity = build.table("popularity.parquet")
     views = (
@@ -169,10 +169,10 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
     )
     columns = "id, label, description, aliases, symbol, classes, sitelinks"
     new, old = (
-        f"""(SELECT {columns} FROM read_parquet({sql(parquet_files(build.entities(side)))})
+        f"""(SELECT {columns} FROM read_parquet({sql(parquet_files(build.snapshot(side, "entities")))})
             WHERE label IS NOT NULL
         UNION ALL SELECT -id, label, description, aliases, NULL, NULL, 0
-            FROM read_parquet({sql(build.properties(side))}) WHERE label IS NOT NULL)"""
+            FROM read_parquet({sql(build.snapshot(side, PROPERTIES))}) WHERE label IS NOT NULL)"""
         for side in ("new", "old")
     )
     # `zxx` is no language: flags and other signs.
@@ -183,7 +183,7 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
         WHERE property IN {OFFICIAL} AND datatype = 'monolingualtext' AND snak = 'value'
             AND NOT starts_with(key, 'zxx:')
         GROUP BY subject)"""
-    files = [*parquet_files(build.entities("new")), build.properties("new")]
+    files = [*parquet_files(build.snapshot("new", "entities")), build.snapshot("new", PROPERTIES)]
     total = sum(pq.read_metadata(path).num_rows for path in files)
     progress = Progress("index: names", total, "names")
     progress.say("reading and sorting the entities")
@@ -231,7 +231,7 @@ def _add_classes(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
         FROM updates u JOIN of_subject s ON s.id = u.subject, json_each(s.classes) c"""
     )
     progress = Progress("index: classes", None, "subclasses")
-    classes = [build.classes(side) for side in SIDES]
+    classes = [build.snapshot(side, CLASSES) for side in SIDES]
     found = tables.sql(f"SELECT DISTINCT unnest(superclasses), id FROM read_parquet({sql(classes)})")
     for batch in _batches(found):
         db.executemany("INSERT OR IGNORE INTO subclasses VALUES (?, ?)", batch)
