@@ -87,29 +87,31 @@ def name_of(dataset: str, row: Row) -> str:
 
 
 def _update(row: Row) -> dict[str, Any]:
-    by: dict[str, list[Row]] = {"new": [], "obsolete": [], "static": []}
-    for value in row["objects"]:
-        by[value["decision"]].append(value)
+    objects, subject = row["objects"], row["subject"]["id"]
+    labels = {
+        decision: "; ".join(value["label"] for value in objects if value["decision"] == decision)
+        for decision in ("new", "obsolete", "static")
+    }
     dates = [
         f"{value['label']}: {' to '.join((value['start'] or '?', value['end'] or 'now'))}"
         + (f", at {value['point_in_time']}" if value["point_in_time"] else "")
-        for value in row["objects"]
+        for value in objects
     ]
+    # The subject's page as a dump has it; none if no object is in that dump.
+    pages = {
+        f"{side}_page": f"{_PAGE}{subject}&oldid={value[f'{side}_revision']}"
+        for side in ("old", "new")
+        for value in reversed(objects)
+        if value[f"{side}_revision"]
+    }
     return {
         "question": row["update_prompt"],
-        "answer": _labels(by["new"]),
-        "before": _labels(by["obsolete"]),
-        "unchanged": _labels(by["static"]),
+        "answer": labels["new"],
+        "before": labels["obsolete"],
+        "unchanged": labels["static"],
         "dates": "; ".join(dates),
-        "old_page": _page(row, "old_revision"),
-        "new_page": _page(row, "new_revision"),
+        **pages,
     }
-
-
-def _page(row: Row, revision: str) -> str:
-    """The subject's page as a dump has it; empty if no object is in that dump."""
-    revisions = [value[revision] for value in row["objects"] if value[revision]]
-    return _link(row["subject"]["id"], revisions[0]) if revisions else ""
 
 
 def _item(row: Row) -> dict[str, Any]:
@@ -118,16 +120,8 @@ def _item(row: Row) -> dict[str, Any]:
         "answer": row["answer_label"],
         "options": "; ".join(row["options"] or ()),
         "as_of": row["as_of"],
-        "new_page": _link(row["asked_s"], None),
+        "new_page": f"{_PAGE}{row['asked_s']}",
     }
-
-
-def _labels(values: Sequence[Row]) -> str:
-    return "; ".join(value["label"] for value in values)
-
-
-def _link(entity: str, revision: int | None) -> str:
-    return f"{_PAGE}{entity}" + (f"&oldid={revision}" if revision else "")
 
 
 def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ CREATE INDEX subclasses_by_sub ON subclasses (sub, class);
 """
 
 
-def index_of(build: Build, path: Path | None = None, memory_mb: int = 2000) -> Path:
+def index_of(build: Build, path: Path | None = None) -> Path:
     """The index of a build, made if there is none or if the tables have changed since.
 
     `path`: its file; None is one in the user's cache folder, named by the build's folder. Raises InputError
@@ -81,7 +81,7 @@ def index_of(build: Build, path: Path | None = None, memory_mb: int = 2000) -> P
 
     with file_lock(path.with_name(path.name + ".lock"), waiting):
         if _state(path) != state:
-            make_index(build, path, state, memory_mb)
+            make_index(build, path, state)
     return path
 
 
@@ -97,11 +97,11 @@ def _state(path: Path) -> str | None:
     return None
 
 
-def make_index(build: Build, path: Path, state: str, memory_mb: int) -> None:
+def make_index(build: Build, path: Path, state: str) -> None:
     """Writes the index; its progress goes to standard error."""
     with (
         atomic_path(path) as temporary,
-        database(memory_mb) as tables,
+        database(2000) as tables,
         contextlib.closing(sqlite3.connect(temporary)) as db,
     ):
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;")

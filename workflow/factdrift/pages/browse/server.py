@@ -95,6 +95,12 @@ class _Explorer:
     def _unavailable(self, text: str) -> Response:
         return HTMLResponse(self.pages.nothing(text, "Not available"), status_code=503)
 
+    def missing(self, request: Request, error: Exception | None = None) -> Response:
+        """A page that says that there is none, or, of an entity, no label."""
+        path = request.url.path
+        text = f"{path[1:]} has no label in these dumps." if request.path_params else path
+        return HTMLResponse(self.pages.nothing(text), status_code=404)
+
     def home(self, request: Request) -> Response:
         return HTMLResponse(self.pages.home(*_asked(request)))
 
@@ -108,7 +114,7 @@ class _Explorer:
         id = number if request.url.path.startswith("/Q") else -number
         row = self.index.names([id]).get(id)
         if row is None:
-            return self._nothing(request.url.path)
+            return self.missing(request)
         subject = self.tables.read([id])[id] if id > 0 else None
         return HTMLResponse(self.pages.entity(row, subject, *_asked(request)))
 
@@ -116,13 +122,7 @@ class _Explorer:
         number, relation = (_number(request, name) for name in ("number", "relation"))
         subject, part = self.tables.read([number])[number], "part" in request.query_params
         text = self.pages.statements(subject, relation, part)
-        return HTMLResponse(text) if text else self._nothing(request.url.path)
-
-    def _nothing(self, path: str) -> Response:
-        return HTMLResponse(self.pages.nothing(f"{path[1:]} has no label in these dumps."), status_code=404)
-
-    def missing(self, request: Request, error: Exception) -> Response:
-        return HTMLResponse(self.pages.nothing(request.url.path), status_code=404)
+        return HTMLResponse(text) if text else self.missing(request)
 
 
 def _number(request: Request, name: str) -> int:
