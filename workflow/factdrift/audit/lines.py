@@ -25,7 +25,6 @@ _BEGINNING = 400
 _OFTEN = 4096
 """Lines between two looks at the clock."""
 
-
 BIRTH = frozenset({"P571", "P569", "P580", "P575", "P1619", "P6949", "P585", "P577"})
 """Relations whose date makes an entity a new one."""
 

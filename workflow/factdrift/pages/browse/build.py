@@ -14,7 +14,6 @@ from typing import Any
 import duckdb
 
 from factdrift.core.errors import InputError
-from factdrift.core.manifests import read_manifest
 from factdrift.core.tables import sql
 
 SIDES = ("old", "new")
@@ -58,7 +57,14 @@ class Build:
 
         Raises InputError if the folder is none of a pair, or lacks a table that every page needs.
         """
-        pair = pair or _newest()
+        if pair is None:
+            found = list(Path("results").glob("*_*/wikifactdiff.parquet"))
+            if not found:
+                raise InputError(
+                    "results/*_*/wikifactdiff.parquet: no such file; build it with `snakemake --cores all`, "
+                    "or name a folder with --pair"
+                )
+            pair = max(found, key=lambda path: (path.stat().st_mtime_ns, path)).parent
         name = re.fullmatch(r"(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)", pair.resolve().name)
         if name is None:
             raise InputError(f"{pair}: is no folder of a pair such as results/2021-01-04_2023-02-27")
@@ -92,11 +98,6 @@ class Build:
         path = self.pair.joinpath(*names)
         return path if path.is_file() else None
 
-    def manifest(self) -> dict[str, Any]:
-        """The account of the build; empty if it has not been written."""
-        path = self.table("manifest.json")
-        return {} if path is None else read_manifest(path)
-
     def bucket(self, folder: Path, subject: int) -> Path:
         """The table of a folder that has the rows of a subject."""
         number = buckets_of(folder)
@@ -118,16 +119,6 @@ class Build:
                 held = path.stat()
                 digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode())
         return digest.hexdigest()
-
-
-def _newest() -> Path:
-    found = list(Path("results").glob("*_*/wikifactdiff.parquet"))
-    if not found:
-        raise InputError(
-            "results/*_*/wikifactdiff.parquet: no such file; build it with `snakemake --cores all`, or name "
-            "a folder with --pair"
-        )
-    return max(found, key=lambda path: (path.stat().st_mtime_ns, path)).parent
 
 
 def buckets_of(folder: Path) -> int:

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import duckdb
 
 from factdrift.core.errors import InputError
+from factdrift.core.manifests import read_manifest
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
 from factdrift.pages import environment, meanings, packaged, palette
@@ -91,6 +92,8 @@ class Pages:
 
     def __init__(self, tables: Tables, index: Index, links: Links, most_rows: int = ROWS):
         self.tables, self.build, self.index = tables, tables.build, index
+        account = self.build.table("manifest.json")
+        samples = read_manifest(account)["sample"].values() if account else ()
         made = environment("factdrift.pages.browse")
         made.globals |= {
             "links": links,
@@ -101,7 +104,7 @@ class Pages:
             "wikidata": page,
             "on_axis": on_axis,
             "meanings": meanings(),
-            "sample": next(iter(self.build.manifest().get("sample", {}).values()), None),
+            "sample": next(iter(samples), None),
             "rows_at_once": most_rows,
             "rows_open": OPEN,
             "classes_shown": CLASSES,
