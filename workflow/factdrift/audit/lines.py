@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -136,21 +137,15 @@ def _completed(claim: dict[str, Any]) -> dict[str, Any]:
     claim.setdefault("id", "")
     claim.setdefault("rank", "normal")
     claim["mainsnak"].setdefault("datatype", "")
-    if not isinstance(claim.get("qualifiers"), dict):
-        claim["qualifiers"] = {}
-    claim["qualifiers-order"] = list(claim["qualifiers"])
-    for snaks in claim["qualifiers"].values():
-        for snak in snaks:
+    references = ((reference, "snaks") for reference in claim.get("references", []))
+    for holder, part in ((claim, "qualifiers"), *references):
+        holder.setdefault("hash", "")
+        if not isinstance(holder.get(part), dict):
+            holder[part] = {}
+        holder[f"{part}-order"] = list(holder[part])
+        for snak in chain.from_iterable(holder[part].values()):
             snak.setdefault("hash", "")
             snak.setdefault("datatype", "")
-    for reference in claim.get("references", []):
-        reference.setdefault("hash", "")
-        if not isinstance(reference.get("snaks"), dict):
-            reference["snaks"] = {}
-        reference["snaks-order"] = list(reference["snaks"])
-        for snaks in reference["snaks"].values():
-            for snak in snaks:
-                snak.setdefault("datatype", "")
     return claim
 
 

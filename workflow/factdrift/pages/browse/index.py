@@ -199,12 +199,9 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
             LEFT JOIN {official} o USING (id)
         ORDER BY kind, CASE WHEN kind = {RELATION} THEN -updates ELSE -weight END, abs(id)"""
     )
-    kinds: dict[int, list[int]] = {}
     places = itertools.count(1)
     for batch in _batches(found):
         numbered = list(zip(places, batch, strict=False))
-        for place, row in numbered:
-            kinds.setdefault(row[7], [place, place])[1] = place
         db.executemany(
             "INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             ((place, *row) for place, row in numbered),
@@ -219,7 +216,7 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
         )
         progress.advance(len(batch))
     progress.say()
-    db.executemany("INSERT INTO kinds VALUES (?, ?, ?)", [(kind, *ends) for kind, ends in kinds.items()])
+    db.execute("INSERT INTO kinds SELECT kind, min(place), max(place) FROM names GROUP BY kind")
 
 
 def _add_classes(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
