@@ -30,7 +30,7 @@ rule report_page:
         caption=product_of("report.html").what,
         pair=subpath(input.manifest, parent=True),
     shell:
-        job("report", without="logs memory_mb")
+        job("report", without="logs")
 
 
 rule explorer:
@@ -63,4 +63,4 @@ rule explorer:
     params:
         pair=subpath(input.manifest, parent=True),
     shell:
-        job("explorer", without="memory_mb")
+        job("explorer")

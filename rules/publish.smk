@@ -43,4 +43,4 @@ rule publish_folders:
     params:
         store="results/fetched/chat" if used_answers() else [],
     shell:
-        job("publish folders", without="memory_mb")
+        job("publish folders")

@@ -97,10 +97,7 @@ def test_rates_count_rows() -> None:
 
 def test_wilson_intervals_by_hand() -> None:
     # Newcombe 1998, table I: 81 of 263, 0 of 20.
-    for count, total, low, high in (
-        (81, 263, 0.2553, 0.3662),
-        (0, 20, 0.0, 0.1611),
-    ):
+    for count, total, low, high in ((81, 263, 0.2553, 0.3662), (0, 20, 0.0, 0.1611)):
         found = share(count, total)
         assert (found["low"], found["high"]) == pytest.approx((low, high), abs=1e-4)
     assert share(0, 0)["rate"] is None

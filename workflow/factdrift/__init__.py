@@ -114,12 +114,12 @@ def timeline(subject: str, relation: str, pair: str | PathLike[str] | None = Non
     from factdrift.core.tables import database
     from factdrift.pages.browse.build import Build
     from factdrift.pages.browse.index import index_of
-    from factdrift.pages.browse.search import open_index
+    from factdrift.pages.browse.search import Index
     from factdrift.pages.browse.why import Reasons
 
     build = Build.of(Path(pair) if pair else None)
     with database() as db:
-        pairs = Reasons(build, open_index(index_of(build)), db).statements(subject, relation)
+        pairs = Reasons(build, Index(index_of(build)), db).statements(subject, relation)
     rows = []
     for each in pairs:
         stated = each.new or each.old

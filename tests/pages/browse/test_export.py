@@ -10,7 +10,7 @@ import pytest
 from browsing import Synthetic
 
 from factdrift.cli import main
-from factdrift.pages.browse import export
+from factdrift.pages.browse import pages
 
 LINK = re.compile(r'<(\w+)[^<]* (?:href|src)="([^"]*)"')
 """An element and its address."""
@@ -51,7 +51,7 @@ def test_again_it_has_the_same_bytes(files: Path, made: Synthetic) -> None:
 def test_a_larger_build_is_for_the_server(
     made: Synthetic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(export, "MOST", 59)
+    monkeypatch.setattr(pages, "MOST", 59)
     assert main(["explorer", str(made.pair), "-o", str(tmp_path / "x")]) == 1
     assert "60 updates; files are written for up to 59: use `factdrift browse`" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

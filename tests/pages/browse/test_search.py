@@ -22,21 +22,21 @@ from factdrift.core.tables import database
 from factdrift.pages.browse import index as index_module
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
-from factdrift.pages.browse.search import Chosen, Index, open_index
+from factdrift.pages.browse.search import Chosen, Index
 from factdrift.wikidata.ids import entity_id
 from factdrift.wikidata.text import folded
 
 
 @pytest.fixture(scope="module")
 def opened(index: Path) -> Index:
-    return open_index(index)
+    return Index(index)
 
 
 @pytest.fixture(scope="module")
 def names(build: Build) -> list[tuple[int, str, float]]:
     """Id, text that is searched and popularity of every item, by falling popularity."""
     rows = []
-    for path in sorted(build.entities("new").glob("*.parquet")):
+    for path in sorted(build.snapshot("new", "entities").glob("*.parquet")):
         for row in pq.read_table(path, columns=["id", "label", "aliases", "sitelinks"]).to_pylist():
             rows.append((row["id"], f"{row['label']} {row['aliases'][0]}", row["sitelinks"]))
     return sorted(rows, key=lambda row: (-row[2], row[0]))
@@ -89,7 +89,7 @@ def test_operators_are_words_and_nothing_similar_is_nothing(opened: Index) -> No
 def sampled(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """The names of the bundled sample, some of which have classes and relations of nearly the same name."""
     folder = tmp_path_factory.mktemp("world")
-    return open_index(index_of(Build.of(world(folder / "results").pair), folder / "index.sqlite"))
+    return Index(index_of(Build.of(world(folder / "results").pair), folder / "index.sqlite"))
 
 
 @pytest.mark.parametrize(("text", "first"), NAMED)
@@ -171,10 +171,10 @@ def test_the_index_is_made_again_when_tables_change(
     assert "index: names" in capfd.readouterr().err
     path.write_bytes(b"no index")
     with pytest.raises(InputError, match="is no index"):
-        open_index(path)
+        Index(path)
     path.write_bytes(b"")
     index_of(copy, path)
-    assert open_index(path).search("Q1")["exact"]
+    assert Index(path).search("Q1")["exact"]
 
 
 def test_only_an_index_is_replaced(build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,8 +183,6 @@ def test_only_an_index_is_replaced(build: Build, tmp_path: Path, capsys: pytest.
     text.write_text("years of work")
     with contextlib.closing(sqlite3.connect(other)) as db:
         db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
-        db.execute("INSERT INTO meta VALUES ('version', '1')")
-        db.commit()
     before = {path: path.read_bytes() for path in (text, other)}
     for path in (*before, tmp_path):
         assert main(["browse", "--pair", str(build.pair), "--index", str(path), "--no-browser"]) == 1

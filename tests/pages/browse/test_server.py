@@ -22,7 +22,7 @@ from factdrift.core.tables import database
 from factdrift.pages.browse.build import Build, Tables
 from factdrift.pages.browse.index import index_of
 from factdrift.pages.browse.pages import Links, Pages
-from factdrift.pages.browse.search import open_index
+from factdrift.pages.browse.search import Index
 from factdrift.pages.browse.server import application
 
 
@@ -53,15 +53,15 @@ def test_a_subject_has_everything(served: str, made: Synthetic) -> None:
 
 
 def test_probes_that_are_not_shown_are_counted(build: Build, index: Path, made: Synthetic) -> None:
-    number, opened = int(made.subjects[0]), open_index(index)
+    number, opened = int(made.subjects[0]), Index(index)
     with database() as db:
-        pages = Pages(Tables(build, db), Links())
+        pages = Pages(Tables(build, db), opened, Links())
         subject = pages.tables.read([number])[number]
         answers = subject.parts["answers"][int(made.relation[0])]
         answer, answers[1:] = answers[0], []
         for probes, said in ((200, 0), (201, 1)):
             answer["probes"] = [answer["probes"][0]] * probes
-            text = pages.entity(opened, opened.names([number])[number], subject)
+            text = pages.entity(opened.names([number])[number], subject)
             assert f"{probes} probes" in text
             assert text.count("and 1 more probes") == said
 
@@ -136,7 +136,7 @@ def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> 
     index = index_of(copy, tmp_path / "index.sqlite")
     with database() as db:
         client = TestClient(application(copy, index, db), base_url="http://localhost")
-        subject = open_index(index).with_updates("subject")[0]
+        subject = Index(index).with_updates("subject")[0]
         paths = ("/", "/search?q=a", f"/Q{subject}")
         assert [client.get(path).status_code for path in paths] == [200] * 3
         filtered = copy.bucket(copy.pair / "filtered" / "old", subject)

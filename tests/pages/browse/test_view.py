@@ -41,10 +41,9 @@ def triple(old: str | None, new: str | None, label: str, **more: Any) -> Row:
     )
 
 
-def subject(*parts: list[Row]) -> Subject:
+def subject(old: list[Row], new: list[Row], triples: list[Row]) -> Subject:
     made = Subject(30)
-    for name, rows in zip(("old", "new", "triples"), parts, strict=True):
-        made.parts[name][6] = rows
+    made.parts.update(old={6: old}, new={6: new}, triples={6: triples})
     return made
 
 

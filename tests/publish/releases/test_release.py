@@ -16,7 +16,7 @@ from factdrift.core.files import read_yaml
 from factdrift.core.paths import SCHEMA
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
-from factdrift.publish.releases.candidates import later, newest_two, sequences
+from factdrift.publish.releases.candidates import later, sequences
 from factdrift.publish.releases.release import (
     RELEASED,
     Release,
@@ -208,9 +208,3 @@ def test_when_it_runs_does_not_matter(dates: list[str], first: int, every: int) 
     sequence = [sequence, *sequences(dates, sequence, every)][-1]
     assert sequence == at_once
     assert all(new >= later(old, every) for old, new in itertools.pairwise(sequence[1:]))
-
-
-@given(st.lists(DAYS, unique=True, max_size=8), EVERY)
-def test_the_newest_two_by_trying_all(dates: list[str], every: int) -> None:
-    pairs = [(new, old) for new in dates for old in dates if new == max(dates) and later(old, every) <= new]
-    assert newest_two(dates, every) == list(reversed(max(pairs, default=())))

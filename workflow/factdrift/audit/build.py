@@ -98,13 +98,22 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
             )
             outcome = FAILED if guessed.leaks else PASSED
             findings += _named(name, "", "", "", [("surface", outcome, reason)])
+    # How many rows the checks of whole tables looked at; of layouts and folders the number of files.
+    files = {LAYOUTS: source.layouts(), FOLDERS: source.folders()}
+    sizes = samples.sizes | {name: len(paths) for name, paths in files.items() if paths}
+    whole = {
+        (dataset, kind): sizes[dataset]
+        for kind, each in KINDS.items()
+        for dataset in each.datasets
+        if each.whole and dataset in sizes
+    }
     summary = {
         "seed": seed,
         "sampled": {
             name: {"rows": len(samples.rows[name]), "of": size} for name, size in samples.sizes.items()
         },
         "drawn": reading.drawn_account(),
-        "kinds": rates(findings, _whole(source, samples)),
+        "kinds": rates(findings, whole),
         "surface": {name: guessed._asdict() for name, guessed in guesses.items()},
         "unchecked": _unseen([*samples.sizes, *([LAYOUTS] if source.layouts() else [])], reading),
     }
@@ -245,21 +254,6 @@ def _findings(source: Source, samples: Samples, reading: Reading) -> Iterator[Ro
         yield from _faults(FOLDERS, "folder", of_folders.folder(folder, source.pair.parent))
     if source.folders():
         yield from _faults(FOLDERS, "folder", of_folders.copies(source.pair))
-
-
-def _whole(source: Source, samples: Samples) -> dict[tuple[str, str], int]:
-    """How many rows the checks of whole tables looked at; of layouts and folders the number of files."""
-    sizes = dict(samples.sizes)
-    if source.layouts():
-        sizes[LAYOUTS] = len(source.layouts())
-    if source.folders():
-        sizes[FOLDERS] = len(source.folders())
-    return {
-        (dataset, kind): sizes[dataset]
-        for kind, description in KINDS.items()
-        for dataset in description.datasets
-        if description.whole and dataset in sizes
-    }
 
 
 def _unseen(datasets: Iterable[str], reading: Reading) -> dict[str, dict[str, str]]:

@@ -121,18 +121,11 @@ class Sheet(OfAudit, command="audit sheet"):
                 "beside the folder of the audit: name one in the folder of its pair with --audit"
             )
         rows = list(sheet_rows(self.findings(), files, self.rows, self.seed))
-        with (
-            atomic_path(self.output) as path,
-            path.open("w", encoding="utf-8-sig", newline="") as file,
-        ):
-            writer = csv.DictWriter(file, COLUMNS)
-            writer.writeheader()
+        with atomic_path(self.output) as path, path.open("w", encoding="utf-8-sig", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(COLUMNS)
             # Labels come from dumps that anybody can edit.
-            cells = [
-                {name: sheet_cell("" if value is None else str(value)) for name, value in row.items()}
-                for row in rows
-            ]
-            writer.writerows(cells)
+            writer.writerows([sheet_cell(str(row.get(name) or "")) for name in COLUMNS] for row in rows)
         return f"{self.output}: {len(rows)} rows; write valid, invalid or unsure into the column judgement"
 
 

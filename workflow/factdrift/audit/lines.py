@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -24,7 +25,6 @@ _BEGINNING = 400
 
 _OFTEN = 4096
 """Lines between two looks at the clock."""
-
 
 BIRTH = frozenset({"P571", "P569", "P580", "P575", "P1619", "P6949", "P585", "P577"})
 """Relations whose date makes an entity a new one."""
@@ -59,7 +59,11 @@ class Entity:
         }
         self.best_classes = tuple(best_items(line, "P31")) if self.has_article else self.classes
         self.born = {
-            name: [claim["mainsnak"]["datavalue"]["value"] for claim in group if _dated(claim)]
+            name: [
+                claim["mainsnak"]["datavalue"]["value"]
+                for claim in group
+                if stated(claim) and claim["mainsnak"].get("datavalue", {}).get("type") == "time"
+            ]
             for name, group in line["claims"].items()
             if name in BIRTH
         }
@@ -80,10 +84,6 @@ class Entity:
 def stated(claim: dict[str, Any]) -> bool:
     """Whether a raw statement is not deprecated and has a value."""
     return claim.get("rank") != "deprecated" and claim.get("mainsnak", {}).get("snaktype") == "value"
-
-
-def _dated(claim: dict[str, Any]) -> bool:
-    return stated(claim) and claim["mainsnak"].get("datavalue", {}).get("type") == "time"
 
 
 def item_number(value: Any) -> int | None:
@@ -137,21 +137,15 @@ def _completed(claim: dict[str, Any]) -> dict[str, Any]:
     claim.setdefault("id", "")
     claim.setdefault("rank", "normal")
     claim["mainsnak"].setdefault("datatype", "")
-    if not isinstance(claim.get("qualifiers"), dict):
-        claim["qualifiers"] = {}
-    claim["qualifiers-order"] = list(claim["qualifiers"])
-    for snaks in claim["qualifiers"].values():
-        for snak in snaks:
+    references = ((reference, "snaks") for reference in claim.get("references", []))
+    for holder, part in ((claim, "qualifiers"), *references):
+        holder.setdefault("hash", "")
+        if not isinstance(holder.get(part), dict):
+            holder[part] = {}
+        holder[f"{part}-order"] = list(holder[part])
+        for snak in chain.from_iterable(holder[part].values()):
             snak.setdefault("hash", "")
             snak.setdefault("datatype", "")
-    for reference in claim.get("references", []):
-        reference.setdefault("hash", "")
-        if not isinstance(reference.get("snaks"), dict):
-            reference["snaks"] = {}
-        reference["snaks-order"] = list(reference["snaks"])
-        for snaks in reference["snaks"].values():
-            for snak in snaks:
-                snak.setdefault("datatype", "")
     return claim
 
 

@@ -60,19 +60,20 @@ class Dumps(NamedTuple):
 
 def check_update(row: Row, dumps: Dumps, shared: Shared) -> Iterator[Finding]:
     """The findings of each kind about one update; one finding a kind if it passes, else one a failure."""
-    yield from outcomes("statement", _statements(row, dumps))
-    yield from outcomes("main_snak", _main_snaks(row, dumps))
-    yield from outcomes("rank", _ranks(row, dumps))
-    yield from outcomes("dates", _dates(row, dumps))
-    yield from outcomes("labels", _labels(row, dumps))
+    update = _Update(row, dumps)
+    yield from outcomes("statement", _statements(update))
+    yield from outcomes("main_snak", _main_snaks(update))
+    yield from outcomes("rank", _ranks(update))
+    yield from outcomes("dates", _dates(update))
+    yield from outcomes("labels", _labels(update))
     for kind, decision, check in (("gone", "obsolete", _not_gone), ("new", "new", _not_new)):
         values = [value for value in row["objects"] if value["decision"] == decision]
         if values:
-            failures = ((value["label"], reason) for value in values for reason in check(row, value, dumps))
+            failures = ((value["label"], reason) for value in values for reason in check(update, value))
             yield from outcomes(kind, (f"{label}: {reason}" for label, reason in failures))
-    yield from _static(row, dumps)
+    yield from _static(update)
     if row["is_replace"]:
-        yield from outcomes("single", _rivals(row, dumps))
+        yield from outcomes("single", _rivals(update))
     yield from _leaks(row)
     yield from outcomes("template", shared.templates_of(row))
     yield from outcomes("prompt", prompts(row, dumps.templates))
@@ -104,29 +105,45 @@ def statement_of(entity: Entity, name: str) -> WikidataClaim | None:
     return next((claim for claim in claims if claim.claim_id.upper() == wanted), None)
 
 
-def _sides(row: Row, dumps: Dumps) -> Iterator[tuple[Row, str, Entity | None, WikidataClaim | None]]:
-    """Each object with each dump of which it names a statement: the subject's line and the statement."""
-    for value in row["objects"]:
-        for side in ("old", "new"):
-            name = value[f"{side}_statement"]
-            if name is not None:
-                entity = dumps.side(side).get(row["subject"]["id"])
-                yield value, side, entity, statement_of(entity, name) if entity else None
+class _Update:
+    """An update beside both dumps.
+
+    `lines`: side -> the subject's line. `named`: each object with each dump of which it names a statement,
+    and that statement; `claims`: those that are there.
+    """
+
+    def __init__(self, row: Row, dumps: Dumps) -> None:
+        self.row, self.dumps = row, dumps
+        self.lines = {side: dumps.side(side).get(row["subject"]["id"]) for side in ("old", "new")}
+        self.named: list[tuple[Row, str, WikidataClaim | None]] = [
+            (value, side, statement_of(line, name) if line else None)
+            for value in row["objects"]
+            for side, line in self.lines.items()
+            if (name := value[f"{side}_statement"]) is not None
+        ]
+        self.claims = [(value, side, claim) for value, side, claim in self.named if claim]
+
+    def group(self, side: str) -> list[WikidataClaim]:
+        """The statements of the relation in a dump, not deprecated."""
+        line = self.lines[side]
+        return line.of(self.row["relation"]["id"]) if line else []
+
+    def same(self, side: str, value: Row) -> list[WikidataClaim]:
+        """Those of the group that have the value of an object."""
+        wanted = {identity(claim.mainsnak) for each, _, claim in self.claims if each is value}
+        return [claim for claim in self.group(side) if identity(claim.mainsnak) in wanted]
 
 
-def _claims(row: Row, dumps: Dumps) -> Iterator[tuple[Row, str, WikidataClaim]]:
-    return ((value, side, claim) for value, side, _, claim in _sides(row, dumps) if claim)
-
-
-def _statements(row: Row, dumps: Dumps) -> Iterator[str]:
+def _statements(update: _Update) -> Iterator[str]:
+    row = update.row
     for value in row["objects"]:
         if value["old_statement"] is None and value["new_statement"] is None:
             yield f"{value['label']}: no statement in either dump is named"
         for side in ("old", "new"):
             if value[f"{side}_statement"] is None and value[f"{side}_revision"] is not None:
                 yield f"{value['label']}: a revision of the {side} dump, and no statement"
-    for value, side, entity, claim in _sides(row, dumps):
-        name = value[f"{side}_statement"]
+    for value, side, claim in update.named:
+        name, entity = value[f"{side}_statement"], update.lines[side]
         if entity is None:
             yield f"{value['label']}: {row['subject']['id']} has no line in the {side} dump"
         elif claim is None:
@@ -140,15 +157,14 @@ def _statements(row: Row, dumps: Dumps) -> Iterator[str]:
             )
 
 
-def _main_snaks(row: Row, dumps: Dumps) -> Iterator[str]:
-    for value, side, entity, claim in _sides(row, dumps):
-        if claim is None or entity is None:
-            continue
-        if reason := not_main_snak(value, claim, entity):
+def _main_snaks(update: _Update) -> Iterator[str]:
+    for value, side, claim in update.claims:
+        entity = update.lines[side]
+        if entity and (reason := not_main_snak(value, claim, entity)):
             # A value that both dumps state is written as the new one does.
-            named = value["new_statement"] if side == "old" else None
-            twin = statement_of(dumps.new[entity.id], named) if named and entity.id in dumps.new else None
-            if twin is None or identity(twin.mainsnak) != identity(claim.mainsnak):
+            own = identity(claim.mainsnak)
+            news = [each for of, where, each in update.claims if of is value and where == "new"]
+            if side == "new" or not any(identity(twin.mainsnak) == own for twin in news):
                 yield f"{value['label']}: {reason} in the {side} dump"
         datatype = claim.mainsnak.snak_datatype
         if datatype and value["datatype"] != datatype:
@@ -173,14 +189,14 @@ def not_main_snak(value: Row, claim: WikidataClaim, entity: Entity) -> str | Non
     return f"{value['raw']} is not the main snak of {claim.claim_id}, which is {raw_of(main)}"
 
 
-def _ranks(row: Row, dumps: Dumps) -> Iterator[str]:
-    for value, side, claim in _claims(row, dumps):
+def _ranks(update: _Update) -> Iterator[str]:
+    for value, side, claim in update.claims:
         if claim.rank == "deprecated":
             yield f"{value['label']}: {claim.claim_id} is deprecated in the {side} dump"
 
 
-def _dates(row: Row, dumps: Dumps) -> Iterator[str]:
-    for value, side, claim in _claims(row, dumps):
+def _dates(update: _Update) -> Iterator[str]:
+    for value, side, claim in update.claims:
         if side == "old" and value["new_statement"] is not None:
             continue  # the rules see the new dump's dates
         for field, qualifier in (("start", START), ("end", END), ("point_in_time", POINT)):
@@ -195,7 +211,8 @@ def _dates(row: Row, dumps: Dumps) -> Iterator[str]:
                 yield f"{value['label']}: {field} {value[field]} where the {side} dump has {said}"
 
 
-def _labels(row: Row, dumps: Dumps) -> Iterator[str]:
+def _labels(update: _Update) -> Iterator[str]:
+    row, dumps = update.row, update.dumps
     named = [row["subject"], row["relation"]]
     named += [value for value in row["objects"] if value["id"]]
     for each in named:
@@ -204,10 +221,12 @@ def _labels(row: Row, dumps: Dumps) -> Iterator[str]:
         if bool(value["id"]) != (value["short"] is None):
             yield f"{value['label']}: short is {value['short']!r}, only literals have one"
         if not value["id"]:
-            reason = misread(
-                value, _stated(row, value, dumps), dumps.variant == "reference", dumps.new or dumps.old
-            )
-            if reason:
+            # As the statement has it: the new dump's, else the old one's.
+            claims = {side: claim for each, side, claim in update.claims if each is value}
+            snaks = (claims[side].mainsnak for side in ("new", "old") if side in claims)
+            stated = next((snak.datavalue.value for snak in snaks if snak.snaktype == "value"), None)
+            content = stated if isinstance(stated, dict) else None
+            if reason := misread(value, content, dumps.variant == "reference", dumps.new or dumps.old):
                 yield reason
 
 
@@ -247,61 +266,35 @@ def _popularity(row: Row, dumps: Dumps) -> Iterator[Finding]:
     yield from outcomes("popularity", iter(reasons))
 
 
-def _stated(row: Row, value: Row, dumps: Dumps) -> Mapping[str, Any] | None:
-    """The value of an object as its statement has it: the new dump's, else the old one's."""
-    for side in ("new", "old"):
-        name, entity = value[f"{side}_statement"], dumps.side(side).get(row["subject"]["id"])
-        claim = statement_of(entity, name) if name and entity else None
-        if claim is not None and claim.mainsnak.snaktype == "value":
-            content = claim.mainsnak.datavalue.value
-            return content if isinstance(content, dict) else None
-    return None
-
-
-def _same_value(entity: Entity | None, row: Row, value: Row, dumps: Dumps) -> list[WikidataClaim]:
-    """The statements of a dump, not deprecated, with the subject, relation and value of an object."""
-    if entity is None:
-        return []
-    wanted = {identity(claim.mainsnak) for each, _, claim in _claims(row, dumps) if each is value}
-    return [claim for claim in entity.of(row["relation"]["id"]) if identity(claim.mainsnak) in wanted]
-
-
-def _not_gone(row: Row, value: Row, dumps: Dumps) -> Iterator[str]:
-    entity = dumps.new.get(row["subject"]["id"])
-    group = entity.of(row["relation"]["id"]) if entity else []
-    for claim in _same_value(entity, row, value, dumps):
-        if holds(claim, dumps.t_new) and not _is_outranked(claim, group):
+def _not_gone(update: _Update, value: Row) -> Iterator[str]:
+    dumps, group = update.dumps, update.group("new")
+    for claim in update.same("new", value):
+        if _is_outranked(claim, group):
+            continue
+        points = [date.first for date in spans(claim, POINT)]
+        followed = any(date.first > max(points) for each in group for date in spans(each, POINT) if points)
+        if holds(claim, dumps.t_new):
             yield f"{claim.claim_id} still holds in the new dump"
-        elif spans(claim, POINT) and not _is_followed(claim, group) and not _is_outranked(claim, group):
+        elif points and not followed:
             yield f"{claim.claim_id} is the latest measurement in the new dump"
     if value["id"] in dumps.old and value["id"] not in dumps.new:
         yield f"{value['id']} has no line in the new dump: it was merged or deleted"
 
 
 def _is_outranked(claim: WikidataClaim, group: Sequence[WikidataClaim]) -> bool:
-    preferred = any(each.rank == "preferred" for each in group)
-    return claim.rank != "preferred" and preferred
+    return claim.rank != "preferred" and any(each.rank == "preferred" for each in group)
 
 
-def _is_followed(claim: WikidataClaim, group: Sequence[WikidataClaim]) -> bool:
-    """Whether another statement of the group has a later point in time."""
-    own = max(each.first for each in spans(claim, POINT))
-    return any(date.first > own for each in group for date in spans(each, POINT))
-
-
-def _not_new(row: Row, value: Row, dumps: Dumps) -> Iterator[str]:
-    entity = dumps.new.get(row["subject"]["id"])
-    claims = _same_value(entity, row, value, dumps)
-    if not any(_began(claim, dumps) for claim in claims):
+def _not_new(update: _Update, value: Row) -> Iterator[str]:
+    row, dumps = update.row, update.dumps
+    if not any(_began(claim, dumps) for claim in update.same("new", value)):
         born = (row["subject"]["id"], value["id"]) if row["subject_is_ph_new"] else (value["id"],)
         if not any(_is_new(each, dumps) for each in born if each):
             yield "no date of the statement, or of a new entity, lies between the two dates"
     if row["subject_is_ph_new"] or value["announced"]:
         return
-    before = dumps.old.get(row["subject"]["id"])
-    group = before.of(row["relation"]["id"]) if before else []
-    for claim in _same_value(before, row, value, dumps):
-        if holds(claim, dumps.t_old) and not _is_outranked(claim, group):
+    for claim in update.same("old", value):
+        if holds(claim, dumps.t_old) and not _is_outranked(claim, update.group("old")):
             yield f"{claim.claim_id} holds in the old dump already"
 
 
@@ -329,43 +322,36 @@ def _is_new(entity: str, dumps: Dumps) -> bool:
     return False
 
 
-def _static(row: Row, dumps: Dumps) -> Iterator[Finding]:
-    reasons = []
-    for value in row["objects"]:
-        if value["decision"] != "static":
-            continue
-        claims = _same_value(dumps.new.get(row["subject"]["id"]), row, value, dumps)
-        outcome, reason = PASSED, ""
+def _static(update: _Update) -> Iterator[Finding]:
+    dumps = update.dumps
+    values = [value for value in update.row["objects"] if value["decision"] == "static"]
+    failed = False
+    for value in values:
+        claims = update.same("new", value)
+        starts = [[each.first for each in spans(claim, START)] for claim in claims]
         if not any(holds(claim, dumps.t_new) or spans(claim, POINT) for claim in claims):
-            outcome, reason = FAILED, f"{value['label']}: no statement of the new dump holds at T_new"
-        elif all(_began_after(claim, dumps.t_old) for claim in claims):
+            yield "static", FAILED, f"{value['label']}: no statement of the new dump holds at T_new"
+        elif all(each and min(each) > dumps.t_old for each in starts):
             # The paper's rule 17 asks for the end only.
             outcome = DECLARED if value["rule"] == "end_after" else FAILED
-            reason = f"{value['label']}: it began after T_old"
-        reasons.append(("static", outcome, reason))
-    failures = [finding for finding in reasons if finding[1] != PASSED]
-    yield from failures or reasons[:1]
+            yield "static", outcome, f"{value['label']}: it began after T_old"
+        else:
+            continue
+        failed = True
+    if values and not failed:
+        yield "static", PASSED, ""
 
 
-def _began_after(claim: WikidataClaim, day: Day) -> bool:
-    starts = spans(claim, START)
-    return bool(starts) and min(each.first for each in starts) > day
-
-
-def _rivals(row: Row, dumps: Dumps) -> Iterator[str]:
+def _rivals(update: _Update) -> Iterator[str]:
     """Other values of a replacement that hold at T_new, of the same rank and not qualified any further."""
-    entity = dumps.new.get(row["subject"]["id"])
-    news = [each for each in row["objects"] if each["decision"] == "new"]
-    value = news[0] if news else None
+    dumps = update.dumps
+    news = [each for each in update.row["objects"] if each["decision"] == "new"]
     if len(news) > 1:
         yield f"a replacement by {len(news)} objects"
-    if entity is None or value is None:
-        return
-    chosen = [claim for each, side, claim in _claims(row, dumps) if each is value and side == "new"]
-    for own in chosen:
-        group = entity.of(row["relation"]["id"])
+    chosen = news[0] if news else None
+    for own in (claim for value, side, claim in update.claims if value is chosen and side == "new"):
         points = [each.first for each in spans(own, POINT)]
-        for claim in group:
+        for claim in update.group("new"):
             if identity(claim.mainsnak) == identity(own.mainsnak) or claim.mainsnak.snaktype != "value":
                 continue
             if own.rank == "preferred" and claim.rank != "preferred":

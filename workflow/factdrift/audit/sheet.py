@@ -66,14 +66,9 @@ def sheet_rows(
 
     `files`: dataset -> its table. Links lead to the revisions that the dumps contain.
     """
-    every = sorted(
-        {
-            (each["dataset"], each["row"])
-            for each in findings
-            if each["dataset"] in (UPDATES, QUESTIONS) and is_of_a_row(each["kind"])
-        }
-    )
-    wanted = set(sorted(every, key=lambda key: place_of(seed, f"sheet|{key[1]}"))[:rows])
+    every = {(each["dataset"], each["row"]) for each in findings if is_of_a_row(each["kind"])}
+    of_people = sorted(each for each in every if each[0] in (UPDATES, QUESTIONS))
+    wanted = set(sorted(of_people, key=lambda key: place_of(seed, f"sheet|{key[1]}"))[:rows])
     audited = []
     for dataset in (UPDATES, QUESTIONS):
         if (path := files.get(dataset)) is None:
@@ -82,8 +77,7 @@ def sheet_rows(
         names = (name_of(dataset, row) for row in pq.read_table(path, columns=columns).to_pylist())
         places = [place for place, name in enumerate(names) if (dataset, name) in wanted]
         for row in rows_at(path, places):
-            shown = {"dataset": dataset, "row": name_of(dataset, row), **describe(row)}
-            audited.append({name: shown.get(name, "") for name in COLUMNS})
+            audited.append({"dataset": dataset, "row": name_of(dataset, row), **describe(row)})
     yield from sorted(audited, key=lambda row: place_of(seed, f"sheet|{row['row']}"))
 
 
@@ -93,29 +87,31 @@ def name_of(dataset: str, row: Row) -> str:
 
 
 def _update(row: Row) -> dict[str, Any]:
-    by: dict[str, list[Row]] = {"new": [], "obsolete": [], "static": []}
-    for value in row["objects"]:
-        by[value["decision"]].append(value)
+    objects, subject = row["objects"], row["subject"]["id"]
+    labels = {
+        decision: "; ".join(value["label"] for value in objects if value["decision"] == decision)
+        for decision in ("new", "obsolete", "static")
+    }
     dates = [
         f"{value['label']}: {' to '.join((value['start'] or '?', value['end'] or 'now'))}"
         + (f", at {value['point_in_time']}" if value["point_in_time"] else "")
-        for value in row["objects"]
+        for value in objects
     ]
+    # The subject's page as a dump has it; none if no object is in that dump.
+    pages = {
+        f"{side}_page": f"{_PAGE}{subject}&oldid={value[f'{side}_revision']}"
+        for side in ("old", "new")
+        for value in reversed(objects)
+        if value[f"{side}_revision"]
+    }
     return {
         "question": row["update_prompt"],
-        "answer": _labels(by["new"]),
-        "before": _labels(by["obsolete"]),
-        "unchanged": _labels(by["static"]),
+        "answer": labels["new"],
+        "before": labels["obsolete"],
+        "unchanged": labels["static"],
         "dates": "; ".join(dates),
-        "old_page": _page(row, "old_revision"),
-        "new_page": _page(row, "new_revision"),
+        **pages,
     }
-
-
-def _page(row: Row, revision: str) -> str:
-    """The subject's page as a dump has it; empty if no object is in that dump."""
-    revisions = [value[revision] for value in row["objects"] if value[revision]]
-    return _link(row["subject"]["id"], revisions[0]) if revisions else ""
 
 
 def _item(row: Row) -> dict[str, Any]:
@@ -124,16 +120,8 @@ def _item(row: Row) -> dict[str, Any]:
         "answer": row["answer_label"],
         "options": "; ".join(row["options"] or ()),
         "as_of": row["as_of"],
-        "new_page": _link(row["asked_s"], None),
+        "new_page": f"{_PAGE}{row['asked_s']}",
     }
-
-
-def _labels(values: Sequence[Row]) -> str:
-    return "; ".join(value["label"] for value in values)
-
-
-def _link(entity: str, revision: int | None) -> str:
-    return f"{_PAGE}{entity}" + (f"&oldid={revision}" if revision else "")
 
 
 def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:

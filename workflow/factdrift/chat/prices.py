@@ -11,7 +11,7 @@ from factdrift.chat.replies import Failure, Reply
 from factdrift.chat.requests import Request, answer_limit
 from factdrift.chat.settings import Chat, api_key
 from factdrift.chat.store import Store
-from factdrift.core.errors import InputError
+from factdrift.core.errors import InputError, Redactor
 from factdrift.core.files import read_struct
 from factdrift.core.progress import Progress
 

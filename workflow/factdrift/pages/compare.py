@@ -70,7 +70,7 @@ class Cause(NamedTuple):
     changes: frozenset[str]
 
 
-def compare(first: Path, second: Path, output: Path | None, memory_mb: int) -> Iterator[str]:
+def compare(first: Path, second: Path, output: Path | None) -> Iterator[str]:
     """Yields lines about what differs between the folders of two builds, by kind of change.
 
     Writes differences.parquet and a page to the folder `output`, if there is one. Raises InputError if a
@@ -82,7 +82,7 @@ def compare(first: Path, second: Path, output: Path | None, memory_mb: int) -> I
         if not path.is_file():
             raise InputError(f"{path}: no such file; name a folder such as results/2021-01-04_2023-02-27")
     why = causes(first / "manifest.json", second / "manifest.json")
-    found = differences(datasets[0], datasets[1], lambda change: cause_of(change, why), memory_mb)
+    found = differences(datasets[0], datasets[1], lambda change: cause_of(change, why))
     updates = [pq.read_metadata(path).num_rows for path in datasets]
     frame = found.to_pandas()
     flips = frame[frame["change"] == "label"]
@@ -147,37 +147,34 @@ def cause_of(change: str, found: list[Cause] | None) -> str:
     return ", ".join(keys) or ("none of the keys that differ" if found else "the manifests agree")
 
 
-def differences(before: Path, after: Path, cause: Callable[[str], str], memory_mb: int = 3000) -> pa.Table:
+def differences(before: Path, after: Path, cause: Callable[[str], str]) -> pa.Table:
     """DIFFERENCES of two tables in the layout of `wikifactdiff.parquet`, sorted by all columns.
 
     `cause`: kind of change -> why builds differ so. Raises InputError if a file is not such a table.
     """
-    with database(memory_mb) as db:
+    with database() as db:
         db.execute("CREATE TEMP MACRO text(value) AS CAST(value AS VARCHAR)")
-        columns = [_register(db, name, path) for name, path in (("a", before), ("b", after))]
+        columns = []
+        for name, path in (("a", before), ("b", after)):
+            try:
+                rows = db.read_parquet(only_file(path))
+            except duckdb.Error as error:
+                raise InputError(f"{path}: {error}; give builds of wikifactdiff.parquet") from error
+            missing = sorted({"subject", "relation", "objects", "scenario"} - set(rows.columns))
+            if missing:
+                raise InputError(
+                    f"{path}: no column {', '.join(missing)}; give builds of wikifactdiff.parquet"
+                )
+            columns.append(set(rows.columns))
+            db.execute(
+                f"CREATE TEMP VIEW {name} AS SELECT *, subject.id AS s, relation.id AS r "
+                f"FROM read_parquet({sql(path)})"
+            )
         union = " UNION ALL ".join(_queries(db, *columns))
         found = db.sql(f"SELECT * FROM ({union}) AS t({_COLUMNS}) ORDER BY ALL").to_arrow_table()
     reasons = {change: cause(change) for change in CHANGES}
     why = pa.array([reasons[change] for change in found["change"].to_pylist()], pa.string())
     return found.append_column("cause", why).cast(DIFFERENCES)
-
-
-def _register(db: duckdb.DuckDBPyConnection, name: str, path: Path) -> set[str]:
-    """The view of a dataset with the ids of subject and relation; returns its columns."""
-    try:
-        rows = db.read_parquet(only_file(path))
-    except duckdb.Error as error:
-        raise InputError(f"{path}: {error}; give builds of wikifactdiff.parquet") from error
-    missing = {"subject", "relation", "objects", "scenario"} - set(rows.columns)
-    if missing:
-        raise InputError(
-            f"{path}: no column {', '.join(sorted(missing))}; give builds of wikifactdiff.parquet"
-        )
-    db.execute(
-        f"CREATE TEMP VIEW {name} AS SELECT *, subject.id AS s, relation.id AS r "
-        f"FROM read_parquet({sql(path)})"
-    )
-    return set(rows.columns)
 
 
 def _queries(db: duckdb.DuckDBPyConnection, before: set[str], after: set[str]) -> Iterator[str]:

@@ -14,13 +14,7 @@ OfNewest = Annotated[Path | None, "folder of the pair of dates; default: the new
 Build = Annotated[Path, "folder with wikifactdiff.parquet and manifest.json"]
 
 
-class WithMemory(Job):
-    """A job that reads tables."""
-
-    memory_mb: Annotated[int, "for the tables"] = 2000
-
-
-class Report(WithMemory, command="report", beside="manifest tables shown layout caption"):
+class Report(Job, command="report", beside="manifest tables shown layout caption"):
     """Write one page about a build: what changed, and how it was decided."""
 
     pair: OfPair
@@ -35,11 +29,11 @@ class Report(WithMemory, command="report", beside="manifest tables shown layout 
         from factdrift.pages.report.page import write_page
 
         build = Build(self.pair.parent, self.pair, self.logs, self.stream, self.cutoff)
-        write_page(build, self.output, self.memory_mb)
+        write_page(build, self.output)
         return f"{self.output}: {size_text(self.output.stat().st_size)}"
 
 
-class Browse(WithMemory, command="browse"):
+class Browse(Job, command="browse"):
     """Look at a build in a browser: both dumps side by side, decisions, neighbours, answers.
 
     For example: factdrift browse --pair results/2021-01-04_2023-02-27
@@ -57,13 +51,13 @@ class Browse(WithMemory, command="browse"):
         from factdrift.pages.browse.server import serve
 
         build = Build.of(self.pair)
-        index = index_of(build, self.index, self.memory_mb)
+        index = index_of(build, self.index)
         at_a_desk = sys.stdout.isatty() and "SSH_CONNECTION" not in os.environ
-        with database(self.memory_mb, threads=os.cpu_count() or 1) as db:
+        with database(threads=os.cpu_count() or 1) as db:
             serve(build, index, db, self.port, at_a_desk and not self.no_browser)
 
 
-class Why(WithMemory, command="why"):
+class Why(Job, command="why"):
     """Why a subject and relation is an update, or none: both dumps, and what decided, in words.
 
     Without a relation, one line for each of the subject's; without a subject, how the statements of the dumps
@@ -82,19 +76,19 @@ class Why(WithMemory, command="why"):
         from factdrift.core.tables import database
         from factdrift.pages.browse.build import Build
         from factdrift.pages.browse.index import index_of
-        from factdrift.pages.browse.search import open_index
+        from factdrift.pages.browse.search import Index
         from factdrift.pages.browse.why import Reasons, funnel
 
         build = Build.of(self.pair)
-        with database(self.memory_mb) as db:
+        with database() as db:
             if self.subject is None:
                 return "\n".join(funnel(build, db))
-            index = open_index(index_of(build, None, self.memory_mb))
+            index = Index(index_of(build))
             width = shutil.get_terminal_size((100, 24)).columns
             return "\n".join(Reasons(build, index, db, width).lines(self.subject, self.relation))
 
 
-class Explorer(WithMemory, command="explorer", beside="manifest tables snapshots scores layout"):
+class Explorer(Job, command="explorer", beside="manifest tables snapshots scores layout"):
     """Write the explorer of a build as files, which need no server."""
 
     pair: OfPair
@@ -104,13 +98,13 @@ class Explorer(WithMemory, command="explorer", beside="manifest tables snapshots
         from factdrift.core.owned import scratch
         from factdrift.core.tables import database
         from factdrift.pages.browse.build import Build
-        from factdrift.pages.browse.export import export
         from factdrift.pages.browse.index import index_of
-        from factdrift.pages.browse.search import open_index
+        from factdrift.pages.browse.pages import export
+        from factdrift.pages.browse.search import Index
 
         build = Build.of(self.pair)
-        with scratch() as folder, database(self.memory_mb) as db:
-            index = open_index(index_of(build, folder / "index.sqlite", self.memory_mb))
+        with scratch() as folder, database() as db:
+            index = Index(index_of(build, folder / "index.sqlite"))
             number = export(build, index, db, self.output)
             index.close()
         return f"{self.output}: {number:,} files"
@@ -127,9 +121,8 @@ class DiffBuilds(Job, command="diff-builds"):
     output: Annotated[
         Place | None, "write differences.parquet and differences.html there", Flag("FOLDER")
     ] = None
-    memory_mb: Annotated[int, "for the tables"] = 3000
 
     def run(self) -> str:
         from factdrift.pages.compare import compare
 
-        return "\n".join(compare(self.first, self.second, self.output, self.memory_mb))
+        return "\n".join(compare(self.first, self.second, self.output))

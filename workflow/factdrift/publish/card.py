@@ -87,14 +87,14 @@ class Edition:
         return "_".join([self.dataset.folder, *self.covers.split("/")])
 
 
-def count(dataset: Dataset, folder: Path, memory_mb: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def count(dataset: Dataset, folder: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The statistics and the named facts of a folder with shards; draws the figures.
 
     Queries read a view `data`: the rows of the first table, with a column `split`. A fact is 0 where its
     query gives null, as shares of no rows do.
     """
     counts = []
-    with database(memory_mb) as db:
+    with database() as db:
         shards = sql(f"{only_file(folder)}/{dataset.configs[0].name}/*.parquet")
         split = "regexp_extract(filename, '([^/]*)-[0-9]+-of-[0-9]+[.]parquet$', 1) AS split"
         added = "" if "split" in db.sql(f"SELECT * FROM read_parquet({shards})").columns else f", {split}"

@@ -25,7 +25,7 @@ FLAT = pa.schema(
 """One row per update (docs/tables/flat_updates.md)."""
 
 
-def write_flat(dataset: Path, folder: Path, memory_mb: int = 2000) -> int:
+def write_flat(dataset: Path, folder: Path) -> int:
     """Writes FOLDER/updates.parquet and updates.csv (UTF-8, comma, header); returns the number of rows.
 
     In the CSV file a text that a spreadsheet would take for a formula begins with an apostrophe
@@ -36,7 +36,7 @@ def write_flat(dataset: Path, folder: Path, memory_mb: int = 2000) -> int:
         return f"cell(list_transform({objects}, lambda o: {value}))"
 
     began = "CASE WHEN o.start IS NULL THEN o.point_in_time ELSE o.start END"
-    with database(memory_mb) as db:
+    with database() as db:
         db.execute(
             f"""CREATE TEMP MACRO cell(items) AS CASE WHEN len(list_filter(items, lambda x: x <> '')) > 0
                 THEN array_to_string(list_transform(items, lambda x: coalesce(x, '')), {sql(SEPARATOR)}) END;

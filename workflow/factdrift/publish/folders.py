@@ -104,7 +104,7 @@ def _write(
             tables.append(_table(config, counts, folder, f"{config.name}/{{split}}-*.parquet"))
     if dataset.updates:
         (product,) = dataset.needed
-        rows = write_flat(sources[product], folder, job.memory_mb)
+        rows = write_flat(sources[product], folder)
         tables.append(_table(UPDATES, {"full": rows}, folder, "updates.parquet"))
         if job.store is not None:
             # The stored replies behind the answers of a chat model.
@@ -114,7 +114,7 @@ def _write(
     for account in dataset.accounts:
         if account in sources:
             shutil.copyfile(sources[account], folder / account)
-    statistics, facts = count(dataset, folder, job.memory_mb)
+    statistics, facts = count(dataset, folder)
     write_json(public(build), folder / "manifest.json", indent=2)
     digits = sha256_of_all(sorted(folder.rglob("*.parquet")))[:12]
     version = f"{build['versions']['factdrift']}+{digits}"

@@ -35,7 +35,6 @@ class Folders(Job, command="publish folders", beside="words"):
     store: Annotated[Place | None, "folder of the store that has these answers"] = None
     date: Annotated[str, Key("publish.date")]
     url: Annotated[str, Key("publish.url")]
-    memory_mb: Annotated[int, "for the tables"] = 2000
     output: Annotated[Output, "made anew; must not exist", Flag("FOLDER")]
 
     def run(self) -> str:

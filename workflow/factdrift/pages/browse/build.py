@@ -14,10 +14,10 @@ from typing import Any
 import duckdb
 
 from factdrift.core.errors import InputError
-from factdrift.core.manifests import read_manifest
 from factdrift.core.tables import sql
 
 SIDES = ("old", "new")
+PROPERTIES, CLASSES = "properties.parquet", "classes.parquet"
 
 Row = dict[str, Any]
 
@@ -57,13 +57,21 @@ class Build:
 
         Raises InputError if the folder is none of a pair, or lacks a table that every page needs.
         """
-        pair = pair or _newest()
+        if pair is None:
+            found = list(Path("results").glob("*_*/wikifactdiff.parquet"))
+            if not found:
+                raise InputError(
+                    "results/*_*/wikifactdiff.parquet: no such file; build it with `snakemake --cores all`, "
+                    "or name a folder with --pair"
+                )
+            pair = max(found, key=lambda path: (path.stat().st_mtime_ns, path)).parent
         name = re.fullmatch(r"(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)", pair.resolve().name)
         if name is None:
             raise InputError(f"{pair}: is no folder of a pair such as results/2021-01-04_2023-02-27")
         build = cls(pair.resolve(), name[1], name[2])
         needed = [build.dataset, *(build.filtered(side) for side in SIDES), build.pair / "updates"]
-        needed += [path for side in SIDES for path in (build.entities(side), build.properties(side))]
+        for side in SIDES:
+            needed += [build.snapshot(side, name) for name in ("entities", PROPERTIES, CLASSES)]
         for path in needed:
             if not path.exists():
                 raise InputError(f"{path}: no such file or folder; build it with `snakemake --cores all`")
@@ -77,18 +85,9 @@ class Build:
         """The date of the `old` or the `new` dump."""
         return self.old if side == "old" else self.new
 
-    def _snapshot(self, side: str) -> Path:
-        return self.pair.parent / "snapshots" / self.date(side)
-
-    def entities(self, side: str) -> Path:
-        """The folder of a dump's items."""
-        return self._snapshot(side) / "entities"
-
-    def properties(self, side: str) -> Path:
-        return self._snapshot(side) / "properties.parquet"
-
-    def classes(self, side: str) -> Path:
-        return self._snapshot(side) / "classes.parquet"
+    def snapshot(self, side: str, *names: str) -> Path:
+        """A table, or a folder of tables, of the snapshot of a dump."""
+        return self.pair.parent.joinpath("snapshots", self.date(side), *names)
 
     def filtered(self, side: str) -> Path:
         """The folder of a dump's statements, with the filter that dropped them."""
@@ -98,11 +97,6 @@ class Build:
         """A file of the pair; None if it has not been built."""
         path = self.pair.joinpath(*names)
         return path if path.is_file() else None
-
-    def manifest(self) -> dict[str, Any]:
-        """The account of the build; empty if it has not been written."""
-        path = self.table("manifest.json")
-        return {} if path is None else read_manifest(path)
 
     def bucket(self, folder: Path, subject: int) -> Path:
         """The table of a folder that has the rows of a subject."""
@@ -116,7 +110,8 @@ class Build:
         """
         files = [self.dataset, self.pair / "popularity.parquet", *parquet_files(self.pair / "updates")]
         for side in SIDES:
-            files += [*parquet_files(self.entities(side)), self.properties(side), self.classes(side)]
+            files += [self.snapshot(side, PROPERTIES), self.snapshot(side, CLASSES)]
+            files += parquet_files(self.snapshot(side, "entities"))
             files += parquet_files(self.filtered(side))
         digest = hashlib.sha256()
         for path in files:
@@ -124,16 +119,6 @@ class Build:
                 held = path.stat()
                 digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode())
         return digest.hexdigest()
-
-
-def _newest() -> Path:
-    found = list(Path("results").glob("*_*/wikifactdiff.parquet"))
-    if not found:
-        raise InputError(
-            "results/*_*/wikifactdiff.parquet: no such file; build it with `snakemake --cores all`, or name "
-            "a folder with --pair"
-        )
-    return max(found, key=lambda path: (path.stat().st_mtime_ns, path)).parent
 
 
 def buckets_of(folder: Path) -> int:

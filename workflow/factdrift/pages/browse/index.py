@@ -24,7 +24,7 @@ from factdrift.core.nodes import file_lock
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import Progress
 from factdrift.core.tables import ROW_GROUP, database, sql
-from factdrift.pages.browse.build import SIDES, Build, parquet_files
+from factdrift.pages.browse.build import CLASSES, PROPERTIES, SIDES, Build, parquet_files
 from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, folded_hash, opened, spellings
 
 VERSION = 4
@@ -61,7 +61,7 @@ CREATE INDEX subclasses_by_sub ON subclasses (sub, class);
 """
 
 
-def index_of(build: Build, path: Path | None = None, memory_mb: int = 2000) -> Path:
+def index_of(build: Build, path: Path | None = None) -> Path:
     """The index of a build, made if there is none or if the tables have changed since.
 
     `path`: its file; None is one in the user's cache folder, named by the build's folder. Raises InputError
@@ -81,7 +81,7 @@ def index_of(build: Build, path: Path | None = None, memory_mb: int = 2000) -> P
 
     with file_lock(path.with_name(path.name + ".lock"), waiting):
         if _state(path) != state:
-            make_index(build, path, state, memory_mb)
+            make_index(build, path, state)
     return path
 
 
@@ -97,11 +97,11 @@ def _state(path: Path) -> str | None:
     return None
 
 
-def make_index(build: Build, path: Path, state: str, memory_mb: int) -> None:
+def make_index(build: Build, path: Path, state: str) -> None:
     """Writes the index; its progress goes to standard error."""
     with (
         atomic_path(path) as temporary,
-        database(memory_mb) as tables,
+        database(2000) as tables,
         contextlib.closing(sqlite3.connect(temporary)) as db,
     ):
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;")
@@ -159,7 +159,8 @@ def _dates(decision: str, *names: str) -> str:
 
 def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
     """Every entity of either dump that has a label, the new dump's label first; properties are negative."""
-    tables.execute(f"CREATE TEMP TABLE class_ids AS {_union(build, 'id')}")
+    classes = [build.snapshot(side, CLASSES) for side in SIDES]
+    tables.execute(f"CREATE TEMP TABLE class_ids AS SELECT DISTINCT id FROM read_parquet({sql(classes)})")
     popularity = build.table("popularity.parquet")
     views = (
         f"SELECT id, popularity FROM read_parquet({sql(popularity)})"
@@ -168,10 +169,10 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
     )
     columns = "id, label, description, aliases, symbol, classes, sitelinks"
     new, old = (
-        f"""(SELECT {columns} FROM read_parquet({sql(parquet_files(build.entities(side)))})
+        f"""(SELECT {columns} FROM read_parquet({sql(parquet_files(build.snapshot(side, "entities")))})
             WHERE label IS NOT NULL
         UNION ALL SELECT -id, label, description, aliases, NULL, NULL, 0
-            FROM read_parquet({sql(build.properties(side))}) WHERE label IS NOT NULL)"""
+            FROM read_parquet({sql(build.snapshot(side, PROPERTIES))}) WHERE label IS NOT NULL)"""
         for side in ("new", "old")
     )
     # `zxx` is no language: flags and other signs.
@@ -182,7 +183,7 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
         WHERE property IN {OFFICIAL} AND datatype = 'monolingualtext' AND snak = 'value'
             AND NOT starts_with(key, 'zxx:')
         GROUP BY subject)"""
-    files = [*parquet_files(build.entities("new")), build.properties("new")]
+    files = [*parquet_files(build.snapshot("new", "entities")), build.snapshot("new", PROPERTIES)]
     total = sum(pq.read_metadata(path).num_rows for path in files)
     progress = Progress("index: names", total, "names")
     progress.say("reading and sorting the entities")
@@ -198,12 +199,9 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
             LEFT JOIN {official} o USING (id)
         ORDER BY kind, CASE WHEN kind = {RELATION} THEN -updates ELSE -weight END, abs(id)"""
     )
-    kinds: dict[int, list[int]] = {}
     places = itertools.count(1)
     for batch in _batches(found):
         numbered = list(zip(places, batch, strict=False))
-        for place, row in numbered:
-            kinds.setdefault(row[7], [place, place])[1] = place
         db.executemany(
             "INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             ((place, *row) for place, row in numbered),
@@ -218,7 +216,7 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
         )
         progress.advance(len(batch))
     progress.say()
-    db.executemany("INSERT INTO kinds VALUES (?, ?, ?)", [(kind, *ends) for kind, ends in kinds.items()])
+    db.execute("INSERT INTO kinds SELECT kind, min(place), max(place) FROM names GROUP BY kind")
 
 
 def _add_classes(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
@@ -230,19 +228,12 @@ def _add_classes(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Co
         FROM updates u JOIN of_subject s ON s.id = u.subject, json_each(s.classes) c"""
     )
     progress = Progress("index: classes", None, "subclasses")
-    found = tables.sql(f"SELECT DISTINCT unnest(superclasses), id FROM ({_union(build, 'id, superclasses')})")
+    classes = [build.snapshot(side, CLASSES) for side in SIDES]
+    found = tables.sql(f"SELECT DISTINCT unnest(superclasses), id FROM read_parquet({sql(classes)})")
     for batch in _batches(found):
         db.executemany("INSERT OR IGNORE INTO subclasses VALUES (?, ?)", batch)
         progress.advance(len(batch))
     progress.say()
-
-
-def _union(build: Build, columns: str) -> str:
-    """SQL: rows of the classes of both dumps, each once; none where the tables have not been built."""
-    paths = [build.classes(side) for side in SIDES if build.classes(side).is_file()]
-    if not paths:
-        return "SELECT NULL::INTEGER AS id, NULL::INTEGER[] AS superclasses WHERE false"
-    return f"SELECT DISTINCT {columns} FROM read_parquet({sql(paths)})"
 
 
 def _batches(found: duckdb.DuckDBPyRelation) -> Iterator[list[tuple[Any, ...]]]:

@@ -1,22 +1,42 @@
-"""The pages of the explorer as HTML: the same for the server and for files."""
+"""The pages of the explorer as HTML: the same for the server and for files.
+
+The files work from a folder or any web server, without factdrift.
+"""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import duckdb
+
+from factdrift.core.errors import InputError
+from factdrift.core.manifests import read_manifest
+from factdrift.core.owned import new_folder
+from factdrift.core.progress import Progress
 from factdrift.pages import environment, meanings, packaged, palette
-from factdrift.pages.browse.build import Row, Subject, Tables
+from factdrift.pages.browse.build import Build, Row, Subject, Tables, buckets_of
 from factdrift.pages.browse.search import ALL, CLASS, CLASSES, RELATION, SUBJECT, Chosen, Index
 from factdrift.pages.browse.view import Relation, indexed, on_axis, time_line
 from factdrift.wikidata.ids import entity_id, is_made_up, page, property_id
+from factdrift.wikidata.text import folded, printable
 
 LISTED = 50
 """Updates on a page of a list."""
 
 ROWS = 150
 """Rows of statements that a subject's page has at once; relations beyond are loaded when they are opened."""
+
+ROWS_IN_FILES = 400
+"""The same of a page in a file, which says how many it leaves out."""
+
+MOST = 20_000
+"""Updates of a build that is exported; a larger one is for the server."""
+
+BLOCK = 500
+"""Subjects that are read at once for files."""
 
 KINDS = {RELATION: "relations", SUBJECT: "subjects", CLASS: "classes"}
 """Kind of a name -> the heading above all names of it."""
@@ -69,8 +89,10 @@ def _query(number: int, chosen: Chosen) -> str:
 class Pages:
     """Renders pages of one build."""
 
-    def __init__(self, tables: Tables, links: Links, most_rows: int = ROWS):
-        self.tables, self.build, self.links = tables, tables.build, links
+    def __init__(self, tables: Tables, index: Index, links: Links, most_rows: int = ROWS):
+        self.tables, self.build, self.index = tables, tables.build, index
+        account = self.build.table("manifest.json")
+        samples = read_manifest(account)["sample"].values() if account else ()
         made = environment("factdrift.pages.browse")
         made.globals |= {
             "links": links,
@@ -81,7 +103,7 @@ class Pages:
             "wikidata": page,
             "on_axis": on_axis,
             "meanings": meanings(),
-            "sample": next(iter(self.build.manifest().get("sample", {}).values()), None),
+            "sample": next(iter(samples), None),
             "rows_at_once": most_rows,
             "rows_open": OPEN,
             "classes_shown": CLASSES,
@@ -104,16 +126,18 @@ class Pages:
     def _render(self, name: str, **given: Any) -> str:
         return self._templates.get_template(name).render(**given)
 
-    def home(self, index: Index, chosen: Chosen = ALL, number: int = 1) -> str:
+    def home(self, chosen: Chosen = ALL, number: int = 1) -> str:
         """The first page: the search, and the most popular updates, all or those that are chosen."""
-        listed = self._listed(index, chosen, number)
-        return self._render("home.html", relations=index.top_relations(12), **listed)
+        listed = self._listed(chosen, number)
+        return self._render("home.html", relations=self.index.top_relations(12), **listed)
 
-    def _listed(self, index: Index, chosen: Chosen, number: int, **of: int) -> dict[str, Any]:
-        scenarios = index.scenarios(**of, chosen=chosen)
+    def _listed(self, chosen: Chosen, number: int, **of: int) -> dict[str, Any]:
+        scenarios = self.index.scenarios(**of, chosen=chosen)
         whole = scenarios.get(chosen.scenario, 0) if chosen.scenario else sum(scenarios.values())
-        updates = index.updates((number - 1) * LISTED, LISTED, chosen=chosen, **of)
-        names = index.names(key for update in updates for key in (update["subject"], -update["relation"]))
+        updates = self.index.updates((number - 1) * LISTED, LISTED, chosen=chosen, **of)
+        names = self.index.names(
+            key for update in updates for key in (update["subject"], -update["relation"])
+        )
         return {
             "updates": updates,
             "names": names,
@@ -123,23 +147,21 @@ class Pages:
             "pages": max(1, -(-whole // LISTED)),
         }
 
-    def results(self, index: Index, text: str, part: bool) -> str:
+    def results(self, text: str, part: bool) -> str:
         """What a search finds, as a page or as the part of one."""
-        found, meant = index.search(text), None
-        if not any(found.values()) and (meant := index.corrected(text)):
-            found = index.search(meant)
+        found, meant = self.index.search(text), None
+        if not any(found.values()) and (meant := self.index.corrected(text)):
+            found = self.index.search(meant)
         template = "results_part.html" if part else "results.html"
         return self._render(template, found=found, text=text, meant=meant)
 
-    def entity(
-        self, index: Index, row: Row, subject: Subject | None, chosen: Chosen = ALL, number: int = 1
-    ) -> str:
+    def entity(self, row: Row, subject: Subject | None, chosen: Chosen = ALL, number: int = 1) -> str:
         """The page of a relation, or of an item as a subject, as a class, or as both.
 
         `row`: its row of names. `subject`: what the tables say of it; None if it has no statements.
         """
         if row["id"] < 0:
-            listed = self._listed(index, chosen, number, relation=-row["id"])
+            listed = self._listed(chosen, number, relation=-row["id"])
             sentences, counts = self._sentences[-row["id"]], self._counts[entity_id(row["id"])]
             return self._render("relation.html", row=row, sentences=sentences, counts=counts, **listed)
         found: list[Relation] = []
@@ -147,20 +169,20 @@ class Pages:
         names: dict[int, Row] = {row["id"]: row}
         classes = [int(each) for each in json.loads(row["classes"] or "[]")]
         if subject is not None and number == 1:
-            found, named = indexed(subject, index, self.tables.untouched)
+            found, named = indexed(subject, self.index, self.tables.untouched)
             names |= named
             line = time_line(found, self.build.old, self.build.new)
-        around = index.classes_around(row["id"])
-        names |= index.names([*classes, *around["below"], *around["above"]])
-        listed = self._listed(index, chosen, number, of=row["id"])
+        around = self.index.classes_around(row["id"])
+        names |= self.index.names([*classes, *around["below"], *around["above"]])
+        listed = self._listed(chosen, number, of=row["id"])
         listed["names"] |= names
         return self._render(
             "entity.html", row=row, classes=classes, found=found, line=line, **around, **listed
         )
 
-    def statements(self, index: Index, subject: Subject, relation: int, part: bool) -> str | None:
+    def statements(self, subject: Subject, relation: int, part: bool) -> str | None:
         """The statements of a subject and relation alone; None if there are none."""
-        every, names = indexed(subject, index, self.tables.untouched)
+        every, names = indexed(subject, self.index, self.tables.untouched)
         one = next((each for each in every if each.number == relation), None)
         if one is None:
             return None
@@ -187,3 +209,80 @@ def style() -> str:
 def script() -> str:
     """The script of all pages."""
     return packaged("browse", "explorer.js")
+
+
+def export(build: Build, index: Index, db: duckdb.DuckDBPyConnection, folder: Path) -> int:
+    """Writes a page for every subject with an update, their relations and classes; returns how many files.
+
+    Raises InputError if there are more than MOST updates, or if the folder has files that are no earlier
+    explorer's.
+    """
+    whole = sum(index.scenarios().values())
+    if whole > MOST:
+        raise InputError(
+            f"{build.dataset}: {whole:,} updates; files are written for up to {MOST:,}: use "
+            "`factdrift browse`, or build fewer with the key `only`"
+        )
+    number = 0
+    with new_folder(folder) as made:
+        for name, text in _files(Tables(build, db), index, whole):
+            (made / name).write_text(text, encoding="utf-8")
+            number += 1
+    return number
+
+
+def _files(tables: Tables, index: Index, whole: int) -> Iterator[tuple[str, str]]:
+    """Yields names and texts of all files. `whole`: the number of updates."""
+    subjects, relations, classes = (index.with_updates(kind) for kind in ("subject", "relation", "class"))
+    named = index.names([*subjects, *classes, *(-number for number in relations)])
+    progress = Progress("explorer", len(named), "pages")
+    links = Links({entity_id(number) for number in named})
+    pages = Pages(tables, index, links, ROWS_IN_FILES)
+
+    def of_entity(id: int, subject: Subject | None) -> Iterator[tuple[str, str]]:
+        """The first page of an entity, and those of its list of updates."""
+        listed = sum(index.scenarios(**({"relation": -id} if id < 0 else {"of": id})).values())
+        for number in range(1, max(1, -(-listed // LISTED)) + 1):
+            name = links.entity(entity_id(id), number)
+            assert name is not None
+            yield name, pages.entity(named[id], subject, number=number)
+
+    for number in range(1, max(1, -(-whole // LISTED)) + 1):
+        yield links.home(number), pages.home(number=number)
+    chosen = set(subjects)
+    for id in (*(-number for number in relations), *(each for each in classes if each not in chosen)):
+        if id in named:
+            yield from of_entity(id, None)
+            progress.advance()
+    buckets: dict[int, list[int]] = defaultdict(list)
+    divided = buckets_of(tables.build.pair / "updates")
+    for id in subjects:
+        buckets[id % divided].append(id)
+    for bucket in buckets.values():
+        for start in range(0, len(bucket), BLOCK):
+            for id, subject in tables.read(bucket[start : start + BLOCK]).items():
+                if id in named:
+                    yield from of_entity(id, subject)
+                progress.advance()
+    yield "names.html", pages.names(named.values())
+    yield "explorer.css", style()
+    yield "explorer.js", script()
+    yield "search.js", _search(named.values())
+    progress.say()
+
+
+def _search(named: Iterable[Row]) -> str:
+    """The names as a script, since pages in files cannot fetch.
+
+    A row is id, label, kind, updates, folded label, and the folded aliases, which are on a line each.
+    """
+    rows = []
+    for row in sorted(
+        named, key=lambda row: (-row["popularity"] if row["id"] > 0 else -row["updates"], abs(row["id"]))
+    ):
+        label = printable(row["label"][:160])
+        aliases = "\n".join(printable(folded(each)) for each in (row["aliases"] or "").splitlines())
+        rows.append([entity_id(row["id"]), label, row["kind"], row["updates"], folded(label), aliases])
+    # `<` is escaped for whoever puts the script into a page.
+    text = json.dumps(rows, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
+    return f'"use strict";\nwindow.factdrift = {{ names: {text} }};\n'

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import threading
 import unicodedata
 import zlib
 from collections.abc import Iterable
@@ -63,19 +64,28 @@ def folded_hash(text: str) -> int:
 
 def opened(path: Path) -> sqlite3.Connection:
     """A file that nothing changes, to be read. Its use raises sqlite3.DatabaseError if it is no database."""
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+    return sqlite3.connect(address, uri=True, check_same_thread=False)
 
 
 class Index:
-    """An open index; each thread needs one of its own."""
+    """An open index, which threads can share. Raises InputError if the file is none."""
 
     def __init__(self, path: Path):
-        self._db = opened(path)
+        self._db, self._lock = opened(path), threading.Lock()
         self._db.row_factory = sqlite3.Row
-        self._db.execute("PRAGMA mmap_size = 4000000000")
-        self._kinds = {
-            row["kind"]: (row["first"], row["last"]) for row in self._db.execute("SELECT * FROM kinds")
-        }
+        try:
+            self._db.execute("PRAGMA mmap_size = 4000000000")
+            kinds = self._all("SELECT kind, first, last FROM kinds")
+        except sqlite3.DatabaseError as error:
+            raise InputError(f"{path}: is no index; remove it and run the command again") from error
+        self._kinds = {row["kind"]: (row["first"], row["last"]) for row in kinds}
+        self._db.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, words, row)")
+
+    def _all(self, query: str, *values: object) -> list[Row]:
+        """The rows of a query; threads take turns, because one prepared query is not for two at once."""
+        with self._lock:
+            return [dict(row) for row in self._db.execute(query, values)]
 
     def close(self) -> None:
         self._db.close()
@@ -106,18 +116,15 @@ class Index:
 
     def corrected(self, text: str) -> str | None:
         """The text with words of the index in the place of unknown ones; None if there is nothing similar."""
-        self._db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab(main, words, row)")
         query, end = "SELECT term, doc FROM terms WHERE term >= ? AND term < ?", chr(0x10FFFF)
         found: list[str] = []
         for word in map(folded, _words(text)):
             meant: str | None = word
             # None of the index begins so: the most similar one with the same first letter.
-            if not self._db.execute(f"{query} LIMIT 1", (word, word + end)).fetchone():
-                rows = self._db.execute(
-                    f"{query} AND length(term) BETWEEN ? AND ?",
-                    (word[0], word[0] + end, len(word) - 2, len(word) + 2),
-                )
-                meant = nearest(word, map(tuple, rows))
+            if not self._all(f"{query} LIMIT 1", word, word + end):
+                similar, lengths = f"{query} AND length(term) BETWEEN ? AND ?", (len(word) - 2, len(word) + 2)
+                rows = self._all(similar, word[0], word[0] + end, *lengths)
+                meant = nearest(word, ((row["term"], row["doc"]) for row in rows))
             if meant is None:
                 return None
             found.append(meant)
@@ -138,17 +145,16 @@ class Index:
         query = " ".join(f'"{word}"' for word in words) + "*"
         first, last = self._kinds.get(kind, (1, 0))
         try:
-            rows = self._db.execute(
+            return self._all(
                 "SELECT n.* FROM words JOIN names n ON n.place = words.rowid WHERE words MATCH ? "
                 "AND words.rowid BETWEEN ? AND ? ORDER BY words.rowid LIMIT ?",
-                (query, first, last, limit),
-            ).fetchall()
+                *(query, first, last, limit),
+            )
         except sqlite3.OperationalError as error:
             # SQLite divides a word at a letter that is newer than its tables of Unicode; it then finds none.
             if "phrase queries are not supported" not in str(error):
                 raise
             return []
-        return [dict(row) for row in rows]
 
     def _exact(self, text: str) -> list[Row]:
         """Names with this id, label or alias; labels first, relations and items before classes."""
@@ -157,35 +163,26 @@ class Index:
         found: list[Row] = []
         if asked[:1] in "QqPp" and number.isascii() and number.isdigit() and len(number) < 10:
             entity = int(number) if asked[0] in "Qq" else -int(number)
-            found = [dict(row) for row in self._db.execute("SELECT * FROM names WHERE id = ?", (entity,))]
-        rows = self._db.execute(
-            "SELECT n.* FROM spellings s JOIN names n USING (place) WHERE s.folded = ? "
-            "ORDER BY place LIMIT 50",
-            (folded_hash(asked),),
+            found = self._all("SELECT * FROM names WHERE id = ?", entity)
+        query = (
+            "SELECT n.* FROM spellings s JOIN names n USING (place) WHERE folded = ? ORDER BY place LIMIT 50"
         )
         ranked = []
-        for row in rows:
+        for row in self._all(query, folded_hash(asked)):
             same = [folded(each) == folded(asked) for each in spellings(row["label"], row["aliases"])]
-            if any(same):
-                ranked.append((not same[0], row["kind"] == CLASS, row["place"], dict(row)))
+            if any(same) and row not in found:
+                ranked.append((not same[0], row["kind"] == CLASS, row["place"], row))
         ranked.sort(key=lambda each: each[:3])
-        known = {row["place"] for row in found}
-        return [*found, *(row for *_, row in ranked if row["place"] not in known)][:EXACT]
+        return [*found, *(row for *_, row in ranked)][:EXACT]
 
     def names(self, ids: Iterable[int]) -> dict[int, Row]:
         """Id (properties negative) -> its row of names; ids without a label are left out."""
-        asked = list(dict.fromkeys(ids))
-        found: dict[int, Row] = {}
-        for start in range(0, len(asked), 500):
-            some = asked[start : start + 500]
-            marks = ",".join("?" * len(some))
-            for row in self._db.execute(f"SELECT * FROM names WHERE id IN ({marks})", some):
-                found[row["id"]] = dict(row)
-        return found
+        query = "SELECT * FROM names WHERE id IN (SELECT value FROM json_each(?))"
+        return {row["id"]: row for row in self._all(query, json.dumps([*ids]))}
 
     def updates_of(self, subject: int) -> dict[int, Row]:
         """Relation -> update of a subject."""
-        rows = self._db.execute("SELECT * FROM updates WHERE subject = ? ORDER BY relation", (subject,))
+        rows = self._all("SELECT * FROM updates WHERE subject = ? ORDER BY relation", subject)
         return {row["relation"]: _update(row) for row in rows}
 
     def updates(self, first: int, number: int, chosen: Chosen = ALL, **of: int) -> list[Row]:
@@ -193,35 +190,32 @@ class Index:
         instances `of` a class."""
         source, values = _source(chosen, **of)
         query = f"SELECT u.* {source} ORDER BY place LIMIT ? OFFSET ?"
-        return [_update(row) for row in self._db.execute(query, (*values, number, first))]
+        return [_update(row) for row in self._all(query, *values, number, first)]
 
     def scenarios(self, chosen: Chosen = ALL, **of: int) -> dict[str, int]:
         """Scenario -> number of updates between the chosen days, most first; of which ones see `updates`."""
         source, values = _source(chosen.of(""), **of)
-        query = f"SELECT u.scenario, count(*) {source} GROUP BY 1 ORDER BY 2 DESC, 1"
-        return dict(map(tuple, self._db.execute(query, values)))
+        query = f"SELECT u.scenario, count(*) AS updates {source} GROUP BY 1 ORDER BY 2 DESC, 1"
+        return {row["scenario"]: row["updates"] for row in self._all(query, *values)}
 
     def top_relations(self, most: int) -> list[Row]:
         """The relations with most updates."""
         first, _ = self._kinds.get(RELATION, (1, 0))
-        rows = self._db.execute(
-            "SELECT * FROM names WHERE place >= ? AND id < 0 AND updates > 0 ORDER BY place LIMIT ?",
-            (first, most),
-        )
-        return [dict(row) for row in rows]
+        query = "SELECT * FROM names WHERE place >= ? AND id < 0 AND updates > 0 ORDER BY place LIMIT ?"
+        return self._all(query, first, most)
 
     def classes_around(self, of: int) -> dict[str, list[int]]:
         """The classes directly `above` and `below` a class, by id; of more than CLASSES one more."""
         found = {}
         for side, known, wanted in (("above", "sub", "class"), ("below", "class", "sub")):
             query = f"SELECT {wanted} FROM subclasses WHERE {known} = ? ORDER BY 1 LIMIT {CLASSES + 1}"
-            found[side] = [row[0] for row in self._db.execute(query, (of,))]
+            found[side] = [row[wanted] for row in self._all(query, of)]
         return found
 
     def with_updates(self, kind: str) -> list[int]:
         """The `subject`s or `relation`s of all updates, or the `class`es of which subjects are instances."""
         table = "instances" if kind == "class" else "updates"
-        return [row[0] for row in self._db.execute(f"SELECT DISTINCT {kind} FROM {table} ORDER BY 1")]
+        return [row[kind] for row in self._all(f"SELECT DISTINCT {kind} FROM {table} ORDER BY 1")]
 
 
 def _words(text: str) -> list[str]:
@@ -243,14 +237,6 @@ def _source(chosen: Chosen, relation: int | None = None, of: int | None = None) 
     return f"{source} WHERE {' AND '.join(conditions or ['true'])}", values
 
 
-def _update(row: sqlite3.Row) -> Row:
+def _update(row: Row) -> Row:
     record: Row = json.loads(row["record"])
     return record | {name: row[name] for name in ("subject", "relation", "scenario", "place")}
-
-
-def open_index(path: Path) -> Index:
-    """Raises InputError if the file is no index."""
-    try:
-        return Index(path)
-    except sqlite3.DatabaseError as error:
-        raise InputError(f"{path}: is no index; remove it and run the command again") from error

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from factdrift.core.errors import InputError
 from factdrift.pages.browse.build import Build, Tables
 from factdrift.pages.browse.pages import Links, Pages, script, style
-from factdrift.pages.browse.search import Chosen, Index, open_index
+from factdrift.pages.browse.search import Chosen, Index
 
 HOST = "127.0.0.1"
 """The loopback interface: no other machine reaches the server."""
@@ -62,11 +62,10 @@ async def _with_headers(request: Request, answer: RequestResponseEndpoint) -> Re
 
 
 class _Explorer:
-    """The endpoints. They run in threads, each with an index of its own."""
+    """The endpoints, which run in threads."""
 
-    def __init__(self, tables: Tables, index: Path):
-        self.pages = Pages(tables, Links())
-        self.tables, self._path, self._local = tables, index, threading.local()
+    def __init__(self, tables: Tables, index: Index):
+        self.pages, self.tables, self.index = Pages(tables, index, Links()), tables, index
         self._version = tables.build.version()
 
     def checked(self, endpoint: Callable[[Request], Response]) -> Callable[[Request], Response]:
@@ -79,7 +78,7 @@ class _Explorer:
                 if self._changed():
                     return self._unavailable(CHANGED)
                 opens_no_more = isinstance(error, OSError) and error.errno in _FULL
-                if opens_no_more or re.search("Too many open files|unable to open database", str(error)):
+                if opens_no_more or "Too many open files" in str(error):
                     return self._unavailable(BUSY)
                 raise
             # Afterwards, because the tables may have changed while they were read.
@@ -96,40 +95,34 @@ class _Explorer:
     def _unavailable(self, text: str) -> Response:
         return HTMLResponse(self.pages.nothing(text, "Not available"), status_code=503)
 
-    def _index(self) -> Index:
-        if not hasattr(self._local, "index"):
-            self._local.index = open_index(self._path)
-        index: Index = self._local.index
-        return index
+    def missing(self, request: Request, error: Exception | None = None) -> Response:
+        """A page that says that there is none, or, of an entity, no label."""
+        path = request.url.path
+        text = f"{path[1:]} has no label in these dumps." if request.path_params else path
+        return HTMLResponse(self.pages.nothing(text), status_code=404)
 
     def home(self, request: Request) -> Response:
-        return HTMLResponse(self.pages.home(self._index(), *_asked(request)))
+        return HTMLResponse(self.pages.home(*_asked(request)))
 
     def search(self, request: Request) -> Response:
         text = request.query_params.get("q", "")[:200]
-        return HTMLResponse(self.pages.results(self._index(), text, "part" in request.query_params))
+        return HTMLResponse(self.pages.results(text, "part" in request.query_params))
 
     def entity(self, request: Request) -> Response:
         """The page of an item, or of a property."""
         number = _number(request, "number")
         id = number if request.url.path.startswith("/Q") else -number
-        row = self._index().names([id]).get(id)
+        row = self.index.names([id]).get(id)
         if row is None:
-            return self._nothing(request.url.path)
+            return self.missing(request)
         subject = self.tables.read([id])[id] if id > 0 else None
-        return HTMLResponse(self.pages.entity(self._index(), row, subject, *_asked(request)))
+        return HTMLResponse(self.pages.entity(row, subject, *_asked(request)))
 
     def statements(self, request: Request) -> Response:
         number, relation = (_number(request, name) for name in ("number", "relation"))
         subject, part = self.tables.read([number])[number], "part" in request.query_params
-        text = self.pages.statements(self._index(), subject, relation, part)
-        return HTMLResponse(text) if text else self._nothing(request.url.path)
-
-    def _nothing(self, path: str) -> Response:
-        return HTMLResponse(self.pages.nothing(f"{path[1:]} has no label in these dumps."), status_code=404)
-
-    def missing(self, request: Request, error: Exception) -> Response:
-        return HTMLResponse(self.pages.nothing(request.url.path), status_code=404)
+        text = self.pages.statements(subject, relation, part)
+        return HTMLResponse(text) if text else self.missing(request)
 
 
 def _number(request: Request, name: str) -> int:
@@ -151,8 +144,7 @@ def _asked(request: Request) -> tuple[Chosen, int]:
 
 def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Starlette:
     """The server's application."""
-    explorer = _Explorer(Tables(build, db), index)
-
+    explorer = _Explorer(Tables(build, db), Index(index))
     routes = [
         Route("/", explorer.checked(explorer.home)),
         Route("/search", explorer.checked(explorer.search)),

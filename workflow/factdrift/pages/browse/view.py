@@ -195,8 +195,8 @@ def _pairs(
         decisions = decisions or [
             Decision("rule", row["rule"], row["label"], row["dropped_by"] or "") for row in untouched
         ]
-        sides = (row and _statement(row, names) for row in (before, after))
-        pairs.append(Pair(*sides, list(dict.fromkeys(decisions)), _span(latest)))
+        was, now = (None if row is None else _statement(row, names) for row in (before, after))
+        pairs.append(Pair(was, now, list(dict.fromkeys(decisions)), _span(latest)))
     return sorted(pairs, key=lambda pair: _ORDER.get(pair.tone, len(_ORDER)))
 
 

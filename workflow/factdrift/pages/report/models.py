@@ -2,7 +2,7 @@
 
 import filecmp
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -15,20 +15,12 @@ from factdrift.pages.report.blocks import Block, Build, Parts, Source, picture, 
 from factdrift.tempripple.schemas import TASKS
 
 
-def _results(
-    build: Build,
-    folder: str,
-    target: str,
-    pictures: Sequence[tuple[str, str]],
-    texts: Sequence[tuple[str, str]],
-) -> Iterator[Block]:
-    """The pictures and texts in a folder, (name, title) each, if the product of that name is there."""
-    if build.product(target) is None:
-        return
-    for suffix, block, named in (("svg", picture, pictures), ("txt", text, texts)):
-        for name, title in named:
-            if path := build.product(f"{name}.{suffix}", folder):
-                yield block(title, path, build.source(path, target))
+def _results(build: Build, folder: str, target: str, *files: tuple[str, str]) -> Iterator[Block]:
+    """The pictures and texts in a folder, (name, title) each, if the product `target` is there."""
+    for name, title in files if build.product(target) else ():
+        if path := build.product(name, folder):
+            block = picture if path.suffix == ".svg" else text
+            yield block(title, path, build.source(path, target))
 
 
 def editing(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
@@ -41,9 +33,9 @@ def editing(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     path = build.product("table6.csv", "edit")
     if path is not None:
         blocks.append(_table6(pd.read_csv(path), build.source(path, target)))
-    pictures = [("written", "What was written"), ("bleedover", "Bleedover (Figure 2)")]
-    texts = [("table6", "Tables as text"), ("table7", "The same of facts that the model knew (Table 7)")]
-    blocks += _results(build, "edit", target, pictures, texts)
+    pictures = [("written.svg", "What was written"), ("bleedover.svg", "Bleedover (Figure 2)")]
+    known = ("table7.txt", "The same of facts that the model knew (Table 7)")
+    blocks += _results(build, "edit", target, *pictures, ("table6.txt", "Tables as text"), known)
     # What `factdrift compare` has written about these scores last.
     product, drawn = build.results / target, build.results / "compare" / "compare.svg"
     if (
@@ -123,8 +115,8 @@ def ripples(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         kinds = {"criterion": "text", "probes": "number", "updates": "number"}
         kinds["an edit must change it"] = "text"
         blocks.append(table("Probes by criterion", kinds, counts, build.source(path)))
-    shares = [("ripples", "Shares right by criterion")]
-    blocks += _results(build, "answer", "ripple_scores.parquet", shares, shares)
+    shares = [(f"ripples.{suffix}", "Shares right by criterion") for suffix in ("svg", "txt")]
+    blocks += _results(build, "answer", "ripple_scores.parquet", *shares)
     return "What follows from an update, what it must leave alone, and what was true before.", blocks
 
 
@@ -164,13 +156,11 @@ def klob(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
         columns = {"id": "text", "relation": "text", "wanted": "number", "examples": "number"}
         title = "Examples of KLoB-c by relation (Table 2)"
         blocks.append(table(title, columns, relations, source, folded=True))
-    figures, tables = (
-        [(f"{kind}_{part}", f"KLoB-{part}, {what}") for part, what in PARTS.items()]
-        for kind in ("figure", "table")
-    )
-    blocks += _results(build, "locate", "locate_scores.parquet", figures, tables)
-    against = [("vs_edit", "Locating against editing")]
-    blocks += _results(build, "locate", "locate_vs_edit.parquet", against, against)
+    for kind in ("figure_{}.svg", "table_{}.txt"):
+        parts = [(kind.format(part), f"KLoB-{part}, {what}") for part, what in PARTS.items()]
+        blocks += _results(build, "locate", "locate_scores.parquet", *parts)
+    against = [(f"vs_edit.{suffix}", "Locating against editing") for suffix in ("svg", "txt")]
+    blocks += _results(build, "locate", "locate_vs_edit.parquet", *against)
     return "Is a method that says where a model stores a fact consistent, relevant and unbiased?", blocks
 
 
@@ -203,12 +193,13 @@ def tempripple(build: Build, db: duckdb.DuckDBPyConnection) -> Parts:
             for kind, reasons in stats["dropped"].items()
         }
         blocks += _counts("Candidates that were dropped", dropped, source)
-    texts = [("table2", "Accuracy by task (Table 2)"), ("table3", "Accuracy by hop (Table 3)")]
-    blocks += _results(build, "answer", "answer_scores.parquet", [("figure3", "Accuracy by hop")], texts)
-    completed = [("clozes", "What models complete")]
-    blocks += _results(build, "answer", "answer_clozes.parquet", [], completed)
-    every = [("grid", "What was written, and every benchmark in every state")]
-    blocks += _results(build, "answer", "answer_grid.parquet", [], every)
+    scores = [("figure3.svg", "Accuracy by hop"), ("table2.txt", "Accuracy by task (Table 2)")]
+    scores.append(("table3.txt", "Accuracy by hop (Table 3)"))
+    blocks += _results(build, "answer", "answer_scores.parquet", *scores)
+    completed = ("clozes.txt", "What models complete")
+    blocks += _results(build, "answer", "answer_clozes.parquet", completed)
+    every = ("grid.txt", "What was written, and every benchmark in every state")
+    blocks += _results(build, "answer", "answer_grid.parquet", every)
     return "TempRIPPLE asks what changed in a period, and what follows from it over up to three hops.", blocks
 
 

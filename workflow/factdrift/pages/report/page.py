@@ -39,7 +39,7 @@ SECTIONS = (
 """Name and title of each section, and the function of a build and a database that gives its `Parts`."""
 
 
-def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
+def write_page(build: Build, output: Path) -> None:
     """Writes the page about a build: HTML with its own styles, script and figures, which loads nothing.
 
     Raises InputError if the dataset of the pair has not been built.
@@ -47,7 +47,7 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
     for name in ("manifest.json", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet"):
         if not (build.pair / name).is_file():
             raise InputError(f"{build.pair / name}: no such file; build it with `snakemake --cores all`")
-    with database(memory_mb) as db:
+    with database() as db:
         sections = [Section(name, title, *parts(build, db)) for name, title, parts in SECTIONS]
     text = render(
         "page.html",

@@ -3,9 +3,8 @@
 import contextlib
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import IO
 
 import psutil
@@ -29,7 +28,8 @@ def run(line: Sequence[str], lock: IO[str]) -> int:
     received: list[int] = []
     # Handlers are set before the command starts, so that it begins with the default ones, also where this
     # process was started to ignore Ctrl-C, as shells do in the background.
-    with _handled(received):
+    before = {each: signal.signal(each, lambda number, _: received.append(number)) for each in _ENDING}
+    try:
         process = subprocess.Popen(line, pass_fds=[lock.fileno()])
         while not received:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -37,22 +37,12 @@ def run(line: Sequence[str], lock: IO[str]) -> int:
                 break
         if received:
             _end(process, interrupt=received[0] != signal.SIGINT)
-    if received:
-        return 128 + received[0]
-    return process.returncode if process.returncode >= 0 else 128 - process.returncode
-
-
-@contextlib.contextmanager
-def _handled(received: list[int]) -> Iterator[None]:
-    def note(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-
-    before = {number: signal.signal(number, note) for number in _ENDING}
-    try:
-        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if received:
+        return 128 + received[0]
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
 def _end(process: subprocess.Popen[bytes], interrupt: bool) -> None:

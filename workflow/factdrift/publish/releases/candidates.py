@@ -19,23 +19,18 @@ def later(date: str, days: int) -> str:
     return (datetime.date.fromisoformat(date) + datetime.timedelta(days=days)).isoformat()
 
 
-def newest_two(dates: Collection[str], every: int) -> list[str]:
-    """The newest date and the newest one at least `every` days before it; empty if there are no two."""
-    newest = max(dates, default="")
-    before = [date for date in dates if later(date, every) <= newest]
-    return [max(before), newest] if before else []
-
-
 def sequences(dates: Collection[str], released: list[str], every: int) -> list[list[str]]:
     """The sequence of dates of each release that is due, in the order in which they are made.
 
     `dates`: of the dumps that can be had. `released`: the sequence of the last release. A new date comes at
     least `every` days after the one before, and is the first that does: so a refresh that was late, or died,
-    makes the releases that it would have made in time.
+    makes the releases that it would have made in time. The first one has the newest date and the newest one
+    at least `every` days before it.
     """
     if not released:
-        first = newest_two(dates, every)
-        return [first] if first else []
+        newest = max(dates, default="")
+        before = [date for date in dates if later(date, every) <= newest]
+        return [[max(before), newest]] if before else []
     due, sequence = [], list(released)
     for date in sorted(set(dates)):
         if date >= later(sequence[-1], every):
@@ -85,8 +80,7 @@ def candidates(
             if dump.date in skipped and is_same(skipped[dump.date], candidate):
                 continue
             usable.append(dump.date)
-            newest = newest_two(usable, every)
-            if not released and newest and dump.date <= newest[0]:
+            if not released and later(dump.date, every) <= max(usable):
                 break
 
 

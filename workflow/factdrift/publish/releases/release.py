@@ -52,17 +52,41 @@ def write_release(files: Sequence[Path], release: Release, output: Path) -> None
     The folder appears when it is complete. release.json says nothing of the time or the machine. Raises
     InputError if the manifest among `files` is not that of the newest pair, from the dumps of `release`.
     """
+    # Only here, because the workflow imports this module each time it is read.
+    import pyarrow.parquet as pq
+
+    from factdrift.core.tables import database, sql
+
     with atomic_path(output) as folder:
         folder.mkdir()
-        for path in files:
+        described = {}
+        for path in sorted(files):
             shutil.copyfile(path, folder / path.name)
+            rows = {"rows": pq.read_metadata(path).num_rows} if path.suffix == ".parquet" else {}
+            described[path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path), **rows}
         _check_manifest(folder / MANIFEST, release)
+        with database() as db:
+            stream = f"FROM read_parquet({sql(folder / STREAM)})"
+            newest = f"{stream} WHERE interval = {len(release.dates) - 1}"
+            query = f"SELECT scenario, count(*) {newest} GROUP BY 1 ORDER BY 2 DESC, 1"
+            scenarios = dict(db.sql(query).fetchall())
+            (further, reverts) = db.sql(
+                f"SELECT count(*) FILTER (link > 1), count(*) FILTER (reverts) {newest}"
+            ).fetchall()[0]
+            (total,) = db.sql(f"SELECT count(*) {stream}").fetchall()[0]
         account = {
             "date": release.dates[-1],
             **release._asdict(),
             "factdrift": version("factdrift"),
-            "files": {path.name: _described(path) for path in sorted(files)},
-            **_counts(folder / STREAM, len(release.dates) - 1),
+            "files": described,
+            "updates": total,
+            # What the updates of the newest interval do to those before.
+            "new": {
+                "updates": sum(scenarios.values()),
+                "scenarios": scenarios,
+                "of_chains_before": further,
+                "reverts": reverts,
+            },
         }
         (folder / ACCOUNT).write_text(json.dumps(account, indent=2) + "\n", encoding="utf-8")
 
@@ -133,37 +157,6 @@ def _check_manifest(path: Path, release: Release) -> None:
                     f"{path}: the dump of {date} has {key} {used[key]}, the one on the server {value}; "
                     f"another file was used. Remove results/snapshots/{date} to fetch that one"
                 )
-
-
-def _described(path: Path) -> dict[str, object]:
-    # Only here, because the workflow imports this module each time it is read.
-    import pyarrow.parquet as pq
-
-    rows = {"rows": pq.read_metadata(path).num_rows} if path.suffix == ".parquet" else {}
-    return {"bytes": path.stat().st_size, "sha256": sha256(path), **rows}
-
-
-def _counts(stream: Path, interval: int) -> dict[str, object]:
-    """Updates of the newest interval, by scenario, and what they do to those before."""
-    from factdrift.core.tables import database, sql
-
-    with database() as db:
-        rows = f"FROM read_parquet({sql(stream)})"
-        newest = f"{rows} WHERE interval = {interval}"
-        scenarios = db.sql(f"SELECT scenario, count(*) {newest} GROUP BY 1 ORDER BY 2 DESC, 1").fetchall()
-        (further, reverts) = db.sql(
-            f"SELECT count(*) FILTER (link > 1), count(*) FILTER (reverts) {newest}"
-        ).fetchall()[0]
-        (total,) = db.sql(f"SELECT count(*) {rows}").fetchall()[0]
-    return {
-        "updates": total,
-        "new": {
-            "updates": sum(count for _, count in scenarios),
-            "scenarios": dict(scenarios),
-            "of_chains_before": further,
-            "reverts": reverts,
-        },
-    }
 
 
 def configuration(config: Mapping[str, Any]) -> dict[str, Any]:
