@@ -19,7 +19,7 @@ import urllib3.exceptions
 
 from factdrift.core.addresses import AccessToken
 from factdrift.core.errors import InputError, Redactor
-from factdrift.core.nodes import file_lock, private_folder
+from factdrift.core.owned import file_lock, private_folder
 from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after, say
 from factdrift.core.settings import contact_of
 

@@ -9,7 +9,7 @@ from typing import IO, Any, NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import sha256
-from factdrift.core.nodes import try_lock
+from factdrift.core.owned import try_lock
 from factdrift.core.paths import SNAKEFILE
 from factdrift.publish.releases import build, cleanup
 from factdrift.publish.releases.candidates import (
