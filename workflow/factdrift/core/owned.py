@@ -106,22 +106,11 @@ def new_folder(folder: Path) -> Iterator[Path]:
     with atomic_path(folder) as made:
         made.mkdir()
         yield made
-        list_files(made)
+        listed = sorted(path for path in _files(made) if path.name != LIST)
+        rows = [[path.relative_to(made).as_posix(), path.lstat().st_size] for path in listed]
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (made / LIST).write_text(text, encoding="ascii")
         remove_folder(folder)
-
-
-def list_files(folder: Path, files: Iterable[Path] | None = None) -> None:
-    """Writes the list of a folder: of all files in it, at any depth, or of `files`."""
-    listed = sorted(path for path in (_files(folder) if files is None else files) if path.name != LIST)
-    rows = [[path.relative_to(folder).as_posix(), path.lstat().st_size] for path in listed]
-    text = "".join(f"{json.dumps(row, ensure_ascii=True)}\n" for row in rows)
-    (folder / LIST).write_text(text, encoding="ascii")
-
-
-def is_own(path: Path) -> bool:
-    """Whether a file is as the list of its folder says."""
-    listed = _listed(path.parent)
-    return path in listed and listed[path] in (None, path.lstat().st_size)
 
 
 def check_folder(folder: Path, also: Sequence[str] = ()) -> None:
