@@ -13,7 +13,7 @@ from support.digests import Check, check
 from support.examples import examples
 from support.workflow import TERMINAL, Once, copied, snakemake
 
-from factdrift.core.nodes import file_lock
+from factdrift.core.owned import file_lock
 
 # Set before numpy and PyTorch are loaded, and inherited by the processes that tests start. Threads that wait
 # by spinning slow each other down where there are more of them than cores, and each core has a worker.

@@ -11,14 +11,14 @@ import pytest
 from support.nodes import Node, why_no_nodes
 
 from factdrift.core.errors import InputError
-from factdrift.core.nodes import file_lock, private_folder
+from factdrift.core.owned import file_lock, private_folder
 from factdrift.runs.leftovers import sweep
 from factdrift.snapshots import download
 
 HOLDING = """
 import sys, time
 from pathlib import Path
-from factdrift.core.nodes import file_lock
+from factdrift.core.owned import file_lock
 from factdrift.core.owned import atomic_path
 
 with file_lock(Path(sys.argv[1]) / "lock"), atomic_path(Path(sys.argv[1]) / "table") as part:
@@ -29,7 +29,7 @@ with file_lock(Path(sys.argv[1]) / "lock"), atomic_path(Path(sys.argv[1]) / "tab
 TRYING = """
 import sys
 from pathlib import Path
-from factdrift.core.nodes import file_lock
+from factdrift.core.owned import file_lock
 from factdrift.runs.leftovers import sweep
 
 print("swept", *sweep(Path(sys.argv[1])), flush=True)

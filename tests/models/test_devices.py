@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from factdrift.core.errors import InputError
-from factdrift.core.nodes import node
+from factdrift.core.owned import node
 from factdrift.models import devices
 
 

@@ -14,8 +14,7 @@ import psutil
 import pytest
 
 from factdrift.core.exhausted import full, is_full
-from factdrift.core.nodes import node, writer
-from factdrift.core.owned import WRITER, atomic_path, unfinished
+from factdrift.core.owned import WRITER, atomic_path, node, unfinished, writer
 from factdrift.runs.leftovers import FORGOTTEN, sweep
 
 IO = '{"exception_message":"Could not write file \\"%s\\": No space left on device","errno":"28"}'

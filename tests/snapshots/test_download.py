@@ -35,7 +35,7 @@ from support.waiting import LONGEST, wait_until
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.exhausted import is_full
-from factdrift.core.nodes import try_lock
+from factdrift.core.owned import try_lock
 from factdrift.snapshots import download as module
 from factdrift.snapshots.download import download, published
 from factdrift.snapshots.fetch import Client, Limits

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.nodes import file_lock
+from factdrift.core.owned import file_lock
 
 TABLE = Path(__file__).parents[1] / "workflow" / "digests.tsv"
 COLUMNS = ("build", "product", "pyarrow", "bytes", "content")

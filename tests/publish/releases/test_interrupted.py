@@ -10,12 +10,12 @@ import psutil
 import pytest
 from support.waiting import wait_until
 
-from factdrift.core.nodes import try_lock
+from factdrift.core.owned import try_lock
 
 REFRESH = """
 import sys
 from pathlib import Path
-from factdrift.core.nodes import try_lock
+from factdrift.core.owned import try_lock
 from factdrift.publish.releases import build
 
 build.GRACE = float(sys.argv[2])

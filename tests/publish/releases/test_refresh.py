@@ -12,7 +12,7 @@ from support.releases import Workflow
 from support.server import Server, serving
 
 from factdrift.cli import main
-from factdrift.core.nodes import file_lock
+from factdrift.core.owned import file_lock
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases import build

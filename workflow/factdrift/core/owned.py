@@ -2,11 +2,13 @@
 
 What shows it: a folder holds a list of the files that were written to it (LIST), a temporary folder the
 process that made it (WRITER), and an unfinished file has a name that nobody else gives (`unfinished`). No
-other module removes or replaces a folder that a user can name.
+other module removes or replaces a folder that a user can name. Several machines may share folders: the
+machine's name is part of the names of files, and locks hold between machines.
 """
 
 import contextlib
 import errno
+import fcntl
 import fnmatch
 import json
 import os
@@ -14,12 +16,12 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from factdrift.core.errors import InputError
 from factdrift.core.exhausted import is_full
-from factdrift.core.nodes import node, writer
 
 LIST = ".factdrift-files"
 """The list of a folder: a JSON array a line, with the path of a file from the folder, and its size in bytes
@@ -32,6 +34,18 @@ since 1970."""
 _UNFINISHED = re.compile(r"\..+\.factdrift-(\w+)-(\d+)\.part")
 _SNAKEMAKE = ".snakemake_timestamp"
 """What Snakemake adds to every folder that is an output of a job."""
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+def node() -> str:
+    """The name of this machine, as part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", os.uname().nodename)
+
+
+def writer() -> str:
+    """`NODE-PID`: names this process among those of all machines, in the names of its unfinished files."""
+    return f"{node()}-{os.getpid()}"
 
 
 def unfinished(path: Path) -> Path:
@@ -92,22 +106,11 @@ def new_folder(folder: Path) -> Iterator[Path]:
     with atomic_path(folder) as made:
         made.mkdir()
         yield made
-        list_files(made)
+        listed = sorted(path for path in _files(made) if path.name != LIST)
+        rows = [[path.relative_to(made).as_posix(), path.lstat().st_size] for path in listed]
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (made / LIST).write_text(text, encoding="ascii")
         remove_folder(folder)
-
-
-def list_files(folder: Path, files: Iterable[Path] | None = None) -> None:
-    """Writes the list of a folder: of all files in it, at any depth, or of `files`."""
-    listed = sorted(path for path in (_files(folder) if files is None else files) if path.name != LIST)
-    rows = [[path.relative_to(folder).as_posix(), path.lstat().st_size] for path in listed]
-    text = "".join(f"{json.dumps(row, ensure_ascii=True)}\n" for row in rows)
-    (folder / LIST).write_text(text, encoding="ascii")
-
-
-def is_own(path: Path) -> bool:
-    """Whether a file is as the list of its folder says."""
-    listed = _listed(path.parent)
-    return path in listed and listed[path] in (None, path.lstat().st_size)
 
 
 def check_folder(folder: Path, also: Sequence[str] = ()) -> None:
@@ -220,3 +223,62 @@ def _is_ours(path: Path, folder: Path, listed: dict[Path, int | None], also: Seq
     if path.parent.name == "__pycache__" and path.suffix == ".pyc":  # Python's, of a module that is listed
         return path.parent.parent / f"{path.name.partition('.')[0]}.py" in listed
     return any(fnmatch.fnmatchcase(inside.as_posix(), pattern) for pattern in also)
+
+
+def private_folder(name: str) -> Path:
+    """A folder under TMPDIR that only this user can enter, made if there is none; for locks.
+
+    Its name is no secret, so others may have made it first. Raises InputError if it is not this user's, is
+    open to others, or is no folder.
+    """
+    folder = Path(tempfile.gettempdir()) / f"factdrift-{name}-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise InputError(
+            f"{folder}: is not a folder of this user's, which the locks need; remove it, or let TMPDIR name "
+            "a folder of your own"
+        )
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        raise InputError(f"{folder}: others can enter it; run `chmod 700 {folder}`")
+    return folder
+
+
+@contextlib.contextmanager
+def file_lock(path: Path, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Waits until no other process holds the lock `path`; the kernel releases it if its holder dies.
+
+    On NFS the lock holds between machines, because Linux asks the server for it. Raises InputError on a file
+    system without locks.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:  # empties no file of the same name
+        if not try_lock(file, path):
+            before_waiting()
+            _flock(file, path, fcntl.LOCK_EX)
+        yield
+
+
+def try_lock(file: IO[str] | IO[bytes], path: Path) -> bool:
+    """Locks an open file, or returns False if another process holds its lock.
+
+    Raises InputError on a file system without locks, instead of working without any.
+    """
+    with contextlib.suppress(BlockingIOError):
+        _flock(file, path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _flock(file: IO[str] | IO[bytes], path: Path, how: int) -> None:
+    try:
+        fcntl.flock(file, how)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        raise InputError(
+            f"{path}: this file system does not lock files ({os.strerror(error.errno or 0)}), so two jobs "
+            "could write the same one. Mount it with locks (NFS without `nolock`, Lustre with `flock`), or "
+            "work in another folder; for temporary files, let TMPDIR name one on a local disk"
+        ) from None

@@ -11,7 +11,7 @@ from typing import IO
 import torch
 
 from factdrift.core.errors import InputError
-from factdrift.core.nodes import node, private_folder, try_lock
+from factdrift.core.owned import node, private_folder, try_lock
 
 WAIT = 1.0
 """Seconds between two attempts to lock a GPU."""

@@ -11,8 +11,7 @@ from pathlib import Path
 import psutil
 
 from factdrift.core.errors import InputError
-from factdrift.core.nodes import node, try_lock
-from factdrift.core.owned import remove_unfinished, writer_of_name, writer_of_scratch
+from factdrift.core.owned import node, remove_unfinished, try_lock, writer_of_name, writer_of_scratch
 
 FORGOTTEN = 24 * 3600.0
 """Seconds without a change after which no job of another node can still be writing a file: longer than clocks

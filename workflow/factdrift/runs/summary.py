@@ -1,6 +1,5 @@
 """At the end of a run: what changed, five updates in words, the files written, and what can be done next."""
 
-import json
 import os
 import shlex
 import shutil
@@ -8,7 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import pyarrow.parquet as pq
 
@@ -59,11 +58,8 @@ def summary(
     yield ""
     yield styled("What to do next", "bold", stream)
     for command, what in _next(dataset, written, given):
-        pause = (
-            "  "
-            if len(command) + len(what) + 6 <= shutil.get_terminal_size((100, 24)).columns
-            else "\n      "
-        )
+        fits = len(command) + len(what) + 6 <= shutil.get_terminal_size((100, 24)).columns
+        pause = "  " if fits else "\n      "
         yield from f"  {styled(command, 'cyan', stream)}{pause}# {what}".split("\n")
 
 
@@ -90,18 +86,9 @@ def _updates(dataset: Path, pair: str, stream: TextIO) -> Iterator[str]:
         yield styled("For example", "bold", stream)
     width = shutil.get_terminal_size((100, 24)).columns
     for prompt, objects in examples:
-        yield from textwrap.wrap(
-            printable(sentence(prompt, objects))[:LONGEST],
-            width,
-            initial_indent="  ",
-            subsequent_indent="    ",
-        )
-
-
-def sentence(prompt: str, objects: Sequence[dict[str, Any]]) -> str:
-    """A cloze test with the new object in its blank, followed by the object that it replaced."""
-    labels = {value["decision"]: value["label"] for value in objects}
-    return f"{prompt.replace('____', labels['new'])} (before: {labels['obsolete']})"
+        labels = {value["decision"]: value["label"] for value in objects}
+        text = printable(f"{prompt.replace('____', labels['new'])} (before: {labels['obsolete']})")
+        yield from textwrap.wrap(text[:LONGEST], width, initial_indent="  ", subsequent_indent="    ")
 
 
 def _contents(path: Path) -> str:
@@ -111,8 +98,6 @@ def _contents(path: Path) -> str:
     text = size_text(path.stat().st_size)
     if path.suffix == ".parquet":
         return f"{pq.read_metadata(path).num_rows:,} rows, {text}"
-    if path.name == "manifest.json":
-        return f"{text}: {len(json.loads(path.read_text('utf-8'))['rows']):,} tables, dumps, configuration"
     return text
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from factdrift.core.errors import DamagedDump, InputError, redacted
 from factdrift.core.files import digests_of, write_json
-from factdrift.core.nodes import try_lock
+from factdrift.core.owned import try_lock
 from factdrift.core.progress import Progress
 from factdrift.core.retry import say
 from factdrift.snapshots.fetch import Client, Head, Missing, Refused

@@ -19,7 +19,7 @@ import urllib3.exceptions
 
 from factdrift.core.addresses import AccessToken
 from factdrift.core.errors import InputError, Redactor
-from factdrift.core.nodes import file_lock, private_folder
+from factdrift.core.owned import file_lock, private_folder
 from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after, say
 from factdrift.core.settings import contact_of
 
@@ -155,10 +155,7 @@ class Client:
                         position, size, validator = 0, None, "" if validator is not None else None
                         continue
                     if head.start != position:
-                        say(
-                            url,
-                            "comes from its start again: the server cannot resume, or the file has changed",
-                        )
+                        say(url, "comes from its start again: it cannot be resumed, or has changed")
                         position, size = head.start, None
                     size = head.size if head.size is not None else size
                     if validator is not None:

@@ -32,7 +32,7 @@ from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperE
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import keep_answer, kept_answer
-from factdrift.core.nodes import file_lock
+from factdrift.core.owned import file_lock
 from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after, say
 from factdrift.wikidata.time import pack, pack_date, unpack
 

@@ -20,8 +20,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.nodes import file_lock
-from factdrift.core.owned import atomic_path
+from factdrift.core.owned import atomic_path, file_lock
 from factdrift.core.progress import Progress
 from factdrift.core.tables import ROW_GROUP, database, sql
 from factdrift.pages.browse.build import CLASSES, PROPERTIES, SIDES, Build, parquet_files

@@ -18,8 +18,7 @@ from snakemake.utils import update_config
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml, sha256, write_json
-from factdrift.core.nodes import try_lock
-from factdrift.core.owned import check_folder, remove_unfinished, unfinished
+from factdrift.core.owned import check_folder, remove_unfinished, try_lock, unfinished
 from factdrift.core.paths import CONFIG, SNAKEFILE
 from factdrift.core.settings import configure
 from factdrift.evaluation.methods.own import keys_of_methods
