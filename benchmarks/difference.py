@@ -46,9 +46,8 @@ def make(
 ) -> list[int]:
     """Writes preprocessed statements of one bucket; returns how many rows are in both, removed and added."""
     from factdrift.core.tables import database, growing, write_parquet
-    from factdrift.updates.blocks import in_blocks
+    from factdrift.updates.blocks import KEPT, WRITER, in_blocks
     from factdrift.updates.filters import FILTERED, kept_rows, writer
-    from factdrift.updates.kept import KEPT, WRITER
 
     # A place is in both dumps or in one of them; entities whose revision stays have the first kind alone.
     entities = round(rows / STATEMENTS_AN_ENTITY)

@@ -14,7 +14,6 @@ from factdrift.pages.compare import CHANGES
 from factdrift.ripples.tables import REASONS as RIPPLE_REASONS
 from factdrift.tempripple.schemas import TR_ITEMS
 from factdrift.tempripple.sources import DATE
-from factdrift.updates.filters import FILTERS
 from factdrift.updates.rules import DROPS
 from factdrift.verbalize.candidates import RULES
 from factdrift.verbalize.sentences import KINDS, REASONS, STEPS, UNUSED
@@ -93,8 +92,7 @@ def test_meanings_are_those_of_the_code() -> None:
 
 
 def test_filters_steps_answers_and_reasons_are_explained() -> None:
-    for page, steps in (("filtered", FILTERS), ("updates", DROPS)):
-        assert [name for name in named(page) if name in steps] == list(steps)
+    assert [name for name in named("updates") if name in DROPS] == list(DROPS)
     assert {*FACT_DROPS, *CHAIN_DROPS} <= set(named("klob_candidates"))
     (dropped,) = (row for row in rows("klob_facts") if row[0] == "`dropped_by`")
     assert set(FACT_STATEMENT_DROPS) <= set(re.findall(r"`(\w+)`", " ".join(dropped)))

@@ -16,8 +16,7 @@ from support.shards import extract
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
 from factdrift.statements import extract as module
-from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS
-from factdrift.statements.shard_files import read_about, read_bucket
+from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS, read_about, read_bucket
 
 from .conftest import claim, entity, snak
 

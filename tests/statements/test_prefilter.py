@@ -12,9 +12,8 @@ from support.examples import examples
 from support.shards import extract
 from support.workflow import ROOT
 
-from factdrift.statements.prefilter import NeedlessItems
-from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS
-from factdrift.statements.shard_files import read_about, read_bucket
+from factdrift.statements.extract import NeedlessItems
+from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS, read_about, read_bucket
 
 from .conftest import claim, linked, snak
 

@@ -18,9 +18,8 @@ from support.worlds import UNKNOWN, Amount, Fact, Moment, Property, World, dump,
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database
-from factdrift.updates.blocks import Lookup, in_blocks
+from factdrift.updates.blocks import Lookup, in_blocks, packed, statement_ids, unpacked
 from factdrift.updates.difference import difference
-from factdrift.updates.kept import packed, statement_ids, unpacked
 from factdrift.updates.matching import Side, identities, match, repeated
 from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import Time, parse_time

@@ -10,7 +10,7 @@ from support.dumps import lines
 from support.shards import extract
 
 from factdrift.core.errors import InputError
-from factdrift.statements.prefilter import NeedlessItems
+from factdrift.statements.extract import NeedlessItems
 from factdrift.wikidata import shares
 from factdrift.wikidata.shares import Share, check_shares
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 
 from factdrift.core.errors import InputError
-from factdrift.statements.prefilter import NeedlessItems
+from factdrift.statements.extract import NeedlessItems
 from factdrift.wikidata import streams
 from factdrift.wikidata.entity import UNREADABLE, read_outline
 from factdrift.wikidata.shares import Share, check_shares

@@ -20,10 +20,15 @@ from factdrift.core.errors import DamagedDump, InputError
 from factdrift.core.files import write_text
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import ROW_GROUP, database, only_file, register_stream, write_parquet
-from factdrift.statements.extract import BAD_LINES_NAMED, REPORT
-from factdrift.statements.extract import PROPERTIES as OF_PROPERTIES
-from factdrift.statements.rows import OF_ENTITIES, OF_STATEMENTS, OF_TRANSLATIONS, SHARD_PROPERTIES
-from factdrift.statements.shard_files import read_about, read_bucket
+from factdrift.statements.extract import BAD_LINES_NAMED
+from factdrift.statements.rows import (
+    OF_ENTITIES,
+    OF_STATEMENTS,
+    OF_TRANSLATIONS,
+    SHARD_PROPERTIES,
+    read_about,
+    read_bucket,
+)
 from factdrift.wikidata.course import suspicious
 from factdrift.wikidata.shares import Account, check_shares
 from factdrift.wikidata.streams import file_size
@@ -38,11 +43,6 @@ class without a line in the dump has no label and no superclasses."""
 
 WARNINGS_NAMED = 5
 """Places at which a part of the dump may be missing that are named; the first ones say enough."""
-
-_MODIFIED = r"""max(modified) FILTER (
-    regexp_matches(modified, '^[1-9]\d{3}-\d\d-\d\d') AND try_cast(left(modified, 10) AS DATE) IS NOT NULL
-)"""
-"""SQL: the newest date of change that can be read as one."""
 
 _SAMPLES, _SAMPLE = 64, 1 << 16
 """Places of a file, and bytes at each, of which its digest is made: 4 MB of any dump."""
@@ -186,13 +186,17 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
         counted = read_bucket(shard_dirs, OF_STATEMENTS, bucket, buckets, _OF_COUNTS)
         register_stream(connection, "read_statements", counted)
         connection.execute(
-            f"""
+            """
             INSERT INTO used
                 SELECT unnest(classes) FROM items UNION SELECT unnest(superclasses) FROM items
                 EXCEPT FROM used;
             INSERT INTO classes SELECT id, label, superclasses FROM items WHERE len(superclasses) > 0;
             INSERT INTO counts
-                SELECT count(*), count(*) FILTER (whole), max(revision), {_MODIFIED} FROM items;
+                SELECT count(*), count(*) FILTER (whole), max(revision), max(modified) FILTER (
+                    -- It can be read as a date.
+                    regexp_matches(modified, '^[1-9]\\d{3}-\\d\\d-\\d\\d')
+                        AND try_cast(left(modified, 10) AS DATE) IS NOT NULL
+                ) FROM items;
             INSERT INTO kinds
                 SELECT rank, snak, coalesce(s.datatype, p.datatype, s.inferred, 'unknown'), count(*)
                 FROM read_statements s
@@ -239,7 +243,7 @@ def _winners(connection: duckdb.DuckDBPyConnection, rows: pa.RecordBatchReader, 
 def _properties(shard_dirs: Sequence[Path]) -> pa.RecordBatchReader:
     """The properties of all shards, which their tables of entities carry."""
     abouts = (read_about(folder / OF_ENTITIES.file) for folder in shard_dirs)
-    rows = [row for about in abouts for row in json.loads(about[OF_PROPERTIES])]
+    rows = [row for about in abouts for row in json.loads(about["properties"])]
     return pa.Table.from_pylist(rows, schema=SHARD_PROPERTIES).to_reader()
 
 
@@ -262,7 +266,7 @@ def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
     reports = []
     for folder in shard_dirs:
         try:
-            reports.append(json.loads(read_about(folder / OF_ENTITIES.file)[REPORT]))
+            reports.append(json.loads(read_about(folder / OF_ENTITIES.file)["report"]))
         except (OSError, ValueError, KeyError) as error:
             raise InputError(
                 f"{folder}: no complete folder of a shard ({error}); run `factdrift statements extract` again"

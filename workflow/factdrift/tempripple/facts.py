@@ -1,7 +1,7 @@
 """Mutable facts: what changed in the period, and what it was before."""
 
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from factdrift.core.errors import InputError
@@ -107,18 +107,15 @@ def _candidates(search: Search, counts: Counter[str]) -> dict[int, dict[int, lis
     method = search.method
     period = pack_date(method.change_start), pack_date(method.change_end)
     table = search.source.candidates(ids(search.relations.mutable), *period)
-    by_property: dict[int, list[tuple[str, int]]] = defaultdict(list)
-    for relation, subject, name in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        by_property[relation].append((name, subject))
+    numbers = Counter[int]()
     candidates: dict[int, dict[int, list[str]]] = {}
-    for relation, statements in by_property.items():
-        statements.sort()
-        counts["candidate_statements"] += len(statements)
-        counts["capped_statements"] += max(0, len(statements) - method.cap_per_property)
-        subjects: dict[int, list[str]] = defaultdict(list)
-        for name, subject in statements[: method.cap_per_property]:
-            subjects[subject].append(name)
-        candidates[relation] = dict(sorted(subjects.items()))
+    columns = (table[name].to_pylist() for name in ("statement", "property", "subject"))
+    for name, relation, subject in sorted(zip(*columns, strict=True)):
+        numbers[relation] += 1
+        if numbers[relation] <= method.cap_per_property:
+            candidates.setdefault(relation, {}).setdefault(subject, []).append(name)
+    counts["candidate_statements"] += table.num_rows
+    counts["capped_statements"] += sum(max(0, each - method.cap_per_property) for each in numbers.values())
     return candidates
 
 

@@ -50,11 +50,9 @@ class Rows(WithTables, command="tempripple rows"):
 
 
 class Rdf(WithTables, command="rdf"):
-    """A snapshot as RDF in Wikidata's vocabulary.
+    """The part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary.
 
-    The part of a snapshot that TempRIPPLE queries, so that queries run unchanged here and on the Query
-    Service. All names are written as English, and the values of qualifiers other than P580, P582 and P585 as
-    unknown: the tables do not hold more of them.
+    All names are written as English, and the values of qualifiers other than P580, P582 and P585 as unknown.
     """
 
     statements: Annotated[Paths, "all buckets"]

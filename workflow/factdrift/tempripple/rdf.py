@@ -73,7 +73,16 @@ def write_rdf(
     )
     lines = 0
     with atomic_path(output) as temporary, temporary.open("wb") as raw, _packed(raw, output) as file:
-        for query in (_properties(), _ITEMS, _LISTED_CLASSES, _statements(), _dates()):
+        for query in (
+            _properties(),
+            """SELECT terms(wd('Q' || id), label, aliases)
+            FROM entities SEMI JOIN named USING (id) ORDER BY id""",
+            # The classes of items without statements in the snapshot.
+            """SELECT [triple(wd('Q' || id), wdt('P' || property), wd('Q' || class))]
+            FROM listed ORDER BY id, property, class""",
+            _statements(),
+            _dates(),
+        ):
             for batch in db.sql(query).to_arrow_reader(ROW_GROUP // 8):
                 triples = batch.column(0).flatten().drop_null().to_pylist()
                 file.write("".join(f"{triple} .\n" for triple in triples).encode("utf-8"))
@@ -195,16 +204,6 @@ def _dates() -> str:
             triple(node, wikibase('timeCalendarModel'), calendar)
         ] FROM nodes ORDER BY node
         """
-
-
-_ITEMS = "SELECT terms(wd('Q' || id), label, aliases) FROM entities SEMI JOIN named USING (id) ORDER BY id"
-"""SQL: the names of items."""
-
-_LISTED_CLASSES = """
-    SELECT [triple(wd('Q' || id), wdt('P' || property), wd('Q' || class))]
-    FROM listed ORDER BY id, property, class
-    """
-"""SQL: the classes of items without statements in the snapshot."""
 
 
 def _properties() -> str:

@@ -1,6 +1,6 @@
 """Related facts: what follows from a mutable fact over up to three hops of immutable ones."""
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
@@ -182,25 +182,20 @@ def _row(path: _Path, contexts: dict[tuple[str, str], str], search: Search) -> R
 def _cap(found: Found, facts: Iterable[Row], method: Method) -> None:
     """Keeps the related facts within both caps, those with the smallest ids."""
     roles = {fact["fact_id"]: fact["role"] for fact in facts}
-
-    def asked(row: Row) -> Hashable:
-        last = row["path"][-1]
-        return roles[row["fact_id"]], last["x"], last["p"]
-
-    for cap, reason, key in (
-        (method.cap_per_asked_fact, "cap_asked", asked),
-        (method.cap_per_fact, "cap", lambda row: row["fact_id"]),
-    ):
+    for cap, reason in ((method.cap_per_asked_fact, "cap_asked"), (method.cap_per_fact, "cap")):
         if cap is None:
             continue
-        by_key: dict[Hashable, list[Row]] = defaultdict(list)
+        counts, kept = Counter[Hashable](), []
         for row in sorted(found.rows, key=lambda row: row["rel_id"]):  # ids are hashes
-            by_key[key(row)].append(row)
-        for row in (row for rows in by_key.values() for row in rows[cap:]):
             last = row["path"][-1]
-            subject, relation = int(last["x"][1:]), int(last["p"][1:])
-            found.drop(subject, relation, reason, [last["stmt_id"]], row["rel_id"])
-        found.rows = [row for rows in by_key.values() for row in rows[:cap]]
+            same = row["fact_id"] if reason == "cap" else (roles[row["fact_id"]], last["x"], last["p"])
+            counts[same] += 1
+            if counts[same] <= cap:
+                kept.append(row)
+            else:
+                subject, relation = int(last["x"][1:]), int(last["p"][1:])
+                found.drop(subject, relation, reason, [last["stmt_id"]], row["rel_id"])
+        found.rows = kept
 
 
 def immutable_value(
@@ -215,7 +210,13 @@ def immutable_value(
     if not claims:
         return None
     stated = tuple(sorted(claim.statement for claim in claims))
-    competing = [claim for claim in claims if _may_hold_inside(claim, method)]
+    first, last = method.immutable_span
+    competing = []
+    for claim in claims:
+        end = claim.end
+        # It may have held on a day after `first`, up to `last`.
+        if (end is None or end.hi > first) and claim.start.lo <= last:
+            competing.append(claim)
     values = {claim.value for claim in competing}
     if not values:
         return Dropped("outside_window", stated)
@@ -243,13 +244,6 @@ def is_immutable(claim: Claim, method: Method) -> bool:
     if claim.has_bad_date or end is None or (method.require_start and not claim.starts):
         return False
     return start.hi <= first and end.lo >= last
-
-
-def _may_hold_inside(claim: Claim, method: Method) -> bool:
-    """Whether a claim may have held on a day after `immutable_from`, up to `immutable_until`."""
-    first, last = method.immutable_span
-    end = claim.end
-    return (end is None or end.hi > first) and claim.start.lo <= last
 
 
 def _guarded(

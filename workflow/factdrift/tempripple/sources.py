@@ -83,23 +83,18 @@ class Source(Protocol):
 
         Order: property, subject, statement.
         """
-        ...
 
     def statements(self, subjects: Ids, properties: Ids, restrictive: Ids) -> pa.Table:
         """STATEMENTS of these subjects and properties. Order: subject, property, statement.
 
         `restrictive`: the qualifier properties that make a statement `restricted`.
         """
-        ...
 
     def classes(self, items: Ids, relation: int) -> pa.Table:
         """CLASSES of these items by `relation`: INSTANCE, or SUBCLASS for one step. Order: id, class."""
-        ...
 
     def terms(self, items: Ids) -> pa.Table:
         """TERMS of these items. Order: id."""
-        ...
 
     def declarations(self, properties: Ids) -> pa.Table:
         """DECLARATIONS of these properties. Order: id."""
-        ...

@@ -56,7 +56,11 @@ class SparqlSource:
             subject = self._subject(row)
             relation = self._relation(row["p"], PREFIXES["p"])
             statements.setdefault((subject, relation, _statement(row["st"])), []).append(row)
-        return table_of([(*key, *_judged(rows)) for key, rows in sorted(statements.items())], STATEMENTS)
+        judged = [
+            {"subject": subject, "property": relation, "statement": name} | _judged(rows)
+            for (subject, relation, name), rows in sorted(statements.items())
+        ]
+        return pa.Table.from_pylist(judged, STATEMENTS)
 
     def terms(self, items: Ids) -> pa.Table:
         labels: dict[int, dict[str, str]] = {}
@@ -113,7 +117,7 @@ def _halves(batch: list[int]) -> list[list[int]]:
     return [batch[:middle], batch[middle:]] if middle else []
 
 
-def _judged(rows: list[Binding]) -> tuple[Any, ...]:
+def _judged(rows: list[Binding]) -> dict[str, Any]:
     """The columns of STATEMENTS from `preferred` on, from all rows of one statement."""
     first = rows[0]
     starts, ends = (
@@ -121,33 +125,32 @@ def _judged(rows: list[Binding]) -> tuple[Any, ...]:
         for names in (("sv", "sp"), ("ev", "ep"))
     )
     unread = any("ex" in row or ("ev" in row and _date(row, "ev", "ep") is None) for row in rows)
-    return (
-        first["rank"]["value"] == PREFIXES["wikibase"] + "PreferredRank",
-        *_value(next((row for row in rows if "o" in row), first)),
-        *([{"day": day, "precision": level} for day, level in dates] for dates in (starts, ends)),
-        unread and not ends,
-        any("q" in row for row in rows),
-    )
+    return {
+        "preferred": first["rank"]["value"] == PREFIXES["wikibase"] + "PreferredRank",
+        **_value(next((row for row in rows if "o" in row), first)),
+        "starts": [{"day": day, "precision": level} for day, level in starts],
+        "ends": [{"day": day, "precision": level} for day, level in ends],
+        "end_unknown": unread and not ends,
+        "restricted": any("q" in row for row in rows),
+    }
 
 
-def _value(
-    row: Binding,
-) -> tuple[str, int | None, str | None, str | None, int | None, int | None, bool | None]:
-    """The columns from `snak` to `julian`."""
-    none = (None, None, None)
+def _value(row: Binding) -> dict[str, Any]:
+    """The columns from `snak` to `julian` that are not null."""
     if "o" not in row:
-        return "novalue", None, None, None, *none
+        return {"snak": "novalue"}
     value = row["o"]
     if (item := item_of(value)) is not None:
-        return "value", item, None, None, *none
+        return {"snak": "value", "object": item}
     if (date := _date(row, "vt", "vp")) is not None:
-        return "value", None, None, None, *date, row["vc"]["value"] == PREFIXES["wd"] + JULIAN_CALENDAR
+        julian = row["vc"]["value"] == PREFIXES["wd"] + JULIAN_CALENDAR
+        return {"snak": "value", "day": date[0], "precision": date[1], "julian": julian}
     if value["type"] != "uri" and value["type"] != "bnode" and "vt" not in row:
         if "xml:lang" in value:
-            return "value", None, value["value"], value["xml:lang"].lower(), *none
+            return {"snak": "value", "text": value["value"], "language": value["xml:lang"].lower()}
         if value.get("datatype") in _TEXT:
-            return "value", None, value["value"], None, *none
-    return "somevalue", None, None, None, *none
+            return {"snak": "value", "text": value["value"]}
+    return {"snak": "somevalue"}
 
 
 def _date(row: Binding, time: str, precision: str) -> tuple[int, int] | None:

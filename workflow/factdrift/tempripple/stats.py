@@ -17,11 +17,6 @@ from factdrift.tempripple.relations import Relations
 from factdrift.tempripple.schemas import TASKS, TR_ITEMS, Row, read_rows
 from factdrift.wikidata.ids import property_id
 
-YEAR_DAYS = 365.25
-
-LARGEST = 10
-"""How many holders `largest_holders` lists."""
-
 
 def statistics(
     facts: Sequence[Row],
@@ -89,7 +84,7 @@ def _duration(facts: Sequence[Row]) -> dict[str, Any]:
     ended = [fact["duration_days"] for fact in dated if fact["end_lo"] is not None]
 
     def years(days: float | None) -> float | None:
-        return None if days is None else round(days / YEAR_DAYS, 2)
+        return None if days is None else round(days / 365.25, 2)
 
     return {
         "subjects": len({(fact["s"], fact["p"]) for fact in facts}),
@@ -143,7 +138,7 @@ def _concentration(items: Sequence[Row], related: Sequence[Row], facts: Sequence
     asked = Counter((item["asked_s"], item["asked_p"]) for item in items if item["rel_id"] is not None)
     labels = {fact["o"]: fact["o_label"] for fact in facts}
     holders = Counter(row["path"][0]["x"] for row in related)
-    largest = sorted(holders.items(), key=lambda pair: (-pair[1], int(pair[0][1:])))[:LARGEST]
+    largest = sorted(holders.items(), key=lambda pair: (-pair[1], int(pair[0][1:])))[:10]
     return {
         "related_items": asked.total(),
         "asked_facts": len(asked),
@@ -261,24 +256,13 @@ def examples(items: Path, number: int) -> str:
         f"Printed by `{command}`.",
         "",
     ]
-    return "\n".join([*header, *map(_example, chosen)])
-
-
-def _example(row: Row) -> str:
-    options = [
-        f"{letter}. **{text}**" if place == row["answer_index"] else f"{letter}. {text}"
-        for place, (letter, text) in enumerate(zip("ABCD", row["options"], strict=True))
-    ]
-    hop = f", hop {row['hop']}" if row["hop"] else ""
-    return "\n".join(
-        [
-            f"### {TASKS[row['task'] - 1]}{hop} (`{row['item_id']}`)",
-            "",
-            textwrap.fill(row["context"], WIDTH, initial_indent="> ", subsequent_indent="> "),
-            "",
-            textwrap.fill(row["question"], WIDTH),
-            "",
-            *(f"- {option}" for option in options),
-            "",
-        ]
-    )
+    lines = []
+    for row in chosen:
+        hop = f", hop {row['hop']}" if row["hop"] else ""
+        lines += [f"### {TASKS[row['task'] - 1]}{hop} (`{row['item_id']}`)", ""]
+        lines += [textwrap.fill(row["context"], WIDTH, initial_indent="> ", subsequent_indent="> "), ""]
+        lines += [textwrap.fill(row["question"], WIDTH), ""]
+        for place, (letter, text) in enumerate(zip("ABCD", row["options"], strict=True)):
+            lines.append(f"- {letter}. **{text}**" if place == row["answer_index"] else f"- {letter}. {text}")
+        lines.append("")
+    return "\n".join([*header, *lines])

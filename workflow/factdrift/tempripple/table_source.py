@@ -139,12 +139,8 @@ class TableSource:
         properties: Path,
     ) -> None:
         self._db = db
-        for name, paths in (
-            ("rows", rows),
-            ("edges", classes),
-            ("items", entities),
-            ("properties", [properties]),
-        ):
+        tables = {"rows": rows, "edges": classes, "items": entities, "properties": [properties]}
+        for name, paths in tables.items():
             db.read_parquet([only_file(path) for path in paths]).create_view(f"source_{name}")
 
     def candidates(self, properties: Ids, first: int, until: int) -> pa.Table:

@@ -20,14 +20,13 @@ import pyarrow as pa
 from factdrift.core.errors import InputError
 from factdrift.core.settings import read_ids
 from factdrift.core.tables import database, sql, table_of, write_parquet, write_tables
-from factdrift.updates.blocks import BLOCK
 from factdrift.updates.filters import with_subclasses
 from factdrift.updates.method import Method, numbers
 from factdrift.updates.open_groups import JOINED, Statements, divided
 from factdrift.updates.readings import high, inside, low
 from factdrift.updates.rules import read_rules, steps
 from factdrift.wikidata.tables import supplied_labels
-from factdrift.wikidata.time import DAY, pack_date
+from factdrift.wikidata.time import DAY, Time, pack_date
 
 if TYPE_CHECKING:
     from factdrift.updates.jobs import Classify
@@ -74,7 +73,7 @@ _CARRIED = frozenset(
 """Columns of the triples that no rule uses."""
 
 
-def classify(job: "Classify", rows: int = 2 * BLOCK) -> int:
+def classify(job: "Classify") -> int:
     """Writes one bucket's triples with label, rule and `dropped_by`; returns how many reach the dataset.
 
     `output` has the columns UPDATES for the triples of open groups, `untouched` counts the others
@@ -88,7 +87,7 @@ def classify(job: "Classify", rows: int = 2 * BLOCK) -> int:
         db.execute("CREATE TEMP TABLE tally (property INTEGER, asked BOOLEAN, triples BIGINT)")
         db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(job.relations)})")
         db.execute(f"CREATE TEMP TABLE newborn AS SELECT id FROM read_parquet({sql(job.new_entities)})")
-        _mentioned(db, job, rows)
+        _mentioned(db, job)
         statements = Statements(job.old, job.new)
 
         def decided(joined: pa.Table, queries: Sequence[str]) -> pa.Table:
@@ -107,7 +106,7 @@ def classify(job: "Classify", rows: int = 2 * BLOCK) -> int:
         def labelled() -> Iterator[pa.Table]:
             nonlocal kept
             queries = steps(rules, asked, method)
-            for block in divided(job.triples, rows):
+            for block in divided(job.triples):
                 db.register("others", block.untouched)
                 db.execute(f"INSERT INTO tally SELECT property, {asked}, count(*) FROM others GROUP BY ALL")
                 db.unregister("others")
@@ -175,7 +174,7 @@ def read_subjects(path: Path) -> list[int]:
     return items
 
 
-def _mentioned(db: duckdb.DuckDBPyConnection, job: "Classify", rows: int) -> None:
+def _mentioned(db: duckdb.DuckDBPyConnection, job: "Classify") -> None:
     """TEMP TABLES of the subjects and objects of open groups, so that no others are kept in memory.
 
     names (id, name): the new dump's label, else the old's, else that of `labels`. gone (id): of those of any
@@ -183,7 +182,7 @@ def _mentioned(db: duckdb.DuckDBPyConnection, job: "Classify", rows: int) -> Non
     """
     statements = Statements(job.old, job.new, ["object"])
     db.execute("CREATE TEMP TABLE seen (id INTEGER, removed BOOLEAN)")
-    for block in divided(job.triples, rows):
+    for block in divided(job.triples):
         db.register("joined", statements.join(block.open))
         db.execute(
             """INSERT INTO seen SELECT subject, change = 'F-' FROM joined
@@ -231,14 +230,11 @@ def facts(method: Method) -> str:
     start = "given_start"
     if method.variant != "reference":
         start = "coalesce(given_start, CASE WHEN NOT coalesce(start_unknown, false) THEN pit END)"
-    days = {
-        "start": (low("start", method), high("start", method)),
-        "end": (low('"end"', method), high('"end"', method)),
-        "pit": (low("pit", method), high("pit", method)),
-        "value": (low("time", method), high("time", method)),
-        "old_end": (low("old_end", method), high("old_end", method)),
-    }
-    ends = ", ".join(f"{lo} AS {name}_low, {hi} AS {name}_high" for name, (lo, hi) in days.items())
+    days = {"start": "start", "end": '"end"', "pit": "pit", "value": "time", "old_end": "old_end"}
+    ends = ", ".join(
+        f"{low(column, method)} AS {name}_low, {high(column, method)} AS {name}_high"
+        for name, column in days.items()
+    )
     return f"""
         WITH stated AS (
             SELECT *, {times["start"]} AS given_start, {times["start_unknown"]} AS start_unknown,
@@ -294,10 +290,7 @@ def facts(method: Method) -> str:
 def _specimens(properties: Sequence[int], method: Method) -> list[dict[str, Any]]:
     """Made-up triples of untouched groups of each relation; their subjects are negative numbers."""
     day = date.fromisoformat(str(method.t_old)) + timedelta(days=1)
-    inside = {
-        **{"year": day.year, "month": day.month, "day": day.day, "precision": DAY, "julian": False},
-        **dict.fromkeys(("written", "first", "last"), pack_date(day)),
-    }
+    inside = Time(day.year, day.month, day.day, DAY, False, *[pack_date(day)] * 3)._asdict()
     return [
         {
             "subject": -1 - number,

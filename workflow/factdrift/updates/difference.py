@@ -1,4 +1,4 @@
-"""The difference of two dumps: F- only in the old one, F0 in both, F+ only in the new one.
+"""The difference of two dumps: F- only in the old one, F0 in both, F+ only in the new one; E+, new entities.
 
 A triple is a statement that the filters keep. Statements of a group with the same value are matched one to
 one (`matching`). The two tables are read in step, subject by subject, so memory does not grow with them; a
@@ -13,11 +13,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from factdrift.core.tables import database, write_tables
+from factdrift.core.tables import database, sql, write_query, write_tables
 from factdrift.updates.blocks import BLOCK, Lines, Lookup, in_step, place
 from factdrift.updates.dumps import Dump
 from factdrift.updates.matching import COLUMNS, REPEATED, check_identities, match, match_repeated, side
-from factdrift.updates.method import Method
+from factdrift.updates.method import Method, number, numbers
+from factdrift.updates.readings import high, low
+from factdrift.wikidata.time import YEAR
 
 CHANGES = ("F-", "F0", "F+")
 
@@ -90,7 +92,8 @@ def _table(before: pa.Table, after: pa.Table, old: Lines, new: Lines, first: Lin
     is_new[new] = False
     come = np.flatnonzero(is_new)
     # Rows are sorted by subject and position already.
-    order = np.argsort(np.concatenate([_cells(before), _cells(after)[come]]), kind="stable")
+    cells = [place(table["subject"].to_numpy(), table["property"].to_numpy()) for table in (before, after)]
+    order = np.argsort(np.concatenate([cells[0], cells[1][come]]), kind="stable")
     here = np.concatenate([np.arange(before.num_rows), np.full(len(come), -1)])[order]
     there = np.concatenate([partner, come])[order]
     no_old, no_new = here < 0, there < 0
@@ -109,5 +112,54 @@ def _table(before: pa.Table, after: pa.Table, old: Lines, new: Lines, first: Lin
     return pa.table([value("subject"), value("property"), changes, *rows, value("dated")], schema=TRIPLES)
 
 
-def _cells(table: pa.Table) -> NDArray[np.int64]:
-    return place(table["subject"].to_numpy(), table["property"].to_numpy())
+def new_entities(statements: Path, triples: Path, old_entities: Path, method: Method, output: Path) -> int:
+    """Writes one bucket's entities that came into being after T_old: id, property, created.
+
+    `created` is the earliest date that makes an entity new.
+
+    `statements` is the new snapshot's bucket, `triples` its difference, `old_entities` the old snapshot's
+    bucket: in `revised` an entity that already had a line there is not new, and a date coarser than a year
+    makes none new; but a publication in the 1970s still shows that one of 2021 is a reissue. In `reference`
+    the first property that has a date which can be read decides; one with unknown values only is skipped.
+    Returns their number.
+    """
+    publication = number(method.publication_property)
+    if method.variant == "reference":
+        # The first of the eight in dump order decides alone, by its first date that parses.
+        decides = f"""
+            SELECT subject, property, position, day FROM dates
+            QUALIFY property = first(property) OVER (PARTITION BY subject ORDER BY position)
+                AND 1 = row_number() OVER (
+                    PARTITION BY subject, property
+                    ORDER BY CASE WHEN property = {publication} THEN day END, position
+                )"""
+    else:
+        precise = f"precision >= {YEAR}" if method.variant == "revised" else "true"
+        decides = f"""
+            SELECT subject, property, position, day FROM (
+                SELECT *, min(last) FILTER (NOT {precise}) OVER (PARTITION BY subject, property) AS coarse
+                FROM dates
+            ) WHERE {precise}
+            QUALIFY property <> {publication} OR (
+                1 = row_number() OVER (PARTITION BY subject, property ORDER BY day, position)
+                AND coalesce(coarse >= day, true)
+            )"""
+    known = f"SELECT id FROM read_parquet({sql(old_entities)})" if method.variant == "revised" else "SELECT 0"
+    with database() as db:
+        return write_query(
+            db,
+            f"""WITH dates AS (
+                SELECT subject, property, position, {low("time", method)} AS day,
+                    {high("time", method)} AS last, time.precision AS precision
+                FROM read_parquet({sql(statements)})
+                WHERE list_contains({sql(numbers(method.creation_properties))}, property)
+                    AND rank <> 'deprecated' AND snak = 'value' AND time IS NOT NULL
+            ), decides AS ({decides})
+            SELECT subject AS id, arg_min(property, (day, position)) AS property, min(day) AS created
+            FROM decides WHERE day > {method.t_old}
+                AND subject NOT IN ({known})
+                AND subject NOT IN (
+                    SELECT subject FROM read_parquet({sql(triples)}) WHERE change <> 'F+')
+            GROUP BY subject ORDER BY subject""",
+            output,
+        )

@@ -17,29 +17,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from factdrift.core.tables import database, growing, sql, write_query, write_tables
-from factdrift.updates.blocks import BLOCK, in_blocks
-from factdrift.updates.dumps import Dump
-from factdrift.updates.kept import DATES, KEPT, WRITER, packed, statement_ids
+from factdrift.updates.blocks import DATES, KEPT, WRITER, in_blocks, packed, statement_ids
 from factdrift.updates.matching import identities, repeated
 from factdrift.updates.method import Method, number, numbers
 from factdrift.updates.readings import high, low
 from factdrift.wikidata.tables import STATEMENTS, TIME
 
 if TYPE_CHECKING:
-    from factdrift.updates.jobs import Context
-
-FILTERS = (
-    "rank",
-    "snak",
-    "datatype",
-    "subject",
-    "object",
-    "meta_relation",
-    "restrictive_qualifier",
-    "keep_latest",
-    "preferred",
-)
-"""The names in `dropped_by`, in the order in which the filters apply."""
+    from factdrift.updates.jobs import Context, Preprocess
 
 FILTERED = pa.schema([*STATEMENTS, ("dropped_by", pa.string())])
 """One row a statement with `dropped_by`, the first filter that drops it, or null if none does."""
@@ -140,29 +125,22 @@ def _relations(classes: Path, properties: Path, constraints: Path, method: Metho
         FROM every LEFT JOIN known USING (property) ORDER BY property"""
 
 
-def preprocess(
-    statements: Path,
-    relevant: Path,
-    relations: Path,
-    cap: int,
-    method: Method,
-    output: Dump,
-    rows: int = BLOCK,
-) -> int:
+def preprocess(job: "Preprocess") -> int:
     """Writes one bucket's statements with `dropped_by`, null for what is kept; returns the number of rows.
 
-    `cap` is the packed day of the dump. Sorted by subject and position, as the statements are, which are
-    filtered in blocks of subjects with about `rows` rows. Kept statements are also written to a table of
-    their own (KEPT), for the comparison of the dumps.
+    Sorted by subject and position, as the statements are, which are filtered in blocks of subjects. Kept
+    statements are also written to a table of their own (KEPT), for the comparison of the dumps.
     """
-    known = pq.read_table(relevant)["id"].to_numpy()
-    with database() as db, growing(output.kept, KEPT, **WRITER) as keep:
-        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(relations)})")
+    method = job.settings
+    cap = method.t_old if job.dump_is == "old" else method.t_new
+    known = pq.read_table(job.relevant)["id"].to_numpy()
+    with database() as db, growing(job.kept, KEPT, **WRITER) as keep:
+        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(job.relations)})")
         steps = (_single_filters(db, method), _keep_latest(cap, method), _PREFERRED)
 
         def filtered() -> Iterator[pa.Table]:
             first = 0
-            for table in in_blocks(statements, STATEMENTS.names, rows):
+            for table in in_blocks(job.statements, STATEMENTS.names):
                 table = _chosen_dates(db, table, method)
                 db.register("block", _block(table, known))
                 for step in steps:
@@ -174,7 +152,7 @@ def preprocess(
                 first += table.num_rows
                 yield pa.table([*table.columns, dropped], schema=FILTERED)
 
-        return write_tables(db, filtered(), FILTERED, output.filtered, **writer(FILTERED))
+        return write_tables(db, filtered(), FILTERED, job.output, **writer(FILTERED))
 
 
 def _chosen_dates(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method) -> pa.Table:

@@ -55,11 +55,7 @@ class Preprocess(Job, command="updates preprocess"):
     def run(self) -> str:
         from factdrift.updates.filters import preprocess
 
-        method = self.settings
-        cap = method.t_old if self.dump_is == "old" else method.t_new
-        output = Dump(self.output, self.kept)
-        rows = preprocess(self.statements, self.relevant, self.relations, cap, method, output)
-        return f"{rows:,} statements of the {self.dump_is} dump filtered"
+        return f"{preprocess(self):,} statements of the {self.dump_is} dump filtered"
 
 
 class Report(Job, command="updates report"):
@@ -100,7 +96,7 @@ class NewEntities(Job, command="updates new-entities"):
     output: Output
 
     def run(self) -> str:
-        from factdrift.updates.new_entities import new_entities
+        from factdrift.updates.difference import new_entities
 
         rows = new_entities(self.statements, self.triples, self.old_entities, self.settings, self.output)
         return f"{rows:,} new entities"

@@ -106,16 +106,9 @@ def match(old: Side, new: Side, unchanged: bool = True) -> Matched:
     """
     old_left, new_left, here, there = _aligned(old, new, unchanged)
     old_rest, new_rest = np.flatnonzero(old_left), np.flatnonzero(new_left)
-    order, starts = _by_identity(
-        *(
-            np.concatenate([mine[old_rest], other[new_rest]])
-            for mine, other in (
-                (old.subjects, new.subjects),
-                (old.relations, new.relations),
-                (old.values, new.values),
-            )
-        )
-    )
+    columns = ((old.subjects, new.subjects), (old.relations, new.relations), (old.values, new.values))
+    left = (np.concatenate([mine[old_rest], other[new_rest]]) for mine, other in columns)
+    order, starts = _by_identity(*left)
     rows = np.concatenate([old_rest, new_rest])[order]
     from_old = order < len(old_rest)
     # Within a run of equal values the old rows come first.
@@ -245,11 +238,7 @@ def match_repeated(
     # An id that occurs once on each side decides, so most rows need no other columns.
     same = _same_ids(groups, (ids[0][lines[0]], ids[1][lines[1]]))
     pairs = [(lines[0][same[0]], lines[1][same[1]])]
-    left = []
-    for which in (0, 1):
-        others = np.ones(len(lines[which]), bool)
-        others[same[which]] = False
-        left.append(others)
+    left = [~np.isin(np.arange(len(lines[which])), same[which]) for which in (0, 1)]
     for which in (0, 1):
         left[which] &= np.isin(groups[which], groups[1 - which][left[1 - which]])
     if left[0].any():

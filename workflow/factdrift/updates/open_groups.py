@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from factdrift.updates.blocks import BLOCK, Lines, Lookup, in_blocks, place
+from factdrift.updates.blocks import BLOCK, DATES, Lines, Lookup, in_blocks, place, unpacked
 from factdrift.updates.difference import TRIPLES
 from factdrift.updates.dumps import Dump
-from factdrift.updates.kept import DATES, unpacked
 from factdrift.wikidata.tables import TIME
 
 _SIDE = [
@@ -60,9 +59,9 @@ class Block(NamedTuple):
     """`subject`, `property` of the triples of other groups."""
 
 
-def divided(triples: Path, rows: int = 2 * BLOCK) -> Iterator[Block]:
-    """Yields the triples of a bucket in blocks of whole subjects, about `rows` triples each."""
-    for block in in_blocks(triples, TRIPLES.names, rows):
+def divided(triples: Path) -> Iterator[Block]:
+    """Yields the triples of a bucket in blocks of whole subjects."""
+    for block in in_blocks(triples, TRIPLES.names, 2 * BLOCK):
         subjects = block["subject"].to_numpy()
         added, removed = (pc.equal(block["change"], change).to_numpy() for change in ("F+", "F-"))
         touched = added | removed | block["dated"].to_numpy()
@@ -92,42 +91,37 @@ class Statements:
         """`columns`: columns of the value to look up, and no others; all columns of JOINED if None."""
         self.sides = [] if columns else [name for name, _ in _SIDE]
         self.value = list(columns or [name for name, _ in _VALUE])
-        self.dumps = {"old_": _Dump(old, self.value, self.sides), "new_": _Dump(new, self.value, self.sides)}
+        names = [*self.value, *self.sides]
+        here = ["row", *(name for name in names if name in _KEPT)]
+        there = [name for name in names if name not in _KEPT]
+        self.dumps = {
+            side: (Lookup(dump.kept, here), Lookup(dump.filtered, there))
+            for side, dump in (("old_", old), ("new_", new))
+        }
 
     def join(self, triples: pa.Table) -> pa.Table:
         """The triples with the columns of their statements (JOINED, or those chosen)."""
         rows = {side: pc.fill_null(triples[f"{side}row"], -1).to_numpy() for side in self.dumps}
         columns = {name: triples[name] for name in ("subject", "property", "change")}
         # Values come from the new dump, for removed triples from the old one.
-        new = self.dumps["new_"].take(rows["new_"], [*self.value, *self.sides])
-        old = self.dumps["old_"].take(rows["old_"], self.sides)
-        removed = self.dumps["old_"].take(np.where(rows["new_"] < 0, rows["old_"], -1), self.value)
+        new = self._take("new_", rows["new_"], [*self.value, *self.sides])
+        old = self._take("old_", rows["old_"], self.sides)
+        removed = self._take("old_", np.where(rows["new_"] < 0, rows["old_"], -1), self.value)
         for name in self.value:
             columns[name] = _plain(pc.coalesce(new[name], removed[name]))
         for side, table in (("old_", old), ("new_", new)):
             columns |= {f"{side}{name}": _plain(table[name]) for name in self.sides}
         return pa.table(columns)
 
-
-class _Dump:
-    """Looks up columns of a dump's statements by row numbers of its kept table."""
-
-    def __init__(self, dump: Dump, value: list[str], sides: list[str]) -> None:
-        names = [*value, *sides]
-        self.kept = Lookup(dump.kept, ["row", *(name for name in names if name in _KEPT)])
-        others = [name for name in names if name not in _KEPT]
-        self.filtered = Lookup(dump.filtered, others)
-
-    def take(self, rows: Lines, columns: Sequence[str]) -> dict[str, pa.ChunkedArray]:
-        """The columns of these rows, null where a number is negative; dates packed."""
+    def _take(self, side: str, rows: Lines, columns: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        """Columns of these rows of a dump's kept table, null where a number is negative; dates packed."""
         if not columns:
             return {}
-        here = [name for name in columns if name in _KEPT]
-        there = [name for name in columns if name not in _KEPT]
-        kept = self.kept.take(rows, ["row", *here])
-        numbers = pc.fill_null(kept["row"], -1).to_numpy().astype(np.int64)
-        filtered = self.filtered.take(numbers, there)
-        return {name: (kept if name in _KEPT else filtered)[name] for name in columns}
+        kept, filtered = self.dumps[side]
+        here = kept.take(rows, ["row", *(name for name in columns if name in _KEPT)])
+        numbers = pc.fill_null(here["row"], -1).to_numpy().astype(np.int64)
+        there = filtered.take(numbers, [name for name in columns if name not in _KEPT])
+        return {name: (here if name in _KEPT else there)[name] for name in columns}
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
