@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
+
 from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places, Role
@@ -26,6 +28,20 @@ def _skipped(text: str) -> list[Any]:
     from factdrift.evaluation.methods.record import Skipped
 
     return [Skipped(*each) for each in _json(text, "--skipped", "[]")]
+
+
+class Printed(Job):
+    """A command that writes what it prints."""
+
+    out_text: Annotated[Output, Flag("TXT")]
+
+    def printed(self, *lines: str) -> str:
+        """The lines as one text, which is written."""
+        from factdrift.core.files import write_text
+
+        text = "\n".join(lines)
+        write_text(text, self.out_text)
+        return text
 
 
 class Scoring(Job, beside="models_"):
@@ -188,27 +204,23 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
         return against_edits(self)
 
 
-class ClozeTable(Job, command="answer cloze-table", beside="models_"):
+class ClozeTable(Printed, command="answer cloze-table", beside="models_"):
     """Join the cloze tests of KLoB and of updates that unedited models answered, and print the shares."""
 
     answers: Annotated[Paths, "of each model on klob and on updates", Flag("PARQUET")]
     klob: Annotated[Paths, "klob_c, klob_r", Flag("PARQUET")]
     edits: Annotated[Path, "of `edit dataset`", Flag("PARQUET")]
     recall: Recall = ()
-    out_text: Annotated[Output, Flag("TXT")]
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.core.files import write_text
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.scores.clozes import lines, table_of
         from factdrift.models.bundled.taught import recall_lines
 
         table = table_of(self.answers, self.klob, self.edits)
-        text = "\n".join([*lines(table), *recall_lines(self.recall)])
-        write_text(text, self.out_text)
         write_parquet(table, self.output)
-        return text
+        return self.printed(*lines(table), *recall_lines(self.recall))
 
 
 class AnswerScores(Job, command="answer scores"):
@@ -244,13 +256,10 @@ class AnswerScores(Job, command="answer scores"):
     def last_days(self) -> dict[str, datetime.date]:
         """Model -> last day of its training data. Raises InputError if the cutoffs are not such an object."""
         form = '{"sample-llama": "2021-01-04"}'
-        given = _json(self.cutoffs, "--cutoffs", form)
         try:
-            return {model: datetime.date.fromisoformat(day) for model, day in given.items()}
-        except (ValueError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"--cutoffs: {given!r} is no object from models to days ({error}); give {form}"
-            ) from None
+            return msgspec.convert(_json(self.cutoffs, "--cutoffs", form), dict[str, datetime.date])
+        except msgspec.ValidationError as error:
+            raise InputError(f"--cutoffs: no object from models to days ({error}); give {form}") from None
 
 
 class DatedScores(Job, command="answer dated-scores"):
@@ -266,18 +275,16 @@ class DatedScores(Job, command="answer dated-scores"):
         write_scores(self.items_, self.answers, self.output)
 
 
-class RippleScores(Job, command="answer ripple-scores", beside="models_"):
+class RippleScores(Printed, command="answer ripple-scores", beside="models_"):
     """Write the scores of what follows from updates, as a table, as text, and drawn."""
 
     probes: Annotated[Path, "ripples.parquet", Flag("PARQUET")]
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]
     seed: Annotated[int, Key("seed")]
     output: Annotated[Output, Flag("PARQUET")]
-    out_text: Annotated[Output, Flag("TXT")]
     out_figures: Annotated[Outputs, "SVG or PDF"]
 
     def run(self) -> str:
-        from factdrift.core.files import write_text
         from factdrift.evaluation.questions.ripples import CONDITION
         from factdrift.evaluation.scores.ripple_figure import draw
         from factdrift.evaluation.scores.ripples import text_of, write_scores
@@ -287,10 +294,8 @@ class RippleScores(Job, command="answer ripple-scores", beside="models_"):
         rows = write_scores(self.probes, self.answers, self.seed, self.output)
         written = written_table(self.answers).to_pylist()
         said = written_lines(row for row in written if row["role"] != CONDITION)
-        text = "\n".join([*said, *text_of(rows)])
-        write_text(text, self.out_text)
         draw(rows, self.out_figures)
-        return text
+        return self.printed(*said, *text_of(rows))
 
 
 class RippleTests(Job, command="answer ripple-tests"):
@@ -322,25 +327,21 @@ class JudgeRequests(Asks, command="answer judge-requests", beside="reads"):
         return f"{self.output}: {rows:,} requests"
 
 
-class JudgedAnswers(Job, command="answer judged"):
+class JudgedAnswers(Printed, command="answer judged"):
     """Write the verdicts by rule and by a chat model side by side, and print how far they agree."""
 
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]
     verdicts: Annotated[Paths, "of `chat ask`, of each benchmark", Flag("PARQUET")]
     which: Annotated[Which, Key("written.judge")]
     output: Annotated[Output, Flag("PARQUET")]
-    out_text: Annotated[Output, Flag("TXT")]
 
     def run(self) -> str:
-        from factdrift.core.files import write_text
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.scores.judged import judged_lines, judged_table
 
         table = judged_table(self.answers, self.verdicts, self.which)
-        text = "\n".join(judged_lines(table))
-        write_text(text, self.out_text)
         write_parquet(table, self.output)
-        return text
+        return self.printed(*judged_lines(table))
 
 
 class AnswerTable(Job, command="answer table", beside="table tables"):
@@ -362,7 +363,7 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
         return printed
 
 
-class Grid(Job, command="answer grid", beside="models_"):
+class Grid(Printed, command="answer grid", beside="models_"):
     """Print how many questions of each benchmark are answered right in each state and way."""
 
     answers: Annotated[Paths, "of each job"]
@@ -370,7 +371,6 @@ class Grid(Job, command="answer grid", beside="models_"):
     edits: Annotated[Paths, "tables of the updates, and of the stream, that are asked about"] = ()
     runs: Annotated[Paths, "what each job was", Flag("JSON")]
     skipped: WithoutJob = "[]"
-    out_text: Annotated[Output, Flag("TXT")]
     variant: Annotated[Variant, Key("variant")]
     out_written: Output
     output: Output
@@ -378,7 +378,6 @@ class Grid(Job, command="answer grid", beside="models_"):
     def run(self) -> str:
         import pyarrow as pa
 
-        from factdrift.core.files import write_text
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.scores.grid import lines, skipped_runs, write_grid
         from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
@@ -389,6 +388,4 @@ class Grid(Job, command="answer grid", beside="models_"):
         written = written_table(self.answers, self.edits, without_new=self.variant == "revised").to_pylist()
         write_parquet(pa.Table.from_pylist(written_scores(written), WRITTEN_SCORES), self.out_written)
         read = lines(table, skipped_runs(self.runs), _skipped(self.skipped))
-        text = "\n".join([*written_lines(written), *read])
-        write_text(text, self.out_text)
-        return text
+        return self.printed(*written_lines(written), *read)
