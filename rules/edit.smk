@@ -83,4 +83,4 @@ rule edit_report:
     params:
         output=subpath(output[0], parent=True),
     shell:
-        job("edit figures", "edit table", "edit written-figure")
+        job("edit figures", "edit table")

@@ -102,10 +102,14 @@ class Table(Job, command="edit table", beside="tables"):
     made: Annotated[Paths, "edits, likewise"] = ()
     recall: Recall = ()
     output: Annotated[Place, Flag("FOLDER")]
+    out_figures: Annotated[Outputs, "what was written about updates, by verdict", Flag("SVG|PDF")] = ()
 
     def run(self) -> None:
         from factdrift.evaluation.scores.table import unaligned_lines, write_tables
+        from factdrift.evaluation.scores.written_figure import draw
 
+        if self.out_figures:
+            draw(self.written, self.out_figures)
         unaligned = list(unaligned_lines(self.answers, self.made))
         write_tables(self.scores, self.written, self.costs, unaligned, self.output, self.recall)
 
@@ -128,19 +132,6 @@ class Figures(Job, command="edit figures"):
                 "the edited dataset has none (imported files have neither `dist` nor `popularity`)",
                 file=sys.stderr,
             )
-
-
-class WrittenFigure(Job, command="edit written-figure"):
-    """Draw what was written about updates, by verdict."""
-
-    written: Path
-    out_figures: Annotated[Outputs, Flag("SVG|PDF")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.written_figure import draw
-
-        draw(self.written, self.out_figures)
-        return " ".join(map(str, self.out_figures))
 
 
 class StreamScores(Scoring, command="edit stream-scores"):
@@ -358,9 +349,9 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
     def run(self) -> str:
         from factdrift.evaluation.scores.answers import draw, write_tables
 
-        printed = write_tables(self, _json(self.runs, "--runs", "what `answer scores` wrote"))
-        draw(self.scores, self.out_figures)
-        return printed
+        if self.out_figures:
+            draw(self.scores, self.out_figures)
+        return write_tables(self, _json(self.runs, "--runs", "what `answer scores` wrote"))
 
 
 class Grid(Printed, command="answer grid", beside="models_"):
