@@ -1,7 +1,6 @@
 """Jobs that compute scores from the answers of models, and print and draw them."""
 
 import datetime
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -93,45 +92,30 @@ class Scores(Scoring, command="edit scores"):
 
 
 class Table(Job, command="edit table", beside="tables"):
-    """Print what was written, and the scores in the layout of the WikiFactDiff paper's Tables 6 and 7."""
+    """Print what was written, then the WikiFactDiff paper's Tables 6 and 7, and draw its figure."""
 
     scores: Path
     written: Path
     costs: Annotated[Path, Flag("JSON")]
+    probes: Annotated[Path | None, "of `edit scores`, for its figure"] = None
     answers: Annotated[Paths, "of each unedited model"] = ()
     made: Annotated[Paths, "edits, likewise"] = ()
     recall: Recall = ()
+    variant: Annotated[Variant, Key("variant")]
     output: Annotated[Place, Flag("FOLDER")]
+    out_bleedover: Annotated[Outputs, "against popularity and similarity", Flag("SVG|PDF")] = ()
     out_figures: Annotated[Outputs, "what was written about updates, by verdict", Flag("SVG|PDF")] = ()
 
     def run(self) -> None:
+        from factdrift.evaluation.scores import figures, written_figure
         from factdrift.evaluation.scores.table import unaligned_lines, write_tables
-        from factdrift.evaluation.scores.written_figure import draw
 
+        if self.out_bleedover and self.probes:
+            figures.draw(self.probes, self.out_bleedover, self.variant == "revised")
         if self.out_figures:
-            draw(self.written, self.out_figures)
+            written_figure.draw(self.written, self.out_figures)
         unaligned = list(unaligned_lines(self.answers, self.made))
         write_tables(self.scores, self.written, self.costs, unaligned, self.output, self.recall)
-
-
-class Figures(Job, command="edit figures"):
-    """Draw bleedover against popularity and similarity, as the WikiFactDiff paper's Figure 2."""
-
-    probes: Path
-    variant: Annotated[Variant, Key("variant")]
-    output: Annotated[Outputs, Flag("SVG|PDF")]
-
-    def run(self) -> None:
-        from factdrift.evaluation.scores.figures import draw
-
-        missing = draw(self.probes, self.output, self.variant == "revised")
-        print(*self.output)
-        for column in missing:
-            print(
-                f"{self.probes}: no probe of a neighbour has a value of `{column}`, so its panel is empty; "
-                "the edited dataset has none (imported files have neither `dist` nor `popularity`)",
-                file=sys.stderr,
-            )
 
 
 class StreamScores(Scoring, command="edit stream-scores"):
