@@ -76,11 +76,11 @@ rule edit_report:
         recall=bundled_folders(),
     output:
         tables=expand("results/{{pair}}/edit/{name}.{form}", name=["table6", "table7"], form=["txt", "csv"]),
-        output=expand("results/{{pair}}/edit/bleedover.{form}", form=["svg", "pdf"]),
+        out_bleedover=expand("results/{{pair}}/edit/bleedover.{form}", form=["svg", "pdf"]),
         out_figures=expand("results/{{pair}}/edit/written.{form}", form=["svg", "pdf"]),
     log:
         "logs/{pair}/edit/report.txt",
     params:
         output=subpath(output[0], parent=True),
     shell:
-        job("edit figures", "edit table", "edit written-figure")
+        job("edit table")

@@ -159,7 +159,7 @@ def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFix
     # Own and other wordings, nearest and random facts; all with teacher forcing; both parts of Table 6.
     assert sum(line.startswith("PROMPT ") for line in said.splitlines()) == 10
     assert "0 replacements\nNo edit is in this table: the unedited model writes the obsolete object" in said
-    line = ["edit", "figures", f"--probes={out['probes']}", "--output"]
+    line += [f"--probes={out['probes']}", "--out-bleedover"]
     assert main([*line, str(tmp_path / "bleedover.svg"), str(tmp_path / "bleedover.png")]) == 0
     assert main([*line, str(tmp_path / "again.svg")]) == 0
     assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "bleedover.svg").read_bytes()

@@ -1,11 +1,10 @@
-"""The templates that the project brings along: their form, what they cover, how they are shown."""
+"""The templates that the project brings along: their form, what they cover."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from factdrift.cli import main
 from factdrift.core.tables import rows_of
 from factdrift.verbalize.templates import read_templates
 from factdrift.wikidata.ids import property_number
@@ -77,18 +76,3 @@ def test_dates_take_no_preposition_that_depends_on_their_precision(templates, pr
     for identifier in dates:
         for sentence in templates.bundled[property_number(identifier)]:
             assert not re.search(r"\b(on|in|at|since|until) \{object\}$", sentence), sentence
-
-
-def test_show_prints_the_sentences(capsys):
-    names = ["--subject", "Earth", "--object", "the Moon"]
-    line = ["verbalize", "show", "--templates", str(RESOURCES / "templates" / "templates.tsv"), *names]
-    assert main([*line, "P6"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "P6 head of government (bundled)"
-    assert lines[1] == "1. The head of government of Earth is the Moon."
-    assert len(lines) == 6
-    assert main([*line, "P99999", "--relation", "natural satellite"]) == 0
-    assert "1. The natural satellite of Earth is the Moon." in capsys.readouterr().out
-    for relation, complaint in (("P99999", "--relation"), ("capital", "capital")):
-        assert main([*line, relation]) == 1
-        assert complaint in capsys.readouterr().err

@@ -18,8 +18,7 @@ from support.asking import write_table
 from support.examples import examples
 from support.updates import edits, update
 
-from factdrift.cli import main
-from factdrift.evaluation.scores.figures import binned, neighbors
+from factdrift.evaluation.scores.figures import binned, draw, neighbors
 from factdrift.evaluation.scores.intervals import interval
 from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
 from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, Group, lines, read_groups
@@ -393,7 +392,7 @@ def test_neighbours_in_the_figure(tmp_path: Path) -> None:
     assert (left["edit"] + left["target"]).tolist() == ["aOslo", "aRome", "bParis"]
 
 
-def test_a_panel_without_values_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_panel_without_values_says_so(tmp_path: Path) -> None:
     probes, figure = tmp_path / "probes.parquet", tmp_path / "figure.svg"
     for missing in (("dist",), ("dist", "popularity")):
         rows = [
@@ -403,9 +402,8 @@ def test_a_panel_without_values_says_so(tmp_path: Path, capsys: pytest.CaptureFi
             for place in range(9)
         ]
         pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), probes)
-        assert main(["edit", "figures", f"--probes={probes}", f"--output={figure}"]) == 0
-        said, drawn = capsys.readouterr().err, figure.read_text()
-        for name in ("dist", "popularity"):
-            assert (f"has a value of `{name}`" in said) == (name in missing)
+        draw(probes, [figure])
+        drawn = figure.read_text()
+        assert ("no popularity in the data" in drawn) == ("popularity" in missing)
         assert "no similarity in the data" in drawn
         assert (">FT<" in drawn or "<!-- FT -->" in drawn) == (len(missing) < 2)

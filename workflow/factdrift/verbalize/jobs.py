@@ -6,14 +6,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from factdrift.chat.settings import Form
-from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
 from factdrift.core.paths import PROMPTS, TEMPLATES
 from factdrift.core.switches import Variant
 
 Neighbors = Annotated[Paths, "nearest and random facts", Flag("TABLE")]
 Labels = Annotated[Paths, "id, label: of what the dumps lack", Flag("TSV")]
-Bundled = Annotated[Path, f"default: {TEMPLATES}", Flag("TSV")]
 Table = Annotated[Path, Flag("TABLE")]
 Updates = Annotated[Paths, "all buckets", Flag("TABLE")]
 Written = Annotated[Output, Flag("PARQUET")]
@@ -45,7 +43,7 @@ class WriteTemplates(Job, command="verbalize templates"):
     output: Written
     new: Annotated[Path, "properties of the new dump", Flag("PROPERTIES")]
     old: Annotated[Path, "properties of the old dump", Flag("PROPERTIES")]
-    templates: Bundled = TEMPLATES
+    templates: Annotated[Path, f"default: {TEMPLATES}", Flag("TSV")] = TEMPLATES
     no_fallback: Annotated[bool, "the candidates alone"] = False
     candidates: Annotated[Paths, "from sentences or a file", Flag("TABLE")] = ()
     source: Annotated[Literal["chat", "file"], "of the candidates"] = "chat"
@@ -73,40 +71,6 @@ class Literals(Job, command="verbalize literals"):
         from factdrift.verbalize.literals import write_literals
 
         write_literals(self)
-
-
-class Show(Job, command="verbalize show"):
-    """Print the sentences of a relation."""
-
-    property: Annotated[str, "such as P6", Flag("PROPERTY", by_place=True)]
-    subject: Annotated[str, "the subject's name"]
-    object: Annotated[str, "the object's name"]
-    relation: Annotated[str | None, "the relation's label, if it has no templates", Flag("LABEL")] = None
-    templates: Bundled = TEMPLATES
-
-    def run(self) -> str:
-        from factdrift.verbalize.templates import read_templates
-        from factdrift.wikidata.ids import property_number
-        from factdrift.words.grammar import cloze, read_grammar
-        from factdrift.words.names import read_names
-
-        try:
-            number = property_number(self.property)
-        except ValueError as error:
-            raise InputError(f"{error}; write the relation's id") from None
-        templates = read_templates(self.templates)
-        if number not in templates.bundled and not self.relation:
-            raise InputError(
-                f"{self.templates}: no templates for {self.property};"
-                " give --relation LABEL to see the generic ones"
-            )
-        sentences, source = templates.of(number, self.relation or "")
-        names, grammar = read_names(), read_grammar()
-        usage, article = names.usage(self.subject), names.usage(self.object).article
-        lines = [f"{self.property} {templates.labels.get(number, self.relation)} ({source})"]
-        for rank, sentence in enumerate(sentences, start=1):
-            lines.append(f"{rank}. {cloze(sentence, self.subject, usage, grammar, article, self.object)}.")
-        return "\n".join(lines)
 
 
 class OfPrompts(Job):

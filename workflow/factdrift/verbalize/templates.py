@@ -87,43 +87,38 @@ def write_templates(job: WriteTemplates) -> int:
     its relation by the first label without a blank in the tables `new`, `old` and `labels`, else by its id.
     """
     read = None if job.no_fallback else read_templates(job.templates)
-    supplied = {
-        row["id"]: row["label"]
-        for row in supplied_labels(job.labels).to_pylist()
-        if not has_blank(row["label"])
-    }
     with database() as db:
         query = f"SELECT property FROM read_parquet({sql(job.updates)})"
         if job.neighbors:
             # The neighbours' own `property` is that of the updated group.
             query += f" UNION ALL SELECT relation FROM read_parquet({sql(job.neighbors)})"
         relations = db.sql(f"SELECT DISTINCT property FROM ({query}) ORDER BY property").fetchall()
-        labelled: dict[int, str] = {}
+        named = []
         for table in (job.new, job.old):
-            for number, label in db.sql(
-                f"SELECT id, label FROM read_parquet({sql(table)}) WHERE label IS NOT NULL"
-            ).fetchall():
-                if not has_blank(label):
-                    labelled.setdefault(number, label)
-        templates: dict[int, list[dict[str, Any]]] = {}
+            query = f"SELECT id, label FROM read_parquet({sql(table)}) WHERE label IS NOT NULL"
+            named += db.sql(query).fetchall()
+        rows = []
         if job.candidates:
             best = db.sql(
                 f"""SELECT property, rank, template, count, {sql(job.source)} AS source, examples
                 FROM read_parquet({sql(job.candidates)}) WHERE rank <= {job.kept} ORDER BY property, rank"""
             )
-            for row in best.to_arrow_table().to_pylist():
-                templates.setdefault(row["property"], []).append(row)
-    rows = []
+            rows = best.to_arrow_table().to_pylist()
+    named += [(-row["id"], row["label"]) for row in supplied_labels(job.labels).to_pylist()]
+    labels: dict[int, str] = {}
+    for number, label in named:
+        if not has_blank(label):
+            labels.setdefault(number, label)
+    templates: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        templates.setdefault(row["property"], []).append(row)
+    found = []
     for (number,) in relations:
-        if number in templates:
-            rows += templates[number]
-        if number in templates or read is None:
-            continue
-        sentences, written = read.of(
-            number, labelled.get(number) or supplied.get(-number) or property_id(number)
-        )
-        rows += [
-            {"property": number, "rank": rank, "template": sentence, "source": written, "examples": []}
-            for rank, sentence in enumerate(sentences[: job.kept], start=1)
-        ]
-    return write_parquet(pa.Table.from_pylist(rows, schema=TEMPLATES), job.output)
+        if read is not None and number not in templates:
+            sentences, written = read.of(number, labels.get(number, property_id(number)))
+            templates[number] = [
+                {"property": number, "rank": rank, "template": sentence, "source": written, "examples": []}
+                for rank, sentence in enumerate(sentences[: job.kept], start=1)
+            ]
+        found += templates.get(number, [])
+    return write_parquet(pa.Table.from_pylist(found, schema=TEMPLATES), job.output)

@@ -49,12 +49,15 @@ def read_value(kind: str, value: object) -> Value:
     The key of an unknown kind, and of a value that is not of its kind's form (an impossible date, an entity
     without a usable id), is its canonical JSON.
     """
-    reader = _READERS.get(kind)
-    known = reader(value) if reader is not None else None
-    if known is None:
-        json = canonical_json(value)
-        return Value(None, json, json, None)
-    return known
+    if kind == "wikibase-entityid" and (entity := _entity(value)):
+        return entity
+    json = canonical_json(value)
+    if kind == "time":
+        time, key = _dated(value) or (None, json)
+        return Value(None, key, json, time)
+    reader = _KEYS.get(kind)
+    key = reader(value) if reader is not None else None
+    return Value(None, json if key is None else key, json, None)
 
 
 def nfc(text: str) -> str:
@@ -74,6 +77,12 @@ def decimal_key(amount: str) -> str | None:
 
 def read_time(value: object) -> Time | None:
     """The date of a `time` datavalue; None if it cannot be read."""
+    found = _dated(value)
+    return found[0] if found else None
+
+
+def _dated(value: object) -> tuple[Time, str] | None:
+    """The date of a `time` datavalue and its canonical key; None if it cannot be read."""
     if not isinstance(value, dict):
         return None
     timestamp, precision, calendar = value.get("time"), value.get("precision"), value.get("calendarmodel", "")
@@ -83,42 +92,31 @@ def read_time(value: object) -> Time | None:
 
 
 @lru_cache(maxsize=1 << 16)
-def _date(timestamp: str, precision: int, calendar: str) -> Time | None:
+def _date(timestamp: str, precision: int, calendar: str) -> tuple[Time, str] | None:
+    """The key is the date truncated to its precision, the precision, the calendar: `+1990-03/10/Q1985727`.
+
+    Only precisions finer than a day keep the time of day. The year of a span longer than a year is its first
+    one, whichever year of the span was written.
+    """
     if not 0 <= precision <= _MOST_PRECISE:
         return None
     try:
         time = parse_time(timestamp, precision, calendar)
     except ValueError:
         return None
-    return time if abs(time.year) < _FURTHEST_YEAR else None
-
-
-def _time(value: Any) -> Value | None:
-    time = read_time(value)
-    if time is None:
+    if abs(time.year) >= _FURTHEST_YEAR:
         return None
-    timestamp, calendar = value["time"], value.get("calendarmodel", "")
-    return Value(None, _date_key(timestamp, time, calendar), canonical_json(value), time)
-
-
-@lru_cache(maxsize=1 << 16)
-def _date_key(timestamp: str, time: Time, calendar: str) -> str:
-    """The date truncated to its precision, the precision and the calendar: `+1990-03/10/Q1985727`.
-
-    Only precisions finer than a day keep the time of day. The year of a span longer than a year is its first
-    one, whichever year of the span was written.
-    """
-    year, month, day, precision = time.year, time.month, time.day, time.precision
+    year = time.year
     if precision < YEAR:
-        year = covered(year, month, day, precision)[0][0]
+        year = covered(year, time.month, time.day, precision)[0][0]
     date = f"{year:+05d}"
     if precision >= MONTH:
-        date += f"-{month:02d}"
+        date += f"-{time.month:02d}"
     if precision >= DAY:
-        date += f"-{day:02d}"
+        date += f"-{time.day:02d}"
     if precision > DAY:
         date += timestamp[-len("T00:00:00Z") :]
-    return f"{date}/{precision}/{_last_segment(calendar)}"
+    return time, f"{date}/{precision}/{_last_segment(calendar)}"
 
 
 def _entity(value: Any) -> Value | None:
@@ -141,31 +139,25 @@ def _numbered(named: str) -> Value | None:
     return Value(number, entity_id(number), None, None) if number else None
 
 
-def _quantity(value: Any) -> Value | None:
+def _quantity(value: Any) -> str | None:
     if not isinstance(value, dict):
         return None
     amount, unit = value.get("amount"), value.get("unit", "1")
     if not (isinstance(amount, str) and isinstance(unit, str)):
         return None
     key = decimal_key(amount)
-    if key is None:
-        return None
-    if unit != "1":
-        key += f" {_last_segment(unit)}"
-    return Value(None, key, canonical_json(value), None)
+    return key if key is None or unit == "1" else f"{key} {_last_segment(unit)}"
 
 
-def _monolingual(value: Any) -> Value | None:
+def _monolingual(value: Any) -> str | None:
     if not isinstance(value, dict):
         return None
     language, text = value.get("language"), value.get("text")
-    if not (isinstance(language, str) and isinstance(text, str)):
-        return None
-    return Value(None, f"{language}:{nfc(text)}", canonical_json(value), None)
+    return f"{language}:{nfc(text)}" if isinstance(language, str) and isinstance(text, str) else None
 
 
-def _string(value: Any) -> Value | None:
-    return Value(None, nfc(value), canonical_json(value), None) if isinstance(value, str) else None
+def _string(value: Any) -> str | None:
+    return nfc(value) if isinstance(value, str) else None
 
 
 def _last_segment(uri: str) -> str:
@@ -173,10 +165,9 @@ def _last_segment(uri: str) -> str:
     return uri.rpartition("/")[2]
 
 
-_READERS: dict[str, Callable[[Any], Value | None]] = {
-    "wikibase-entityid": _entity,
+_KEYS: dict[str, Callable[[Any], str | None]] = {
     "quantity": _quantity,
-    "time": _time,
     "monolingualtext": _monolingual,
     "string": _string,
 }
+"""Kind of a literal -> its canonical key; None for a value that is not of its form."""

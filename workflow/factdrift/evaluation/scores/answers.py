@@ -211,20 +211,13 @@ Conditions = dict[str, dict[tuple[str, int], Row]]
 
 
 class Scores(NamedTuple):
-    """The scores of one selection of items, and the tests of all."""
+    """The scores and tests of one selection of items."""
 
     rows: dict[tuple[str, str], Conditions]
     """(model, scoring) -> its scores, in the order of the table."""
-    tests: Mapping[str, Mapping[str, Sequence[Row]]]
+    tests: dict[tuple[Any, ...], Row]
+    """(scoring, test, model, condition, task, hop) -> its row; McNemar's against the condition `without`."""
     items: str
-
-    def test(self, scoring: str, table: str, **wanted: Any) -> Row | None:
-        """The row of a test with these values, if there is one."""
-        wanted |= {"items": self.items}
-        for row in self.tests.get(scoring, {}).get(table, ()):
-            if all(row[key] == value for key, value in wanted.items()):
-                return row
-        return None
 
 
 def read_scores(scores: Path, tests: Path, items: str = "all") -> Scores:
@@ -234,7 +227,14 @@ def read_scores(scores: Path, tests: Path, items: str = "all") -> Scores:
         if row["items"] == items:
             conditions = rows.setdefault((row["model"], row["scoring"]), {})
             conditions.setdefault(row["condition"], {})[row["task"], row["hop"]] = row
-    return Scores(rows, json.loads(tests.read_text(encoding="utf-8")), items)
+    found = {}
+    for scoring, tables in json.loads(tests.read_text(encoding="utf-8")).items():
+        for test, of_test in tables.items():
+            for row in of_test:
+                if row["items"] == items and row.get("first", "without") == "without":
+                    condition = row.get("condition") or row["second"]
+                    found[scoring, test, row["model"], condition, row["task"], row["hop"]] = row
+    return Scores(rows, found, items)
 
 
 def by_task(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
@@ -262,12 +262,11 @@ def _tables(
     for (model, scoring), conditions in scores.rows.items():
         rows = []
         for condition, own in conditions.items():
-            compared = {"condition": condition} if of_hops else {"first": "without", "second": condition}
             cells = [title(condition)]
             for task, hop in columns.values():
                 cells.append(_accuracy(own.get((task, hop)), not of_hops))
                 if hop or not of_hops:
-                    found = scores.test(scoring, test, model=model, task=task, hop=hop, **compared)
+                    found = scores.tests.get((scoring, test, model, condition, task, hop))
                     cells.append(p_value(found["p"] if found else None))
             rows.append(cells)
         yield from ("", f"{model}, {scoring}", *_sizes(conditions, columns))
@@ -319,8 +318,7 @@ def _durations(scores: Scores, model: str, scoring: str) -> Iterator[str]:
     """The correlation of right answers at hop 0 with the mean duration of the property, of each condition."""
     for condition in scores.rows[model, scoring]:
         for task in ("new", "old"):
-            named = {"model": model, "task": task, "hop": 0, "condition": condition}
-            found = scores.test(scoring, "duration", **named)
+            found = scores.tests.get((scoring, "duration", model, condition, task, 0))
             if found and found["r"] is not None:
                 bounds = found["interval"]
                 said = f" [{bounds[0]:.2f}, {bounds[1]:.2f}]" if bounds else ""

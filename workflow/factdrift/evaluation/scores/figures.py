@@ -64,23 +64,21 @@ def neighbors(probes: Path, without_new: bool = False) -> pd.DataFrame:
     return rows
 
 
-def draw(probes: Path, paths: Sequence[Path], without_new: bool = False) -> list[str]:
+def draw(probes: Path, paths: Sequence[Path], without_new: bool = False) -> None:
     """Draws a part for each model: the mean bleedover of each method by class of neighbours, in points.
 
-    The scale is logarithmic, so that both the size and the slope of each method are seen. Returns the columns
-    (of PANELS) that have no value in any probe, whose panels say so and are empty. `without_new`: as of
-    `neighbors`.
+    The scale is logarithmic, so that both the size and the slope of each method are seen. The panel of a
+    column that has no value in any probe says so and is empty. `without_new`: as of `neighbors`.
     """
     rows = neighbors(probes, without_new)
     models = list(dict.fromkeys(rows["model"])) or [""]
-    missing = [column for column in PANELS if rows[column].isna().all()]
     messages = [_message(model, rows[rows["model"] == model]) for model in models]
     figure, found = parts(messages, [len(PANELS)] * len(models), len(PANELS), _SIZE, sharey=True)
     for axes, model in zip(found, models, strict=True):
         own = rows[rows["model"] == model]
         for axis, (given, (column, label)) in zip(axes, PANELS.items(), strict=True):
             axis.set(yscale="log", ylim=(_FLOOR, 100), xlabel=label)
-            if given in missing:
+            if rows[given].isna().all():
                 axis.text(0.5, 0.5, f"no {column} in the data", transform=axis.transAxes, ha="center")
             ends = []
             for method in dict.fromkeys(own["method"]):
@@ -97,7 +95,6 @@ def draw(probes: Path, paths: Sequence[Path], without_new: bool = False) -> list
         axes[0].set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
         axes[0].set_ylabel("points of probability that\na neighbour's fact loses")
     save(figure, *paths)
-    return missing
 
 
 def _message(model: str, rows: pd.DataFrame) -> str:

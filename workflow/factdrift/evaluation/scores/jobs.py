@@ -1,9 +1,10 @@
 """Jobs that compute scores from the answers of models, and print and draw them."""
 
 import datetime
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
+
+import msgspec
 
 from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import InputError
@@ -26,6 +27,20 @@ def _skipped(text: str) -> list[Any]:
     from factdrift.evaluation.methods.record import Skipped
 
     return [Skipped(*each) for each in _json(text, "--skipped", "[]")]
+
+
+class Printed(Job):
+    """A command that writes what it prints."""
+
+    out_text: Annotated[Output, Flag("TXT")]
+
+    def printed(self, *lines: str) -> str:
+        """The lines as one text, which is written."""
+        from factdrift.core.files import write_text
+
+        text = "\n".join(lines)
+        write_text(text, self.out_text)
+        return text
 
 
 class Scoring(Job, beside="models_"):
@@ -77,54 +92,30 @@ class Scores(Scoring, command="edit scores"):
 
 
 class Table(Job, command="edit table", beside="tables"):
-    """Print what was written, and the scores in the layout of the WikiFactDiff paper's Tables 6 and 7."""
+    """Print what was written, then the WikiFactDiff paper's Tables 6 and 7, and draw its figure."""
 
     scores: Path
     written: Path
     costs: Annotated[Path, Flag("JSON")]
+    probes: Annotated[Path | None, "of `edit scores`, for its figure"] = None
     answers: Annotated[Paths, "of each unedited model"] = ()
     made: Annotated[Paths, "edits, likewise"] = ()
     recall: Recall = ()
+    variant: Annotated[Variant, Key("variant")]
     output: Annotated[Place, Flag("FOLDER")]
+    out_bleedover: Annotated[Outputs, "against popularity and similarity", Flag("SVG|PDF")] = ()
+    out_figures: Annotated[Outputs, "what was written about updates, by verdict", Flag("SVG|PDF")] = ()
 
     def run(self) -> None:
+        from factdrift.evaluation.scores import figures, written_figure
         from factdrift.evaluation.scores.table import unaligned_lines, write_tables
 
+        if self.out_bleedover and self.probes:
+            figures.draw(self.probes, self.out_bleedover, self.variant == "revised")
+        if self.out_figures:
+            written_figure.draw(self.written, self.out_figures)
         unaligned = list(unaligned_lines(self.answers, self.made))
         write_tables(self.scores, self.written, self.costs, unaligned, self.output, self.recall)
-
-
-class Figures(Job, command="edit figures"):
-    """Draw bleedover against popularity and similarity, as the WikiFactDiff paper's Figure 2."""
-
-    probes: Path
-    variant: Annotated[Variant, Key("variant")]
-    output: Annotated[Outputs, Flag("SVG|PDF")]
-
-    def run(self) -> None:
-        from factdrift.evaluation.scores.figures import draw
-
-        missing = draw(self.probes, self.output, self.variant == "revised")
-        print(*self.output)
-        for column in missing:
-            print(
-                f"{self.probes}: no probe of a neighbour has a value of `{column}`, so its panel is empty; "
-                "the edited dataset has none (imported files have neither `dist` nor `popularity`)",
-                file=sys.stderr,
-            )
-
-
-class WrittenFigure(Job, command="edit written-figure"):
-    """Draw what was written about updates, by verdict."""
-
-    written: Path
-    out_figures: Annotated[Outputs, Flag("SVG|PDF")]
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.written_figure import draw
-
-        draw(self.written, self.out_figures)
-        return " ".join(map(str, self.out_figures))
 
 
 class StreamScores(Scoring, command="edit stream-scores"):
@@ -188,27 +179,23 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
         return against_edits(self)
 
 
-class ClozeTable(Job, command="answer cloze-table", beside="models_"):
+class ClozeTable(Printed, command="answer cloze-table", beside="models_"):
     """Join the cloze tests of KLoB and of updates that unedited models answered, and print the shares."""
 
     answers: Annotated[Paths, "of each model on klob and on updates", Flag("PARQUET")]
     klob: Annotated[Paths, "klob_c, klob_r", Flag("PARQUET")]
     edits: Annotated[Path, "of `edit dataset`", Flag("PARQUET")]
     recall: Recall = ()
-    out_text: Annotated[Output, Flag("TXT")]
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.core.files import write_text
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.scores.clozes import lines, table_of
         from factdrift.models.bundled.taught import recall_lines
 
         table = table_of(self.answers, self.klob, self.edits)
-        text = "\n".join([*lines(table), *recall_lines(self.recall)])
-        write_text(text, self.out_text)
         write_parquet(table, self.output)
-        return text
+        return self.printed(*lines(table), *recall_lines(self.recall))
 
 
 class AnswerScores(Job, command="answer scores"):
@@ -244,13 +231,10 @@ class AnswerScores(Job, command="answer scores"):
     def last_days(self) -> dict[str, datetime.date]:
         """Model -> last day of its training data. Raises InputError if the cutoffs are not such an object."""
         form = '{"sample-llama": "2021-01-04"}'
-        given = _json(self.cutoffs, "--cutoffs", form)
         try:
-            return {model: datetime.date.fromisoformat(day) for model, day in given.items()}
-        except (ValueError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"--cutoffs: {given!r} is no object from models to days ({error}); give {form}"
-            ) from None
+            return msgspec.convert(_json(self.cutoffs, "--cutoffs", form), dict[str, datetime.date])
+        except msgspec.ValidationError as error:
+            raise InputError(f"--cutoffs: no object from models to days ({error}); give {form}") from None
 
 
 class DatedScores(Job, command="answer dated-scores"):
@@ -266,18 +250,16 @@ class DatedScores(Job, command="answer dated-scores"):
         write_scores(self.items_, self.answers, self.output)
 
 
-class RippleScores(Job, command="answer ripple-scores", beside="models_"):
+class RippleScores(Printed, command="answer ripple-scores", beside="models_"):
     """Write the scores of what follows from updates, as a table, as text, and drawn."""
 
     probes: Annotated[Path, "ripples.parquet", Flag("PARQUET")]
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]
     seed: Annotated[int, Key("seed")]
     output: Annotated[Output, Flag("PARQUET")]
-    out_text: Annotated[Output, Flag("TXT")]
     out_figures: Annotated[Outputs, "SVG or PDF"]
 
     def run(self) -> str:
-        from factdrift.core.files import write_text
         from factdrift.evaluation.questions.ripples import CONDITION
         from factdrift.evaluation.scores.ripple_figure import draw
         from factdrift.evaluation.scores.ripples import text_of, write_scores
@@ -287,10 +269,8 @@ class RippleScores(Job, command="answer ripple-scores", beside="models_"):
         rows = write_scores(self.probes, self.answers, self.seed, self.output)
         written = written_table(self.answers).to_pylist()
         said = written_lines(row for row in written if row["role"] != CONDITION)
-        text = "\n".join([*said, *text_of(rows)])
-        write_text(text, self.out_text)
         draw(rows, self.out_figures)
-        return text
+        return self.printed(*said, *text_of(rows))
 
 
 class RippleTests(Job, command="answer ripple-tests"):
@@ -322,25 +302,21 @@ class JudgeRequests(Asks, command="answer judge-requests", beside="reads"):
         return f"{self.output}: {rows:,} requests"
 
 
-class JudgedAnswers(Job, command="answer judged"):
+class JudgedAnswers(Printed, command="answer judged"):
     """Write the verdicts by rule and by a chat model side by side, and print how far they agree."""
 
     answers: Annotated[Paths, "of each job", Flag("PARQUET")]
     verdicts: Annotated[Paths, "of `chat ask`, of each benchmark", Flag("PARQUET")]
     which: Annotated[Which, Key("written.judge")]
     output: Annotated[Output, Flag("PARQUET")]
-    out_text: Annotated[Output, Flag("TXT")]
 
     def run(self) -> str:
-        from factdrift.core.files import write_text
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.scores.judged import judged_lines, judged_table
 
         table = judged_table(self.answers, self.verdicts, self.which)
-        text = "\n".join(judged_lines(table))
-        write_text(text, self.out_text)
         write_parquet(table, self.output)
-        return text
+        return self.printed(*judged_lines(table))
 
 
 class AnswerTable(Job, command="answer table", beside="table tables"):
@@ -357,12 +333,12 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
     def run(self) -> str:
         from factdrift.evaluation.scores.answers import draw, write_tables
 
-        printed = write_tables(self, _json(self.runs, "--runs", "what `answer scores` wrote"))
-        draw(self.scores, self.out_figures)
-        return printed
+        if self.out_figures:
+            draw(self.scores, self.out_figures)
+        return write_tables(self, _json(self.runs, "--runs", "what `answer scores` wrote"))
 
 
-class Grid(Job, command="answer grid", beside="models_"):
+class Grid(Printed, command="answer grid", beside="models_"):
     """Print how many questions of each benchmark are answered right in each state and way."""
 
     answers: Annotated[Paths, "of each job"]
@@ -370,7 +346,6 @@ class Grid(Job, command="answer grid", beside="models_"):
     edits: Annotated[Paths, "tables of the updates, and of the stream, that are asked about"] = ()
     runs: Annotated[Paths, "what each job was", Flag("JSON")]
     skipped: WithoutJob = "[]"
-    out_text: Annotated[Output, Flag("TXT")]
     variant: Annotated[Variant, Key("variant")]
     out_written: Output
     output: Output
@@ -378,7 +353,6 @@ class Grid(Job, command="answer grid", beside="models_"):
     def run(self) -> str:
         import pyarrow as pa
 
-        from factdrift.core.files import write_text
         from factdrift.core.tables import write_parquet
         from factdrift.evaluation.scores.grid import lines, skipped_runs, write_grid
         from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
@@ -389,6 +363,4 @@ class Grid(Job, command="answer grid", beside="models_"):
         written = written_table(self.answers, self.edits, without_new=self.variant == "revised").to_pylist()
         write_parquet(pa.Table.from_pylist(written_scores(written), WRITTEN_SCORES), self.out_written)
         read = lines(table, skipped_runs(self.runs), _skipped(self.skipped))
-        text = "\n".join([*written_lines(written), *read])
-        write_text(text, self.out_text)
-        return text
+        return self.printed(*written_lines(written), *read)
