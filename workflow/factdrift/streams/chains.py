@@ -209,18 +209,6 @@ def fates(chain: Sequence[Link]) -> list[dict[tuple[str, str], tuple[bool, int |
     return found
 
 
-def superseded(labels: Sequence[str], by: Sequence[int | None]) -> int | None:
-    """The link by which nothing that an update says newly is left to hold; None if something is.
-
-    What an update says newly are its new objects, or its obsolete ones if there are none.
-    """
-    deciding = "new" if "new" in labels else "obsolete"
-    places = [place for label, place in zip(labels, by, strict=True) if label == deciding]
-    if not places or None in places:
-        return None
-    return max(place for place in places if place is not None)
-
-
 def write_chains(job: Chains) -> int:
     """Writes one row per update (CHAINS), sorted by interval, subject and property; returns their number.
 
@@ -307,20 +295,22 @@ def linked_rows(
         before = [triple for triple in triples if triple.interval < interval]
         objects = []
         for triple, change in zip(update, dated(update, days), strict=True):
-            reverts, by = fate[triple.value]
+            reverts, superseded = fate[triple.value]
             if change and triple.label == "obsolete" and triple.value[0] == ITEM:
                 item = int(triple.value[1].removeprefix("Q"))
                 ended.setdefault((subject, relation), {})[interval, item] = (change.first, change.last)
             late = lag(triple, change, before, days) or (None, None)
-            told = (*(change or [None] * 4), *late, reverts, by)
+            told = (*(change or [None] * 4), *late, reverts, superseded)
             objects.append({name: value for (name, _), value in zip(_CHANGE, told, strict=True)})
-        labels = [triple.label for triple in update]
-        deciding = "new" if "new" in labels else "obsolete"
-        # The object whose date is the update's: of the new ones, else of the obsolete ones, the first dated.
+        # An update says newly its new objects, or its obsolete ones if there are none. Its date is that of
+        # the first dated one of these; it is superseded when nothing that it says newly is left to hold.
+        deciding = "new" if any(triple.label == "new" for triple in update) else "obsolete"
+        decided = [each for triple, each in zip(update, objects, strict=True) if triple.label == deciding]
         first = min(
-            (change for label, change in zip(labels, objects, strict=True) if label == deciding),
+            decided,
             key=lambda change: (change["dated_by"] == "interval", change["first_day"], change["last_day"]),
         )
+        by = [each["superseded_by"] for each in decided]
         yield {
             "interval": interval,
             "subject": subject,
@@ -329,6 +319,6 @@ def linked_rows(
             "links": len(updates),
             **{name: first[name] for name, _ in _CHANGE},
             "reverts": any(stated["reverts"] for stated in objects),
-            "superseded_by": superseded(labels, [stated["superseded_by"] for stated in objects]),
+            "superseded_by": None if None in by else max(by),
             "changes": objects,
         }
