@@ -217,28 +217,27 @@ def write_chains(job: Chains) -> int:
     days = [pack_date(day) for day in job.dates]
     with database(memory_mb=1000) as db:
         create_stated(db, job.updates, job.statements)
-        db.execute(f"CREATE TEMP VIEW seen AS {_seen(job)}")
+        # The triples of all groups, and of new subjects the date that makes them new.
+        seen = []
+        tables = zip(job.updates, job.new_entities, job.statements[1:], strict=True)
+        for interval, (updates, entities, statements) in enumerate(tables, start=1):
+            seen.append(
+                f"""SELECT {interval} AS interval, t.*, e.created
+                FROM read_parquet({sql(updates)}) t LEFT JOIN (
+                    SELECT e.id, arg_min(s.time, s.position) AS created
+                    FROM read_parquet({sql(entities)}) e JOIN read_parquet({sql(statements)}) s
+                    ON s.subject = e.id AND s.property = e.property
+                        AND e.created IN (s.time.first, s.time.written)
+                    WHERE s.rank <> 'deprecated' GROUP BY e.id
+                ) e ON e.id = t.subject"""
+            )
+        db.execute(f"CREATE TEMP VIEW seen AS {' UNION ALL '.join(seen)}")
         # Some hundred bytes an update; triples, of which there are far more, are read as they come.
         ended: Ended = {}
         linked = pa.Table.from_batches(_tables(db, days, ended), CHAINS)
         write_timelines(db, days, ended, job.timelines)
     order = [(name, "ascending") for name in ("interval", "subject", "property")]
     return write_parquet(linked.sort_by(order), job.output)
-
-
-def _seen(job: Chains) -> str:
-    """SQL: the triples of all groups, and of new subjects the date that makes them new."""
-    parts = []
-    for interval, (updates, entities) in enumerate(zip(job.updates, job.new_entities, strict=True), start=1):
-        dates = f"""SELECT e.id, arg_min(s.time, s.position) AS created
-            FROM read_parquet({sql(entities)}) e JOIN read_parquet({sql(job.statements[interval])}) s
-            ON s.subject = e.id AND s.property = e.property AND e.created IN (s.time.first, s.time.written)
-            WHERE s.rank <> 'deprecated' GROUP BY e.id"""
-        parts.append(
-            f"""SELECT {interval} AS interval, t.*, e.created FROM read_parquet({sql(updates)}) t
-            LEFT JOIN ({dates}) e ON e.id = t.subject"""
-        )
-    return " UNION ALL ".join(parts)
 
 
 _SIDES = ", ".join(
