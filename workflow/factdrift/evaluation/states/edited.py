@@ -181,7 +181,7 @@ def check_able(loaded: Loaded, hyper: Hyper) -> None:
         raise CannotEdit(
             f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
             "that could be changed; give the model without quantization, or use "
-            f"{_listed(lambda each: each.changes != 'weights' or each.adapter)}"
+            f"{_listed(lambda each: each.changes != 'weights' or bool(each.adapter))}"
         )
     for layer in blocks_of(spec, hyper):
         reason = None if hyper.own else refusal(spec, hyper.method, layer)
