@@ -1,10 +1,9 @@
 """The methods by name; what they share: tokens of edits, losses of their targets, texts, random numbers.
 
-What a method that users have written returns is checked.
-
-Prefixes are texts that are put before a prompt, so that an edit holds in any context. The reference samples
-them in each process without a seed. Here they are sampled with a seed and kept in a file.
-Random numbers depend on a seed and on an edit, never on the batch that it is in. Imports torch.
+What a method that users have written returns is checked. Prefixes are texts that are put before a prompt, so
+that an edit holds in any context; the reference samples them in each process without a seed, here they are
+sampled with a seed and kept in a file. Random numbers depend on a seed and on an edit, never on the batch
+that it is in. Imports torch.
 """
 
 import contextlib
