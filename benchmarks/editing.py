@@ -36,9 +36,10 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, method_of
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.mend import HyperNet, edited_matrices, gradients
 from factdrift.evaluation.methods.optimise import contexts_of
+from factdrift.evaluation.methods.shared import method_of
 from factdrift.evaluation.tools.fitting import shapes
 from factdrift.models.alignment import align
 from factdrift.models.loaded import Loaded

@@ -9,7 +9,7 @@ from support.tiny_models import MIXTURES, rounding, tiny_model
 
 from factdrift.evaluation.methods import optimise as contexts_module
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
-from factdrift.evaluation.methods.interface import method_of
+from factdrift.evaluation.methods.shared import method_of
 from factdrift.evaluation.states import edited as regimes
 from factdrift.evaluation.states.edited import at_a_time, matrix_bytes
 from factdrift.models.memory import in_batches

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds import time_of
 
-from factdrift.streams.chains import Link, Seen, dated, fates, lag, superseded
+from factdrift.streams.chains import Link, Seen, dated, fates, lag, linked_rows
 from factdrift.streams.timelines import Span, day_number
 
 DAYS = [20150101, 20170101, 20190101, 20210104]
@@ -127,11 +127,16 @@ VALUES = [("wikibase-item", f"Q{number}") for number in range(1, 5)]
 
 
 def test_an_update_is_superseded_when_nothing_that_it_says_is_left():
-    assert superseded(["new", "new"], [3, 2]) == 3
-    assert superseded(["new", "new"], [3, None]) is None
-    assert superseded(["new", "obsolete"], [2, None]) == 2
-    assert superseded(["obsolete", "static"], [4, None]) == 4
-    assert superseded(["static"], [None]) is None
+    def by(*updates: str) -> list[int | None]:
+        """Of updates such as `a+ b-`: new and obsolete objects."""
+        rows = [(interval, word) for interval, words in enumerate(updates, start=1) for word in words.split()]
+        told = [(i, True, "F+", "x", word[0], {"+": "new", "-": "obsolete"}[word[1]]) for i, word in rows]
+        group = iter([(1, 2, *each, False, None, "s", *[None] * 7) for each in told])
+        return [row["superseded_by"] for row in linked_rows(1, 2, group, DAYS, {})]
+
+    assert by("a+ b+", "b-", "a-") == [3, None, None]
+    assert by("a+ b+", "b-", "b+") == [None, 3, None]
+    assert by("a+ b-", "a-", "b+") == [2, None, None]
 
 
 labels = st.dictionaries(

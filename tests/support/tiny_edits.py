@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from factdrift.evaluation.methods import interface
+from factdrift.evaluation.methods import shared
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Method
 from factdrift.evaluation.methods.record import Record, records
@@ -70,6 +70,6 @@ def shifted(loaded: Loaded, given: Sequence[Edit], hyper: Hyper, artefacts: Arte
 
 def add_method(monkeypatch: pytest.MonkeyPatch, name: str, method: Method) -> None:
     """Makes a function a method of factdrift until the test ends."""
-    plain = interface.named
+    plain = shared.named
     monkeypatch.setitem(records(), name, Record(edit=name))
-    monkeypatch.setattr(interface, "named", lambda function: method if function == name else plain(function))
+    monkeypatch.setattr(shared, "named", lambda function: method if function == name else plain(function))

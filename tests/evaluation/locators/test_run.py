@@ -39,12 +39,9 @@ from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
     hyper_at,
     read_hyper,
 )
-from factdrift.evaluation.methods.interface import (  # noqa: E402
-    Artefacts,
-    Prepared,
-    method_of,
-)
+from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
 from factdrift.evaluation.methods.own import keys_of_methods  # noqa: E402
+from factdrift.evaluation.methods.shared import method_of  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402

@@ -17,13 +17,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.methods import mend_training
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.mend_training import (
-    Fact,
-    Split,
-    draw_examples,
-    read_split,
-    train,
-)
+from factdrift.evaluation.methods.mend_training import Fact, Split, draw_examples, read_split, train
 from factdrift.models.tensor_files import ABOUT
 
 Row = dict[str, Any]

@@ -209,18 +209,6 @@ def fates(chain: Sequence[Link]) -> list[dict[tuple[str, str], tuple[bool, int |
     return found
 
 
-def superseded(labels: Sequence[str], by: Sequence[int | None]) -> int | None:
-    """The link by which nothing that an update says newly is left to hold; None if something is.
-
-    What an update says newly are its new objects, or its obsolete ones if there are none.
-    """
-    deciding = "new" if "new" in labels else "obsolete"
-    places = [place for label, place in zip(labels, by, strict=True) if label == deciding]
-    if not places or None in places:
-        return None
-    return max(place for place in places if place is not None)
-
-
 def write_chains(job: Chains) -> int:
     """Writes one row per update (CHAINS), sorted by interval, subject and property; returns their number.
 
@@ -229,28 +217,27 @@ def write_chains(job: Chains) -> int:
     days = [pack_date(day) for day in job.dates]
     with database(memory_mb=1000) as db:
         create_stated(db, job.updates, job.statements)
-        db.execute(f"CREATE TEMP VIEW seen AS {_seen(job)}")
+        # The triples of all groups, and of new subjects the date that makes them new.
+        seen = []
+        tables = zip(job.updates, job.new_entities, job.statements[1:], strict=True)
+        for interval, (updates, entities, statements) in enumerate(tables, start=1):
+            seen.append(
+                f"""SELECT {interval} AS interval, t.*, e.created
+                FROM read_parquet({sql(updates)}) t LEFT JOIN (
+                    SELECT e.id, arg_min(s.time, s.position) AS created
+                    FROM read_parquet({sql(entities)}) e JOIN read_parquet({sql(statements)}) s
+                    ON s.subject = e.id AND s.property = e.property
+                        AND e.created IN (s.time.first, s.time.written)
+                    WHERE s.rank <> 'deprecated' GROUP BY e.id
+                ) e ON e.id = t.subject"""
+            )
+        db.execute(f"CREATE TEMP VIEW seen AS {' UNION ALL '.join(seen)}")
         # Some hundred bytes an update; triples, of which there are far more, are read as they come.
         ended: Ended = {}
         linked = pa.Table.from_batches(_tables(db, days, ended), CHAINS)
         write_timelines(db, days, ended, job.timelines)
     order = [(name, "ascending") for name in ("interval", "subject", "property")]
     return write_parquet(linked.sort_by(order), job.output)
-
-
-def _seen(job: Chains) -> str:
-    """SQL: the triples of all groups, and of new subjects the date that makes them new."""
-    parts = []
-    for interval, (updates, entities) in enumerate(zip(job.updates, job.new_entities, strict=True), start=1):
-        dates = f"""SELECT e.id, arg_min(s.time, s.position) AS created
-            FROM read_parquet({sql(entities)}) e JOIN read_parquet({sql(job.statements[interval])}) s
-            ON s.subject = e.id AND s.property = e.property AND e.created IN (s.time.first, s.time.written)
-            WHERE s.rank <> 'deprecated' GROUP BY e.id"""
-        parts.append(
-            f"""SELECT {interval} AS interval, t.*, e.created FROM read_parquet({sql(updates)}) t
-            LEFT JOIN ({dates}) e ON e.id = t.subject"""
-        )
-    return " UNION ALL ".join(parts)
 
 
 _SIDES = ", ".join(
@@ -307,20 +294,22 @@ def linked_rows(
         before = [triple for triple in triples if triple.interval < interval]
         objects = []
         for triple, change in zip(update, dated(update, days), strict=True):
-            reverts, by = fate[triple.value]
+            reverts, superseded = fate[triple.value]
             if change and triple.label == "obsolete" and triple.value[0] == ITEM:
                 item = int(triple.value[1].removeprefix("Q"))
                 ended.setdefault((subject, relation), {})[interval, item] = (change.first, change.last)
             late = lag(triple, change, before, days) or (None, None)
-            told = (*(change or [None] * 4), *late, reverts, by)
+            told = (*(change or [None] * 4), *late, reverts, superseded)
             objects.append({name: value for (name, _), value in zip(_CHANGE, told, strict=True)})
-        labels = [triple.label for triple in update]
-        deciding = "new" if "new" in labels else "obsolete"
-        # The object whose date is the update's: of the new ones, else of the obsolete ones, the first dated.
+        # An update says newly its new objects, or its obsolete ones if there are none. Its date is that of
+        # the first dated one of these; it is superseded when nothing that it says newly is left to hold.
+        deciding = "new" if any(triple.label == "new" for triple in update) else "obsolete"
+        decided = [each for triple, each in zip(update, objects, strict=True) if triple.label == deciding]
         first = min(
-            (change for label, change in zip(labels, objects, strict=True) if label == deciding),
+            decided,
             key=lambda change: (change["dated_by"] == "interval", change["first_day"], change["last_day"]),
         )
+        by = [each["superseded_by"] for each in decided]
         yield {
             "interval": interval,
             "subject": subject,
@@ -329,6 +318,6 @@ def linked_rows(
             "links": len(updates),
             **{name: first[name] for name, _ in _CHANGE},
             "reverts": any(stated["reverts"] for stated in objects),
-            "superseded_by": superseded(labels, [stated["superseded_by"] for stated in objects]),
+            "superseded_by": None if None in by else max(by),
             "changes": objects,
         }

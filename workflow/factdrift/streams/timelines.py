@@ -250,26 +250,25 @@ def dates_within(certain: tuple[int, int]) -> Iterator[Asked]:
     if day_number(certain[1]) < 1:
         return
     middle = datetime.date.fromordinal((begin + end) // 2)
-    yield Asked("day", pack_date(middle), pack_date(middle), middle.isoformat())
-    for span_of in (_month, _year):
-        own = span_of(middle)
+    for precision in PRECISIONS:
+        own = _date(middle, precision)
         beside = day_number(own.first) - 1, day_number(own.last) + 1
         days = (datetime.date.fromordinal(day) for day in beside if begin <= day <= end)
-        for span in (own, *map(span_of, days)):
+        for span in (own, *(_date(day, precision) for day in days)):
             if begin <= day_number(span.first) and day_number(span.last) <= end:
                 yield span
                 break
 
 
-def _month(day: datetime.date) -> Asked:
-    first = day.replace(day=1)
-    last = (first + datetime.timedelta(days=31)).replace(day=1) - datetime.timedelta(days=1)
-    return Asked("month", pack_date(first), pack_date(last), day.isoformat()[:7])
-
-
-def _year(day: datetime.date) -> Asked:
-    first, last = day.replace(month=1, day=1), day.replace(month=12, day=31)
-    return Asked("year", pack_date(first), pack_date(last), day.isoformat()[:4])
+def _date(day: datetime.date, precision: Precision) -> Asked:
+    """The date of a precision in which a day lies."""
+    first = last = day
+    if precision == "month":
+        first, last = day.replace(day=1), day.replace(day=calendar.monthrange(day.year, day.month)[1])
+    elif precision == "year":
+        first, last = day.replace(month=1, day=1), day.replace(month=12, day=31)
+    text = day.isoformat()[: {"day": 10, "month": 7, "year": 4}[precision]]
+    return Asked(precision, pack_date(first), pack_date(last), text)
 
 
 TIMELINES = pa.schema(

@@ -20,8 +20,9 @@ def edited_layer(
     The block is that of config/methods/, unless `layer` names another.
     """
     given = context.hyper["layer"]
-    followed = read_given(context.hyper["method"], loaded.name, sizes=lambda: loaded.spec)
-    layers = [given] if given >= 0 else followed.layers
+    layers = [given]
+    if given < 0:
+        layers = read_given(context.hyper["method"], loaded.name, sizes=lambda: loaded.spec).layers
     scores = torch.zeros(len(sentences), loaded.spec.layers)
     if not all(layer < loaded.spec.layers for layer in layers):
         raise InputError(

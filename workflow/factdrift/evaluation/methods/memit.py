@@ -179,7 +179,15 @@ def solve(
     if moments is None:
         weighed = keys
     elif how == "null_space":
-        null = _null_space(moments, hyper)
+        # P = N N^T, with the eigenvectors of C whose eigenvalues count as zero as columns of N.
+        values, vectors = moments.eigen
+        null = vectors[:, : int((values < hyper["null_space_below"]).sum())]
+        if not null.shape[1]:
+            raise CannotEdit(
+                f"{hyper.method}.null_space_below: no eigenvalue of the second moments of block "
+                f"{moments.layer} is below {hyper['null_space_below']:g}, the least is "
+                f"{values[0].item():.3g}; give a larger bound"
+            )
         weighed = keys @ null @ null.T
     else:
         weighed = moments.solve(keys.flatten(0, 1)).reshape(keys.shape)
@@ -187,16 +195,3 @@ def solve(
     scale = hyper[weight] if weight else 0
     gram = gram + scale * torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
     return torch.linalg.solve(gram, weighed)[:, -facts:], residuals.double()
-
-
-def _null_space(moments: Moments, hyper: Hyper) -> Tensor:
-    """Orthonormal columns [width, dimensions]: the eigenvectors of C whose eigenvalues count as zero."""
-    values, vectors = moments.eigen
-    below = int((values < hyper["null_space_below"]).sum())
-    if not below:
-        raise CannotEdit(
-            f"{hyper.method}.null_space_below: no eigenvalue of the second moments of block "
-            f"{moments.layer} is below {hyper['null_space_below']:g}, the least is {values[0].item():.3g}; "
-            "give a larger bound"
-        )
-    return vectors[:, :below]

@@ -18,9 +18,10 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.owned import atomic_path
 from factdrift.evaluation.methods.grace import Entry
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited, method_of, named
+from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
 from factdrift.evaluation.methods.mend import Statistics
 from factdrift.evaluation.methods.record import Record, records, refusal
+from factdrift.evaluation.methods.shared import method_of, named
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Placed, State
@@ -180,7 +181,7 @@ def check_able(loaded: Loaded, hyper: Hyper) -> None:
         raise CannotEdit(
             f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
             "that could be changed; give the model without quantization, or use "
-            f"{_listed(lambda each: each.changes != 'weights' or each.adapter)}"
+            f"{_listed(lambda each: each.changes != 'weights' or bool(each.adapter))}"
         )
     for layer in blocks_of(spec, hyper):
         reason = None if hyper.own else refusal(spec, hyper.method, layer)

@@ -21,9 +21,9 @@ from torch import nn
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.interface import Edit, Edited, own_function
+from factdrift.evaluation.methods.interface import Edit, Edited
 from factdrift.evaluation.methods.own import DOCUMENT, Entry
-from factdrift.evaluation.methods.shared import seeded
+from factdrift.evaluation.methods.shared import own_function, seeded
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Placed, State
 from factdrift.models.alignment import untemplated

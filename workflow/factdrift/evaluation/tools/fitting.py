@@ -16,11 +16,11 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import SHAPES
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
-from factdrift.evaluation.methods.interface import named
 from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
 from factdrift.evaluation.methods.optimise import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
 from factdrift.evaluation.methods.plan import needs
 from factdrift.evaluation.methods.record import records
+from factdrift.evaluation.methods.shared import named
 from factdrift.evaluation.states.edited import check_able, matrix_bytes
 from factdrift.models.families import ModelSpec, shape_of
 from factdrift.models.loaded import Loaded
