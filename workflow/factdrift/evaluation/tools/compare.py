@@ -129,12 +129,22 @@ def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterat
         if key in ours:
             groups.setdefault(key[:2], []).append((state, ours[key][1], after))
     for (benchmark, metric), pairs in groups.items():
-        states, before, after = zip(*pairs, strict=True)
-        changes = [100 * (other - one) for one, other in zip(before, after, strict=True)]
+        states = [state for state, _, _ in pairs]
+        changes = [100 * (other - one) for _, one, other in pairs]
         share = metric in ("efficacy_s", "generalization_s", "right")
         half, middle = _half(changes, states, share), fmean(changes)
-        means = (100 * fmean(after), 100 * fmean(before), middle, middle - half, middle + half)
-        yield Difference(benchmark, metric, rival, first, len(pairs), *means)
+        yield Difference(
+            benchmark,
+            metric,
+            rival,
+            first,
+            len(pairs),
+            mean=100 * fmean(other for _, _, other in pairs),
+            first_mean=100 * fmean(one for _, one, _ in pairs),
+            difference=middle,
+            low=middle - half,
+            high=middle + half,
+        )
 
 
 def _half(changes: Sequence[float], states: Sequence[str], shares: bool) -> float:
