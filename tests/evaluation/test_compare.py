@@ -16,7 +16,7 @@ from support.tables import written
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.tables import ANSWERS
-from factdrift.evaluation.tools.compare import METRICS, Rival, compare, lines
+from factdrift.evaluation.tools.compare import METRICS, compare, lines
 
 COUNT = 30
 
@@ -45,9 +45,7 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_differences_are_those_of_a_paired_test(tables: tuple[Path, Path]) -> None:
     scores, answers = tables
-    found = {
-        (each.benchmark, each.metric): each for each in compare(rivals("rome", "memit"), scores, [answers])
-    }
+    found = {(each.benchmark, each.metric): each for each in compare(["rome", "memit"], scores, [answers])}
     frame = pq.read_table(scores).to_pandas()
     wide = frame.pivot_table(index="edit", columns="method", values="efficacy_s").dropna()
     each = found["updates (replace)", "efficacy_s"]
@@ -60,15 +58,11 @@ def test_differences_are_those_of_a_paired_test(tables: tuple[Path, Path]) -> No
     assert (questions.pairs, questions.mean, questions.difference) == (20, 100, 25)
 
 
-def rivals(*texts: str) -> list[Rival]:
-    return [Rival.of(text) for text in texts]
-
-
 def test_no_difference_in_the_sample_is_no_certainty(tables: tuple[Path, Path]) -> None:
     scores, _ = tables
     rows = [row | {"efficacy_s": 1.0, "failed": None} for row in pq.read_table(scores).to_pylist()]
     pq.write_table(pa.Table.from_pylist(rows), scores)
-    each = compare(rivals("rome", "memit"), scores, [])[0]
+    each = compare(["rome", "memit"], scores, [])[0]
     assert each.difference == 0
     assert -15 < each.low < -5 < 5 < each.high < 15
     assert "MEMIT makes the model say the new object as often as ROME" in next(lines([each]))
@@ -110,7 +104,7 @@ def test_what_cannot_be_compared(
     tables: tuple[Path, Path], methods: tuple[str, ...], file: str, said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
-        compare(rivals(*methods), tables[0].with_name(file), [])
+        compare(methods, tables[0].with_name(file), [])
 
 
 def test_what_a_stream_is_asked_is_compared_interval_by_interval(tables: tuple[Path, Path]) -> None:
@@ -122,7 +116,7 @@ def test_what_a_stream_is_asked_is_compared_interval_by_interval(tables: tuple[P
         for each in (0, 1)
     ]
     written(answers, ANSWERS, later)
-    found = {each.metric: each for each in compare(rivals("memit", "rome"), scores, [answers])}
+    found = {each.metric: each for each in compare(["memit", "rome"], scores, [answers])}
     assert (found["right"].pairs, found["right"].first_mean, found["right"].difference) == (40, 50, -50)
 
 
@@ -132,6 +126,6 @@ def test_a_single_pair_has_no_interval(tables: tuple[Path, Path]) -> None:
     for row in rows:
         row["bleedover_nearest"] = 0.5 if row["method"] == "memit" else 0.25
     pq.write_table(pa.Table.from_pylist(rows), scores)
-    found = {each.metric: each for each in compare(rivals("rome", "memit"), scores, [])}
+    found = {each.metric: each for each in compare(["rome", "memit"], scores, [])}
     assert found["bleedover_nearest"].difference == 25
     assert math.isnan(found["bleedover_nearest"].low)

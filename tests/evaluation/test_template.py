@@ -154,7 +154,7 @@ def test_a_model_without_a_template_is_refused(tmp_path: Path, capsys: pytest.Ca
 
 def test_one_edit_to_look_at(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["edit", "try", PROMPT, "Joe Biden", "--subject", "Atlantis", "--model", str(world / "model")]
-    line += ["--method", "prompt", "--old-object", "Marta", "--dataset", str(world / "none.parquet")]
+    line += ["--method", "prompt", "--dataset", str(world / "none.parquet")]
     assert main([*line, *CPU[:1], '{"device": "cpu", "dtype": "float32"}', "--template", "chat"]) == 0
     shown = next(row for row in capsys.readouterr().out.splitlines() if "new object" in row)
     percent = [float(word.rstrip("%")) / 100 for word in shown.split() if word.endswith("%")]
@@ -167,7 +167,7 @@ def test_a_checkpoint_is_probed_in_the_template(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = ["edit", "probe", "--model", str(world / "model"), "--base", str(world / "model"), *CPU]
-    line += ["--edits", str(world / "edits.parquet"), "--limit", "1", "--name", "same"]
+    line += ["--edits", str(world / "edits.parquet"), "--only", "Q1-P6", "--name", "same"]
     assert main([*line, "--template", "chat", "--output", str(tmp_path / "one")]) == 0
     assert CHAT in capsys.readouterr().out
     found = pq.read_table(tmp_path / "one/edit_scores.parquet").to_pylist()
@@ -179,4 +179,4 @@ def test_a_checkpoint_is_probed_in_the_template(
     assert probe["logprob"] == pytest.approx(chance(chatting(), probe["prompt"], probe["target"]), abs=1e-4)
     again = [*line, "--output", str(tmp_path / "two"), "--baseline", str(tmp_path / "one/none")]
     assert main(again) == 1
-    assert "edits.parquet is of --template chat" in capsys.readouterr().err
+    assert "template chat, not of model" in capsys.readouterr().err

@@ -150,16 +150,15 @@ def excluded(loaded: Loaded, benchmark: Benchmark) -> dict[str, str]:
     reasons: dict[str, str] = {}
     if not record_of(benchmark.name).of_updates:
         return reasons
-    for edit in benchmark.edits:
-        try:
-            align(loaded.tokenizer, edit.prompt, edit.target, subject=edit.subject)
-        except AlignmentError as error:
-            reasons[edit.id] = error.reason
+    asked: list[tuple[str, str, str, str | None]] = [
+        (edit.id, edit.prompt, edit.target, edit.subject) for edit in benchmark.edits
+    ]
     for question in benchmark.questions:
         if question.role == "update" and "loglik" in question.ways:
-            for target in question.targets:
-                try:
-                    align(loaded.tokenizer, question.prompt, target)
-                except AlignmentError as error:
-                    reasons[question.edit] = error.reason
+            asked += [(question.edit, question.prompt, target, None) for target in question.targets]
+    for edit, prompt, target, subject in asked:
+        try:
+            align(loaded.tokenizer, prompt, target, subject=subject)
+        except AlignmentError as error:
+            reasons[edit] = error.reason
     return reasons

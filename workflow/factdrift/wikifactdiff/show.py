@@ -134,7 +134,8 @@ def _change(record: Record, stream: TextIO) -> str:
 
     Of more than three objects the number.
     """
-    texts, dates = {}, []
+    texts: dict[str, str] = {}
+    dates: list[str] = []
     for decision, names in (("new", ("start", "point_in_time")), ("obsolete", ("end",))):
         values = [value for value in record["objects"] if value["decision"] == decision]
         labels = printable(", ".join(str(value["label"]) for value in values[:3]))

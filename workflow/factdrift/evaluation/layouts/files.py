@@ -71,15 +71,6 @@ def _rows(path: Path, *columns: str) -> Iterator[Row]:
     return records(path, list(columns))
 
 
-def _with_tables(row: Row, tables: Tables) -> Row:
-    """The row of an update with what belongs to it; without a key for a table that is not given."""
-    key = row["subject"]["id"], row["relation"]["id"]
-    new = next((value["id"] for value in row["objects"] if value["decision"] == "new"), None)
-    return row | {
-        name: table.get((*key, new) if name == "related" else key, []) for name, table in tables.items()
-    }
-
-
 def export(
     dataset: Path, layout: str, output: Path, tables: Tables
 ) -> tuple[int, int, Counter[tuple[str, str]]]:
@@ -90,9 +81,14 @@ def export(
     """
     check_columns(dataset, SCHEMA.names, "; give a file such as wfd_repl.parquet")
     count = pq.read_metadata(dataset).num_rows
-    rows = enumerate(tracked(records(dataset), f"export {layout}", count, "updates"))
-    written = [LAYOUTS[layout][0](_with_tables(row, tables), number) for number, row in rows]
-    kept = [record for record in written if record is not None]
+    kept = []
+    for number, row in enumerate(tracked(records(dataset), f"export {layout}", count, "updates")):
+        key = row["subject"]["id"], row["relation"]["id"]
+        new = next((value["id"] for value in row["objects"] if value["decision"] == "new"), None)
+        for name, table in tables.items():
+            row[name] = table.get((*key, new) if name == "related" else key, [])
+        if (record := LAYOUTS[layout][0](row, number)) is not None:
+            kept.append(record)
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
         json.dump(kept, text, ensure_ascii=False, indent=1)
         text.write("\n")

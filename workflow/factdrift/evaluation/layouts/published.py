@@ -117,11 +117,8 @@ def write_easyedit(row: Row, number: int) -> Record | None:
     """The record of KnowEdit, as its `KnowEditDataset` reads it (zjunlp/EasyEdit, examples/KnowEdit.md; arXiv
     2401.01286); None unless the update has exactly one new object.
 
-    Locality compares the answers before and after an edit, so neighbour facts are written unchanged.
-    Generalization is measured on one paraphrase, our first; it has two names, since the loaders of KnowEdit
-    and of its part wiki_recent read different ones. Answers are lists of lists of spellings: of a text, two
-    of the loaders would take the first letter. `portability` has questions that the new fact answers, and
-    what else follows from it, if any are given; `Forgetfulness` has what must stay in a list.
+    The paraphrase has two names, since the loaders of KnowEdit and of its part wiki_recent read different
+    ones. Answers are lists of lists of spellings: of a text, two of the loaders would take the first letter.
     """
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
     if new is None:
@@ -206,12 +203,8 @@ def _first(value: Any) -> str:
 def write_wikibigedit(row: Row, number: int) -> Record | None:
     """The record of ExplainableML/WikiBigEdit, which zjunlp/EasyEdit also reads (arXiv 2503.05683).
 
-    None unless the update has exactly one new object, a paraphrase and a neighbour fact.
-
-    Their prompts are questions and ours are clozes; their code handles both alike. `mhop` is a question whose
-    answer follows from the new fact, if one is given, else null, as where they have none. The dataset has no
-    wording in the voice of a character, so `personas` is null. `alt` repeats `ans`: the experiments of the
-    first project read the answer of `personas` there.
+    None unless the update has exactly one new object, a paraphrase and a neighbour fact. `alt` repeats `ans`:
+    the experiments of the first project read the answer of `personas` there, which is null.
     """
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
     near = kept(row)

@@ -1,9 +1,4 @@
-"""Rows of wfd_repl.parquet, from which every layout is written and into which it is read.
-
-Columns without a field in a layout are written under the key `factdrift` of a record, which the loaders of
-other projects ignore. So an exported file can be imported without loss; files of other projects are read
-without that key.
-"""
+"""Rows of wfd_repl.parquet, from which every layout is written and into which it is read."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,7 +11,7 @@ Row = dict[str, Any]
 Record = dict[str, Any]
 
 OURS = "factdrift"
-"""The key of a record for columns that the layout has no field for."""
+"""The key of a record for columns that the layout has no field for; the loaders of others ignore it."""
 
 EMPTY = "empty"
 """The key under `OURS` for fields of the layout that are empty: field -> reason."""

@@ -35,11 +35,10 @@ def read_items(path: Path, limit: int = 0, seed: int = 0, open_: bool = False) -
         add_stale(items)
     items = items if open_ else [item for item in items if not item["open_only"]]
     if not items:
-        raise InputError(
-            f"{path}: no item has options; build a longer stream, or one of more relations"
-            if dated
-            else f"{path}: no item has options; build TempRIPPLE for a longer period or more items"
-        )
+        wanted = "TempRIPPLE for a longer period or more items"
+        if dated:
+            wanted = "a longer stream, or one of more relations"
+        raise InputError(f"{path}: no item has options; build {wanted}")
     if limit:
         kinds: dict[tuple[int, int], list[Row]] = defaultdict(list)
         for item in sorted(items, key=lambda item: row_id("limit", str(seed), item["item_id"])):

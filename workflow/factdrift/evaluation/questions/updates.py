@@ -110,17 +110,10 @@ def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
         drawn = sorted(edits, key=lambda edit: draw("limit", choice.seed, edit["edit"]))[: choice.limit]
         chosen = {edit["edit"] for edit in drawn}
         edits = [edit for edit in edits if edit["edit"] in chosen]
-    if not edits:
-        raise InputError(
-            f"{dataset}: no update of {', '.join(choice.scenarios)} in split {choice.split} names its "
-            "objects and ends in one; name other scenarios (edit.scenarios), or wikifactdiff.parquet "
-            "(edit.dataset)"
-        )
-    name_objects(edits, choice.entities)
     for edit in edits:
         drawn_at = draw("fluency", choice.seed, edit["edit"])
         edit["fluency"] = drawn_at < choice.fluency_sample * 2**64
-    return write_parquet(pa.Table.from_pylist(edits, schema=EDITS), output)
+    return _write(dataset, edits, choice, EDITS, output)
 
 
 def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[Row]:
@@ -186,7 +179,7 @@ def edits_of(row: Row, archive_target: str, dated: datetime.date | None = None) 
             "new": added,
             "obsolete": gone,
             "probes": list(_probes(row, prompt, added, gone)),
-            # The ids, until `name_objects` replaces them.
+            # The ids, until `_write` replaces them.
             "names": dict(_items(row)),
         }
 
@@ -199,13 +192,22 @@ def _items(row: Row) -> Iterator[tuple[str, str]]:
             yield one["label"], one["id"]
 
 
-def name_objects(edits: Sequence[Row], entities: Sequence[Path]) -> None:
-    """Gives the edits NAMES: the other names of the items that they ask for, in the tables of entities."""
+def _write(path: Path, edits: Sequence[Row], choice: Choice, schema: pa.Schema, output: Path) -> int:
+    """Gives the edits NAMES and writes them; raises InputError if there are none.
+
+    NAMES are the other names, in the tables of entities, of the items that the edits ask for.
+    """
+    if not edits:
+        raise InputError(
+            f"{path}: no update of {', '.join(choice.scenarios)} in split {choice.split} names its objects "
+            "and ends in one; name other scenarios (edit.scenarios), wikifactdiff.parquet (edit.dataset), or "
+            "more dates of a stream (stream)"
+        )
     items = {int(item[1:]) for edit in edits for item in edit["names"].values()}
     known: dict[str, dict[str, None]] = {}
-    for path in entities:
+    for table in choice.entities:
         found = pq.read_table(
-            path, columns=["id", "label", "aliases"], filters=pc.field("id").isin(sorted(items))
+            table, columns=["id", "label", "aliases"], filters=pc.field("id").isin(sorted(items))
         )
         for row in found.to_pylist():
             names = known.setdefault(f"Q{row['id']}", {})
@@ -217,6 +219,7 @@ def name_objects(edits: Sequence[Row], entities: Sequence[Path]) -> None:
             for label in asked
             if (others := [name for name in known.get(edit["names"].get(label), ()) if name != label])
         ]
+    return write_parquet(pa.Table.from_pylist(edits, schema=schema), output)
 
 
 def _probes(row: Row, prompt: str, new: str | None, obsolete: str | None) -> Iterator[Row]:
@@ -257,15 +260,9 @@ def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
         # Whole chains in the order of their hashes; the last one may be cut.
         edits.sort(key=lambda edit: (draw("limit", choice.seed, edit["chain"]), edit["interval"]))
         edits = edits[: choice.limit]
-    if not edits:
-        raise InputError(
-            f"{stream}: no update of {', '.join(choice.scenarios)} in split {choice.split} names its objects "
-            "and ends in one; name other scenarios (edit.scenarios), or more dates (stream)"
-        )
     edits.sort(key=lambda edit: (edit["interval"], edit["last_day"], edit["first_day"], edit["edit"]))
     _linked(edits)
-    name_objects(edits, choice.entities)
-    return write_parquet(pa.Table.from_pylist(edits, schema=STREAM_EDITS), output)
+    return _write(stream, edits, choice, STREAM_EDITS, output)
 
 
 def _placed(row: Row, choice: Choice, intervals: dict[tuple[str, int], int]) -> Iterator[Row]:

@@ -31,31 +31,8 @@ METRICS = {
 _Z2 = 1.96**2
 
 
-class Rival(NamedTuple):
-    """What is compared: a method on all models, or on the one named before it (`MODEL:METHOD`)."""
-
-    model: str
-    method: str
-
-    @property
-    def title(self) -> str:
-        named = title_of(self.method)
-        return f"{named} on {self.model}" if self.model else named
-
-    @classmethod
-    def of(cls, text: str) -> Rival:
-        model, _, method = text.rpartition(":")
-        return cls(model, method)
-
-
-class Value(NamedTuple):
-    """The value of a metric for one edit or question, with the edited model that it is of."""
-
-    benchmark: str
-    metric: str
-    key: str
-    state: str
-    value: float
+Values = dict[tuple[str, str, str], tuple[str, float]]
+"""(benchmark, metric, edit or question) -> the edited model that it is of, and the value."""
 
 
 class Difference(NamedTuple):
@@ -81,89 +58,92 @@ class Difference(NamedTuple):
         return self.low > 0 or self.high < 0
 
 
-def compare(rivals: Sequence[Rival], scores: Path, answers: Sequence[Path]) -> list[Difference]:
+def compare(rivals: Sequence[str], scores: Path, answers: Sequence[Path]) -> list[Difference]:
     """The differences of each rival from the first one, over what both were asked.
 
-    `scores`: `edit_scores`; `answers`: tables of answers to other benchmarks (none is fine). Raises
-    InputError if a rival is in no table, or shares nothing with the first one.
+    `rivals`: a method on all models (`METHOD`), or on one (`MODEL:METHOD`). `scores`: `edit_scores`;
+    `answers`: tables of answers to other benchmarks (none is fine). Raises InputError if a rival is in no
+    table, or shares nothing with the first one.
     """
     if len(set(rivals)) < 2:
         raise InputError("name two methods or more, such as `factdrift compare rome memit`")
     if not scores.is_file():
         raise InputError(f"{scores}: no such file; build it with `snakemake --cores all {scores}`")
     with database() as db:
-        found = [list(_values(db, rival, scores, answers)) for rival in rivals]
+        found = [_values(db, rival, scores, answers) for rival in rivals]
         known = db.sql(f"SELECT DISTINCT method, model FROM read_parquet({sql(scores)})").fetchall()
     for rival, values in zip(rivals, found, strict=True):
         if not values:
-            models = sorted(model for method, model in known if method == rival.method)
-            what, name = ("models", rival.model) if models else ("methods", rival.method)
+            model, _, named = rival.rpartition(":")
+            models = sorted(model for method, model in known if method == named)
+            what, name = ("models", model) if models else ("methods", named)
             names = models or sorted({method for method, _ in known})
             similar = difflib.get_close_matches(name, names, 1)
             hint = f"did you mean {similar[0]}?" if similar else f"its {what} are {', '.join(names)}"
-            raise InputError(f"{scores}: has no edits of {rival.title}; {hint}")
-    first, *others = found
+            raise InputError(f"{scores}: has no edits of {_title(rival)}; {hint}")
     made = [
         each
-        for rival, values in zip(rivals[1:], others, strict=True)
-        for each in _differences(rivals[0], first, rival, values)
+        for rival, values in zip(rivals[1:], found[1:], strict=True)
+        for each in _differences(_title(rivals[0]), found[0], _title(rival), values)
     ]
     if not made:
-        raise InputError(f"{scores}: {' and '.join(each.title for each in rivals)} share no edit")
+        raise InputError(f"{scores}: {' and '.join(map(_title, rivals))} share no edit")
     return made
 
 
-def _values(
-    db: duckdb.DuckDBPyConnection, rival: Rival, scores: Path, answers: Sequence[Path]
-) -> Iterator[Value]:
+def _title(rival: str) -> str:
+    model, _, method = rival.rpartition(":")
+    return f"{title_of(method)} on {model}" if model else title_of(method)
+
+
+def _values(db: duckdb.DuckDBPyConnection, rival: str, scores: Path, answers: Sequence[Path]) -> Values:
     """The values of a rival. Keys have the model in them where the rival is on all models."""
-    chosen = f"method = {sql(rival.method)}" + (f" AND model = {sql(rival.model)}" if rival.model else "")
-    model = "''" if rival.model else "model"
+    model, _, method = rival.rpartition(":")
+    chosen = f"method = {sql(method)}" + (f" AND model = {sql(model)}" if model else "")
+    named = "''" if model else "model"
+    found: Values = {}
     for metric in METRICS:
         rows = db.sql(
-            f"""SELECT {model}, edit, kind, state, {metric} FROM read_parquet({sql(scores)})
+            f"""SELECT {named}, edit, kind, state, {metric} FROM read_parquet({sql(scores)})
             WHERE {chosen} AND failed IS NULL AND {metric} IS NOT NULL AND isfinite({metric})
             ORDER BY ALL"""
         ).fetchall()
         for name, edit, kind, state, value in rows:
-            yield Value(f"updates ({kind})", metric, f"{name} {edit}", f"{name} {state}", value)
-    if not answers:
-        return
-    rows = db.sql(
-        f"""SELECT {model}, benchmark, way, concat_ws(' ', question, kind, interval), state,
-            CASE WHEN way = 'loglik' AND correct IS NULL AND len(exact) = 1 THEN exact[1]
-                ELSE correct END AS r
-        FROM read_parquet({sql(list(answers))}, union_by_name = true)
-        WHERE {chosen} AND benchmark <> 'updates' AND r IS NOT NULL ORDER BY ALL"""
-    ).fetchall()
-    for name, benchmark, way, question, state, right in rows:
-        yield Value(f"{benchmark} ({way})", "right", f"{name} {question}", f"{name} {state}", float(right))
+            found[f"updates ({kind})", metric, f"{name} {edit}"] = f"{name} {state}", value
+    if answers:
+        rows = db.sql(
+            f"""SELECT {named}, benchmark, way, concat_ws(' ', question, kind, interval), state,
+                CASE WHEN way = 'loglik' AND correct IS NULL AND len(exact) = 1 THEN exact[1]
+                    ELSE correct END AS r
+            FROM read_parquet({sql(list(answers))}, union_by_name = true)
+            WHERE {chosen} AND benchmark <> 'updates' AND r IS NOT NULL ORDER BY ALL"""
+        ).fetchall()
+        for name, benchmark, way, question, state, right in rows:
+            found[f"{benchmark} ({way})", "right", f"{name} {question}"] = f"{name} {state}", float(right)
+    return found
 
 
-def _differences(
-    first: Rival, ours: Sequence[Value], rival: Rival, theirs: Sequence[Value]
-) -> Iterator[Difference]:
-    held = {each[:3]: each for each in ours}
-    groups: dict[tuple[str, str], list[tuple[Value, Value]]] = {}
-    for each in theirs:
-        if before := held.get(each[:3]):
-            groups.setdefault((each.benchmark, each.metric), []).append((before, each))
+def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterator[Difference]:
+    groups: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
+    for key, (state, after) in theirs.items():
+        if key in ours:
+            groups.setdefault(key[:2], []).append((state, ours[key][1], after))
     for (benchmark, metric), pairs in groups.items():
-        changes = [100 * (after.value - before.value) for before, after in pairs]
+        states = [state for state, _, _ in pairs]
+        changes = [100 * (other - one) for _, one, other in pairs]
         share = metric in ("efficacy_s", "generalization_s", "right")
-        half = _half(changes, [after.state for _, after in pairs], share)
-        middle = fmean(changes)
+        half, middle = _half(changes, states, share), fmean(changes)
         yield Difference(
             benchmark,
             metric,
-            rival.title,
-            first.title,
+            rival,
+            first,
             len(pairs),
-            100 * fmean(after.value for _, after in pairs),
-            100 * fmean(before.value for before, _ in pairs),
-            middle,
-            middle - half,
-            middle + half,
+            mean=100 * fmean(other for _, _, other in pairs),
+            first_mean=100 * fmean(one for _, one, _ in pairs),
+            difference=middle,
+            low=middle - half,
+            high=middle + half,
         )
 
 
@@ -188,16 +168,29 @@ def _half(changes: Sequence[float], states: Sequence[str], shares: bool) -> floa
     return found.half * float(stats.t.ppf(0.975, len(changes) - 1)) / 1.96
 
 
-def sentences(found: Sequence[Difference]) -> Iterator[str]:
-    """Yields one sentence a benchmark: what each rival does better or worse than the first one."""
+def lines(found: Sequence[Difference]) -> Iterator[str]:
+    """Yields a sentence for each benchmark, what each rival does better or worse, and a table."""
     for benchmark in dict.fromkeys(each.benchmark for each in found):
         rows = [each for each in found if each.benchmark == benchmark]
-        main = [each for each in rows if each.metric in ("efficacy_s", "right")]
-        clauses = [_clause(each) for each in main or rows]
-        pairs = sorted({each.pairs for each in main or rows})
+        main = [each for each in rows if each.metric in ("efficacy_s", "right")] or rows
+        number = " and ".join(f"{each:,}" for each in sorted({each.pairs for each in main}))
         what = "updates" if benchmark.startswith("updates") else "questions"
-        number = " and ".join(f"{each:,}" for each in pairs)
-        yield f"{benchmark}: over the same {number} {what}, {'; '.join(clauses)}."
+        yield f"{benchmark}: over the same {number} {what}, {'; '.join(map(_clause, main))}."
+    yield ""
+    header = ["benchmark, metric", "method", "n", "mean", found[0].first, "difference", "95 % interval"]
+    cells = [
+        [
+            f"{each.benchmark}, {each.metric}",
+            each.rival,
+            f"{each.pairs:,}",
+            f"{each.mean:.1f}",
+            f"{each.first_mean:.1f}",
+            f"{each.difference:+.1f}",
+            "-" if math.isnan(each.low) else f"{each.low:+.1f} to {each.high:+.1f}",
+        ]
+        for each in found
+    ]
+    yield from grid(header, cells)
 
 
 def _clause(each: Difference) -> str:
@@ -210,26 +203,6 @@ def _clause(each: Difference) -> str:
     more = "more" if each.difference > 0 else "less"
     said = f"{each.rival} {verb} {abs(each.difference):.1f} points {more} often than {each.first}{between}"
     return said if each.clear else f"{said}, which can be chance"
-
-
-def lines(found: Sequence[Difference]) -> Iterator[str]:
-    """Yields the sentences, and a table of all differences."""
-    yield from sentences(found)
-    yield ""
-    header = ["benchmark, metric", "method", "n", "mean", found[0].first, "difference", "95 % interval"]
-    rows = [
-        [
-            f"{each.benchmark}, {each.metric}",
-            each.rival,
-            f"{each.pairs:,}",
-            f"{each.mean:.1f}",
-            f"{each.first_mean:.1f}",
-            f"{each.difference:+.1f}",
-            "-" if math.isnan(each.low) else f"{each.low:+.1f} to {each.high:+.1f}",
-        ]
-        for each in found
-    ]
-    yield from grid(header, rows)
 
 
 def write(found: Sequence[Difference], folder: Path) -> list[Path]:

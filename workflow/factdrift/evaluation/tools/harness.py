@@ -1,10 +1,6 @@
-"""Task files for EleutherAI's lm-evaluation-harness (package `lm_eval`), docs/answering.md: the questions of
-TempRIPPLE, the clozes of `answer cloze-table` and the chains of `cutoff`, with the same prompts, options and
-blanks; and what models write after them.
+"""Task files for EleutherAI's lm-evaluation-harness (package `lm_eval`), as docs/answering.md describes them.
 
-A folder of tasks is complete in itself and can be moved: a YAML file and a Parquet table for each task, and
-the functions for all of them. What is written is judged by factdrift, which has to be installed where such
-tasks run.
+A folder has a YAML file and a Parquet table for each task, and the functions for all of them.
 """
 
 import re

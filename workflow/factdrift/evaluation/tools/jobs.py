@@ -324,9 +324,9 @@ class Compare(Job, command="compare"):
     output: Annotated[Place, Flag("FOLDER")] = Path("results/compare")
 
     def run(self) -> str:
-        from factdrift.evaluation.tools.compare import Rival, compare, lines, write
+        from factdrift.evaluation.tools.compare import compare, lines, write
 
         answers = self.answers or tuple(sorted(Path("results").glob("2*/evaluation/*/*/*/*.answers.parquet")))
-        found = compare([Rival.of(text) for text in self.methods], self.scores, answers)
+        found = compare(self.methods, self.scores, answers)
         written = write(found, self.output)
         return "\n".join([*lines(found), "", *map(str, written)])

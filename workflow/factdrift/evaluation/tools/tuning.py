@@ -1,7 +1,6 @@
 """`factdrift edit tune`: searches hyper-parameters of a method on updates that its evaluation does not use.
 
-First every candidate for the (last) edited block is tried with the values to begin with, then, at the best
-block, each further hyper-parameter in turn. Imports torch.
+Imports torch.
 """
 
 import math
@@ -155,7 +154,7 @@ def search(
     trial: Callable[[dict[str, Any]], Trial],
     layers: Sequence[int] = (),
 ) -> list[Trial]:
-    """Every trial; the best one is that with the greatest `rank`, the first of equals.
+    """Every trial: of each candidate for the (last) edited block, then, at the best one, of further values.
 
     `start`: the values to begin with. `search`: `shares` of the blocks, and key -> `factors` of its value.
     `blocks`: their number. `trial`: makes a trial with these values in the place of the start's. `layers`:
