@@ -59,29 +59,28 @@ def load(
     are not reproduced (`check_logits`); Unsupported where that is so whatever the settings.
     """
     name = ALIASES.get(name, name)
-    places, kind = places_and_type(device, dtype)
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     if not is_listed(config):
         # Refuses an unclear shape before weights are fetched.
         without_weights(config, name, trust_remote_code)
-    given: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
-    return replace(with_weights(source, config, tokenizer, places, kind, **given), name=name)
+    loaded = with_weights(source, config, tokenizer, device, dtype, revision, trust_remote_code)
+    return replace(loaded, name=name)
 
 
 def with_weights(
     source: str,
     config: Any,
     tokenizer: Any,
-    places: Sequence[torch.device],
-    kind: torch.dtype,
-    *,
-    revision: str = "main",
-    trust_remote_code: bool = False,
+    device: str,
+    dtype: str,
+    revision: str,
+    trust_remote_code: bool,
 ) -> Loaded:
     """The model whose weights are in a folder, or at a name that transformers knows, named by that.
 
     `config`: that of these weights. Raises InputError and Unsupported as `load` does.
     """
+    places, kind = places_and_type(device, dtype)
     disable_progress_bar()  # type: ignore[no-untyped-call]
     with reading(source, revision):
         model: Any = AutoModelForCausalLM.from_pretrained(
@@ -244,12 +243,11 @@ def load_checkpoint(
             base, revision=revision, device=device, dtype=dtype, folder=models, trust_remote_code=code
         )
         return _merged(loaded, folder)
-    places, kind = places_and_type(device, dtype)
     config, tokenizer, _ = read_config(base, revision, models, code)
     _, wanted = without_weights(config, base, code)
     with reading(str(folder)):
         own = AutoConfig.from_pretrained(str(folder), trust_remote_code=code)
-    loaded = with_weights(str(folder), own, tokenizer, places, kind, trust_remote_code=code)
+    loaded = with_weights(str(folder), own, tokenizer, device, dtype, "main", code)
     if loaded.spec != wanted:
         raise InputError(
             f"--model: {folder} is of another architecture or size than {base}; name the model that it was "

@@ -138,7 +138,7 @@ def _blocks(model: nn.Module, near: str) -> str:
         and (not near or f"{name}.".startswith(f"{near}."))
     }
     outer = [name for name in found if not any(name.startswith(f"{other}.") for other in found)]
-    best = sorted(((found[name], name) for name in outer), reverse=True)
+    best: list[tuple[int, str]] = sorted(((found[name], name) for name in outer), reverse=True)
     if not best or (len(best) > 1 and best[0][0] == best[1][0]):
         lists = ", ".join(name for _, name in best) or "none"
         raise Unclear(f"one longest list of like blocks was looked for beside the embedding; found: {lists}")
