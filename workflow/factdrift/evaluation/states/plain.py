@@ -105,7 +105,7 @@ class InPlace(State):
                 failed[place] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
                 self._check(before.restore())
         model = self._model
-        alone = model is not self._loaded.model or not self._start.only_weights()
+        alone = model is not self._loaded.model or any(self._start.changed_code())
         if isinstance(model, nn.Module):
             model.eval()
         if alone and len(failed) < len(edits):
