@@ -235,8 +235,9 @@ def _messages(row: Mapping[str, Any], texts: Texts, sentences: int, structured: 
     names = {part: row[f"{part}_label"] for part in ("subject", "relation", "object")}
     lines = [_filled(texts.fact, names)]
     for part, name in names.items():
-        # Anybody can write a description in Wikidata, so it must not look like part of the prompt.
-        if described := " ".join(printable(row[f"{part}_description"] or "").replace('"', "'").split()):
+        if row[f"{part}_description"]:
+            # Anybody can write a description in Wikidata, so it must not look like part of the prompt.
+            described = " ".join(printable(row[f"{part}_description"]).replace('"', "'").split())
             if len(described) > texts.longest_description:
                 described = f"{described[: texts.longest_description].rstrip()}…"
             lines.append(_filled(texts.meaning, {"name": name, "description": described}))

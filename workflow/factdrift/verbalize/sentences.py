@@ -117,11 +117,11 @@ def write_sentences(job: Sentences) -> Counter[str]:
             totals["kept"] += sum(row["template"] is not None for row in rows)
             add(pa.RecordBatch.from_pylist(rows, schema=VERBALIZATIONS))
     report = []
-    left = {}
+    left: dict[str, dict[str, int]] = {}
     for (language, number, label), dropped in counts.items():
         named = {"language": language, "property": number, "relation_label": label}
         remaining = dropped["triples"] * job.number
-        left[f"{language} {property_id(number)} {label}"] = numbers = {}
+        numbers = left.setdefault(f"{language} {property_id(number)} {label}", {})
         totals["asked"] += remaining
         for step in STEPS:
             lost = None if step == "asked" else dropped[step]
