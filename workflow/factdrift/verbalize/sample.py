@@ -152,7 +152,6 @@ def _drawn(
     language: str,
     examples: dict[int, list[_Example]],
 ) -> list[dict[str, Any]]:
-    """The rows of SAMPLE in one language."""
     most = job.settings.triples
     wordless = "('time', 'quantity')" if language != ENGLISH else "('')"
     db.execute(

@@ -137,7 +137,6 @@ def write_sentences(job: Sentences) -> Counter[str]:
 
 
 def _pairs(sample: Path, answers: Path) -> Iterator[tuple[Row, Row]]:
-    """Yields each triple of the sample with its answer."""
     for place, (triple, answer) in enumerate(zip_longest(records(sample), records(answers)), start=1):
         asked = triple["request"] if triple else None
         answered = answer["request"] if answer else None
