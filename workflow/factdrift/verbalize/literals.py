@@ -24,10 +24,7 @@ LITERALS = pa.schema(
         ("raw", pa.string()),
     ]
 )
-"""One row for each literal as it is written, sorted by datatype, `key` and `json`.
-
-Several `json` may have one `key`: `+1000` and `+1000.0` are the same value. The three forms
-(`factdrift.words.literals.Shown`) are those of `json`."""
+"""One row for each literal as a dump writes it (docs/tables/literals.md)."""
 
 _BATCH = 65_536
 

@@ -47,9 +47,7 @@ SAMPLE = pa.schema(
         ("example_object", pa.string()),
     ]
 )
-"""One row a sampled triple, sorted by language, property and the order of the draw.
-
-`request` identifies it in the tables of requests and answers; `*_types` are labels of the classes (P31)."""
+"""One row a triple, by language, property and the order of the draw (docs/tables/sampled_triples.md)."""
 
 ANSWER = {
     "type": "object",
