@@ -37,16 +37,7 @@ ANSWERS = pa.schema(
         ("reason", pa.string()),
     ]
 )
-"""One row for each question, state in which it is asked, and way.
-
-`edit`: the edit in whose presence it is asked, or that it is about. `state`, `interval`: of STATES. `kind`:
-why it is asked, by the plan. `role`: what the question is for. Way `loglik`: of each target the mean natural
-log-probability of its tokens, their number, and whether each is the most probable one; `parsed` is that of
-most likelihood where one of them is right. Ways `letter`, `written`: `output`; `entropy` of a long
-continuation, 2/3 H2 + 4/3 H3 in bits. Way `written`: `stop`, why the text ended; `verdict` with its `rule`,
-and the candidates that are `named`; `exact` has one value, whether the text is an accepted answer as a
-whole. `reason`: why there is no answer, and `correct` is null then, or NOT_FINITE, which is a wrong one.
-"""
+"""One row for each question, state in which it is asked, and way (docs/tables/evaluation_answers.md)."""
 
 MADE = pa.schema(
     [
@@ -58,12 +49,7 @@ MADE = pa.schema(
         ("trained", pa.bool_()),
     ]
 )
-"""One row for each edit, in their order. `source`: where the hyper-parameters come from.
-
-`excluded`: why no method is asked about it, since its tokens do not separate subject or object. `state`: the
-number of the edited model, the same for edits that are in place together; null if excluded. `trained`:
-whether the method was trained on facts about its subject; null if it is not trained, or not known on what.
-"""
+"""One row for each edit, in their order (docs/tables/evaluation_edits.md)."""
 
 STATES = pa.schema(
     [
@@ -76,10 +62,7 @@ STATES = pa.schema(
         ("tasks", pa.string()),
     ]
 )
-"""One row for each edited model: what was made, what is kept beside the model, and its general ability.
-
-`tasks` is JSON. `so_far`: edits of this and all earlier intervals. `entries`: of a codebook, or texts.
-"""
+"""One row for each edited model (docs/tables/evaluation_states.md)."""
 
 TABLES = {"answers": ANSWERS, "edits": MADE, "states": STATES}
 

@@ -3,13 +3,8 @@
 The paper takes the five most frequent. With quality `strict` a template must also not say more than its
 relation, and must fit all objects that the relation can have.
 
-Published templates (config key `verbalizer: file`) come in three layouts, recognised by the file:
-- `best_templates.json` of Orange-OpenSource/TimeStress: relation -> [[template, count], ...], the best first,
-  with `XXXX` for the subject and `____` for the object;
-- `triple_verbs` of the dataset Orange/WikiFactDiff, Parquet or JSON Lines (`.jsonl`, `.jsonl.xz`,
-  `.jsonl.gz`): a triple a row with the sentences that a chat model gave; they are filtered and counted as our
-  own are;
-- a `templates.parquet` of factdrift.
+Published templates (config key `verbalizer: file`) come in the three layouts of docs/verbalization.md,
+recognised by the file; the sentences of `triple_verbs` are filtered and counted as our own are.
 """
 
 import gzip
@@ -47,10 +42,7 @@ CANDIDATES = pa.schema(
         ("dropped_by", pa.string()),
     ]
 )
-"""One row a template of a relation, sorted by property and rank, unused ones last by falling count.
-
-`subjects` is the number of subjects whose sentences gave it; `rank` is null where `dropped_by` says why the
-template is not used."""
+"""One row a template of a relation, the best first (docs/tables/candidates.md)."""
 
 RULES = ("narrow", "describes", "number", "object_kind")
 """Reasons why a template is not used, in the order in which they are checked."""

@@ -24,10 +24,7 @@ LITERALS = pa.schema(
         ("raw", pa.string()),
     ]
 )
-"""One row for each literal as it is written, sorted by datatype, `key` and `json`.
-
-Several `json` may have one `key`: `+1000` and `+1000.0` are the same value. The three forms
-(`factdrift.words.literals.Shown`) are those of `json`."""
+"""One row for each literal as a dump writes it (docs/tables/literals.md)."""
 
 _BATCH = 65_536
 
@@ -77,19 +74,18 @@ def units_of(
         SELECT DISTINCT try_cast(regexp_extract(json, '"unit":\s*"[^"]*/Q(\d+)"', 1) AS INTEGER) AS id
         FROM literals WHERE datatype = 'quantity'"""
     )
-    named: dict[int, tuple[str | None, str | None]] = {
-        number: (None, None)
-        for (number,) in db.sql("SELECT id FROM units WHERE id IS NOT NULL ORDER BY id").fetchall()
-    }
-    found = []
-    for tables in filter(None, (entities, old_entities)):
-        query = f"SELECT id, label, symbol FROM read_parquet({sql(tables)}) JOIN units USING (id)"
-        found += db.sql(query).fetchall()
-    found += [(row["id"], row["label"], None) for row in supplied_labels(labels).to_pylist()]
-    for number, label, symbol in found:
-        if number in named:
-            before = named[number]
-            named[number] = (before[0] or label, before[1] or symbol)
+    db.register("supplied", supplied_labels(labels))
+    parts = [
+        f"SELECT {place} AS place, id, label, symbol FROM read_parquet({sql(tables)})"
+        for place, tables in enumerate((entities, old_entities))
+        if tables
+    ]
+    union = " UNION ALL ".join([*parts, "SELECT 2 AS place, id, label, NULL AS symbol FROM supplied"])
+    found = db.sql(
+        f"""SELECT id, arg_min(label, place), arg_min(symbol, place) FROM units LEFT JOIN ({union}) USING (id)
+        WHERE id IS NOT NULL GROUP BY id ORDER BY id"""
+    ).fetchall()
+    named: dict[int, tuple[str | None, str | None]] = {row[0]: row[1:] for row in found}
     nameless = [entity_id(n) for n, names in named.items() if not any(names) and n != PERCENT]
     if nameless:
         print(f"literals: units without a label, shown by their id: {', '.join(nameless)}", file=sys.stderr)

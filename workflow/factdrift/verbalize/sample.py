@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from factdrift.chat.requests import REQUESTS, build_body
 from factdrift.chat.settings import Form
-from factdrift.core.tables import database, sql, write_parquet
+from factdrift.core.tables import database, sql, table_of, write_parquet
 from factdrift.verbalize.jobs import Sample
 from factdrift.verbalize.language import Texts, read_language
 from factdrift.verbalize.literals import units_of
@@ -20,7 +20,7 @@ from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.wikidata.text import printable
 from factdrift.wikidata.values import read_value
-from factdrift.words.literals import Units, shown
+from factdrift.words.literals import shown
 
 ENGLISH = "en"
 """The language of the snapshots' own labels."""
@@ -46,9 +46,14 @@ SAMPLE = pa.schema(
         ("example_object", pa.string()),
     ]
 )
-"""One row a sampled triple, sorted by language, property and the order of the draw.
+"""One row a triple, by language, property and the order of the draw (docs/tables/sampled_triples.md)."""
 
-`request` identifies it in the tables of requests and answers; `*_types` are labels of the classes (P31)."""
+_EXAMPLES = pa.schema(
+    [
+        *((name, pa.int32()) for name in ("property", "place", "subject", "object")),
+        *((name, pa.string()) for name in ("datatype", "json")),
+    ]
+)
 
 ANSWER = {
     "type": "object",
@@ -88,44 +93,30 @@ def draw(job: Sample) -> int:
             FROM read_parquet({sql(job.filtered)}) f JOIN popular p ON p.id = f.subject
             WHERE dropped_by IS NULL AND (object IS NOT NULL OR json IS NOT NULL)"""
         )
-        examples = _examples(db, job.properties)
+        db.register("examples", _examples(db, job.properties))
         rows: list[dict[str, Any]] = []
         for language in sorted(settings.languages):
-            _name(db, job, language, examples)
-            rows += _drawn(db, job, language, examples)
+            _name(db, job, language)
+            rows += _drawn(db, job, language)
         return write_parquet(pa.Table.from_pylist(rows, schema=SAMPLE), job.output)
 
 
-class _Example(NamedTuple):
-    """A property's example (P1855): an entity, or a literal with its datatype and JSON."""
-
-    subject: int
-    object: int | None
-    datatype: str
-    json: str | None
-
-
-def _examples(db: duckdb.DuckDBPyConnection, properties: Path) -> dict[int, list[_Example]]:
-    """Property -> its examples that have a value, in their order."""
-    examples: dict[int, list[_Example]] = {}
+def _examples(db: duckdb.DuckDBPyConnection, properties: Path) -> pa.Table:
+    """The properties' examples (P1855) with a value: an entity, or a literal with its datatype and JSON."""
+    rows = []
     query = f"SELECT id, unnest(examples, recursive := true) FROM read_parquet({sql(properties)})"
-    for number, subject, value in db.sql(query).fetchall():
+    for place, (number, subject, value) in enumerate(db.sql(query).fetchall()):
         snak = json.loads(value)
         if datavalue := snak.get("datavalue"):
             read = read_value(datavalue["type"], datavalue["value"])
             # Old dumps omit the datatype; where it matters, the type of the value has the same name.
             datatype = str(snak.get("datatype") or datavalue["type"])
-            examples.setdefault(number, []).append(_Example(subject, read.object, datatype, read.json))
-    return examples
+            rows.append((number, place, subject, read.object, datatype, read.json))
+    return table_of(rows, _EXAMPLES)
 
 
-def _name(
-    db: duckdb.DuckDBPyConnection, job: Sample, language: str, examples: dict[int, list[_Example]]
-) -> None:
+def _name(db: duckdb.DuckDBPyConnection, job: Sample, language: str) -> None:
     """TEMP TABLE names (id, label, description) in a language; properties negative."""
-    # Only entities of facts and examples: the labels of all items would not fit into memory.
-    shown_by = {number for each in examples.values() for e in each for number in (e.subject, e.object)}
-    db.register("exemplary", pa.table({"id": pa.array(sorted(shown_by - {None}), pa.int32())}))  # type: ignore[type-var]
     query = "SELECT id, label, description FROM read_parquet({}) WHERE label IS NOT NULL"
     if language == ENGLISH:
         db.register("given", supplied_labels(job.labels))
@@ -137,21 +128,16 @@ def _name(
         supplied = ""
     db.execute(
         f"""CREATE OR REPLACE TEMP TABLE names AS
+        -- Only entities of facts and examples: the labels of all items would not fit into memory.
         WITH wanted AS (
-            SELECT id FROM popular UNION SELECT object FROM facts WHERE object IS NOT NULL
-            UNION SELECT -property FROM facts UNION SELECT id FROM exemplary
+            SELECT id FROM popular UNION SELECT object FROM facts UNION SELECT -property FROM facts
+            UNION SELECT subject FROM examples UNION SELECT object FROM examples
         ), found AS (SELECT * FROM ({" UNION ALL ".join(tables)}) SEMI JOIN wanted USING (id))
         SELECT * FROM found {supplied}"""
     )
 
 
-def _drawn(
-    db: duckdb.DuckDBPyConnection,
-    job: Sample,
-    language: str,
-    examples: dict[int, list[_Example]],
-) -> list[dict[str, Any]]:
-    """The rows of SAMPLE in one language."""
+def _drawn(db: duckdb.DuckDBPyConnection, job: Sample, language: str) -> list[dict[str, Any]]:
     most = job.settings.triples
     wordless = "('time', 'quantity')" if language != ENGLISH else "('')"
     db.execute(
@@ -167,17 +153,21 @@ def _drawn(
             QUALIFY row_number() OVER (PARTITION BY f.property, f.subject ORDER BY lot, statement, key) = 1
         ) QUALIFY row_number() OVER (PARTITION BY property ORDER BY place, subject) <= {most}"""
     )
-    literal = [e for each in examples.values() for e in each if e.json is not None]
-    columns = {"datatype": [e.datatype for e in literal], "json": [e.json for e in literal]}
-    db.register("exemplified", pa.table({name: pa.array(c, pa.string()) for name, c in columns.items()}))
     db.execute(
         """CREATE OR REPLACE TEMP TABLE literals AS
-        SELECT datatype, json FROM drawn WHERE object IS NULL UNION ALL FROM exemplified"""
+        SELECT datatype, json FROM drawn WHERE object IS NULL
+        UNION ALL SELECT datatype, json FROM examples WHERE json IS NOT NULL"""
     )
     units = units_of(db, job.entities, (), job.labels)
-    labels: dict[int, str] = dict(
-        db.sql("SELECT id, label FROM names WHERE id IN (SELECT id FROM exemplary)").fetchall()
-    )
+    examples: dict[int, list[tuple[int, str, str]]] = {}
+    for number, subject, name, label, datatype, value in db.sql(
+        """SELECT property, subject, s.label, o.label, datatype, json FROM examples
+        JOIN names s ON s.id = subject LEFT JOIN names o ON o.id = object ORDER BY place"""
+    ).fetchall():
+        if value is not None and language == ENGLISH:
+            label = shown(datatype, value, units).label
+        if label:
+            examples.setdefault(number, []).append((subject, name, label))
     cursor = db.sql(
         f"""WITH types AS (
             SELECT e.id, list(c.label ORDER BY c.id) AS labels FROM (
@@ -196,28 +186,11 @@ def _drawn(
         value = row.pop("json")
         if row["object"] is None:
             row["object_label"] = shown(row["datatype"], value, units).label
-        shown_with = _shown_example(
-            examples.get(row["property"], ()), row["subject"], labels, units if language == ENGLISH else None
-        )
-        name = f"{language}:{property_id(row['property'])}:{entity_id(row['subject'])}"
-        rows.append({"request": name, "language": language, **row, **shown_with})
+        named = (each for each in examples.get(row["property"], ()) if each[0] != row["subject"])
+        _, row["example_subject"], row["example_object"] = next(named, (None, None, None))
+        request = f"{language}:{property_id(row['property'])}:{entity_id(row['subject'])}"
+        rows.append({"request": request, "language": language, **row})
     return rows
-
-
-def _shown_example(
-    examples: Sequence[_Example], subject: int, labels: dict[int, str], units: Units | None
-) -> dict[str, str | None]:
-    """The first example with labels that is about another subject; literals only if `units` are given."""
-    for example in examples:
-        if example.object is not None:
-            label = labels.get(example.object)
-        elif units is None or example.json is None:
-            label = None
-        else:
-            label = shown(example.datatype, example.json, units).label
-        if label and example.subject != subject and example.subject in labels:
-            return {"example_subject": labels[example.subject], "example_object": label}
-    return {"example_subject": None, "example_object": None}
 
 
 def write_requests(sample: Path, prompts: Path, chat: Form, output: Path, sentences: int) -> int:
@@ -234,8 +207,9 @@ def _messages(row: Mapping[str, Any], texts: Texts, sentences: int, structured: 
     names = {part: row[f"{part}_label"] for part in ("subject", "relation", "object")}
     lines = [_filled(texts.fact, names)]
     for part, name in names.items():
-        # Anybody can write a description in Wikidata, so it must not look like part of the prompt.
-        if described := " ".join(printable(row[f"{part}_description"] or "").replace('"', "'").split()):
+        if row[f"{part}_description"]:
+            # Anybody can write a description in Wikidata, so it must not look like part of the prompt.
+            described = " ".join(printable(row[f"{part}_description"]).replace('"', "'").split())
             if len(described) > texts.longest_description:
                 described = f"{described[: texts.longest_description].rstrip()}…"
             lines.append(_filled(texts.meaning, {"name": name, "description": described}))

@@ -39,8 +39,7 @@ VERBALIZATIONS = pa.schema(
         ("dropped_by", pa.string()),
     ]
 )
-"""One row a sentence, in the order of the sample and of the answer. An answer without a usable sentence has
-one row with null `position` and `sentence`; its `dropped_by` is the kind of answer."""
+"""One row a sentence, in the order of the sample and of the answer (docs/tables/verbalizations.md)."""
 
 UNUSED = ("failed", "refused", "truncated", "empty", "malformed", "wrong_language")
 """Kinds of answers of which no sentence is used."""
@@ -78,8 +77,7 @@ REPORT = pa.schema(
         ("left", pa.int64()),
     ]
 )
-"""One row a relation and step (STEPS), sorted by language and property: the number of sentences that the step
-dropped and that were left after it. `dropped` is null in the step `asked`."""
+"""One row a relation and step of STEPS (docs/tables/verbalization_report.md)."""
 
 _FENCE = re.compile(r"^\s*```[a-z]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL | re.IGNORECASE)
 _LINE = re.compile(r"^\s*(?:\d{1,3}\s*[.):]|[-*•])\s+(\S.*?)\s*$", re.MULTILINE)
@@ -117,11 +115,11 @@ def write_sentences(job: Sentences) -> Counter[str]:
             totals["kept"] += sum(row["template"] is not None for row in rows)
             add(pa.RecordBatch.from_pylist(rows, schema=VERBALIZATIONS))
     report = []
-    left = {}
+    left: dict[str, dict[str, int]] = {}
     for (language, number, label), dropped in counts.items():
         named = {"language": language, "property": number, "relation_label": label}
         remaining = dropped["triples"] * job.number
-        left[f"{language} {property_id(number)} {label}"] = numbers = {}
+        numbers = left.setdefault(f"{language} {property_id(number)} {label}", {})
         totals["asked"] += remaining
         for step in STEPS:
             lost = None if step == "asked" else dropped[step]
@@ -137,7 +135,6 @@ def write_sentences(job: Sentences) -> Counter[str]:
 
 
 def _pairs(sample: Path, answers: Path) -> Iterator[tuple[Row, Row]]:
-    """Yields each triple of the sample with its answer."""
     for place, (triple, answer) in enumerate(zip_longest(records(sample), records(answers)), start=1):
         asked = triple["request"] if triple else None
         answered = answer["request"] if answer else None

@@ -27,10 +27,7 @@ TEMPLATES = pa.schema(
         ("examples", pa.list_(pa.string())),
     ]
 )
-"""One row a template: `rank` 1 is the update sentence, the others the cloze tests; `template` contains
-`{subject}` and ends with `{object}`; `count` is the number of sentences that it was found in, null where it
-was written by hand; `source` is `chat`, `file`, `bundled` or `generic`; `examples` are sentences in which it
-was found."""
+"""One row a template of a relation; rank 1 is the update sentence (docs/tables/templates.md)."""
 
 _GENERIC = "*"
 

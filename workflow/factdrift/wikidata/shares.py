@@ -373,14 +373,7 @@ def check_shares(path: Path, accounts: Sequence[Account]) -> None:
 
 def _pieces(path: Path, shards: int) -> tuple[Pieces, bool]:
     """The file in pieces, and whether it can be divided among the shards."""
-    match compression(path):
-        case "gzip":
-            members = GzipMembers(path)
-            return members, shards == 1 or members.are_several()
-        case "bzip2":
-            return Bzip2Blocks(path), True
-        case "zstd":
-            frames = ZstandardFrames(path)
-            return frames, shards == 1 or frames.are_several()
-        case _:
-            return PlainPieces(path), True
+    if (packed := compression(path)) in ("gzip", "zstd"):
+        pieces = GzipMembers(path) if packed == "gzip" else ZstandardFrames(path)
+        return pieces, shards == 1 or pieces.are_several()
+    return Bzip2Blocks(path) if packed == "bzip2" else PlainPieces(path), True

@@ -41,8 +41,7 @@ ENTITIES = pa.schema(
         ("whole", pa.bool_()),
     ]
 )
-"""One row per item of a snapshot: `classes` are its P31, `superclasses` its P279, `title` its English
-article; `whole`: its statements are in the statements table (configuration key `scope`)."""
+"""One row per item of a snapshot (docs/tables/entities.md)."""
 
 TRANSLATIONS = pa.schema(
     [
@@ -53,9 +52,7 @@ TRANSLATIONS = pa.schema(
         ("aliases", pa.list_(pa.string())),
     ]
 )
-"""One row per entity of a snapshot and language other than English (configuration key `languages`) in which
-it has any of the three terms; properties have negative ids. A missing term is filled from those for all
-languages (`mul`)."""
+"""One row per entity and language other than English in which it has a term (docs/tables/translations.md)."""
 
 PROPERTIES = pa.schema(
     [
@@ -73,10 +70,7 @@ PROPERTIES = pa.schema(
         ("is_symmetric", pa.bool_()),
     ]
 )
-"""One row per property of a snapshot; `id` is positive. `single_value`: it has a single-value or
-single-best-value constraint; `separators`: their P4155, united. `examples`: its P1855, `value` the JSON of
-the snak for the property itself. `inverses`: its P1696, positive. `is_symmetric`: it has a symmetric
-constraint."""
+"""One row per property of a snapshot; `id` is positive (docs/tables/properties.md)."""
 
 STATEMENTS = pa.schema(
     [
@@ -103,12 +97,7 @@ STATEMENTS = pa.schema(
         ("pits", pa.list_(TIME)),
     ]
 )
-"""One row per statement of an item, of every rank and snak type. `object` is the entity number of an
-entity value, else null; `key` the canonical value (identity in variants `paper` and `revised`), `json` the
-datavalue's value as canonical JSON (identity in `reference`, source of what is shown; null for entities);
-`time` the value itself where it is a date; `start`, `end`, `pit` from P580, P582, P585; `*_unknown` for
-`somevalue`; `qualifiers` the distinct qualifier property ids, ascending; `revision` that of the subject;
-`starts`, `ends`, `pits` all dates of P580, P582, P585 where there are several, else null."""
+"""One row per statement of an item, of every rank and snak type (docs/tables/statements.md)."""
 
 
 def time_bound(time: str, bound: str, variant: str, dates: str) -> str:

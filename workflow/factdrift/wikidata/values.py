@@ -53,8 +53,8 @@ def read_value(kind: str, value: object) -> Value:
         return entity
     json = canonical_json(value)
     if kind == "time":
-        time, key = _dated(value) or (None, json)
-        return Value(None, key, json, time)
+        time, date = _dated(value) or (None, json)
+        return Value(None, date, json, time)
     reader = _KEYS.get(kind)
     key = reader(value) if reader is not None else None
     return Value(None, json if key is None else key, json, None)

@@ -16,7 +16,7 @@ with its form as a subject (`die Niederlande`).
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -47,42 +47,26 @@ class Usage(NamedTuple):
 PLAIN = Usage()
 
 
-class Names:
-    """The names of one language."""
+class Names(NamedTuple):
+    """The names of one language: usages by label, by number of a class, and by pattern of a label."""
 
-    def __init__(self, rows: Iterable[tuple[str, str, Usage]]) -> None:
-        """`rows`: (match, text, usage) in the order of the table; texts of classes are numbers of items."""
-        self._names: dict[str, Usage] = {}
-        self._classes: dict[int, Usage] = {}
-        patterns: list[tuple[str, Usage, str]] = []
-        for match, text, usage in rows:
-            if match == "name":
-                self._names[text] = usage
-            elif match == "class":
-                self._classes[int(text)] = usage
-            else:
-                patterns.append((match, usage, re.escape(text)))
-        self._patterns = [
-            (re.compile(_PATTERNS[match].format("|".join(text for *_, text in alike))), usage)
-            for (match, usage), alike in groupby(patterns, key=lambda row: row[:2])
-        ]
+    labels: dict[str, Usage]
+    classes: dict[int, Usage]
+    patterns: list[tuple[re.Pattern[str], Usage]]
 
     def usage(self, label: str, classes: Collection[int] | None = ()) -> Usage:
         """How a name is used; `classes`: numbers of the classes (P31) of its item, empty if not known."""
-        of_class = [self._classes[number] for number in classes or () if number in self._classes]
+        of_class = [self.classes[number] for number in classes or () if number in self.classes]
         if PLAIN in of_class:
             return PLAIN
-        if (named := self._names.get(label)) is not None:
+        if (named := self.labels.get(label)) is not None:
             return named
         if of_class:
             return PLAIN if label.startswith("The ") else of_class[0]
         if label[:1].islower():
             return PLAIN
-        match = next((usage for pattern, usage in self._patterns if pattern.fullmatch(label)), PLAIN)
+        match = next((usage for pattern, usage in self.patterns if pattern.fullmatch(label)), PLAIN)
         return match._replace(article="") if label.startswith("The ") else match
-
-    def __bool__(self) -> bool:
-        return bool(self._names or self._classes or self._patterns)
 
 
 def written(name: str, usage: Usage, first: bool = False) -> str:
@@ -94,24 +78,36 @@ def written(name: str, usage: Usage, first: bool = False) -> str:
 @lru_cache(maxsize=8)
 def read_names(language: str = "en", path: Path = NAMES) -> Names:
     """The names of a language. Raises InputError that names the line for what is not formed as it should."""
-    rows, patterns = [], set()
+    labels: dict[str, Usage] = {}
+    classes: dict[int, Usage] = {}
+    patterns: list[tuple[str, Usage, str]] = []
+    known = set()
     for line, (code, match, text, article, number, _) in rows_of(path, COLUMNS):
         where = f"{path}, line {line}"
         if match not in MATCHES:
             raise InputError(f"{where}: match is {match!r}; write one of {', '.join(MATCHES)}")
         if number not in ("singular", "plural"):
             raise InputError(f"{where}: number is {number!r}; write singular or plural")
-        if not text or (code, match, text) in patterns:
+        if not text or (code, match, text) in known:
             raise InputError(f"{where}: {text!r} is empty or has a row already; remove one of the two")
-        patterns.add((code, match, text))
-        if match == "class":
-            item = entity_number(text)
-            if item is None or item < 0:
-                raise InputError(f"{where}: {text!r} is no id of a class such as Q8142")
-            text = str(item)
-        if code == language:
-            rows.append((match, text, Usage(article, number == "plural")))
-    return Names(rows)
+        known.add((code, match, text))
+        item = (entity_number(text) or 0) if match == "class" else 0
+        if match == "class" and item <= 0:
+            raise InputError(f"{where}: {text!r} is no id of a class such as Q8142")
+        usage = Usage(article, number == "plural")
+        if code != language:
+            continue
+        if match == "name":
+            labels[text] = usage
+        elif match == "class":
+            classes[item] = usage
+        else:
+            patterns.append((match, usage, re.escape(text)))
+    compiled = [
+        (re.compile(_PATTERNS[match].format("|".join(text for *_, text in alike))), usage)
+        for (match, usage), alike in groupby(patterns, key=lambda row: row[:2])
+    ]
+    return Names(labels, classes, compiled)
 
 
 def create_usages(db: duckdb.DuckDBPyConnection, named: str, names: Names | None) -> None:
@@ -119,12 +115,11 @@ def create_usages(db: duckdb.DuckDBPyConnection, named: str, names: Names | None
 
     Without `names` it is empty.
     """
-    db.execute("CREATE OR REPLACE TEMP TABLE usages (id INTEGER, article VARCHAR, plural BOOLEAN)")
-    if not names:
-        return
-    rows = fetched(db.execute(f"SELECT id, label, classes FROM ({named}) WHERE label IS NOT NULL"))
-    used = ((item, names.usage(label, classes)) for item, label, classes in rows)
-    found = [(item, *usage) for item, usage in used if usage != PLAIN]
+    found = []
+    if names is not None:
+        rows = fetched(db.execute(f"SELECT id, label, classes FROM ({named}) WHERE label IS NOT NULL"))
+        used = ((item, names.usage(label, classes)) for item, label, classes in rows)
+        found = [(item, *usage) for item, usage in used if usage != PLAIN]
     db.register("usages_found", table_of(found, _USAGES))
-    db.execute("INSERT INTO usages SELECT * FROM usages_found")
+    db.execute("CREATE OR REPLACE TEMP TABLE usages AS FROM usages_found")
     db.unregister("usages_found")

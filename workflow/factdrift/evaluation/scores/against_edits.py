@@ -46,11 +46,7 @@ VS_EDIT = pa.schema(
         *((name, pa.int64()) for name in ("n", "left_out")),
     ]
 )
-"""One row for each measure (docs/tables/locate_vs_edit.md). `located`: mean score of a block; `edited`: mean
-metric of edits at a block. Spearman's rank correlations of both: `rank_of_means` over the blocks, of means
-over the facts; `rank_per_fact` over the blocks, a mean over the facts; `rank_at_layer` over the facts, at one
-block (Hase et al.). `low`, `high`: 95 %, by resampling facts, or normal for means. `n`: facts. `left_out`:
-facts located or edited that have no value: an edit failed, output is not finite, or all ranks tie."""
+"""One row for each measure (docs/tables/locate_vs_edit.md)."""
 
 
 Row = dict[str, Any]

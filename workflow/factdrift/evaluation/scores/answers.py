@@ -43,8 +43,7 @@ PREDICTIONS = pa.schema(
         ("reason", pa.string()),
     ]
 )
-"""One row for each item, condition and way of scoring. `logprobs` are those of the four options, by
-`normalise`; null for the other ways. `reason` says why there is no answer; `correct` is null then."""
+"""One row for each item, condition and way of scoring (docs/tables/answer_predictions.md)."""
 
 _BY = ("items", "scoring", "model", "condition", "task", "hop")
 _INTERVALS = ("wilson", "by_timeline", "by_asked_fact")

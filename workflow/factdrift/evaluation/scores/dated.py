@@ -27,10 +27,7 @@ DATED_SCORES = pa.schema(
         ("robust", pa.float64()),
     ]
 )
-"""One row for each value of _BY and `holds` (`all` for all of them).
-
-`questions`: `all`, or `edited`, those that editing methods are asked, which are about chains with an edit.
-"""
+"""One row for each value of _BY and `holds`, which is `all` for all of them (docs/tables/asof.md)."""
 
 
 def write_scores(items: Path, answers: Sequence[Path], output: Path) -> int:

@@ -21,14 +21,7 @@ GRID = pa.schema(
         ("reasons", pa.string()),
     ]
 )
-"""One row for each model, benchmark, state, way, and kind of the plan.
-
-Without a stream `all`, but `neighbors` for facts that must not change and are asked in writing.
-
-`judged`: answers that are right or wrong; of a cloze test one is right if its object is what greedy decoding
-writes. `trained`: those about subjects on which the method was trained. `share` has a 95 % Wilson interval.
-`reasons` (JSON): reason -> number of questions without an answer.
-"""
+"""One row for each model, benchmark, state, way, and kind of the plan (docs/tables/answer_grid.md)."""
 
 
 def write_grid(answers: Sequence[Path], made: Sequence[Path], output: Path) -> pa.Table:

@@ -166,7 +166,6 @@ def write_report(stream: Stream, below: Sequence[str], text: Path, table: Path) 
 
 
 def _csv_rows(stream: Stream) -> Iterator[list[Any]]:
-    """The header and the rows of the table as comma-separated values."""
     bounds = [name for column in COLUMNS for name in (column, f"{column}_ci95", f"{column}_n")]
     last = ["perplexity", "tasks", "failed", NOT_FINITE, "entries", "state_bytes", "seconds_per_edit"]
     yield ["model", "method", "interval", "old_date", "new_date", "so_far", *bounds, *last]

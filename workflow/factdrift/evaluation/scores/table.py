@@ -279,7 +279,6 @@ def write_table(
 
 
 def _csv_rows(groups: Sequence[Group], skipped: Sequence[Skipped]) -> Iterator[list[Any]]:
-    """The header and the rows of the table as comma-separated values."""
     columns = [*COLUMNS, *ACCURACIES]
     bounds = [name for column in columns for name in (column, f"{column}_ci95", f"{column}_n")]
     numbers = [*WRITTEN_COLUMNS, *bounds, *_LAST]
