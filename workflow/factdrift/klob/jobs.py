@@ -12,7 +12,7 @@ from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.klob.settings import Settings, recall_model
 
 if TYPE_CHECKING:
-    from factdrift.klob.build import Plan
+    from factdrift.klob.sentences import Plan
 
 SWEEP = ("0.1", "0.5", "1", "2", "5", "10", "20")
 """k in percent."""
@@ -49,9 +49,8 @@ class OfChoice(OfSnapshot):
 
     def plan(self) -> Plan:
         """How examples are worded, and how many there are."""
-        from factdrift.klob.build import Plan
         from factdrift.klob.relations import check_properties, read_method
-        from factdrift.klob.sentences import Wording
+        from factdrift.klob.sentences import Plan
         from factdrift.klob.templates import read_templates, read_word_lists
         from factdrift.words.names import read_names
 
@@ -61,7 +60,6 @@ class OfChoice(OfSnapshot):
         templates = read_templates(self.templates, method.relations)
         # A user's table is filled in byte for byte.
         used = read_names() if templates.are_own and self.settings.chosen_grammar != "plain" else None
-        wording = Wording(templates, method, labels, stop, used)
         quotas: dict[int, int | None] = {}
         for number, relation in method.relations.items():
             if number in templates.of:
@@ -69,7 +67,7 @@ class OfChoice(OfSnapshot):
                 quotas[number] = (
                     relation.examples if quota == "table2" else None if quota == "all" else int(quota)
                 )
-        return Plan(self, wording, quotas)
+        return Plan(self, templates, method, labels, stop, used, quotas)
 
 
 class Facts(Job, command="klob facts", beside="resources"):
