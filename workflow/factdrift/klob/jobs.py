@@ -269,15 +269,8 @@ class Score(Job, command="klob score"):
 
         from factdrift.core.owned import claim, scratch
         from factdrift.core.tables import write_parquet
+        from factdrift.klob.scoring import evaluate as scoring
         from factdrift.klob.scoring import report
-        from factdrift.klob.scoring.evaluate import (
-            EXAMPLES,
-            MEASURES,
-            Choices,
-            evaluate,
-            lexical,
-            references,
-        )
         from factdrift.klob.scoring.inputs import read_examples, read_scores
 
         headline = _percent("--headline", self.headline)
@@ -295,26 +288,17 @@ class Score(Job, command="klob score"):
         subtasks = read_examples(self.examples)
         claim(self.output, ("measures.parquet", "examples.parquet", "rsim.svg"))
         with scratch() as folder:
-            choices = Choices(
-                percents,
-                self.ties,
-                self.sim_all,
-                self.exclude,
-                self.unit,
-                self.normalise,
-                self.rsd_pool,
-                self.seed,
-                self.device,
-                folder,
-            )
-            found = [evaluate(method, subtasks, choices) for method in methods]
+            names = ("ties", "sim_all", "exclude", "unit", "normalise", "seed", "device")
+            switches = {name: getattr(self, name) for name in names}
+            choices = scoring.Choices(percents, pool=self.rsd_pool, scratch=folder, **switches)
+            found = [scoring.evaluate(method, subtasks, choices) for method in methods]
             compared = []
             if not self.no_references:
                 plain = choices._replace(ties="index", sim_all="exact", unit="results", device=None)
                 units = min(first.units, REFERENCE_UNITS)
                 compared = [
-                    *references(subtasks, plain, units, CONTROLLED),
-                    lexical(subtasks, self.exclude, self.seed),
+                    *scoring.references(subtasks, plain, units, CONTROLLED),
+                    scoring.lexical(subtasks, self.exclude, self.seed),
                 ]
         group = report.Group(f"{first.model}, {first.units:,} {first.granularity}s", found, compared)
         for subtask in subtasks:
@@ -328,9 +312,9 @@ class Score(Job, command="klob score"):
         )
         every = [*found, *compared]
         rows = [row for one in every for row in one.measures]
-        write_parquet(pa.Table.from_pylist(rows, schema=MEASURES), self.output / "measures.parquet")
+        write_parquet(pa.Table.from_pylist(rows, schema=scoring.MEASURES), self.output / "measures.parquet")
         tables = [table for one in every for table in one.examples]
-        of_examples = pa.concat_tables([EXAMPLES.empty_table(), *tables])
+        of_examples = pa.concat_tables([scoring.EXAMPLES.empty_table(), *tables])
         write_parquet(of_examples, self.output / "examples.parquet")
         pieces = [("KLoB-c, consistency", group, "c"), ("KLoB-r, relevance", group, "r")]
         report.draw_rsim(pieces, max(min(4, len(found)), 2), self.output / "rsim.svg")
