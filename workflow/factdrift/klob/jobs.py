@@ -302,10 +302,10 @@ class Score(Job, command="klob score"):
                 ]
         group = report.Group(f"{first.model}, {first.units:,} {first.granularity}s", found, compared)
         for subtask in subtasks:
-            print(*report.lines([group], subtask, float(headline)), sep="\n")
+            said = [*report.lines([group], subtask, float(headline))]
             for method in found:
-                print(*report.details(method, subtask, float(headline)), sep="\n")
-            print()
+                said += report.details(method, subtask, float(headline))
+            print(*said, "", sep="\n")
         print(
             "RSD is unchanged by a constant that is added to a sentence's scores and by one factor for all "
             "scores, not by a factor of each sentence's own."
