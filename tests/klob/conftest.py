@@ -17,10 +17,11 @@ from support.worlds import SCHEMAS, Fact, World
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.core.tables import write_parquet
-from factdrift.klob.build import Plan, build, write_subtask
+from factdrift.klob.build import build, write_subtask
 from factdrift.klob.jobs import Candidates, Examples, Facts
 from factdrift.klob.random_words import WordList
 from factdrift.klob.relations import Method, read_method
+from factdrift.klob.sentences import Plan
 from factdrift.klob.settings import Settings
 
 DAY = "2023-02-27"
@@ -159,9 +160,9 @@ def built(tmp_path: Path, method: Method) -> Build:
         )
         plan = job.plan()
         if quotas is not None:
-            worded = plan.wording.templates.of
+            worded = plan.templates.of
             plan = plan._replace(quotas={each: quota for each, quota in quotas.items() if each in worded})
-        plan = plan._replace(wording=plan.wording._replace(stop_words=stop_words))
+        plan = plan._replace(stop_words=stop_words)
         build(job, plan, WORDS)
         return Built(out, plan)
 

@@ -254,12 +254,12 @@ LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1
         ({"granularity": "layer", "units": 3}, "top, mean, sd are missing"),
         (LISTED | {"top": [[0.5], [1.0]]}, "top has the type float64; numbers of units are expected"),
         (LISTED | {"top": [[0]]}, r"top has shape \(1, 1\); 2 sentences x at least 1 units"),
-        (LISTED | {"top": [[0], [3]]}, "top lists a unit twice, or one that is not from 0 to 2"),
+        (LISTED | {"top": [[0], [3]]}, "f: top: row 1: the unit 3 is listed twice or is not one of 0 to 2"),
         (LISTED | {"sd": [0.0]}, r"mean and sd have shapes \(2,\) and \(1,\)"),
     ],
 )
 def test_what_is_no_result_is_refused(answer: Any, said: str) -> None:
-    assert found_of("f", LISTED, 2, 3, lambda units: 1).top.tolist() == [[0], [2]]
+    assert np.array(found_of("f", LISTED, 2, 3, lambda units: 1)["top"]).tolist() == [[0], [2]]
     with pytest.raises(InputError, match=said):
         found_of("f", answer, 2, 3, lambda units: 1)
 

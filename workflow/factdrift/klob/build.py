@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -22,37 +22,37 @@ from factdrift.klob.choice import Drops, choose_chains, choose_facts
 from factdrift.klob.facts import DEATH, create_names
 from factdrift.klob.random_words import Source, WordList, pool, random_sentences, stratified
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK, SUBTASKS
-from factdrift.klob.sentences import Wording, create_examples, define_wording, sentences_query
+from factdrift.klob.sentences import Plan, create_examples, define_wording, sentences_query
 from factdrift.wikidata.ids import property_id
 
 if TYPE_CHECKING:
-    from factdrift.klob.jobs import Examples, OfChoice
+    from factdrift.klob.jobs import Examples
 
 _BATCH = 10_000
-
-
-class Plan(NamedTuple):
-    """How the examples of a job are worded, and how many there are."""
-
-    job: OfChoice
-    wording: Wording
-    quotas: Mapping[int, int | None]
-    """The most examples of KLoB-c of each relation that has templates; None: no limit."""
 
 
 def build(job: Examples, plan: Plan, words: WordList) -> None:
     """Writes EXAMPLES, SENTENCES and klob_meta.json."""
     settings, share = job.settings, job.settings.answer_share
+    pairs = settings.max_pair_share if settings.source == "snapshot" else 1
     with database(job.memory_mb, job.threads) as db:
         facts, chains = (passed(path, job.passes, plan.quotas) for path in (job.candidates, job.chains))
         drops = {
             "c": choose_facts(db, facts, plan.quotas, share),
-            "r": choose_chains(db, chains, settings.r_quota, settings.pair_share, share),
+            "r": choose_chains(db, chains, settings.r_quota, pairs, share),
         }
         both = "FROM chosen_facts UNION ALL SELECT s, o1, o2 FROM chosen_chains"
         create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM (SELECT s, o1, o2 {both})", job)
-        create_stated(db, job.facts)
-        define_wording(db, plan.wording)
+        # Hops of chains are stated, too; those of a chain from MQuAKE only if the snapshot states them.
+        db.execute(
+            f"""CREATE TEMP TABLE stated AS
+            SELECT subject, property, object, statement, revision
+            FROM read_parquet({sql(job.facts)})
+            WHERE dropped_by IS NULL AND (subject, property, object) IN (
+                SELECT (s, p1, o1) FROM chosen_facts UNION ALL SELECT (s, p1, o1) FROM chosen_chains
+                UNION ALL SELECT (o1, p2, o2) FROM chosen_chains)"""
+        )
+        define_wording(db, plan)
         create_examples(db, chosen(settings.source), settings.source, job.date)
         if job.passes is not None:
             db.execute("UPDATE examples SET recall_pass = true")
@@ -76,23 +76,9 @@ def build(job: Examples, plan: Plan, words: WordList) -> None:
             "sha256": words.sha256,
             "source": words.source,
         },
-        "templates": {"table": job.templates.name, "sha256": plan.wording.templates.sha256},
+        "templates": {"table": job.templates.name, "sha256": plan.templates.sha256},
     }
     write_json({**origin, **counts}, job.out_meta, indent=2)
-
-
-def create_stated(db: duckdb.DuckDBPyConnection, facts: Sequence[Path]) -> None:
-    """TEMP TABLE stated (subject, property, object, statement, revision): the statements of chosen facts.
-
-    Hops of chains are among them; those of a chain from MQuAKE only if the snapshot states them.
-    """
-    db.execute(
-        f"""CREATE TEMP TABLE stated AS
-        SELECT subject, property, object, statement, revision
-        FROM read_parquet({sql(facts)}) WHERE dropped_by IS NULL AND (subject, property, object) IN (
-            SELECT (s, p1, o1) FROM chosen_facts UNION ALL SELECT (s, p1, o1) FROM chosen_chains
-            UNION ALL SELECT (o1, p2, o2) FROM chosen_chains)"""
-    )
 
 
 def passed(path: Path, passes: Path | None, worded: Collection[int]) -> str:
@@ -213,7 +199,7 @@ def _account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drop
     query = "SELECT n_p1, count(*) FROM examples WHERE subtask = 'c' GROUP BY ALL"
     examples = dict(db.sql(query).fetchall())
     table2 = []
-    for number, relation in plan.wording.method.relations.items():
+    for number, relation in plan.method.relations.items():
         quota, found = plan.quotas.get(number, 0), examples.get(number, 0)
         row = {"pid": property_id(number), "label": relation.label, "name": relation.name}
         # No quota: no limit; 0: no templates.
@@ -227,7 +213,7 @@ def _account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drop
             "examples": sum(number for _, number in pairs),
             "pairs": dict(pairs),
         },
-        "balance": {f"klob_{subtask}": _balance(db, subtask, plan.wording.stop_words) for subtask in "cr"},
+        "balance": {f"klob_{subtask}": _balance(db, subtask, plan.stop_words) for subtask in "cr"},
         "dropped": {
             where: dict(sorted(sum(map(Counter, reasons.values()), Counter()).items()))
             for where, reasons in dropped.items()

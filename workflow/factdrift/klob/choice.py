@@ -75,11 +75,11 @@ def choose_facts(
     columns of CANDIDATES; rows with `dropped_by` are only counted.
     """
     table = f"SELECT * FROM ({candidates}) WHERE dropped_by IS NULL"
-    answers = {(p1,): counts for (p1,), counts in _answers(db, table, "p1", "o1").items() if p1 in quotas}
+    answers = {key: counts for key, counts in _answers(db, table, "p1", "o1").items() if key[0] in quotas}
     limits: dict[Key, tuple[int, int]] = {}
-    for (relation,), counts in answers.items():
-        quota = quotas[relation]
-        limits[relation,] = largest_output(counts, sum(counts) if quota is None else quota, answer_share)
+    for key, counts in answers.items():
+        quota = quotas[key[0]]
+        limits[key] = largest_output(counts, sum(counts) if quota is None else quota, answer_share)
     _choose(db, "chosen_facts", table, limits, "o1")
     chosen = _answers(db, "SELECT * FROM chosen_facts", "p1", "o1")
     return _drops(db, candidates, "p1", answers, chosen, answer_share)
@@ -164,8 +164,8 @@ def _drops(
     rows = db.sql(
         f"SELECT {keys}, dropped_by, count(*) FROM ({candidates}) WHERE dropped_by IS NOT NULL GROUP BY ALL"
     ).fetchall()
-    for *key, reason, number in rows:
-        drops[tuple(key)][reason] = number
+    for *ids, reason, number in rows:
+        drops[tuple(ids)][reason] = number
     empty = []
     for key, counts in answers.items():
         spread, _ = largest_output(counts, sum(counts), answer_share)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from factdrift.core.tables import database, records, sql, write_query
 from factdrift.klob.relations import Method, read_method, second_hops
 from factdrift.klob.settings import Settings
+from factdrift.wikidata.ids import entity_number
 from factdrift.wikidata.tables import supplied_labels
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def write_candidates(job: Candidates, method: Method) -> None:
             f"CREATE VIEW facts AS SELECT * FROM read_parquet({sql(job.facts)}) WHERE dropped_by IS NULL"
         )
         wanted = "SELECT subject AS id FROM facts UNION SELECT object FROM facts"
-        create_names(db, wanted, job, settings.page_numbers)
+        create_names(db, wanted, job, settings.page_classes)
         _create_candidate_facts(db, method, settings)
         write_query(db, f"SELECT {columns} FROM candidate_facts ORDER BY s, p1, o1", job.out_facts)
         _create_chains(db, method, job.properties, settings)
@@ -119,7 +120,7 @@ def write_candidates(job: Candidates, method: Method) -> None:
 
 
 def create_names(
-    db: duckdb.DuckDBPyConnection, wanted: str, job: OfSnapshot, page_classes: Sequence[int] = ()
+    db: duckdb.DuckDBPyConnection, wanted: str, job: OfSnapshot, page_classes: Sequence[str] = ()
 ) -> None:
     """TEMP TABLE names of the ids of a query.
 
@@ -131,6 +132,7 @@ def create_names(
     Also the macros `folded(name)`; `bare(name)`: a folded name without `the` in front; and
     `leaks(aliases, name)`: one of the aliases, bare, is part of a folded name.
     """
+    pages = [number for name in page_classes if (number := entity_number(name))]
     db.execute(
         f"""CREATE TEMP TABLE wanted AS {wanted};
         CREATE OR REPLACE TEMP MACRO folded(name) AS nullif(' ' || array_to_string(regexp_extract_all(
@@ -147,7 +149,7 @@ def create_names(
         WITH RECURSIVE edges AS (
             SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(job.classes)})
         ), pages AS (
-            SELECT unnest({sql(list(page_classes))}) AS id
+            SELECT unnest({sql(pages)}) AS id
             UNION SELECT edges.id FROM edges JOIN pages ON edges.superclass = pages.id
         ), items AS (
             SELECT * FROM read_parquet({sql(job.entities)}) SEMI JOIN wanted USING (id)

@@ -12,7 +12,7 @@ from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.klob.settings import Settings, recall_model
 
 if TYPE_CHECKING:
-    from factdrift.klob.build import Plan
+    from factdrift.klob.sentences import Plan
 
 SWEEP = ("0.1", "0.5", "1", "2", "5", "10", "20")
 """k in percent."""
@@ -49,9 +49,8 @@ class OfChoice(OfSnapshot):
 
     def plan(self) -> Plan:
         """How examples are worded, and how many there are."""
-        from factdrift.klob.build import Plan
         from factdrift.klob.relations import check_properties, read_method
-        from factdrift.klob.sentences import Wording
+        from factdrift.klob.sentences import Plan
         from factdrift.klob.templates import read_templates, read_word_lists
         from factdrift.words.names import read_names
 
@@ -61,7 +60,6 @@ class OfChoice(OfSnapshot):
         templates = read_templates(self.templates, method.relations)
         # A user's table is filled in byte for byte.
         used = read_names() if templates.are_own and self.settings.chosen_grammar != "plain" else None
-        wording = Wording(templates, method, labels, stop, used)
         quotas: dict[int, int | None] = {}
         for number, relation in method.relations.items():
             if number in templates.of:
@@ -69,7 +67,7 @@ class OfChoice(OfSnapshot):
                 quotas[number] = (
                     relation.examples if quota == "table2" else None if quota == "all" else int(quota)
                 )
-        return Plan(self, wording, quotas)
+        return Plan(self, templates, method, labels, stop, used, quotas)
 
 
 class Facts(Job, command="klob facts", beside="resources"):
@@ -271,15 +269,8 @@ class Score(Job, command="klob score"):
 
         from factdrift.core.owned import claim, scratch
         from factdrift.core.tables import write_parquet
+        from factdrift.klob.scoring import evaluate as scoring
         from factdrift.klob.scoring import report
-        from factdrift.klob.scoring.evaluate import (
-            EXAMPLES,
-            MEASURES,
-            Choices,
-            evaluate,
-            lexical,
-            references,
-        )
         from factdrift.klob.scoring.inputs import read_examples, read_scores
 
         headline = _percent("--headline", self.headline)
@@ -297,42 +288,33 @@ class Score(Job, command="klob score"):
         subtasks = read_examples(self.examples)
         claim(self.output, ("measures.parquet", "examples.parquet", "rsim.svg"))
         with scratch() as folder:
-            choices = Choices(
-                percents,
-                self.ties,
-                self.sim_all,
-                self.exclude,
-                self.unit,
-                self.normalise,
-                self.rsd_pool,
-                self.seed,
-                self.device,
-                folder,
-            )
-            found = [evaluate(method, subtasks, choices) for method in methods]
+            names = ("ties", "sim_all", "exclude", "unit", "normalise", "seed", "device")
+            switches = {name: getattr(self, name) for name in names}
+            choices = scoring.Choices(percents, pool=self.rsd_pool, scratch=folder, **switches)
+            found = [scoring.evaluate(method, subtasks, choices) for method in methods]
             compared = []
             if not self.no_references:
                 plain = choices._replace(ties="index", sim_all="exact", unit="results", device=None)
                 units = min(first.units, REFERENCE_UNITS)
                 compared = [
-                    *references(subtasks, plain, units, CONTROLLED),
-                    lexical(subtasks, self.exclude, self.seed),
+                    *scoring.references(subtasks, plain, units, CONTROLLED),
+                    scoring.lexical(subtasks, self.exclude, self.seed),
                 ]
         group = report.Group(f"{first.model}, {first.units:,} {first.granularity}s", found, compared)
         for subtask in subtasks:
-            print(*report.lines([group], subtask, float(headline)), sep="\n")
+            said = [*report.lines([group], subtask, float(headline))]
             for method in found:
-                print(*report.details(method, subtask, float(headline)), sep="\n")
-            print()
+                said += report.details(method, subtask, float(headline))
+            print(*said, "", sep="\n")
         print(
             "RSD is unchanged by a constant that is added to a sentence's scores and by one factor for all "
             "scores, not by a factor of each sentence's own."
         )
         every = [*found, *compared]
         rows = [row for one in every for row in one.measures]
-        write_parquet(pa.Table.from_pylist(rows, schema=MEASURES), self.output / "measures.parquet")
+        write_parquet(pa.Table.from_pylist(rows, schema=scoring.MEASURES), self.output / "measures.parquet")
         tables = [table for one in every for table in one.examples]
-        of_examples = pa.concat_tables([EXAMPLES.empty_table(), *tables])
+        of_examples = pa.concat_tables([scoring.EXAMPLES.empty_table(), *tables])
         write_parquet(of_examples, self.output / "examples.parquet")
         pieces = [("KLoB-c, consistency", group, "c"), ("KLoB-r, relevance", group, "r")]
         report.draw_rsim(pieces, max(min(4, len(found)), 2), self.output / "rsim.svg")

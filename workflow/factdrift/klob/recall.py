@@ -23,11 +23,11 @@ import pyarrow as pa
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 from factdrift.core.tables import database, write_parquet
-from factdrift.klob.build import Plan, chosen, passed
+from factdrift.klob.build import chosen, passed
 from factdrift.klob.choice import at_most, largest_output
 from factdrift.klob.facts import CANDIDATES, FACTS, create_names
 from factdrift.klob.schemas import RECALL
-from factdrift.klob.sentences import create_examples, define_wording, sentences_query
+from factdrift.klob.sentences import Plan, create_examples, define_wording, sentences_query
 from factdrift.wikidata.ids import property_number
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def write_recall(
         create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM ({items})", job)
         # Statement ids are not needed here; an empty table satisfies the query.
         db.register("stated", FACTS.empty_table())
-        define_wording(db, plan.wording)
+        define_wording(db, plan)
         asking = _Asking(db, plan, demonstrations, model)
         for (relation,) in db.sql("SELECT DISTINCT p1 FROM open_facts ORDER BY ALL").fetchall():
             asking.ask("facts", f"p1 = {relation}", plan.quotas[relation])

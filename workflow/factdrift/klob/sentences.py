@@ -1,7 +1,9 @@
 """SQL that turns chosen facts and chains into rows of EXAMPLES and SENTENCES."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -13,6 +15,9 @@ from factdrift.words.grammar import Grammar, Marks, read_grammar
 from factdrift.words.names import Names, create_usages
 from factdrift.words.noun_phrases import SUBJECT as PHRASE_SUBJECT
 
+if TYPE_CHECKING:
+    from factdrift.klob.jobs import OfChoice
+
 FORMS = ("singular", "plural", "past")
 """The forms of a template: its own, for a plural subject, and for a person who has died."""
 
@@ -22,17 +27,20 @@ _TOKEN = r"[^\s\p{Z}\x{0B}\x{85}\x{1C}-\x{1F}]+"
 """A word as Python's `str.split()` separates it."""
 
 
-class Wording(NamedTuple):
-    """What sentences are made of, and the words that do not count as content."""
+class Plan(NamedTuple):
+    """How the examples of a job are worded, and how many there are."""
 
+    job: OfChoice
     templates: Templates
     method: Method
     property_labels: Mapping[int, str]
     """The relations' labels in the snapshot, which name them in KLoB-r."""
-    stop_words: frozenset[str] = frozenset()
-    """In lower case."""
-    names: Names | None = None
+    stop_words: Set[str]
+    """In lower case; they do not count as content."""
+    names: Names | None
     """The names that take articles in a sentence or are plural; None fills templates in as they are."""
+    quotas: Mapping[int, int | None]
+    """The most examples of KLoB-c of each relation that has templates; None: no limit."""
 
 
 _AROUND = [("before", pa.string()), ("after", pa.string())]
@@ -50,7 +58,7 @@ _PHRASES = pa.schema([("p", pa.int32()), *_AROUND])
 _NAMES = pa.schema([("p", pa.int32()), ("published", pa.string()), ("label", pa.string())])
 
 
-def define_wording(db: duckdb.DuckDBPyConnection, wording: Wording) -> None:
+def define_wording(db: duckdb.DuckDBPyConnection, wording: Plan) -> None:
     """TEMP TABLES templates, phrases (p, before, after), relation_names, and usages of the table `names`.
 
     templates (p1, place, template_id, form, before, after, article): the words around the subject in each of

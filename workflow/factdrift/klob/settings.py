@@ -6,7 +6,6 @@ from msgspec import Struct, field, structs
 
 from factdrift.core.errors import InputError
 from factdrift.core.switches import Variant, switches
-from factdrift.wikidata.ids import entity_number
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,19 +49,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         return self.max_answer_share
 
     @property
-    def pair_share(self) -> float:
-        """`max_pair_share`, which holds for the chains of a snapshot only."""
-        return self.max_pair_share if self.source == "snapshot" else 1
-
-    @property
     def sitelinks(self) -> int:
         """`min_sitelinks`, which the recall filter replaces."""
         return self.min_sitelinks if self.filter == "off" else 0
-
-    @property
-    def page_numbers(self) -> list[int]:
-        """The item numbers of `page_classes`."""
-        return [number for name in self.page_classes if (number := entity_number(name)) is not None]
 
     @property
     def chosen_grammar(self) -> str:

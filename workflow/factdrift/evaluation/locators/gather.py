@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,22 +80,19 @@ def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folde
     for name in ("mean", "sd"):
         with atomic_path(folder / f"{name}.npy") as path, path.open("wb") as file:
             np.save(file, known[name].to_numpy())
-    _write_units(shards, {name: place for place, name in enumerate(order)}, folder / "units.npy")
+    width = next((len(top) for _, top in _tops(shards) if top), 0)
+    places = {name: place for place, name in enumerate(order)}
+    with atomic_path(folder / "units.npy") as path:
+        # Mapped, because memory may hold fewer than all of them.
+        units: Any = np.lib.format.open_memmap(path, "w+", np.int32, shape=(len(order), width))
+        for name, top in _tops(shards):
+            units[places[name]] = top or np.arange(width)
+        units.flush()
+        del units
     write_text("".join(f"{name}\n" for name in order), folder / "sentences.txt")
     write_parquet(known.select(KNOWN.names).cast(KNOWN), folder / "known.parquet")
     write_json(described, folder / "scores.json")
     return len(order)
-
-
-def _write_units(shards: Sequence[Path], order: Mapping[str, int], output: Path) -> None:
-    """Writes the best units of all sentences; mapped into memory, which may hold fewer than all of them."""
-    width = next((len(top) for _, top in _tops(shards) if top), 0)
-    with atomic_path(output) as path:
-        units: Any = np.lib.format.open_memmap(path, "w+", np.int32, shape=(len(order), width))
-        for name, top in _tops(shards):
-            units[order[name]] = top or np.arange(width)
-        units.flush()
-        del units
 
 
 _PER_JOB = ("batches", "device", "threads")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.sentences import Sentence
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.klob.scoring.inputs import GRANULARITIES
+from factdrift.klob.scoring.inputs import GRANULARITIES, check_units
 from factdrift.klob.scoring.selection import best_units
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
@@ -40,23 +40,14 @@ Locator = Callable[[Loaded, Sequence[Sentence], Sequence[int], Context], Tensor]
 The batch holds the other wordings of each sentence, too."""
 
 
-class Found(NamedTuple):
-    """What is kept of the scores of S sentences; of one with a score that is not finite moments are NaN."""
-
-    granularity: str
-    units: int
-    """The number of units that have scores."""
-    top: NDArray[np.int32]
-    """[S, K] units, the best first; of units with equal scores the lower number first."""
-    mean: NDArray[np.float64]
-    """[S] of all units' scores."""
-    sd: NDArray[np.float64]
-    """[S], divided by the number of units."""
-    layers: NDArray[np.float64] | None
-    """[S, blocks] sums of the scores of each block's units; None if units are not numbered by block."""
+Columns = dict[str, Any]
+"""What is kept of the scores of S sentences: `granularity`; `units`, their number; `top` [S, K], the best
+units, the best first, and of units with equal scores the lower number first; `mean` and `sd` (divided by the
+number of units) [S] of all units' scores, NaN if one is not finite; `layers` [S], the sums of the scores of
+each block's units, or None if units are not numbered by block."""
 
 
-def of_scores(scores: NDArray[np.floating], granularity: str, layers: int, most: int) -> Found:
+def of_scores(scores: NDArray[np.floating], granularity: str, layers: int, most: int) -> Columns:
     """Of scores [S, units] the `most` best units, the moments, and the sums over each of `layers` blocks."""
     number, units = scores.shape
     top = np.tile(np.arange(most, dtype=np.int32), (number, 1))
@@ -65,11 +56,12 @@ def of_scores(scores: NDArray[np.floating], granularity: str, layers: int, most:
     for row in np.flatnonzero(np.isfinite(scores).all(1)):
         top[row] = best_units(scores[row], most)
         mean[row], sd[row] = wide[row].mean(), wide[row].std()
-    sums = None if units % layers else wide.reshape(number, layers, -1).sum(2)
-    return Found(granularity, units, top, mean, sd, sums)
+    sums = [None] * number if units % layers else list(wide.reshape(number, layers, -1).sum(2))
+    moments = {"mean": mean, "sd": sd, "layers": sums}
+    return {"granularity": granularity, "units": units, "top": list(top), **moments}
 
 
-def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callable[[int], int]) -> Found:
+def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callable[[int], int]) -> Columns:
     """The results of the function for a batch of sentences, checked.
 
     `layers`: blocks of the model. `most`: number of units -> how many of them are kept. Raises InputError
@@ -122,10 +114,9 @@ def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callabl
     if mean.shape != (sentences,) or sd.shape != (sentences,):
         raise wrong(f"mean and sd have shapes {mean.shape} and {sd.shape}; ({sentences},) is expected")
     top = top[:, :wanted]
-    ordered = np.sort(top, axis=1)
-    if (ordered < 0).any() or (ordered >= units).any() or (ordered[:, 1:] == ordered[:, :-1]).any():
-        raise wrong(f"top lists a unit twice, or one that is not from 0 to {units - 1}")
-    return Found(granularity, int(units), top.astype(np.int32), mean, sd, None)
+    check_units(f"locators: {given}: top", top, int(units))
+    moments = {"mean": mean, "sd": sd, "layers": [None] * sentences}
+    return {"granularity": granularity, "units": int(units), "top": list(top.astype(np.int32)), **moments}
 
 
 def last_logits(loaded: Loaded, sentences: Sequence[Sentence], repeat: int = 1) -> Tensor:

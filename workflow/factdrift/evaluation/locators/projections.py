@@ -33,13 +33,15 @@ def projections(
             "adds it (post-norm), so that the state between them is not known; leave this locator out"
         )
     signal, top = context.hyper["signal"], context.hyper["top"]
+    norm = loaded.model.get_submodule(loaded.spec.final_norm)
     found = []
     for before, after in _states(loaded, sentences):
         if signal == "cosine":
             similar = torch.nn.functional.cosine_similarity(before.double(), after.double(), dim=1)
             found.append(1 - similar)
             continue
-        logits = [_projected(loaded, state) for state in (before, after)]
+        with torch.no_grad():
+            logits = [unembedded(loaded, norm(state)) for state in (before, after)]
         if signal == "jaccard":
             found.append(1 - _jaccard(*(each.topk(min(top, each.shape[1])).indices for each in logits)))
         else:
@@ -70,12 +72,6 @@ def _states(loaded: Loaded, sentences: Sequence[Sentence]) -> list[tuple[Tensor,
         between = start if spec.parallel else start + attention
         found += [(start, start + attention), (between, between + mlp)]
     return found
-
-
-@torch.no_grad()
-def _projected(loaded: Loaded, state: Tensor) -> Tensor:
-    """[rows, vocabulary]: logits of states [rows, hidden] of the residual stream."""
-    return unembedded(loaded, loaded.model.get_submodule(loaded.spec.final_norm)(state))
 
 
 def _jaccard(first: Tensor, second: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +25,8 @@ from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.locators.gather import LOCATED
 from factdrift.evaluation.locators.interface import (
     DOCUMENT,
+    Columns,
     Context,
-    Found,
     found_of,
     last_logits,
     of_scores,
@@ -62,7 +62,7 @@ class Locating:
         self.hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER) if entry.record else None
         self.spread = 0.0
         """The standard deviation of the embeddings of all subjects' tokens."""
-        self._function = (
+        self._function: Callable[..., Any] = (
             read_function(*entry.function, "locators") if entry.function else locator_of(entry.name)
         )
 
@@ -115,16 +115,13 @@ class Locating:
                 (math.isfinite(chance) and target == top) if one.answer else None
                 for one, chance, target, top in zip(sentences, chances, targets, likeliest, strict=True)
             ],
-            "mean": found.mean,
-            "sd": found.sd,
-            "layers": [None] * len(sentences) if found.layers is None else list(found.layers),
-            "top": list(found.top),
-            "granularity": [found.granularity] * len(sentences),
-            "units": [found.units] * len(sentences),
+            **found,
+            "granularity": [found["granularity"]] * len(sentences),
+            "units": [found["units"]] * len(sentences),
         }
         return pa.table([pa.array(columns[each.name], each.type) for each in _PART], schema=_PART)
 
-    def _scored(self, sentences: Sequence[Sentence], targets: Sequence[int]) -> Found:
+    def _scored(self, sentences: Sequence[Sentence], targets: Sequence[int]) -> Columns:
         """Runs the locator on sentences and the tokens whose probability is explained."""
         loaded, hyper, layers = self.loaded, self.hyper, self.loaded.spec.layers
         if hyper is None:

@@ -19,7 +19,7 @@ from scipy import stats
 from factdrift.core.errors import InputError
 from factdrift.klob.scoring.inputs import REFERENCES, Examples, Scores, reference
 from factdrift.klob.scoring.rsim import POPULATIONS, Results, Similarity, approximate, by_examples, similarity
-from factdrift.klob.scoring.selection import Located, Selection, locate, word_sets
+from factdrift.klob.scoring.selection import Located, locate, word_sets
 
 MEASURES = pa.schema(
     [
@@ -111,12 +111,9 @@ def evaluate(
     places = {name: place for place, name in enumerate(scores.sentences)}
     rows = {name: _rows(scores, examples, places) for name, examples in subtasks.items()}
     located = locate(scores, choices.percents, choices.ties, choices.device, choices.scratch)
-    shared: Sequence[Selection | None] = [None] * len(choices.percents)
-    if averaged:
-        fair = located
-        if choices.ties != "fractional":
-            fair = locate(scores, choices.percents, "fractional", choices.device, choices.scratch)
-        shared = fair.selections
+    fair = located
+    if averaged and choices.ties != "fractional":
+        fair = locate(scores, choices.percents, "fractional", choices.device, choices.scratch)
     result = Evaluation(scores.name)
     # The row -1, of a sentence without scores, takes the last flag.
     flags = np.append(located.usable, False)
@@ -126,20 +123,22 @@ def evaluate(
         result.add(name, "excluded_sentences", lost, len(rows[name]))
         if name == "u" or not (rows[name] >= 0).any():
             continue
-        for percent, selection, tied in zip(choices.percents, located.selections, shared, strict=True):
+        for percent, selection, tied in zip(
+            choices.percents, located.selections, fair.selections, strict=True
+        ):
             results = Results(examples, selection, usable[name])
             common = {"k": float(percent), "chosen": selection.chosen}
             common["effective_k"] = 100 * selection.chosen / selection.units
             shares = selection.tie_share[usable[name][usable[name] >= 0]]
             if len(shares) and not np.isnan(shares).any():
-                result.add(name, "tie_share", np.mean(shares), len(shares), **common)
-                result.add(name, "tied_sentences", np.sum(shares > 0), len(shares), **common)
+                result.add(name, "tie_share", float(np.mean(shares)), len(shares), **common)
+                result.add(name, "tied_sentences", float(np.sum(shares > 0)), len(shares), **common)
             compared = {
                 population: similarity(results, population, choices.exclude, choices.seed)
                 for population in POPULATIONS[name]
                 if populations is None or population in populations
             }
-            if tied is not None:
+            if averaged:
                 results = Results(examples, tied, usable[name])
                 if choices.unit == "examples":
                     compared["examples"] = by_examples(results, scores, choices.exclude)

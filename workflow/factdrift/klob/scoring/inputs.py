@@ -180,7 +180,7 @@ def read_scores(folder: Path) -> Scores:
     if known["sign"] != "as_given":
         raise InputError(f"{path}: sign {known['sign']} needs all scores; apply it before units.npy")
     units = _array(top, np.integer, (len(sentences), None))
-    _check_units(top, units, known["units"])
+    check_units(str(top), units, known["units"])
     mean, sd = (_array(folder / f"{name}.npy", np.floating, (len(sentences),)) for name in ("mean", "sd"))
     return Scores(
         **known, sentences=sentences, top=units, mean=mean.astype(np.float64), sd=sd.astype(np.float64)
@@ -213,7 +213,8 @@ def _array(path: Path, kind: type, shape: tuple[int | None, ...]) -> Any:
     return array
 
 
-def _check_units(path: Path, units: NDArray[np.integer], number: int) -> None:
+def check_units(where: str, units: NDArray[np.integer], number: int) -> None:
+    """Raises InputError unless each row [rows x K] has different units from 0 to before `number`."""
     rows = max(1, _CHUNK // max(1, units.shape[1]))
     for first in range(0, len(units), rows):
         part = np.sort(units[first : first + rows], axis=1)
@@ -222,7 +223,7 @@ def _check_units(path: Path, units: NDArray[np.integer], number: int) -> None:
         if wrong.any():
             row, column = (int(places[0]) for places in np.nonzero(wrong))
             raise InputError(
-                f"{path}: row {first + row}: the unit {part[row, column]} is listed twice or is not one "
+                f"{where}: row {first + row}: the unit {part[row, column]} is listed twice or is not one "
                 f"of 0 to {number - 1}"
             )
 

@@ -30,7 +30,7 @@ class Group(NamedTuple):
     """Locating methods that can be compared, and the reference locators with as many units."""
 
     title: str
-    found: Sequence[Evaluation]
+    found: list[Evaluation]
     references: Sequence[Evaluation]
 
 

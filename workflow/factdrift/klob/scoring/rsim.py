@@ -214,8 +214,8 @@ def approximate(outputs: Results, scores: Scores, normalise: str = "none") -> Si
     weights = typical.background[0] + typical.part(np.zeros(1, np.int64)).toarray()[0]
     similarities = np.full(len(rows), np.nan)
     overlaps = results.background[rows[scored]] * weights.sum()
-    for part in _parts(results, rows[scored], np.arange(len(scored))):
-        overlaps[part] += results.part(rows[scored][part]) @ weights
+    for places in _parts(results, rows[scored], np.arange(len(scored))):
+        overlaps[places] += results.part(rows[scored][places]) @ weights
     similarities[scored] = overlaps / results.chosen
     return Similarity(_candidates(outputs), _averages(examples, similarities))
 

@@ -41,7 +41,8 @@ class Selection(NamedTuple):
         """The number of entries of each sparse row, [rows]."""
         if self.shared is None:
             return np.full(len(rows), self.chosen, np.int64)
-        return np.diff(self.shared.indptr)[rows].astype(np.int64)
+        sizes: NDArray[np.int64] = np.diff(self.shared.indptr)[rows].astype(np.int64)
+        return sizes
 
     def part(self, rows: NDArray[np.int64], ascending: bool = False) -> sparse.csr_array:
         """Some sparse rows, [rows x units]; `ascending` sorts the units of each."""
