@@ -44,8 +44,8 @@ def write_tempripple(facts: Path, related: Path, wikifactdiff: Path, old: dateti
             full = "" if fact["o_label"].endswith(".") else "."
             spoken = fact["statement"].removesuffix(full)[len(f"{fact['phrase']} is ") :]
             holders[fact["fact_id"]] = fact, relation, phrase, spoken
-            row = ("tempripple", fact["fact_id"], fact["s_label"], relation, fact["o_label"])
-            found += _worded(row, phrase, spoken, old)
+            columns = ("tempripple", fact["fact_id"], fact["s_label"], relation, fact["o_label"])
+            found += _worded(columns, phrase, spoken, old)
     changed = changed_since(wikifactdiff)
     done: set[tuple[str, str]] = set()
     for row in read_rows(related, TR_RELATED):
