@@ -157,8 +157,8 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
     for dataset, columns in STRATA.items():
         if dataset in files:
             found = pq.read_table(files[dataset], columns=columns).to_pylist()
-            keys = [tuple("" if row[name] is None else row[name] for name in columns) for row in found]
-            take(dataset, files[dataset], keys)
+            of_rows = [["" if row[name] is None else row[name] for name in columns] for row in found]
+            take(dataset, files[dataset], of_rows)
     return Samples(samples, sizes, updates, items, lengths)
 
 

@@ -241,7 +241,8 @@ def _files(tables: Tables, index: Index, whole: int) -> Iterator[tuple[str, str]
 
     def of_entity(id: int, subject: Subject | None) -> Iterator[tuple[str, str]]:
         """The first page of an entity, and those of its list of updates."""
-        listed = sum(index.scenarios(**({"relation": -id} if id < 0 else {"of": id})).values())
+        scenarios = index.scenarios(relation=-id) if id < 0 else index.scenarios(of=id)
+        listed = sum(scenarios.values())
         for number in range(1, max(1, -(-listed // LISTED)) + 1):
             name = links.entity(entity_id(id), number)
             assert name is not None

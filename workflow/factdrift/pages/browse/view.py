@@ -175,10 +175,10 @@ def _pairs(
         for key in _keys(row, by_old.get(row["statement"]), "new"):
             places[key].append(place)
     rows: list[tuple[Row | None, Row | None]] = []
-    for after in new:
-        keys = _keys(after, by_new.get(after["statement"]), "old")
-        place = next((each for key in keys for each in places[key] if each in waiting), None)
-        rows.append((None if place is None else waiting.pop(place), after))
+    for row in new:
+        keys = _keys(row, by_new.get(row["statement"]), "old")
+        partner = next((each for key in keys for each in places[key] if each in waiting), None)
+        rows.append((None if partner is None else waiting.pop(partner), row))
     pairs = []
     for before, after in [*((row, None) for row in waiting.values()), *rows]:
         latest = after or before

@@ -291,10 +291,10 @@ def audit(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
     judged = build.product("judged.json", "audit")
     if judged is not None:
         found = json.loads(judged.read_text(encoding="utf-8"))
-        names = ("rows", "unsure", "invalid", "rate", "low", "high", "invalid_by_audit", "agree", "kappa")
+        keys = ("rows", "unsure", "invalid", "rate", "low", "high", "invalid_by_audit", "agree", "kappa")
         columns = dict.fromkeys(("rows", "unsure", "invalid"), "number") | {"share": "share"} | interval
         columns |= {"invalid by the audit": "number", "agree": "number", "Cohen's kappa": "share"}
-        of_people = [[found[name] for name in names]]
+        of_people = [[found[key] for key in keys]]
         blocks.append(table("Rows judged by people", columns, of_people, build.source(judged, "audit.json")))
     lead = "A sample of the rows, checked against the dumps by code that shares nothing with the build's."
     return lead, blocks
