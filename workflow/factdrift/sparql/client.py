@@ -150,18 +150,18 @@ class Client:
 
     def _repeated(self, query: str, divisible: bool) -> list[Binding] | None:
         """Sends the query until it is answered; returns None if it is to be divided."""
-        retries = Retries(POLICY, self.url, self._sleep, self._uniform, self._reached)
-        while True:
+
+        def ask() -> list[Binding] | None:
             try:
                 return self._ask(query)
             except TooMuch as failure:
-                if divisible:
-                    say(self.url, f"{failure}; asking for one half at a time")
-                    self._sleep(PAUSE)
-                    return None
-                retries.failed(TransientError(str(failure)))
-            except TransientError as failure:
-                retries.failed(failure)
+                if not divisible:
+                    raise TransientError(str(failure)) from failure
+                say(self.url, f"{failure}; asking for one half at a time")
+                self._sleep(PAUSE)
+                return None
+
+        return Retries(POLICY, self.url, self._sleep, self._uniform, self._reached).until(ask)
 
     def _ask(self, query: str) -> list[Binding]:
         self.requests += 1
