@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict, TypeVar
+from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -140,7 +140,7 @@ class Client:
         name = hashlib.sha256(f"{self.url}\n{query}".encode()).hexdigest()
         path = folder / name[:2] / f"{name}.json.gz"
         with contextlib.suppress(FileNotFoundError):
-            kept: Any = kept_answer(path, _Kept).rows
+            kept = cast(list[Binding] | None, kept_answer(path, _Kept).rows)
             if kept is not None or divisible:
                 return kept
         with file_lock(folder / ".lock"):  # one process at a time asks a server
