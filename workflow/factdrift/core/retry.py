@@ -9,9 +9,11 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from factdrift.core.errors import InputError, redacted
+
+T = TypeVar("T")
 
 _DOUBLINGS = 60
 """A wait is doubled no more often, so that it stays a number."""
@@ -83,6 +85,14 @@ class Retries:
         connection to it has come about before."""
         self.policy, self.server, self.failures = policy, server, 0
         self._sleep, self._uniform, self._reached = sleep, uniform, reached
+
+    def until(self, ask: Callable[[], T]) -> T:
+        """What `ask` returns, which is called again after each TransientError."""
+        while True:
+            try:
+                return ask()
+            except TransientError as failure:
+                self.failed(failure)
 
     def succeeded(self) -> None:
         """Begins a new row of failures."""

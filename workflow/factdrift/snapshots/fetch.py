@@ -100,7 +100,7 @@ class Client:
             with self._connection(url, method="HEAD") as response:
                 return _head(response, 0)
 
-        return self._repeated(url, ask)
+        return self._retries(url).until(ask)
 
     def small(
         self,
@@ -125,7 +125,7 @@ class Client:
                 except TransientError as fault:
                     raise TransientError(str(fault), retry_after(response.headers)) from fault.__cause__
 
-        return self._repeated(url, ask)
+        return self._retries(url).until(ask)
 
     def stream(
         self,
@@ -177,14 +177,6 @@ class Client:
                 of = "" if answer.size is None else f" of {answer.size:,}"
                 say(url, f"does not continue at byte {position:,}{of}: from its start again")
                 position, size, validator = 0, None, "" if validator is not None else None
-            except TransientError as fault:
-                retries.failed(fault)
-
-    def _repeated(self, url: str, ask: Callable[[], T]) -> T:
-        retries = self._retries(url)
-        while True:
-            try:
-                return ask()
             except TransientError as fault:
                 retries.failed(fault)
 

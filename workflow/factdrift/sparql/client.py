@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict, TypeVar
+from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -140,7 +140,7 @@ class Client:
         name = hashlib.sha256(f"{self.url}\n{query}".encode()).hexdigest()
         path = folder / name[:2] / f"{name}.json.gz"
         with contextlib.suppress(FileNotFoundError):
-            kept: Any = kept_answer(path, _Kept).rows
+            kept = cast(list[Binding] | None, kept_answer(path, _Kept).rows)
             if kept is not None or divisible:
                 return kept
         with file_lock(folder / ".lock"):  # one process at a time asks a server
@@ -150,18 +150,18 @@ class Client:
 
     def _repeated(self, query: str, divisible: bool) -> list[Binding] | None:
         """Sends the query until it is answered; returns None if it is to be divided."""
-        retries = Retries(POLICY, self.url, self._sleep, self._uniform, self._reached)
-        while True:
+
+        def ask() -> list[Binding] | None:
             try:
                 return self._ask(query)
             except TooMuch as failure:
-                if divisible:
-                    say(self.url, f"{failure}; asking for one half at a time")
-                    self._sleep(PAUSE)
-                    return None
-                retries.failed(TransientError(str(failure)))
-            except TransientError as failure:
-                retries.failed(failure)
+                if not divisible:
+                    raise TransientError(str(failure)) from failure
+                say(self.url, f"{failure}; asking for one half at a time")
+                self._sleep(PAUSE)
+                return None
+
+        return Retries(POLICY, self.url, self._sleep, self._uniform, self._reached).until(ask)
 
     def _ask(self, query: str) -> list[Binding]:
         self.requests += 1

@@ -70,14 +70,12 @@ def answer(database: Path, query: str, form: str) -> str:
     prologue = PROLOGUE.replace("\n", " ")
     try:
         result: Any = _opened(database).query(prologue + query)
-        if isinstance(result, pyoxigraph.QueryTriples):
-            text = result.serialize(format=pyoxigraph.RdfFormat.N_TRIPLES)
-        else:
-            text = result.serialize(format=formats.CSV if form == "csv" else formats.JSON)
+        triples = isinstance(result, pyoxigraph.QueryTriples)
+        rows = formats.CSV if form == "csv" else formats.JSON
+        text: bytes = result.serialize(format=pyoxigraph.RdfFormat.N_TRIPLES if triples else rows)
     except (SyntaxError, OSError, RuntimeError, ValueError) as error:
         raise InputError(f"the query cannot be answered: {error}") from error
-    is_table = form == "table" and not isinstance(result, pyoxigraph.QueryTriples)
-    return _as_table(json.loads(text)) if is_table else text.decode("utf-8").rstrip("\n")
+    return text.decode("utf-8").rstrip("\n") if triples or form != "table" else _as_table(json.loads(text))
 
 
 def _as_table(result: dict[str, Any]) -> str:

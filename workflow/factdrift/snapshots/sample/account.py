@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,9 +79,8 @@ def check_pair(folder: Path, old: str, new: str) -> None:
         )
 
 
-def account(parts: Iterable[Part], date: str) -> dict[str, Any]:
+def account(parts: Sequence[Part], date: str) -> dict[str, Any]:
     """What a build from the sample of a date (YYYY-MM-DD) should say about it, for the manifest."""
-    parts = list(parts)
     checks = sum((Counter(part.checks) for part in parts), Counter[str]())
     facts = sum(checks.values())
     return {
@@ -95,7 +94,7 @@ def account(parts: Iterable[Part], date: str) -> dict[str, Any]:
     }
 
 
-def warning(parts: Iterable[Part], date: str) -> str:
+def warning(parts: Sequence[Part], date: str) -> str:
     """One line for the terminal where a date lies beyond the end of some parts; else empty."""
     sentence = incomplete(account(parts, date), date)
     return f"warning: the {sentence}" if sentence else ""
