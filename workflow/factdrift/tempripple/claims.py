@@ -169,17 +169,10 @@ def _claims(table: pa.Table) -> Iterator[Claim]:
     for batch in table.to_batches(max_chunksize=65_536):
         for row in zip(*(batch.column(name).to_pylist() for name in STATEMENTS.names), strict=True):
             *before, text, language, day, precision, julian, starts, ends, end_unknown, restricted = row
-            yield Claim(
-                *before,
-                text=None if text is None else unicodedata.normalize("NFC", text),
-                language=language,
-                date=None if day is None else Date(day, min(precision, DAY)),
-                julian=julian,
-                starts=_dates(starts),
-                ends=_dates(ends),
-                end_unknown=end_unknown,
-                restricted=restricted,
-            )
+            text = None if text is None else unicodedata.normalize("NFC", text)
+            date = None if day is None else Date(day, min(precision, DAY))
+            dates = _dates(starts), _dates(ends)
+            yield Claim._make([*before, text, language, date, julian, *dates, end_unknown, restricted])
 
 
 def _dates(values: list[dict[str, int]]) -> tuple[Date, ...]:

@@ -215,7 +215,8 @@ class Found:
         for row in self.rows:
             fact = by_id[row["fact_id"]]
             chain = (fact["s"], fact["p"], *(step["p"] for step in row.get("path", ())))
-            value, label = row.get("answer_id", fact["o"]), row.get("answer_label", fact["o_label"])
+            names = ("answer_id", "answer_label") if "rel_id" in row else ("o", "o_label")
+            value, label = (row[name] for name in names)
             if row.get("value_type") == "time":
                 # By year, because options may be cut to years.
                 answer = {year(value)[0]}

@@ -77,7 +77,7 @@ def _triples(
         ids = (block[0]["id"].to_numpy(), block[1]["id"].to_numpy())
         again_old, again_new = match_repeated(db, matched, ids, read, method)
         pairs = np.concatenate([matched.old, again_old]), np.concatenate([matched.new, again_new])
-        yield _table(*block, *pairs, first)
+        yield _table(block[0], block[1], *pairs, first)
         first += [table.num_rows for table in block]
 
 
