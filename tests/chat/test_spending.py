@@ -116,7 +116,7 @@ def test_an_invalid_table_of_prices_is_refused(bench: Any, prices: Path) -> None
     bench.write(1)
     for text in ("models: {tiny: {input: 1}}", "models: [", "prices: {}"):
         prices.write_text(text)
-        with pytest.raises(InputError, match=r"prices\.yaml: .*; correct it, or name another"):
+        with pytest.raises(InputError, match=r"(?s)prices\.yaml: .*; correct it, or name another"):
             bench.ask(prices)
 
 
