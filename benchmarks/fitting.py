@@ -26,8 +26,8 @@ from factdrift.evaluation.methods.record import records
 from factdrift.evaluation.states.edited import at_a_time, edited
 from factdrift.evaluation.tools.fitting import ASKED, edit_needs, weight_bytes
 from factdrift.models.alignment import align
+from factdrift.models.devices import in_batches, is_out_of_memory
 from factdrift.models.loaded import Loaded
-from factdrift.models.memory import in_batches, is_out_of_memory
 from factdrift.models.moments import Moments
 from factdrift.models.scoring import score, token_bytes
 

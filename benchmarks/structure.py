@@ -9,12 +9,15 @@ texts do not. tests/core/test_layout.py holds the numbers to their bars.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
+
+import pandas as pd
 
 from factdrift.cli import parser
 from factdrift.core.jobs import JOBS, fields
@@ -25,13 +28,13 @@ PARAMETERS = 7
 """Of a function at most; the object whose method it is does not count."""
 
 NEWER = {
-    "date of a model": "*cutoff* */questions/successions.py */questions/tenures.py",
+    "date of a model": "*cutoff* */questions/successions.py */questions/tenures.py */models/options.py",
     "written answers and their verdict": """*written* */verdict/* */ways/asked.py *judged.py
         */scores/verdicts.py */models/writing.py */test_writing.py */support/writing.py */inspect_tasks.py""",
     "ripples": """*/factdrift/ripples/* tests/ripples/* rules/ripples.smk */evaluation/*/ripple*
         *rippleedits.py */scores/test_ripples.py */scores/conditions.py
         */audit/*ripple* */workflow/test_ripples.py""",
-    "one grid of benchmarks, states and ways": """*/scores/grid.py */test_grid.py */scores/clozes.py
+    "one grid of benchmarks, states and ways": """*/scores/grid.py */test_grid.py
         */states/placed.py */states/telling.py */questions/record.py */tools/cell.py */test_cell.py""",
     "more methods, models and tools": """*wise.py *merge.py */methods/*replay.py *quantized.py
         */models/memories.py *fitting.py */tools/compare.py */evaluation/test_compare.py */tools/elsewhere.py
@@ -41,9 +44,16 @@ NEWER = {
     "audit by a second implementation": """*/audit/conclusions.py */audit/documents.py
         */audit/expected.py */audit/filters.py */audit/phrases.py */audit/reading.py */audit/sentences.py
         */audit/survey.py */audit/world.py */audit/of_[dfklnst]*.py */audit/of_rules.py *audit_plants.py""",
+    "refusals of what was wrong without a word": "*/wikidata/course.py",
+    "first minute: names, messages, Python, help": "",
+    "clusters: estimate, submissions": "",
 }
-"""What came after 2026-11-23, when the bars on lines were set: feature -> patterns of the files that serve
-nothing else. What it added to files from before counts as these."""
+"""What came after 2026-11-23 (commit 2bf5b39), when the bars on lines were set: feature -> patterns of the
+files that serve nothing else. DEFINITIONS are in files from before; all else that features added to these
+counts as from before."""
+
+DEFINITIONS = ROOT / "benchmarks" / "newer.tsv"
+"""Feature, module of the package, and its functions, classes and constants that serve only the feature."""
 
 LATER = ("date of a model", "written answers and their verdict", "ripples")
 """Of these, what is no part of the rebuilding of the evaluation."""
@@ -150,12 +160,46 @@ def newer(path: Path) -> str:
     return next((feature for feature, of in NEWER.items() if any(fnmatch(name, p) for p in of.split())), "")
 
 
+@cache
+def definitions() -> dict[Path, dict[str, str]]:
+    """Module -> name -> feature, by DEFINITIONS."""
+    found: dict[Path, dict[str, str]] = {}
+    for feature, module, names in pd.read_csv(DEFINITIONS, sep="\t").itertuples(index=False):
+        found.setdefault(PACKAGE / module, {}).update(dict.fromkeys(names.split(), feature))
+    return found
+
+
+@cache
+def lines_of(path: Path) -> Counter[str]:
+    """Feature of NEWER -> lines of a file that serve it alone; the other lines have the feature "".
+
+    Raises KeyError if the file has no definition that DEFINITIONS names.
+    """
+    found = Counter({newer(path): size(path)})
+    if named := definitions().get(path):
+        body = ast.parse(path.read_bytes()).body
+        inner = [(f"{node.name}.", node.body) for node in body if isinstance(node, ast.ClassDef)]
+        places = {}
+        for prefix, nodes in (("", body), *inner):
+            for node, after in zip_longest(nodes, nodes[1:]):
+                target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", node)
+                # What explains a constant stands below it.
+                last = after if isinstance(after, ast.Expr) and target is not node else node
+                name = getattr(target, "name", getattr(target, "id", ""))
+                places[prefix + name] = last.end_lineno - node.lineno + 1
+        for name, feature in named.items():
+            found[feature] += places[name]
+            found[""] -= places[name]
+    return found
+
+
 def features(files: Mapping[str, Sequence[Path]]) -> Iterator[str]:
     """Lines of a table: of each feature of NEWER, and of all else, the lines of package, rules and tests."""
     yield f"{'':42}" + "".join(f"{part:>10}" for part in files)
+    counts = [sum((lines_of(path) for path in paths), Counter()) for paths in files.values()]
     for feature in (*NEWER, ""):
-        sizes = [sum(size(path) for path in paths if newer(path) == feature) for paths in files.values()]
-        yield f"{feature or 'what was there on 2026-11-23':42}" + "".join(f"{number:10,}" for number in sizes)
+        row = f"{feature or 'what was there on 2026-11-23':42}"
+        yield row + "".join(f"{of[feature]:10,}" for of in counts)
 
 
 def main() -> None:
@@ -181,7 +225,7 @@ def main() -> None:
     print(f"rooms of evaluation: {rooms}; floors: {len(inside)} ({' -> '.join(inside)})")
     print(f"functions with more than {PARAMETERS} parameters: {len(long_signatures(PACKAGE))}")
     print("\n".join(features(files)))
-    own = sum(size(path) for path in files["evaluation"] if newer(path) not in LATER)
+    own = sum(lines_of(path)[feature] for path in files["evaluation"] for feature in {*NEWER, ""} - {*LATER})
     print(f"evaluation without {', '.join(LATER)}: {own:,} lines, {own / REBUILT:.0%} of {REBUILT:,} before")
     print(f"commands: {len(JOBS)}, with {sum(len(fields(job)) for job in JOBS.values()):,} fields")
 

@@ -12,7 +12,7 @@ from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.shared import method_of
 from factdrift.evaluation.states import edited as regimes
 from factdrift.evaluation.states.edited import at_a_time, matrix_bytes
-from factdrift.models.memory import in_batches
+from factdrift.models.devices import in_batches
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 

@@ -18,8 +18,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import record
 from factdrift.models.hooks import hooked
 from factdrift.models.loading import load
-from factdrift.models.moments import count_moments, read_file, read_layers
-from factdrift.models.tensor_files import read_tensors, write_tensors
+from factdrift.models.moments import count_moments, read_file, read_layers, read_tensors, write_tensors
 from factdrift.models.texts import read_texts, sampled
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")

@@ -18,7 +18,7 @@ from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.evaluation.methods import mend_training
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.mend_training import Fact, Split, draw_examples, read_split, train
-from factdrift.models.tensor_files import ABOUT
+from factdrift.models.moments import ABOUT
 
 Row = dict[str, Any]
 

@@ -141,10 +141,6 @@ def _statement(node: ast.stmt) -> _Statement:
     return _Statement(defines, frozenset(uses), frozenset(imports), "\0".join(texts))
 
 
-def _dotted(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
-    return alias.name if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
-
-
 def _is_unread(node: Any) -> bool:
     """Whether a node is for people or type checkers only: a docstring or other bare text."""
     if isinstance(node, ast.Expr):
@@ -167,8 +163,10 @@ def _write(node: ast.AST, texts: list[str], uses: set[str], imports: set[str]) -
     if isinstance(node, ast.Constant):
         texts.append(repr(node.value))
         return
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        imports.update(_dotted(node, alias) for alias in node.names)
+    if isinstance(node, ast.Import):
+        imports.update(alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        imports.update(f"{node.module}.{alias.name}" for alias in node.names)
     elif isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == "Annotated":
         # The texts are the help of a job's field.
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

@@ -39,7 +39,7 @@ from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES, run_id
 from factdrift.evaluation.ways import options, written
 from factdrift.evaluation.ways.asked import Asked, Row, judged
-from factdrift.models.memory import in_batches
+from factdrift.models.devices import in_batches
 
 ASK: Mapping[Way, Callable[[Session, Sequence[Asked], Any], Iterator[Row]]] = {
     "loglik": options.likelihoods,

@@ -1,12 +1,12 @@
-"""Assigns each job GPUs that no other job on this machine uses. Imports torch."""
+"""GPUs that no other job of this machine uses, and batches that fit into their memory. Imports torch."""
 
 import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 import torch
 
@@ -15,6 +15,17 @@ from factdrift.core.owned import node, private_folder, try_lock
 
 WAIT = 1.0
 """Seconds between two attempts to lock a GPU."""
+
+LACKING = (
+    *("CUBLAS_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED", "CUSOLVER_STATUS_ALLOC_FAILED"),
+    *("CUSOLVER_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_ALLOC_FAILED", "CUSPARSE_STATUS_ALLOC_FAILED"),
+    *("CUDA out of memory", "can't allocate memory"),
+)
+"""In messages of errors: memory was lacking. cuBLAS and cuSOLVER say that they are not initialized if there
+is none for their handles, and torch says the last one of the memory of the CPU."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @contextlib.contextmanager
@@ -67,3 +78,43 @@ def _free(files: Mapping[Path, IO[str]], count: int) -> list[int]:
     for file in held.values():
         fcntl.flock(file, fcntl.LOCK_UN)
     return []
+
+
+def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Result]) -> list[Result]:
+    """Results of `work` for consecutive batches of at most `size` items, in their order.
+
+    A batch that runs out of memory is halved and tried again; later batches keep the smaller size. The error
+    is raised if a single item does not fit.
+    """
+    results: list[Result] = []
+    start = 0
+    while start < len(items):
+        batch = items[start : start + size]
+        try:
+            results.append(work(batch))
+        except RuntimeError as error:
+            if len(batch) == 1 or not is_out_of_memory(error):
+                raise
+            size = len(batch) // 2
+        else:
+            start += len(batch)
+            continue
+        # Outside of the except block, so that the tensors of the failed attempt are freed.
+        torch.cuda.empty_cache()
+    return results
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory was lacking: of torch, or of a library that allocates for itself."""
+    return isinstance(error, torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and any(sign in str(error) for sign in LACKING)
+    )
+
+
+def free_bytes(device: torch.device, otherwise: int) -> int:
+    """Free bytes of a GPU, including what torch has reserved but not used; `otherwise` for other devices."""
+    if device.type != "cuda":
+        return otherwise
+    free, _ = torch.cuda.mem_get_info(device)
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free + unused

@@ -20,9 +20,9 @@ from transformers.utils.logging import disable_progress_bar
 from factdrift.core.errors import InputError, Unsupported
 from factdrift.core.files import sha256_of_all
 from factdrift.models.bundled.shipped import bundled_folder
+from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, is_listed
 from factdrift.models.loaded import Loaded
-from factdrift.models.memory import free_bytes
 from factdrift.models.names import ALIASES, BUNDLED, check_whole
 from factdrift.models.precise import check_logits
 from factdrift.models.quantized import is_quantized, prepare

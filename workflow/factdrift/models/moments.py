@@ -13,23 +13,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import write_json
+from factdrift.core.owned import atomic_path
 from factdrift.models.hooks import After, hooked, stopping
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import batches, padded
-from factdrift.models.tensor_files import read_tensors, write_tensors
 
 RIDGE = 1e-6
 TOKENS_PER_INPUT, FEWEST_TOKENS = 10, 200_000
 """Default number of tokens: this multiple of the width of the keys (arXiv 2506.04226), at least that many."""
 KEPT = ("tokens", "model", "layer", "corpus", "ridge", "texts")
 """Attributes of Moments in the metadata of a file."""
+ABOUT = "about"
+"""The one key of a file's metadata: safetensors writes several in no fixed order."""
 REASON = "skipped.json"
 """The file in a folder of moments that says why some blocks have none."""
 PORTION = 64
@@ -229,3 +234,29 @@ def _portions(loaded: Loaded, texts: Iterable[str], wanted: int, tokens: int) ->
             portion, held = [], 0
     if portion:
         yield portion
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+    """Writes tensors, and their description as JSON in the metadata."""
+    kept = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    with atomic_path(path) as temporary:
+        save_file(kept, temporary, metadata={ABOUT: json.dumps(about, sort_keys=True)})
+
+
+def read_tensors(path: Path, maker: str, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the description that `write_tensors` wrote.
+
+    `maker`: the command that writes such files, for messages. Raises InputError if there is no file, or it is
+    not such a file.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; make it with `{maker}`")
+    try:
+        with safe_open(path, framework="pt", device=device) as file:
+            about: dict[str, Any] = json.loads(file.metadata()[ABOUT])
+            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+    except (SafetensorError, OSError, TypeError, KeyError, ValueError) as error:
+        raise InputError(
+            f"{path}: damaged, or not written by `{maker}` ({type(error).__name__}: {error}); delete it and "
+            "make it again"
+        ) from None

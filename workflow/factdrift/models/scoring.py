@@ -16,9 +16,9 @@ from torch import Tensor
 
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Changes, applied, look_at_prompts
+from factdrift.models.devices import free_bytes, in_batches
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
-from factdrift.models.memory import free_bytes, in_batches
 from factdrift.models.padding import batches, padded
 
 BUDGET = 8192

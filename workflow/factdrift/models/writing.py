@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from factdrift.models.deltas import Changes, applied, look_at_prompts
+from factdrift.models.devices import in_batches
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
-from factdrift.models.memory import in_batches
 from factdrift.models.scoring import BUDGET, batches_of
 
 

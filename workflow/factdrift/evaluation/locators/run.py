@@ -38,8 +38,8 @@ from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.session import peak_mb
 from factdrift.klob.scoring.selection import how_many
 from factdrift.models.alignment import AlignmentError
+from factdrift.models.devices import in_batches
 from factdrift.models.loaded import Loaded
-from factdrift.models.memory import in_batches
 from factdrift.models.snapshot import ROUNDING, leaving_alone
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from factdrift.evaluation.methods.optimise import at_end
 from factdrift.evaluation.methods.shared import Targets, aligned, generator, mlp_matrix
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import NEVER, Codebook, Tokens, distances, put, tokens_of
+from factdrift.models.devices import in_batches
 from factdrift.models.fork import Fork
 from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
-from factdrift.models.memory import in_batches
 from factdrift.models.padding import batches
 from factdrift.models.scoring import BUDGET
 

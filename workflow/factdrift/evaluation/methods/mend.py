@@ -25,8 +25,8 @@ from factdrift.models.deltas import LowRank, matrix
 from factdrift.models.fork import backbone
 from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
+from factdrift.models.moments import read_tensors, write_tensors
 from factdrift.models.padding import padded
-from factdrift.models.tensor_files import read_tensors, write_tensors
 
 Factors = tuple[Tensor, Tensor]
 """Input u of a matrix [edits, tokens, d_in], and delta = dL/d(output) [edits, tokens, d_out]."""

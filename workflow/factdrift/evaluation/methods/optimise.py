@@ -17,10 +17,10 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.shared import aligned_texts, spread
 from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import LowRank
+from factdrift.models.devices import free_bytes, in_batches
 from factdrift.models.fork import Fork, unembedded
 from factdrift.models.hooks import hooked, stopping
 from factdrift.models.loaded import Loaded
-from factdrift.models.memory import free_bytes, in_batches
 from factdrift.models.padding import padded
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8

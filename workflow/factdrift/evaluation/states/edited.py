@@ -27,10 +27,10 @@ from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Placed, State
 from factdrift.evaluation.states.plain import InPlace
 from factdrift.models.deltas import Codebook, Deltas, Dense, LowRank, applied, rounded
+from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.memories import Memories
-from factdrift.models.memory import free_bytes
 from factdrift.models.quantized import check_gradient, is_quantized
 
 TRAINED_COPIES = 4
