@@ -105,7 +105,8 @@ def test_numbers_of_a_card_are_those_of_its_rows(bench: Bench, tmp_path: Path) -
             | {"subject_is_ambiguous": True},
         ],
     )
-    account = {"incomplete": [], "complete_until": {}, "facts": 21153, "made_up_ids": 548, "items": 6486}
+    account = {"incomplete": [], "complete_until": {}, "longer": {}}
+    account |= {"facts": 21153, "made_up_ids": 548, "items": 6486}
     bench.manifest.write_text(json.dumps(MANIFEST | {"sample": {"2023-02-27": account}}), "utf-8")
     bench.write(tmp_path / "out", "wikifactdiff.parquet")
     text = card(tmp_path / "out/wikifactdiff")
