@@ -9,9 +9,11 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils.hub import cached_file
@@ -31,6 +33,12 @@ from factdrift.models.shape import spec_of
 DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name) for name in ("float32", "bfloat16", "float16", "float64")
 }
+UNREADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError),
+    *(RuntimeError, EOFError, UnpicklingError, SafetensorError, ImportError),
+)
+"""What transformers and peft raise for files that are damaged, or are not what their name says, and for
+packages that are not installed, such as those for quantized weights."""
 SAID = 300
 """Characters of an error of another program that a message repeats."""
 FILLED = 0.9
@@ -273,7 +281,7 @@ def _merged(loaded: Loaded, folder: Path) -> Loaded:
     try:
         adapted: Any = PeftModel.from_pretrained(loaded.model, str(folder))
         model = adapted.merge_and_unload()
-    except Exception as error:  # of many kinds, as in `reading`
+    except UNREADABLE as error:
         raise InputError(
             f"--model: the adapter {folder} cannot be merged into the weights of {loaded.name} "
             f"({type(error).__name__}: {error}); if it was made for another model, name that with --base"
@@ -287,14 +295,10 @@ def _merged(loaded: Loaded, folder: Path) -> Loaded:
 
 @contextlib.contextmanager
 def reading(name: str, revision: str = "main") -> Iterator[None]:
-    """Raises InputError about the model in the place of what transformers raises.
-
-    That is of many kinds, for files that are damaged, or are not what their name says, and for packages that
-    are not installed, such as those for quantized weights.
-    """
+    """Raises InputError about the model in the place of UNREADABLE."""
     try:
         yield
-    except Exception as error:
+    except UNREADABLE as error:
         said = " ".join(str(error).split())[:SAID]
         if "trust_remote_code" in str(error):
             why = (

@@ -18,6 +18,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
 from factdrift.models.loaded import Loaded
+from factdrift.models.loading import UNREADABLE
 from factdrift.models.padding import padded
 
 Similarities = Callable[[Sequence[str]], NDArray[np.float64]]
@@ -182,7 +183,7 @@ def _load(encoder: str, device: torch.device) -> tuple[Any, Any, int]:
         # Without the argument transformers asks on the terminal whether the folder's code may run.
         model: Any = AutoModel.from_pretrained(encoder, dtype=torch.float32, trust_remote_code=False)
         tokenizer: Any = AutoTokenizer.from_pretrained(encoder, trust_remote_code=False)
-    except Exception as error:  # of many kinds, as for models
+    except UNREADABLE as error:
         if "trust_remote_code" in str(error):
             raise InputError(
                 f"rag.encoder: {encoder} comes with Python code of its own, which is not run; give an "

@@ -1,5 +1,6 @@
 """A model with what it has been told, as questions are put to it. Imports torch."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -53,15 +54,15 @@ class Placed:
         return texts
 
 
-class State:
+class State(ABC):
     """Tells a model edits."""
 
     lasting = False
     """Whether they stay when it is told more."""
 
+    @abstractmethod
     def put(self, edits: Sequence[Edit]) -> AbstractContextManager[Placed]:
         """The model with these edits, until the end of the `with` block."""
-        raise NotImplementedError
 
     def size(self) -> tuple[int | None, int | None]:
         """Bytes of what is kept beside the model, and entries or texts in it; None where there are none."""
@@ -69,9 +70,11 @@ class State:
 
     def save(self, path: Path) -> None:
         """Writes what `resume` reads."""
+        return
 
     def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
         """Puts the edits of finished steps in place again."""
+        return
 
 
 class _Told(Placed):
