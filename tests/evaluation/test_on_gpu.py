@@ -18,6 +18,7 @@ from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.evaluation.tools.family_table import editable  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.moments import count_moments  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
 
 GPU = torch.device("cuda:0")
@@ -41,6 +42,17 @@ def test_questions_and_continuations(family: str) -> None:
     assert abs(found.logprob - wanted.logprob).max() < CLOSE
     said = [continued(one, [each.ids for each in asked], [4] * len(asked)) for one in (here, there)]
     assert said[0] == said[1]
+
+
+@pytest.mark.filterwarnings("ignore:second moments")
+def test_second_moments() -> None:
+    here = tiny_model("gpt2")
+    texts = [f"{edit.prompt} {edit.target}" for edit in EDITS]
+    found, wanted = (count_moments(one, [1], texts, ridge=1e-3)[1] for one in (on_gpu(here), here))
+    key = torch.ones(1, len(wanted.total), dtype=torch.float64)
+    solved = found.solve(key.to(GPU))
+    assert solved.device.type == "cuda"
+    assert torch.allclose(solved.cpu(), wanted.solve(key), rtol=CLOSE)
 
 
 @pytest.mark.filterwarnings("ignore:second moments", "ignore:.*is trained instead")
