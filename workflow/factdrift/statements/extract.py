@@ -187,7 +187,8 @@ class _Reading:
         self._all_names, self._buckets = job.names == "all", job.buckets
         self._languages = sorted(set(job.languages))
         kinds = (OF_STATEMENTS, OF_ENTITIES, *([OF_TRANSLATIONS] if job.languages else []))
-        self._tables = {kind: ShardTable(folder, kind, job.buckets, files) for kind in kinds}
+        # By file: to hash a schema for each row would take a twentieth of the time.
+        self._tables = {kind.file: ShardTable(folder, kind, job.buckets, files) for kind in kinds}
         self._statements = [StatementColumns(self._oddities) for _ in range(job.buckets)]
         self._held: list[list[pa.RecordBatch]] = [[] for _ in self._statements]
         self._objects = self._rows = 0  # statements kept as Python objects, and in either form
@@ -218,7 +219,7 @@ class _Reading:
             return
         if self._languages:
             for row in translations(text, item_or_property, number, self._languages):
-                self._tables[OF_TRANSLATIONS].add(abs(item_or_property) % self._buckets, row)
+                self._tables[OF_TRANSLATIONS.file].add(abs(item_or_property) % self._buckets, row)
 
     def _item(self, entity: Entity | Outline, item: int, number: int, text: bytes) -> bool:
         """Adds the rows of an item; False if the snapshot does not need it."""
@@ -232,7 +233,7 @@ class _Reading:
             added = self._statements[bucket].add(cast(Entity, entity), item, number)
             self.counts["statements"] += added
             self._objects += added
-        self._tables[OF_ENTITIES].add(bucket, row)
+        self._tables[OF_ENTITIES.file].add(bucket, row)
         self.counts["items"] += 1
         if self._objects >= OBJECT_ROWS:
             self._hold()
@@ -258,7 +259,7 @@ class _Reading:
         self._rows += self._objects
         self._objects = 0
         if at_end or self._rows >= BUFFERED_ROWS:
-            self._tables[OF_STATEMENTS].write(self._held)
+            self._tables[OF_STATEMENTS.file].write(self._held)
             self._held = [[] for _ in self._held]
             self._rows = 0
 
@@ -272,8 +273,8 @@ class _Reading:
         properties = table_of(self._properties, SHARD_PROPERTIES).to_pylist()
         # What the table of entities carries besides.
         about = {"report": json.dumps(report), "properties": json.dumps(properties)}
-        for kind, table in self._tables.items():
-            table.end(**about if kind is OF_ENTITIES else {})
+        for file, table in self._tables.items():
+            table.end(**about if file == OF_ENTITIES.file else {})
         return report
 
 
