@@ -61,21 +61,14 @@ def probe(job: Probe) -> None:
         with loaded(dataclasses.replace(job, model=base), settings, job.threads) as model:
             none = ask(model, Telling(Prepared(Hyper("none", base, "", {})), settings.regime))
     with loaded(job, settings, job.threads, base) as model:
-        made = Prepared(Hyper(name, model.name, "made elsewhere", {}))
-        edited = ask(model, Telling(made, "checkpoint", about={"group": len(benchmark.edits)}))
-    files = (none, edited)
-    runs = Runs(
-        edits=edits,
-        answers=[each.answers for each in files],
-        made=[each.edits for each in files],
-        states=[each.states for each in files],
-        models=[split_name(base)[0]],
-        methods=["none", name],
-    )
+        prepared = Prepared(Hyper(name, model.name, "made elsewhere", {}))
+        edited = ask(model, Telling(prepared, "checkpoint", about={"group": len(benchmark.edits)}))
+    answers, made, states = zip(*(each[1:4] for each in (none, edited)), strict=True)
+    runs = Runs(edits, answers, made, states, models=[split_name(base)[0]], methods=["none", name])
     scores, costs = job.output / "edit_scores.parquet", job.output / "costs.json"
     write_scores(runs, scores, job.output / "probes.parquet")
     written = job.output / "written.parquet"
-    write_parquet(written_table(runs.answers, [edits]), written)
+    write_parquet(written_table(answers, [edits]), written)
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
     write_tables(scores, written, costs, list(unaligned_lines([none.answers], [none.edits])), job.output)

@@ -28,6 +28,7 @@ class TriesMethod(RunsMethod):
     """A command that makes edits with files of the workflow."""
 
     template: Template
+    settings: Annotated[Settings, Key("edit")]
     results: Annotated[Path, "results of the workflow", Flag("FOLDER")] = Path("results")
 
 
@@ -75,7 +76,6 @@ class Ask(TriesMethod, command="ask"):
     limit: Annotated[int, "questions, drawn with the seed; 0 for all"] = 20
     seed: Annotated[int, Key("seed")]
     dataset: Annotated[Path, "of updates, if no edits have been made of any", Flag("PARQUET")] = DATASET
-    settings: Annotated[Settings, Key("edit")]
 
     def run(self) -> None:
         from factdrift.evaluation.settings import check_regime

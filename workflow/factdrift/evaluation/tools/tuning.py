@@ -98,14 +98,9 @@ class Bench:
         artefacts = Artefacts(prefixes=self.prefixes, moments=moments)
         files = [Files.under(self.folder, "none"), self.ask(Prepared(hyper, artefacts), "trial")]
         scores, joined = (self.folder / f"{name}.parquet" for name in ("scores", "joined"))
-        runs = Runs(
-            edits=self.folder / "edits.parquet",
-            answers=[each.answers for each in files],
-            made=[each.edits for each in files],
-            states=[each.states for each in files],
-            models=[self.model.name],
-            methods=[hyper.method],
-        )
+        answers, made, states = zip(*(each[1:4] for each in files), strict=True)
+        edits = self.folder / "edits.parquet"
+        runs = Runs(edits, answers, made, states, models=[self.model.name], methods=[hyper.method])
         write_scores(runs, scores, joined)
         return judged(hyper, pq.read_table(scores).to_pylist(), pq.read_table(joined).to_pylist())
 
