@@ -1,11 +1,12 @@
-"""The memory of a GPU that a model needs to be asked, and to be edited by each method, by arithmetic.
+"""Tables of models and methods: the memory of a GPU that each needs, by arithmetic, and who edits whom.
 
 Weights, changes and second moments are counted from the shapes of a model without weights. What a pass
 through the blocks needs is what `models/scoring.py`, `methods/optimise.py` and `states/edited.py` estimate.
 Imports torch.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,14 +20,15 @@ from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
 from factdrift.evaluation.methods.optimise import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
 from factdrift.evaluation.methods.plan import needs
-from factdrift.evaluation.methods.record import records
+from factdrift.evaluation.methods.record import DOWN, record_of, records, refusal
 from factdrift.evaluation.methods.shared import named
 from factdrift.evaluation.states.edited import check_able, matrix_bytes
-from factdrift.models.families import ModelSpec, shape_of
+from factdrift.models.families import ModelSpec, read_families, shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import stored_bytes, without_weights
 from factdrift.models.quantized import bits_of, is_quantized
 from factdrift.models.scoring import token_bytes
+from factdrift.models.tiny import tiny_model
 
 GPUS = (12, 16, 24, 48, 80)
 """Sizes of GPUs in GiB, as they are sold."""
@@ -67,15 +69,9 @@ class Needs(NamedTuple):
     """For each edit that is made at a time."""
 
 
-def shapes() -> Mapping[str, Mapping[str, Any]]:
-    """Name -> configuration of the models in config/models/shapes.yaml."""
-    found: Mapping[str, Mapping[str, Any]] = read_yaml(SHAPES)
-    return found
-
-
 def shaped(name: str, bits: int = 16) -> Loaded:
     """A model of shapes.yaml without weights, in bfloat16 or quantized as bitsandbytes does."""
-    sizes = dict(shapes()[name])
+    sizes = dict(read_yaml(SHAPES)[name])
     config = AutoConfig.for_model(sizes.pop("model_type"), **sizes)
     if bits in PACKED:
         config.quantization_config = PACKED[bits]
@@ -151,33 +147,24 @@ def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
     return Needs(kept, matrix_bytes(loaded, hyper) + run)
 
 
-class Row(NamedTuple):
-    """A model and what it needs in bytes."""
+def needed(loaded: Loaded, source: str = "") -> tuple[int, dict[str, int | None]]:
+    """Bytes of the weights, and in all: `asked`, and of each method with one edit at a time.
 
-    name: str
-    weights: int
-    asked: int
-    methods: Mapping[str, int | None]
-    """Method -> with one edit at a time; None if it cannot edit the model."""
-
-
-def row_of(loaded: Loaded, title: str, source: str = "") -> Row:
-    """What a model needs, with the hyper-parameters that each method has for it."""
+    Hyper-parameters are those that a method has for the model; None if it cannot edit the model.
+    """
     weights = weight_bytes(loaded, source)
     beside = weights + unpacked_bytes(loaded)
     asked = beside + ASKED * token_bytes(loaded)
-    methods: dict[str, int | None] = {}
+    found: dict[str, int | None] = {"asked": asked}
     for name, record in records().items():
         if record.changes in ("text", "nothing"):
             continue
         try:
-            hyper = read_hyper(name, loaded.name, sizes=lambda: loaded.spec)
-            found = edit_needs(loaded, hyper)
+            need = edit_needs(loaded, read_hyper(name, loaded.name, sizes=lambda: loaded.spec))
+            found[name] = max(asked, beside + need.kept + need.each)
         except InputError:
-            methods[name] = None
-        else:
-            methods[name] = max(asked, beside + found.kept + found.each)
-    return Row(title, weights, asked, methods)
+            found[name] = None
+    return weights, found
 
 
 def smallest(need: int | None) -> str:
@@ -193,36 +180,79 @@ def usable(size: int) -> int:
     return int(USABLE * size * 2**30) - CONTEXT
 
 
-def table(rows: Sequence[Row], said: Callable[[int | None], str] = smallest) -> str:
-    """Rows as Markdown: weights in GB, then the smallest GPU on which the model is asked, and edited."""
-    methods = list(rows[0].methods)
-    header = ["model", "weights, GB", "asked", *methods]
-    lines = [header, ["---"] * len(header)]
-    for row in rows:
-        cells = [said(row.asked), *(said(row.methods[name]) for name in methods)]
-        lines.append([row.name, f"{row.weights / 1e9:.1f}", *cells])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def fitting_table() -> str:
+    """Markdown: of each of VARIANTS the weights in GB, and the smallest GPU for asking and each method."""
+    rows, needs = [], {}
+    for name, variants in VARIANTS.items():
+        for bits in variants:
+            weights, needs = needed(shaped(name, bits))
+            title = name if bits == 16 else f"{name}, {bits} bits"
+            rows.append([title, f"{weights / 1e9:.1f}", *map(smallest, needs.values())])
+    return _markdown(["model", "weights, GB", *needs], rows)
 
 
-def known_rows() -> list[Row]:
-    """The rows of VARIANTS."""
-    return [
-        row_of(shaped(name, bits), name if bits == 16 else f"{name}, {bits} bits")
-        for name, variants in VARIANTS.items()
-        for bits in variants
-    ]
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *rows))
 
 
 def lines_of(model: Any, spec: ModelSpec, name: str, source: str) -> Iterator[tuple[str, str]]:
     """The lines of `models describe` about the memory of a GPU; `model` has no weights."""
-    row = row_of(_loaded(model, spec, name), name, source)
+    weights, needs = needed(_loaded(model, spec, name), source)
     form = "quantized" if is_quantized(model.config) else "in bfloat16"
-    yield "weights on a GPU", f"{_size(row.weights)}, {form}"
-    told = [f"asked {_size(row.asked)}"]
-    told += [f"{method} {_size(need)}" for method, need in row.methods.items() if need is not None]
+    yield "weights on a GPU", f"{_size(weights)}, {form}"
+    told = [f"{what} {_size(need)}" for what, need in needs.items() if need is not None]
     yield "with one edit", f"{', '.join(told)} (by estimate)"
 
 
 def _size(count: int) -> str:
     """Bytes in words."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+
+
+NOTES = {
+    "attention": "In mixtures of experts without a shared one, attention's output projection is trained.",
+    "whole": "In mixtures of experts without a shared one, what the whole MLP puts out is replaced.",
+    "shared": "In mixtures of experts, the matrices of the expert that every token passes.",
+    "experts": (
+        "Each expert has matrices of its own, and none is passed by every token. If some blocks of a "
+        "model are no mixtures, the method works there."
+    ),
+    "target": "What is missing in the hidden state is no target for the down projection (see below).",
+}
+"""Footnotes of the table of families."""
+
+
+def family_table() -> str:
+    """Markdown: a row for each family of families.yaml, a column for each method, and footnotes."""
+    methods = [name for name, record in records().items() if record.changes != "nothing"]
+    used: list[str] = []
+    rows = []
+    for family, entry in read_families().items():
+        cells = []
+        spec = tiny_model(family).spec
+        for method in methods:
+            note = _note(spec, method)
+            if note and note not in used:
+                used.append(note)
+            answer = "yes" if editable(spec, method) else "no"
+            cells.append(f"{answer}{f' [{used.index(note) + 1}]' if note else ''}")
+        rows.append([f"{entry['title']} (`{family}`)", *cells])
+    notes = [f"{place + 1}. {NOTES[note]}" for place, note in enumerate(used)]
+    wrapped = (textwrap.fill(note, 98, subsequent_indent="   ") for note in notes)
+    return "\n".join([_markdown(["family", *methods], rows), "", *wrapped])
+
+
+def editable(spec: ModelSpec, method: str) -> list[int]:
+    """The blocks of a model that a method can edit."""
+    return [layer for layer in range(spec.layers) if refusal(spec, method, layer) is None]
+
+
+def _note(spec: ModelSpec, method: str) -> str:
+    """The key of the note on a method and a model; empty for none."""
+    layers, edits = editable(spec, method), record_of(method).edits
+    if not layers:
+        return "target" if any(map(spec.has_down, range(spec.layers))) else "experts"
+    if edits in ("trained", "output") and not all(map(spec.has_down, layers)):
+        return "attention" if edits == "trained" else "whole"
+    shared = any(layer in spec.experts and spec.has_down(layer) for layer in layers)
+    return "shared" if shared and edits in (*DOWN, "trained", "output") else ""

@@ -164,10 +164,10 @@ class Families(Job, command="edit families"):
     def run(self) -> str:
         import torch
 
-        from factdrift.evaluation.tools.family_table import table
+        from factdrift.evaluation.tools.fitting import family_table
 
         torch.set_num_threads(1)
-        return table()
+        return family_table()
 
 
 class Describe(Job, command="models describe"):
@@ -185,13 +185,13 @@ class Describe(Job, command="models describe"):
 
     def run(self) -> str:
         from factdrift.evaluation.methods.record import anywhere, refused, role
-        from factdrift.evaluation.tools.fitting import known_rows, lines_of, table
+        from factdrift.evaluation.tools.fitting import fitting_table, lines_of
         from factdrift.models.describe import describe
 
         if self.fits == bool(self.model):
             raise InputError("models describe: name either a model, or --fits for the table of known ones")
         if self.fits:
-            return table(known_rows())
+            return fitting_table()
         name = self.model or ""
 
         def more(model: Any, spec: ModelSpec, source: str) -> Lines:
@@ -215,29 +215,24 @@ class _Exported(Job):
     instruction: Annotated[str, Key("written.instruction")]
     output: Annotated[Output, Flag("FOLDER")]
 
-    def named(self) -> dict[str, Path]:
-        """Name of the tasks -> its table. Raises InputError."""
+    def written(self) -> Iterator[Written]:
+        """The questions of all tables. Raises InputError."""
         from factdrift.evaluation.questions.prompts import check_prompt
+        from factdrift.evaluation.tools.written_questions import written_items, written_updates
 
         try:
             check_prompt("loglik", self.prompt)
         except ValueError as error:
             raise InputError(f"--prompt: {error}") from None
-        found = {}
+        names = set()
         for given in self.questions:
             name, _, path = given.partition("=")
             if not re.fullmatch(r"[^\W\d]\w*", name) or not path:
                 raise InputError(f"--questions: {given!r} is not of the form tempripple=FILE.parquet")
-            if name in found:
+            if name in names:
                 raise InputError(f"--questions: {name} names two tables; give one of them another name")
-            found[name] = Path(path)
-        return found
-
-    def written(self) -> Iterator[Written]:
-        from factdrift.evaluation.tools.written_questions import written_items, written_updates
-
-        for name, path in self.named().items():
-            yield from written_items(name, path, self.prompt, self.instruction)
+            names.add(name)
+            yield from written_items(name, Path(path), self.prompt, self.instruction)
         if self.edits is not None:
             yield from written_updates(self.edits, self.prompt, self.instruction)
 
@@ -254,14 +249,13 @@ class LmEval(_Exported, command="answer lm-eval", beside="questions"):
         from factdrift.evaluation.scores.clozes import cloze_tests
         from factdrift.evaluation.tools import harness
 
-        tasks: list[harness.Task] = []
-        for name, path in self.named().items():
-            tasks += harness.question_tasks(name, path, self.prompt)
+        written = list(self.written())
+        tasks = list(harness.question_tasks(written, self.prompt))
         if self.edits is not None:
             tasks += harness.cloze_tasks(row for _, row in cloze_tests([], self.edits))
         if self.chains is not None:
             tasks += harness.chain_tasks(read_chains(self.chains))
-        tasks += harness.written_tasks(self.written(), self.tokens)
+        tasks += harness.written_tasks(written, self.tokens)
         harness.write_tasks(tasks, self.output)
         return "\n".join(f"{task.name}: {len(task.table):,}" for task in tasks)
 
