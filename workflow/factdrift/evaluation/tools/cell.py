@@ -18,8 +18,7 @@ from factdrift.core.screen import grid
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, title_of
-from factdrift.evaluation.questions.question import Benchmark, Question, Tables
-from factdrift.evaluation.questions.record import read, record_of
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables, read, record_of
 from factdrift.evaluation.questions.updates import Choice, draw, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.session import Session, excluded
