@@ -34,9 +34,6 @@ LAYOUTS = {
     "zsre": Layout(rows.write_zsre, rows.read_zsre),
 }
 
-SHARED = {"obsolete": "neighborhood", "new": "random_neighborhood"}
-"""Object of an update -> the column of `shared_objects.parquet` with the facts that share it."""
-
 Tables = Mapping[str, Mapping[tuple[str | None, ...], Any]]
 """What belongs to the updates, of the tables that are given: `shared`, `ripples` by (subject, relation),
 `related` by (subject, relation, new object)."""
@@ -53,8 +50,8 @@ def read_beside(
     found: dict[str, dict[tuple[str | None, ...], Any]] = {}
     if shared is not None:
         found["shared"] = {
-            (row["subject"]["id"], row["relation"]["id"]): {role: row[each] for role, each in SHARED.items()}
-            for row in _rows(shared, "subject", "relation", *SHARED.values())
+            (row["subject"]["id"], row["relation"]["id"]): row
+            for row in _rows(shared, "subject", "relation", "neighborhood", "random_neighborhood")
         }
     if facts is not None and related is not None:
         rows = _rows(facts, "fact_id", "s", "p", "o", "role")

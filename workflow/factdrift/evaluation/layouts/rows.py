@@ -170,7 +170,8 @@ def write_counterfact(told: Fields, row: Row) -> Record | None:
     if place < 0:
         return None
     before, after = told.prompt[:place], told.prompt[place + len(told.subject) :]
-    near, attributes = _alike(row, "obsolete", told.obsolete), _alike(row, "new", told.new)
+    near = _alike(row, "neighborhood", told.obsolete)
+    attributes = _alike(row, "random_neighborhood", told.new)
     lacks = {}
     if not near:
         lacks["neighborhood_prompts"] = _reason(row, told.obsolete_id)
@@ -193,16 +194,16 @@ def write_counterfact(told: Fields, row: Row) -> Record | None:
     }
 
 
-def _alike(row: Row, role: str, label: str) -> list[str]:
+def _alike(row: Row, column: str, label: str) -> list[str]:
     """The texts before the object of at most `PROMPTS` other facts that have the object `label`.
 
-    First those of the table of shared objects, then the update's own neighbours, then what must stay of its
+    First those in this column of the table of shared objects, then the update's own neighbours, then what must stay of its
     own subject (`specific` of the ripples), one of each subject and relation. Neighbours in an imported file
     have no id, and each is taken.
     """
-    shared = row.get("shared") or {role: []}
     found: dict[tuple[str, str | None], str] = {}
-    for neighbor in [*shared[role], *row["neighborhood"], *row["random_neighborhood"]]:
+    shared = (row.get("shared") or {}).get(column, [])
+    for neighbor in [*shared, *row["neighborhood"], *row["random_neighborhood"]]:
         for fact in neighbor["objects"]:
             if fact["object"]["label"] == label:
                 subject = neighbor["subject"]["id"] or fact["prompt"]

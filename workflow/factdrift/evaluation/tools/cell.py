@@ -1,6 +1,6 @@
-"""Asks a model a few questions of a benchmark, before and after it is told something, and shows the answers.
+"""Small cells of what the workflow asks, without Snakemake: a few questions, and edits made elsewhere.
 
-A small cell of what the workflow asks, without Snakemake. Imports torch.
+Imports torch.
 """
 
 import dataclasses
@@ -9,22 +9,34 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import scratch
+from factdrift.core.owned import claim, scratch
+from factdrift.core.tables import check_columns, write_parquet
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, title_of
+from factdrift.evaluation.questions import updates
+from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark, Question, Tables, read, record_of
-from factdrift.evaluation.questions.updates import Choice, draw, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
+from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.grid import lines, write_grid
+from factdrift.evaluation.scores.metrics import Runs, write_scores
+from factdrift.evaluation.scores.table import unaligned_lines, write_tables
+from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.tables import TABLES
 from factdrift.evaluation.tools.attempt import find_artefacts, newest
-from factdrift.evaluation.tools.jobs import Ask
+from factdrift.evaluation.tools.jobs import Ask, Probe
 from factdrift.models.loaded import Loaded
+from factdrift.models.loading import base_of
+from factdrift.models.names import split_name
+from factdrift.models.running import loaded
 
 SHOWN = 5
 """Answers that are printed in full."""
@@ -58,7 +70,7 @@ def _read(job: Ask, folder: Path) -> Benchmark:
     first, *others = (newest(job, _pattern(each)) for each in record.questions)
     if first is None and record.questions == [EDITS] and job.dataset.is_file():
         first = folder / "edits.parquet"
-        write_edits(job.dataset, first, Choice())
+        updates.write_edits(job.dataset, first, updates.Choice())
     if first is None:
         raise InputError(
             f"--benchmark: {job.benchmark}: no {job.results}/{_pattern(record.questions[0])}; build it with "
@@ -90,7 +102,7 @@ def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
     asked = [each for each in benchmark.questions if job.way in each.ways]
     if not asked:
         raise InputError(f"--way: {job.way}: no question of {job.benchmark} can be asked so")
-    asked = sorted(asked, key=lambda each: draw("ask", job.seed, each.id))[: job.limit or None]
+    asked = sorted(asked, key=lambda each: updates.draw("ask", job.seed, each.id))[: job.limit or None]
     about = {each.edit for each in asked}
     edits = [each for each in benchmark.edits if each.id in about]
     if not edits:  # the questions are about none: they are asked after some others
@@ -132,3 +144,54 @@ def _shown(question: Question, rows: Sequence[Row]) -> Iterator[str]:
         yield f"  right: {question.targets[question.answer]}"
     elif question.accepted:
         yield f"  right: {question.accepted[0]}"
+
+
+def probe(job: Probe) -> None:
+    """Scores the checkpoint of a job; writes and prints the tables."""
+    named = base_of(Path(job.model))  # which an adapter must say even if another one is given
+    base = job.base or named
+    if not base:
+        raise InputError("--base: name the model from which the checkpoint was made")
+    name = job.name or Path(job.model).resolve().name
+    if name == "none":
+        raise InputError("--name: `none` is the model without edits; give another name")
+    settings = msgspec.structs.replace(job.settings, regime="independent")
+    tables = [f"{state}/0-of-1.{table}" for state in (name, "none") for table in TABLES]
+    tables += ["edits", "edit_scores", "probes"]
+    claim(job.output, [*(f"{table}.parquet" for table in tables), "costs.json"])
+    edits = job.output / "edits.parquet"
+    write_parquet(_chosen(job), edits)
+    benchmark = read_edits(edits)
+
+    def ask(model: Loaded, telling: Telling) -> Files:
+        files = Files.under(job.output / telling.method, "0-of-1")
+        evaluate(Run.of(Session(model, settings), benchmark, [telling], 0), files)
+        return files
+
+    # The checkpoint first, since it may be none that can be loaded.
+    with loaded(job, settings, job.threads, base) as model:
+        prepared = Prepared(Hyper(name, model.name, "made elsewhere", {}))
+        edited = ask(model, Telling(prepared, "checkpoint", about={"group": len(benchmark.edits)}))
+    with loaded(dataclasses.replace(job, model=base), settings, job.threads) as model:
+        none = ask(model, Telling(Prepared(Hyper("none", base, "", {})), settings.regime))
+    answers, made, states = zip(*(each[1:4] for each in (none, edited)), strict=True)
+    runs = Runs(edits, answers, made, states, models=[split_name(base)[0]], methods=["none", name])
+    scores, costs = job.output / "edit_scores.parquet", job.output / "costs.json"
+    write_scores(runs, scores, job.output / "probes.parquet")
+    written = job.output / "written.parquet"
+    write_parquet(written_table(answers, [edits]), written)
+    # Nothing is known of what the edits cost where they were made.
+    write_costs([], costs)
+    write_tables(scores, written, costs, list(unaligned_lines([none.answers], [none.edits])), job.output)
+
+
+def _chosen(job: Probe) -> pa.Table:
+    """The edits that the options choose."""
+    if not job.edits.is_file():
+        raise InputError(f"{job.edits}: no such file; make it with `factdrift edit dataset`")
+    check_columns(job.edits, updates.EDITS.names, "; give a table of `edit dataset`")
+    table = pq.read_table(job.edits, schema=updates.EDITS)
+    known = table["edit"].to_pylist()
+    if unknown := [edit for edit in job.only if edit not in known]:
+        raise InputError(f"--only: {job.edits} has no edit {unknown[0]}; its edits are {known[0]}, ...")
+    return table.filter([edit in job.only for edit in known]) if job.only else table

@@ -48,11 +48,6 @@ ADAPTED = 2
 """Inputs in float32 that a matrix with an adapter keeps for each token until the backward pass."""
 COMBINED = 8
 """Matrices in float32 that are held at a time while an adapter is combined with others as a full matrix."""
-PACKED = {
-    4: {"quant_method": "bitsandbytes", "load_in_4bit": True},
-    8: {"quant_method": "bitsandbytes", "load_in_8bit": True},
-}
-"""Bits -> the `quantization_config` of a model."""
 VARIANTS = {
     **{"gpt2-xl": (16,), "gpt-j-6b": (16,), "llama-2-7b": (16, 8, 4), "llama-3-8b": (16, 8, 4)},
     **{"qwen3-4b": (16, 4), "qwen3-8b": (16, 4)},
@@ -73,8 +68,8 @@ def shaped(name: str, bits: int = 16) -> Loaded:
     """A model of shapes.yaml without weights, in bfloat16 or quantized as bitsandbytes does."""
     sizes = dict(read_yaml(SHAPES)[name])
     config = AutoConfig.for_model(sizes.pop("model_type"), **sizes)
-    if bits in PACKED:
-        config.quantization_config = PACKED[bits]
+    if bits < 16:
+        config.quantization_config = {"quant_method": "bitsandbytes", f"load_in_{bits}bit": True}
     return _loaded(*without_weights(config, name), name)
 
 
@@ -182,7 +177,8 @@ def usable(size: int) -> int:
 
 def fitting_table() -> str:
     """Markdown: of each of VARIANTS the weights in GB, and the smallest GPU for asking and each method."""
-    rows, needs = [], {}
+    rows: list[list[str]] = []
+    needs: dict[str, int | None] = {}
     for name, variants in VARIANTS.items():
         for bits in variants:
             weights, needs = needed(shaped(name, bits))

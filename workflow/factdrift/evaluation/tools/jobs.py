@@ -12,7 +12,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.probing import Adjusted, RunsMethod
 from factdrift.evaluation.questions.question import Way
-from factdrift.evaluation.settings import Settings
+from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
 from factdrift.models.running import RunsModel, Template
 
@@ -53,12 +53,11 @@ class Try(TriesMethod, command="edit try"):
     subject: Annotated[str, "as written in the prompt"]
     dataset: Annotated[Path, "for old object and neighbours", Flag("PARQUET")] = DATASET
 
-    def run(self) -> None:
+    def run(self) -> str:
         check_given("try", self.prompt, self.new_object, self.subject)
         from factdrift.evaluation.tools.attempt import attempt
 
-        for line in attempt(self):
-            print(line)
+        return "\n".join(attempt(self))
 
 
 class Ask(TriesMethod, command="ask"):
@@ -77,13 +76,11 @@ class Ask(TriesMethod, command="ask"):
     seed: Annotated[int, Key("seed")]
     dataset: Annotated[Path, "of updates, if no edits have been made of any", Flag("PARQUET")] = DATASET
 
-    def run(self) -> None:
-        from factdrift.evaluation.settings import check_regime
+    def run(self) -> str:
         from factdrift.evaluation.tools.cell import cell
 
         check_regime(self.settings.regime)
-        for line in cell(self):
-            print(line)
+        return "\n".join(cell(self))
 
 
 class ExportAdapter(TriesMethod, command="edit export-adapter"):
@@ -123,17 +120,12 @@ class Probe(RunsModel, command="edit probe"):
     base: Annotated[str, "the model without edits (default: the one that an adapter names)"] = ""
     name: Annotated[str, "of the method, in tables (default: the folder's)"] = ""
     only: Annotated[tuple[str, ...], "the edits that were made (default: all)", Flag("EDIT")] = ()
-    baseline: Annotated[
-        Path | None,
-        "results/OLD_NEW/evaluation/MODEL/updates/none, instead of running the model without edits",
-        Flag("FOLDER"),
-    ] = None
     template: Template
     settings: Annotated[Settings, Key("edit")]
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> None:
-        from factdrift.evaluation.tools.elsewhere import probe
+        from factdrift.evaluation.tools.cell import probe
 
         probe(self)
 
