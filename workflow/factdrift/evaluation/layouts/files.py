@@ -54,8 +54,8 @@ def read_beside(
             for row in _rows(shared, "subject", "relation", "neighborhood", "random_neighborhood")
         }
     if facts is not None and related is not None:
-        rows = _rows(facts, "fact_id", "s", "p", "o", "role")
-        new = {row["fact_id"]: (row["s"], row["p"], row["o"]) for row in rows if row["role"] == "new"}
+        given = _rows(facts, "fact_id", "s", "p", "o", "role")
+        new = {row["fact_id"]: (row["s"], row["p"], row["o"]) for row in given if row["role"] == "new"}
         found["related"] = {}
         columns = ("fact_id", "hop", "question", "answer_label", "answer_aliases", "discriminates")
         for row in _rows(related, *columns):

@@ -197,9 +197,9 @@ def write_counterfact(told: Fields, row: Row) -> Record | None:
 def _alike(row: Row, column: str, label: str) -> list[str]:
     """The texts before the object of at most `PROMPTS` other facts that have the object `label`.
 
-    First those in this column of the table of shared objects, then the update's own neighbours, then what must stay of its
-    own subject (`specific` of the ripples), one of each subject and relation. Neighbours in an imported file
-    have no id, and each is taken.
+    First those in this column of the table of shared objects, then the update's own neighbours, then what
+    must stay of its own subject (`specific` of the ripples), one of each subject and relation. Neighbours in
+    an imported file have no id, and each is taken.
     """
     found: dict[tuple[str, str | None], str] = {}
     shared = (row.get("shared") or {}).get(column, [])
