@@ -180,7 +180,14 @@ def export(job: ExportAdapter) -> str:
         check_layers(model, hyper)
         edits = [Edit("edit", job.prompt or "", job.subject or "", job.new_object or "")]
         if job.edit:
-            edits = _chosen(job)
+            path = job.edits or newest(job, "*/edit/edits.parquet")
+            if path is None:
+                raise InputError(f"--edits: no {job.results}/*/edit/edits.parquet; name a table of edits")
+            known = {edit.id: edit for edit in read_edits(path).edits}
+            if lacking := [name for name in job.edit if name not in known]:
+                some = next(iter(known), "")
+                raise InputError(f"--edit: {path} has no edit {lacking[0]!r}; it has such as {some!r}")
+            edits = [known[name] for name in dict.fromkeys(job.edit)]
         artefacts = find_artefacts(job, hyper, model)
         size = BATCH if alone else len(edits)
         for group in (edits[at : at + size] for at in range(0, len(edits), size)):
@@ -198,18 +205,6 @@ def export(job: ExportAdapter) -> str:
 def newest(job: TriesMethod, pattern: str) -> Path | None:
     """The newest of the files of the workflow's results that match a pattern."""
     return max(job.results.glob(pattern), key=lambda each: each.stat().st_mtime, default=None)
-
-
-def _chosen(job: ExportAdapter) -> list[Edit]:
-    """The edits that are named, in the order of their names in the job."""
-    path = job.edits or newest(job, "*/edit/edits.parquet")
-    if path is None:
-        raise InputError(f"--edits: no {job.results}/*/edit/edits.parquet; name a table of edits")
-    edits = {edit.id: edit for edit in read_edits(path).edits}
-    for name in job.edit:
-        if name not in edits:
-            raise InputError(f"--edit: {path} has no edit {name!r}; it has such as {next(iter(edits), '')!r}")
-    return [edits[name] for name in dict.fromkeys(job.edit)]
 
 
 def find_artefacts(job: TriesMethod, hyper: Hyper, model: Loaded) -> Artefacts:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
@@ -155,12 +154,19 @@ def probe(job: Probe) -> None:
     name = job.name or Path(job.model).resolve().name
     if name == "none":
         raise InputError("--name: `none` is the model without edits; give another name")
+    if not job.edits.is_file():
+        raise InputError(f"{job.edits}: no such file; make it with `factdrift edit dataset`")
+    check_columns(job.edits, updates.EDITS.names, "; give a table of `edit dataset`")
+    table = pq.read_table(job.edits, schema=updates.EDITS)
+    known = table["edit"].to_pylist()
+    if unknown := [edit for edit in job.only if edit not in known]:
+        raise InputError(f"--only: {job.edits} has no edit {unknown[0]}; its edits are {known[0]}, ...")
     settings = msgspec.structs.replace(job.settings, regime="independent")
     tables = [f"{state}/0-of-1.{table}" for state in (name, "none") for table in TABLES]
     tables += ["edits", "edit_scores", "probes"]
     claim(job.output, [*(f"{table}.parquet" for table in tables), "costs.json"])
     edits = job.output / "edits.parquet"
-    write_parquet(_chosen(job), edits)
+    write_parquet(table.filter([edit in job.only for edit in known]) if job.only else table, edits)
     benchmark = read_edits(edits)
 
     def ask(model: Loaded, telling: Telling) -> Files:
@@ -183,15 +189,3 @@ def probe(job: Probe) -> None:
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
     write_tables(scores, written, costs, list(unaligned_lines([none.answers], [none.edits])), job.output)
-
-
-def _chosen(job: Probe) -> pa.Table:
-    """The edits that the options choose."""
-    if not job.edits.is_file():
-        raise InputError(f"{job.edits}: no such file; make it with `factdrift edit dataset`")
-    check_columns(job.edits, updates.EDITS.names, "; give a table of `edit dataset`")
-    table = pq.read_table(job.edits, schema=updates.EDITS)
-    known = table["edit"].to_pylist()
-    if unknown := [edit for edit in job.only if edit not in known]:
-        raise InputError(f"--only: {job.edits} has no edit {unknown[0]}; its edits are {known[0]}, ...")
-    return table.filter([edit in job.only for edit in known]) if job.only else table

@@ -99,13 +99,6 @@ def _matrices(loaded: Loaded) -> Iterator[tuple[int, int]]:
             yield weight.shape[0], weight.shape[1]
 
 
-def unpacked_bytes(loaded: Loaded) -> int:
-    """Bytes of the largest matrix of a quantized model as it is while it is multiplied; 0 for others."""
-    if not is_quantized(loaded.model.config):
-        return 0
-    return max(out * into for out, into in _matrices(loaded)) * loaded.dtype.itemsize
-
-
 def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
     """What a method needs beside the weights; raises CannotEdit if it cannot edit the model."""
     check_able(loaded, hyper)
@@ -147,7 +140,9 @@ def needed(loaded: Loaded, source: str = "") -> tuple[int, dict[str, int | None]
     Hyper-parameters are those that a method has for the model; None if it cannot edit the model.
     """
     weights = weight_bytes(loaded, source)
-    beside = weights + unpacked_bytes(loaded)
+    beside = weights
+    if is_quantized(loaded.model.config):  # the largest matrix, as it is while it is multiplied
+        beside += max(out * into for out, into in _matrices(loaded)) * loaded.dtype.itemsize
     asked = beside + ASKED * token_bytes(loaded)
     found: dict[str, int | None] = {"asked": asked}
     for name, record in records().items():
