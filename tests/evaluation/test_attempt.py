@@ -75,7 +75,7 @@ def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.
         (["--method", "magic"], "no such method"),
         (["--method", "rome", "--set", '{"layer": 99}'], "has no block 99, but blocks 0 to 2"),
         (["--method", "rome", "--set", '{"layer": 2.5}'], "rome.layer: 2.5 is not of type 'integer'"),
-        (["--method", "ultraedit"], "edit try: ultraedit: it compares the edits of a group"),
+        (["--method", "ultraedit"], "ultraedit cannot edit so (it compares the edits of a group"),
     ],
 )
 def test_a_missing_input_is_reported(

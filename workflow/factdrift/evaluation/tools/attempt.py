@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import SHIPPED_MODELS
 from factdrift.evaluation.adapters import about, write_adapter, write_model
@@ -92,13 +92,6 @@ def attempt(job: Try) -> Iterator[str]:
     """Makes the edit of a job and yields the lines to print; raises InputError if it fails."""
     with job.loaded() as model:
         hyper = job.hyper_of(model, job.method)
-        if hyper.record.not_alone:
-            raise CannotEdit(
-                f"edit try: {hyper.method}: {hyper.record.not_alone}; run it with edit.regime batch or "
-                "sequential, or write one change for several edits with `factdrift edit export-adapter "
-                "--regime batch`"
-            )
-        check_layers(model, hyper)
         edit = Edit("try", job.prompt, job.subject, job.new_object)
         asked = [
             ("", "new object", edit.prompt, edit.target),
@@ -177,7 +170,6 @@ def export(job: ExportAdapter) -> str:
     write_to = write_model if job.full else write_adapter
     with job.loaded() as model, atomic_path(job.output) as whole:
         hyper = job.hyper_of(model, job.method)
-        check_layers(model, hyper)
         edits = [Edit("edit", job.prompt or "", job.subject or "", job.new_object or "")]
         if job.edit:
             path = job.edits or newest(job, "*/edit/edits.parquet")
@@ -212,8 +204,9 @@ def find_artefacts(job: TriesMethod, hyper: Hyper, model: Loaded) -> Artefacts:
 
     Files that the job does not name are the newest ones that the workflow has computed for the model, or
     those that ship with a bundled one; prefixes are drawn, with the seed of `edit prefixes`. Raises
-    InputError that says what is missing and how to make it.
+    InputError that says what is missing and how to make it, or if the method cannot edit the model.
     """
+    check_layers(model, hyper)
     files: dict[str, Any] = {}
     of_model = f"*/edit/{folder_of(model.name)}"
     with tempfile.TemporaryDirectory(prefix="factdrift-") as drawn:

@@ -124,6 +124,13 @@ def _values(db: duckdb.DuckDBPyConnection, rival: str, scores: Path, answers: Se
 
 
 def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterator[Difference]:
+    """The differences over what both were asked, with intervals by Student's t.
+
+    Differences of one edited model are one cluster. Where no share changed at all, the sample has no
+    spread, and the width is that of a Wilson interval of none among as many.
+    """
+    from scipy import stats
+
     groups: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
     for key, (state, after) in theirs.items():
         if key in ours:
@@ -131,38 +138,25 @@ def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterat
     for (benchmark, metric), pairs in groups.items():
         states = [state for state, _, _ in pairs]
         changes = [100 * (other - one) for _, one, other in pairs]
-        share = metric in ("efficacy_s", "generalization_s", "right")
-        half, middle = _half(changes, states, share), fmean(changes)
+        middle, count, clusters = fmean(changes), len(changes), len(set(states))
+        found = interval(changes, states)
+        half = found.half if found else math.nan
+        if metric in ("efficacy_s", "generalization_s", "right") and not any(changes):
+            half = 100 * _Z2 / (clusters + _Z2)
+        elif count > 1 and not 1 < clusters < count:
+            half *= float(stats.t.ppf(0.975, count - 1)) / 1.96
         yield Difference(
             benchmark,
             metric,
             rival,
             first,
-            len(pairs),
+            count,
             mean=100 * fmean(other for _, _, other in pairs),
             first_mean=100 * fmean(one for _, one, _ in pairs),
             difference=middle,
             low=middle - half,
             high=middle + half,
         )
-
-
-def _half(changes: Sequence[float], states: Sequence[str], shares: bool) -> float:
-    """Half the 95 % interval of a mean of paired differences, by Student's t; NaN for a single one.
-
-    Differences of one edited model are one cluster. Where no share changed at all, the sample has no
-    spread, and the width is that of a Wilson interval of none among as many.
-    """
-    from scipy import stats
-
-    count, clusters = len(changes), len(set(states))
-    if shares and not any(changes):
-        return 100 * _Z2 / (clusters + _Z2)
-    found = interval(changes, states)
-    half = found.half if found else math.nan
-    if count < 2 or 1 < clusters < count:
-        return half
-    return half * float(stats.t.ppf(0.975, count - 1)) / 1.96
 
 
 def lines(found: Sequence[Difference]) -> Iterator[str]:

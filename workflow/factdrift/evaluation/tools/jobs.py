@@ -297,9 +297,7 @@ class TaughtRipples(Job, command="answer taught-ripples"):
 class Compare(Job, command="compare"):
     """Compare methods on the same updates and questions: paired differences from the first one.
 
-    Prints one sentence a benchmark and a table; writes both, and a figure as SVG and PDF.
-
-    For example: factdrift compare rome memit ft
+    Prints and writes one sentence a benchmark and a table, and draws them: factdrift compare rome memit ft
     """
 
     methods: Annotated[tuple[str, ...], "as in the configuration", Flag("[MODEL:]METHOD", by_place=True)]

@@ -22,9 +22,6 @@ from factdrift.evaluation.questions.question import Benchmark, Question, Way
 from factdrift.evaluation.tables import ANSWERS, run_id
 from factdrift.evaluation.ways.asked import Asked, Row, judged, verdict
 
-SHAPING = ("model", "temperature", "answer_tokens", "limit_param", "extra")
-"""Settings of the chat model on which its answers depend."""
-
 
 def asked_of_chat(benchmark: Benchmark) -> Iterator[tuple[str, str, Question, Way]]:
     """(request, state, question, way): for a letter the questions with options, others in writing.
@@ -67,7 +64,8 @@ def read_answers(
     if {request for request, *_ in asked} != written.keys():
         raise InputError(f"{answers}: these are no answers to the questions about these items; ask again")
     settings = msgspec.to_builtins(chat)
-    described = {key: settings[key] for key in SHAPING}
+    shaping = ("model", "temperature", "answer_tokens", "limit_param", "extra")
+    described = {key: settings[key] for key in shaping}
     described |= {f"answer_prompts_{name}": prompt for name, prompt in prompts.items()}
     described["served"] = sorted({row["model"] for row in written.values() if row["model"]})
     rows: list[Row] = []
