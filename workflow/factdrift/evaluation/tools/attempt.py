@@ -224,8 +224,11 @@ def find_artefacts(job: TriesMethod, hyper: Hyper, model: Loaded) -> Artefacts:
                 each for each in job.results.glob(of_model) if all((each / one).is_file() for one in wanted)
             ]
             found = max(folders, key=lambda each: (each / wanted[0]).stat().st_mtime, default=None)
-            if found is None and option == "moments" and _ships(model, wanted):
-                found = SHIPPED_MODELS / model.name
+            if found is None and option == "moments" and model.name in BUNDLED:
+                shipped = [SHIPPED_MODELS / model.name / one for one in wanted]
+                # Of these very weights, not of others that were trained under the same name.
+                if all(each.is_file() and read_file(each).model == model.digest for each in shipped):
+                    found = SHIPPED_MODELS / model.name
             if found is None:
                 raise InputError(
                     f"{hyper.method} on {model.name} needs {', '.join(wanted)}, which is not under "
@@ -234,12 +237,6 @@ def find_artefacts(job: TriesMethod, hyper: Hyper, model: Loaded) -> Artefacts:
                 )
             files[option] = found / name
         return dataclasses.replace(job, **files).artefacts(hyper, model)
-
-
-def _ships(model: Loaded, files: Sequence[str]) -> bool:
-    """Whether the second moments of these very weights are among those that ship."""
-    paths = [SHIPPED_MODELS / model.name / each for each in files] if model.name in BUNDLED else []
-    return bool(paths) and all(path.is_file() and read_file(path).model == model.digest for path in paths)
 
 
 def _making(job: TriesMethod, hyper: Hyper, model: Loaded) -> str:

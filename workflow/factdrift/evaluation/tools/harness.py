@@ -20,9 +20,6 @@ from factdrift.evaluation.tools.written_questions import Written
 
 Row = dict[str, Any]
 
-TAG = "factdrift"
-"""`--tasks` with this name runs all of them."""
-
 QUESTIONS = pa.schema(
     [
         ("id", pa.string()),
@@ -191,7 +188,7 @@ def write_tasks(tasks: Sequence[Task], output: Path) -> None:
             write_parquet(task.table, folder / f"{task.name}.parquet")
             described = {
                 "task": task.name,
-                "tag": [TAG],
+                "tag": ["factdrift"],  # `--tasks factdrift` runs all of them
                 "dataset_kwargs": {"table": task.name},
                 "test_split": "test",
                 "num_fewshot": 0,
