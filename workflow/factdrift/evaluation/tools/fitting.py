@@ -172,13 +172,13 @@ def usable(size: int) -> int:
 def fitting_table() -> str:
     """Markdown: of each of VARIANTS the weights in GB, and the smallest GPU for asking and each method."""
     rows: list[list[str]] = []
-    needs: dict[str, int | None] = {}
+    in_all: dict[str, int | None] = {}
     for name, variants in VARIANTS.items():
         for bits in variants:
-            weights, needs = needed(shaped(name, bits))
+            weights, in_all = needed(shaped(name, bits))
             title = name if bits == 16 else f"{name}, {bits} bits"
-            rows.append([title, f"{weights / 1e9:.1f}", *map(smallest, needs.values())])
-    return _markdown(["model", "weights, GB", *needs], rows)
+            rows.append([title, f"{weights / 1e9:.1f}", *map(smallest, in_all.values())])
+    return _markdown(["model", "weights, GB", *in_all], rows)
 
 
 def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -187,10 +187,10 @@ def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def lines_of(model: Any, spec: ModelSpec, name: str, source: str) -> Iterator[tuple[str, str]]:
     """The lines of `models describe` about the memory of a GPU; `model` has no weights."""
-    weights, needs = needed(_loaded(model, spec, name), source)
+    weights, in_all = needed(_loaded(model, spec, name), source)
     form = "quantized" if is_quantized(model.config) else "in bfloat16"
     yield "weights on a GPU", f"{_size(weights)}, {form}"
-    told = [f"{what} {_size(need)}" for what, need in needs.items() if need is not None]
+    told = [f"{what} {_size(need)}" for what, need in in_all.items() if need is not None]
     yield "with one edit", f"{', '.join(told)} (by estimate)"
 
 
