@@ -2,7 +2,7 @@
 
 from factdrift.core.keys import settings_of
 from factdrift.evaluation.methods.record import UNEDITED
-from factdrift.evaluation.questions.record import records
+from factdrift.evaluation.questions.question import records
 from factdrift.evaluation.settings import Settings, check_regime, fields_of
 
 KLOB = records()["klob"].questions

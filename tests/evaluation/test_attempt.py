@@ -16,7 +16,6 @@ from support.updates import dataset, edits
 
 from factdrift.cli import main
 from factdrift.evaluation.tools.attempt import find_around
-from factdrift.models.names import folder_of
 
 from .test_template import TEMPLATE
 
@@ -31,16 +30,20 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_old_object_paraphrases_and_neighbours_come_from_the_dataset(tmp_path: Path) -> None:
     path = dataset(tmp_path / "dataset.parquet")
-    around = find_around(path, "The head of government of the Atlantis is", "Atlantis")
-    assert around.obsolete == "Marta Kowalska"
-    assert around.paraphrases == ["Atlantis has a government led by", "At the head of Atlantis stands"]
-    assert around.neighbors[0] == ("The head of government of New Orleans is", "Zoë Müller")
+    found = find_around(path, "The head of government of the Atlantis is", "Atlantis", "Ada")
+    titles = [
+        f"{text} ..." for text in ("Atlantis has a government led by", "At the head of Atlantis stands")
+    ]
+    assert [(title, label) for _, title, _, label in found[:3]] == [
+        ("old object", "Marta Kowalska"),
+        *((title, "Ada") for title in titles),
+    ]
+    assert found[3][2:] == ("The head of government of New Orleans is", "Zoë Müller")
     # Of a subject that the dataset does not have, the others' facts in the same words.
-    other = find_around(path, "The head of government of Lemuria is", "Lemuria")
-    assert other.obsolete == ""
-    assert not other.paraphrases
-    assert other.neighbors[0] == (PROMPT, "Marta Kowalska")
-    assert find_around(tmp_path / "none.parquet", PROMPT, "Atlantis").neighbors == ()
+    other = find_around(path, "The head of government of Lemuria is", "Lemuria", "Ada")
+    assert {heading for heading, *_ in other} == {"Neighbours, which should stay"}
+    assert other[0][2:] == (PROMPT, "Marta Kowalska")
+    assert find_around(tmp_path / "none.parquet", PROMPT, "Atlantis", "Ada") == []
 
 
 def tried(model: Path, *arguments: str) -> int:
@@ -72,7 +75,7 @@ def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.
         (["--method", "magic"], "no such method"),
         (["--method", "rome", "--set", '{"layer": 99}'], "has no block 99, but blocks 0 to 2"),
         (["--method", "rome", "--set", '{"layer": 2.5}'], "rome.layer: 2.5 is not of type 'integer'"),
-        (["--method", "ultraedit"], "edit try: ultraedit: it compares the edits of a group"),
+        (["--method", "ultraedit"], "ultraedit cannot edit so (it compares the edits of a group"),
     ],
 )
 def test_a_missing_input_is_reported(
@@ -95,11 +98,6 @@ def test_the_command_that_makes_what_is_missing_has_the_users_values(
     # What needs the model alone is made by one command, and prefixes are drawn on the way.
     command = shlex.split(said.split("`")[1])
     assert main([*command[1:-1], str(tmp_path / "moments"), "--tokens", "200"]) == 0
-    # Prefixes of the workflow that were drawn with other hyper-parameters are not these.
-    folder = tmp_path / "a_b/edit" / folder_of(str(model))
-    folder.mkdir(parents=True)
-    others = {"model": "x", "drawn": [{"start": "", "tokens": 10, "number": 2}], "prefixes": [""]}
-    (folder / "prefixes.rome.json").write_text(json.dumps(others), encoding="utf-8")
     assert tried(model, *rome, "--moments", str(tmp_path / "moments")) == 0
     assert "ROME on " in capsys.readouterr().out
     (model / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")

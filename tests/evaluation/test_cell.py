@@ -58,8 +58,8 @@ def test_a_cell_is_shown_as_a_table_and_five_answers(
     assert ask("--benchmark", benchmark, "--state", state, "--way", way, "--limit", "6") == 0
     shown = capsys.readouterr().out
     assert f"tiny, {benchmark}: 6 questions" in shown
-    counts = [int(number) for number in re.findall(r"^\S.*?  +(\d+)  ", shown, re.MULTILINE)]
-    assert sum(counts) == 6
+    counts = map(int, re.findall(r"/(\d+)\)", shown))
+    assert sum(counts) == 6 * (1 if state == "none" else 2), shown
     answers = re.findall(r"^  (?:no edit|none|w/ ctx|context|PROMPT): (.+)$", shown, re.MULTILINE)
     assert len(answers) == (5 if state == "none" else 10), shown
     if way == "loglik":

@@ -105,7 +105,7 @@ def test_what_cannot_be_used_is_told(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         write_edits(tmp_path / "none.parquet", tmp_path / "edits.parquet", Choice())
     pq.write_table(pq.read_table(path).drop_columns(["scenario"]), path)
-    with pytest.raises(InputError, match="lacks scenario"):
+    with pytest.raises(InputError, match="no column scenario"):
         write_edits(path, tmp_path / "edits.parquet", Choice())
     path.write_text("[]")
     with pytest.raises(InputError, match=r"dataset\.parquet: no Parquet file"):

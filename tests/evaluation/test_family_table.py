@@ -13,7 +13,7 @@ from support.tiny_edits import EDITS  # noqa: E402
 from factdrift.cli import main  # noqa: E402
 from factdrift.evaluation.methods.record import records  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.evaluation.tools.family_table import editable  # noqa: E402
+from factdrift.evaluation.tools.fitting import editable  # noqa: E402
 from factdrift.models.families import read_families  # noqa: E402
 from factdrift.models.tiny import tiny_model  # noqa: E402
 

@@ -15,6 +15,8 @@ from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import CannotEdit  # noqa: E402
+from factdrift.core.files import read_yaml  # noqa: E402
+from factdrift.core.paths import SHAPES  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
 from factdrift.evaluation.methods.mend import HyperNet, edited_matrices  # noqa: E402
 from factdrift.evaluation.methods.record import records  # noqa: E402
@@ -23,9 +25,8 @@ from factdrift.evaluation.tools import fitting  # noqa: E402
 from factdrift.evaluation.tools.fitting import (  # noqa: E402
     GPUS,
     edit_needs,
-    row_of,
+    needed,
     shaped,
-    shapes,
     smallest,
     usable,
     weight_bytes,
@@ -55,7 +56,7 @@ def test_the_table_on_the_page_is_what_the_command_prints(capsys: pytest.Capture
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_shapes_are_those_of_the_models(name: str) -> None:
-    assert set(shapes()) == set(NUMBERS)
+    assert set(read_yaml(SHAPES)) == set(NUMBERS)
     assert weight_bytes(shaped(name)) == 2 * NUMBERS[name]
 
 
@@ -110,14 +111,14 @@ def test_mend_keeps_its_networks() -> None:
 
 def test_a_method_that_cannot_edit_a_model_needs_nothing() -> None:
     for loaded in (shaped("qwen3-4b", 4), replace(tiny_model("mixtral"), name="mixtral")):
-        row = row_of(loaded, "it")
-        able = {method for method, need in row.methods.items() if need is not None}
+        _, row = needed(loaded)
+        able = {method for method, need in row.items() if need is not None}
         assert "rome" not in able
         assert {"lora", "grace"} <= able
         with pytest.raises(CannotEdit):
             edit_needs(loaded, read_hyper("rome", "it", {"layer": 1}))
     asked = [name for name, record in records().items() if record.changes in ("weights", "codebook")]
-    assert list(row.methods) == asked
+    assert list(row) == ["asked", *asked]
 
 
 def test_describe_says_what_a_quantized_folder_needs(

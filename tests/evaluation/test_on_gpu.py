@@ -15,7 +15,7 @@ from support.writing import continued  # noqa: E402
 
 from factdrift.evaluation.methods.record import records  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
-from factdrift.evaluation.tools.family_table import editable  # noqa: E402
+from factdrift.evaluation.tools.fitting import editable  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.moments import count_moments  # noqa: E402

@@ -12,10 +12,8 @@ from support.tables import written
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.files import export, load_probes
-from factdrift.evaluation.layouts.published import write_counterfact as counterfact
-from factdrift.evaluation.layouts.published import write_easyedit as easyedit
 from factdrift.evaluation.layouts.rippleedits import NAMES, TESTED, read
-from factdrift.evaluation.layouts.rows import SCHEMA
+from factdrift.evaluation.layouts.rows import SCHEMA, fields_of, row_of, write_counterfact, write_easyedit
 from factdrift.evaluation.questions.question import Tables
 from factdrift.evaluation.questions.ripples import condition_id
 from factdrift.evaluation.questions.ripples import read as read_questions
@@ -81,7 +79,7 @@ TESTS: dict[str, list[Row]] = {
 
 def test_subject_and_objects_are_found_in_the_sentence():
     def found(given: Row) -> tuple[str, ...]:
-        row = read(given, 0)
+        row = row_of(given, read(given, 0))
         return row["subject"]["label"], row["update_prompt"], *(each["label"] for each in row["objects"])
 
     cloze = "The name of the country of citizenship of Anna of Sund is ____"
@@ -202,12 +200,13 @@ def test_other_layouts_are_filled_from_the_probes():
         probe("logical", "Joe Biden is the head of government of", "Atlantis"),
         probe("specific", "The head of state of Atlantis is", "Angela Merkel"),
     ]
-    found = easyedit(row | {"ripples": given}, 0)
+    found = write_easyedit(fields_of(row), row | {"ripples": given})
     filled = [each | {"prompt": each["prompt"].removesuffix(" ____")} for each in given]
     assert found["portability"] == {
         name: [{"prompt": each["prompt"], "ground_truth": [[each["answers"][0]["label"]]]}]
         for name, each in zip(("Subject_Aliasing", "Logical_Generalization"), filled, strict=False)
     }
-    filled, bare = counterfact(row | {"ripples": given}, 0), counterfact(row, 0)
+    row["number"] = 0
+    filled, bare = (write_counterfact(fields_of(row), row | more) for more in ({"ripples": given}, {}))
     own = set(filled["neighborhood_prompts"]) - set(bare["neighborhood_prompts"])
     assert own == {"The head of state of Atlantis is"}

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.questions.question import Benchmark, Tables
-from factdrift.evaluation.questions.record import read, records
+from factdrift.evaluation.questions.question import Benchmark, Tables, read, records
 from factdrift.ripples.tables import PROBES
 from support.questions import write_asof, write_tables
 from support.stream_updates import stream_edits

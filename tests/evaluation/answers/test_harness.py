@@ -51,7 +51,8 @@ CLOZES = [
 @pytest.fixture
 def tasks(tmp_path: Path) -> Path:
     questions = write_tables(tmp_path)[0]
-    found = [*question_tasks("tempripple", questions, PROMPT), *cloze_tasks(CLOZES)]
+    asked = written_items("tempripple", questions, PROMPT, "")
+    found = [*question_tasks(asked, PROMPT), *cloze_tasks(CLOZES)]
     write_tasks(found, tmp_path / "tasks")
     return tmp_path / "tasks"
 
@@ -94,7 +95,8 @@ def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
     row = {"item_id": "a", "question": "As of 1 May 2021, who was the mayor of X?", "options": ["A", "B"]}
     prompt, path = "As of 1 May 2021, the mayor of X was", tmp_path / "asof.parquet"
     pq.write_table(pa.Table.from_pylist([row | {"answer_index": 1}]), path)
-    (task,), (in_writing,) = question_tasks("asof", path, PROMPT), written_items("asof", path, PROMPT, "")
+    (in_writing,) = written_items("asof", path, PROMPT, "")
+    (task,) = question_tasks([in_writing], PROMPT)
     assert (task.name, task.group) == ("asof", "asof")
     assert task.table.to_pylist() == [{"id": "a", "prompt": prompt, "choices": ["A", "B"], "answer": 1}]
     assert (in_writing.group, in_writing.kind) == ("asof", "")
@@ -116,18 +118,18 @@ def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path
 
 def test_what_cannot_be_a_task_is_named(tasks: Path, tmp_path: Path, capsys: Any) -> None:
     questions = tmp_path / "tr_items.parquet"
-    same = list(question_tasks("x", questions, PROMPT)) * 2
+    same = list(question_tasks(written_items("x", questions, PROMPT, ""), PROMPT)) * 2
     for given, said in ((same, "two tasks are called x_with_new"), ([], "no task to write")):
         with pytest.raises(InputError, match=said):
             write_tasks(given, tasks)
     none = {"item_id": ["a"], "question": ["?"], "options": pa.array([None], pa.list_(pa.string()))}
     for columns, said in (
         ({"item_id": ["a"]}, "no column question, options, answer_index"),
-        (none | {"answer_index": [0]}, "no question has options"),
+        (none | {"answer_index": [0]}, "is 0, which is the place of none of its 0 options"),
     ):
         pq.write_table(pa.table(columns), tmp_path / "some.parquet")
         with pytest.raises(InputError, match=said):
-            list(question_tasks("x", tmp_path / "some.parquet", PROMPT))
+            list(written_items("x", tmp_path / "some.parquet", PROMPT, ""))
     line = ["answer", "lm-eval", "-o", str(tmp_path / "out"), "--questions"]
     assert main([*line, "tempripple", "--prompt", PROMPT]) == 1
     assert "is not of the form tempripple=FILE.parquet" in capsys.readouterr().err
@@ -167,8 +169,9 @@ def harnessed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, S
     folder = tmp_path_factory.mktemp("harnessed")
     loaded = tiny_model("llama", dtype=torch.float32, positions=192)
     questions, clozes = write_tables(folder)[0], [*CLOZES, completed(loaded)]
-    tasks = [*question_tasks("tempripple", questions, PROMPT), *cloze_tasks(clozes), *chain_tasks(ASKED)]
-    tasks += written_tasks(written_items("tempripple", questions, PROMPT, ""), 12)
+    asked = list(written_items("tempripple", questions, PROMPT, ""))
+    tasks = [*question_tasks(asked, PROMPT), *cloze_tasks(clozes), *chain_tasks(ASKED)]
+    tasks += written_tasks(asked, 12)
     write_tasks(tasks, folder / "tasks")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
@@ -309,7 +312,8 @@ def test_the_tasks_for_inspect_read_their_questions_and_judge(
     """Beside a stand-in for the package, which calls them so. A question is one line whatever is in it."""
     text = "Who rules\u2028 the land\x85 of X?"
     row = written[0].turns.to_pylist()[0] | {"prompt": text}
-    mine = Written("mine", "", written[0].continued, pa.Table.from_pylist([row], written[0].turns.schema))
+    turns = pa.Table.from_pylist([row], written[0].turns.schema)
+    mine = written[0]._replace(group="mine", kind="", turns=turns)
     write_inspect([mine], 16, tmp_path / "inspect")
     package = MagicMock(Sample=SimpleNamespace, Score=SimpleNamespace, Task=SimpleNamespace)
     package.MemoryDataset = lambda samples, name: samples

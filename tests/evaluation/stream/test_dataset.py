@@ -128,7 +128,7 @@ def test_other_tables_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         write_stream_edits(tmp_path / "none.parquet", tmp_path / "out.parquet", Choice())
     rows = [{key: value for key, value in row.items() if key != "link"} for row in links()]
-    with pytest.raises(InputError, match="lacks link"):
+    with pytest.raises(InputError, match="no column link"):
         edits(tmp_path, rows)
     with pytest.raises(InputError, match="no update of add_entity"):
         edits(tmp_path, scenarios=["add_entity"])

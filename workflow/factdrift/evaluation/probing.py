@@ -59,8 +59,7 @@ class Asks(Job, beside="words"):
 
     def read(self, open_: bool = False) -> Benchmark:
         """The questions, with the edits that they are about; `open_`: also items without options."""
-        from factdrift.evaluation.questions.question import Tables
-        from factdrift.evaluation.questions.record import read
+        from factdrift.evaluation.questions.question import Tables, read
 
         tables = Tables(self.questions, self.edits, self.facts, self.limit, self.seed, open_)
         return read(self.benchmark, tables)

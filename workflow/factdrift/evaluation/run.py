@@ -29,8 +29,7 @@ from factdrift.evaluation.adapters import keep_adapters, move_adapters
 from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.plan import Asking, Step
-from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, ways_of
-from factdrift.evaluation.questions.record import record_of
+from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, record_of, ways_of
 from factdrift.evaluation.session import Session, excluded, peak_mb
 from factdrift.evaluation.states.edited import at_a_time
 from factdrift.evaluation.states.placed import Placed, State

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 
 from factdrift.evaluation.ability.record import Ability
-from factdrift.evaluation.questions.question import Benchmark
-from factdrift.evaluation.questions.record import record_of
+from factdrift.evaluation.questions.question import Benchmark, record_of
 from factdrift.evaluation.settings import Settings
 from factdrift.models.alignment import AlignmentError, Sentence, Templated, align, untemplated
 from factdrift.models.deltas import Changes

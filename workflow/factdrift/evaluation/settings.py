@@ -6,8 +6,7 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.prompts import check_prompt
-from factdrift.evaluation.questions.question import Way
-from factdrift.evaluation.questions.record import record_of
+from factdrift.evaluation.questions.question import Way, record_of
 from factdrift.models.running import Computing
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]

@@ -3,9 +3,8 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,20 +13,26 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import tracked
 from factdrift.core.tables import check_columns, records, write_parquet
-from factdrift.evaluation.layouts import published, rippleedits
-from factdrift.evaluation.layouts.rows import EMPTY, OURS, SCHEMA, Record, Row
+from factdrift.evaluation.layouts import rippleedits, rows
+from factdrift.evaluation.layouts.rows import EMPTY, FIELD_OF_NONE, OURS, SCHEMA, Fields, Record, Row
 
-LAYOUTS: dict[str, tuple[Callable[[Row, int], Record | None], Callable[[Record, int], Row | None]]] = {
-    "counterfact": (published.write_counterfact, published.read_counterfact),
-    "easyedit": (published.write_easyedit, published.read_easyedit),
-    "rippleedits": (rippleedits.write, rippleedits.read),
-    "wikibigedit": (published.write_wikibigedit, published.read_wikibigedit),
-    "zsre": (published.write_zsre, published.read_zsre),
+
+class Layout(NamedTuple):
+    """A layout: functions from fields and their row to a record, and back; None for what is left out."""
+
+    write: Callable[[Fields, Row], Record | None]
+    read: Callable[[Record, int], Fields | None]
+    needs: Sequence[str] = ("new", "obsolete", "paraphrases", "neighbors")
+    """Fields without which an update does not fit."""
+
+
+LAYOUTS = {
+    "counterfact": Layout(rows.write_counterfact, rows.read_counterfact, ("new", "obsolete")),
+    "easyedit": Layout(rows.write_easyedit, rows.read_easyedit, ("new",)),
+    "rippleedits": Layout(rippleedits.write, rippleedits.read, ("new",)),
+    "wikibigedit": Layout(rows.write_wikibigedit, rows.read_wikibigedit, ("new", "paraphrases", "neighbors")),
+    "zsre": Layout(rows.write_zsre, rows.read_zsre),
 }
-"""Functions from a row and its number to a record, and back; None for what is left out."""
-
-SHARED = {"obsolete": "neighborhood", "new": "random_neighborhood"}
-"""Object of an update -> the column of `shared_objects.parquet` with the facts that share it."""
 
 Tables = Mapping[str, Mapping[tuple[str | None, ...], Any]]
 """What belongs to the updates, of the tables that are given: `shared`, `ripples` by (subject, relation),
@@ -45,12 +50,12 @@ def read_beside(
     found: dict[str, dict[tuple[str | None, ...], Any]] = {}
     if shared is not None:
         found["shared"] = {
-            (row["subject"]["id"], row["relation"]["id"]): {role: row[each] for role, each in SHARED.items()}
-            for row in _rows(shared, "subject", "relation", *SHARED.values())
+            (row["subject"]["id"], row["relation"]["id"]): row
+            for row in _rows(shared, "subject", "relation", "neighborhood", "random_neighborhood")
         }
     if facts is not None and related is not None:
-        rows = _rows(facts, "fact_id", "s", "p", "o", "role")
-        new = {row["fact_id"]: (row["s"], row["p"], row["o"]) for row in rows if row["role"] == "new"}
+        given = _rows(facts, "fact_id", "s", "p", "o", "role")
+        new = {row["fact_id"]: (row["s"], row["p"], row["o"]) for row in given if row["role"] == "new"}
         found["related"] = {}
         columns = ("fact_id", "hop", "question", "answer_label", "answer_aliases", "discriminates")
         for row in _rows(related, *columns):
@@ -82,13 +87,18 @@ def export(
     check_columns(dataset, SCHEMA.names, "; give a file such as wfd_repl.parquet")
     count = pq.read_metadata(dataset).num_rows
     kept = []
+    write, _, needs = LAYOUTS[layout]
     for number, row in enumerate(tracked(records(dataset), f"export {layout}", count, "updates")):
         key = row["subject"]["id"], row["relation"]["id"]
-        new = next((value["id"] for value in row["objects"] if value["decision"] == "new"), None)
+        told = rows.fields_of(row)
         for name, table in tables.items():
-            row[name] = table.get((*key, new) if name == "related" else key, [])
-        if (record := LAYOUTS[layout][0](row, number)) is not None:
-            kept.append(record)
+            row[name] = table.get((*key, told.new_id) if name == "related" else key, [])
+        fits = all(getattr(told, name) for name in needs)
+        record = write(told, row | {"number": number}) if fits else None
+        if record is not None:
+            ours = {name: row.get(name) for name in FIELD_OF_NONE}
+            ours |= {"paraphrases": told.paraphrases, "objects": row["objects"]}
+            kept.append(record | {OURS: ours | record.get(OURS, {})})
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
         json.dump(kept, text, ensure_ascii=False, indent=1)
         text.write("\n")
@@ -101,12 +111,18 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
 
     Raises InputError with file, record and field if the file does not have the layout.
     """
-    rows = list(_read(path, layout, LAYOUTS[layout][1]))
-    found = [[] if row is None else [row] for row in rows]
-    if not any(found):
+
+    def row_of(record: Record, number: int) -> Iterator[Row]:
+        told = LAYOUTS[layout].read(record, number)
+        if told is not None:
+            yield rows.row_of(record, told)
+
+    found = _read(path, layout, row_of, SCHEMA)
+    kept = sum(map(len, found))
+    if not kept:
         raise InputError(f"{path}: no record that can be used")
-    kept = _write(path, layout, found, SCHEMA, output)
-    return kept, len(rows) - kept
+    write_parquet(pa.concat_tables(found).combine_chunks(), output)
+    return kept, len(found) - kept
 
 
 def load_probes(path: Path, layout: str, output: Path) -> int:
@@ -116,48 +132,32 @@ def load_probes(path: Path, layout: str, output: Path) -> int:
     """
     if layout != "rippleedits":
         raise InputError(f"--out-ripples: files in the layout {layout} have no probes of what follows")
-    found = list(_read(path, layout, lambda record, number: list(rippleedits.probes(record, number))))
-    return _write(path, layout, found, rippleedits.TESTED, output)
+    found = _read(path, layout, rippleedits.probes, rippleedits.TESTED)
+    return write_parquet(pa.concat_tables(found).combine_chunks(), output)
 
 
-def _read(path: Path, layout: str, read: Callable[[Record, int], Any]) -> Iterator[Any]:
-    """What `read` returns for each record of a file; raises InputError with the record's number."""
+def _read(
+    path: Path, layout: str, read: Callable[[Record, int], Iterator[Row]], schema: pa.Schema
+) -> list[pa.Table]:
+    """The rows that `read` makes of each record of a file; raises InputError with the record's number."""
     try:
-        records = json.loads(path.read_text(encoding="utf-8"))
+        given = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise InputError(f"{path}: not JSON ({error})") from None
-    if not isinstance(records, list):
+    if not isinstance(given, list):
         raise InputError(f"{path}: not a JSON list of records, which files in the layout {layout} are")
-    for number, record in enumerate(records):
-        with _naming(path, layout, number):
-            row = read(record, number)
-        yield row
-
-
-def _write(path: Path, layout: str, found: Sequence[list[Row]], schema: pa.Schema, output: Path) -> int:
-    """Writes the rows of each record; raises InputError with the record whose values have other types."""
-    try:
-        table = pa.Table.from_pylist([row for rows in found for row in rows], schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        for number, rows in enumerate(found):
-            with _naming(path, layout, number):
-                pa.Table.from_pylist(rows, schema)
-        raise
-    return write_parquet(table, output)
-
-
-@contextmanager
-def _naming(path: Path, layout: str, number: int) -> Iterator[None]:
-    """Raises InputError with file and record if the record does not have the layout."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{path}, record {number}: {error}") from None
-    except KeyError as error:
-        raise InputError(
-            f"{path}, record {number}: no field {error.args[0]!r}; it does not have the layout {layout}"
-        ) from None
-    except (TypeError, AttributeError, IndexError, pa.ArrowInvalid) as error:
-        raise InputError(f"{path}, record {number}: does not have the layout {layout} ({error})") from None
+    found = []
+    for number, record in enumerate(given):
+        named = f"{path}, record {number}"
+        try:
+            found.append(pa.Table.from_pylist(list(read(record, number)), schema))
+        except InputError as error:
+            raise InputError(f"{named}: {error}") from None
+        except KeyError as error:
+            field = error.args[0]
+            raise InputError(f"{named}: no field {field!r}; it does not have the layout {layout}") from None
+        except (TypeError, AttributeError, IndexError, pa.ArrowInvalid) as error:
+            raise InputError(f"{named}: does not have the layout {layout} ({error})") from None
+    return found

@@ -18,8 +18,6 @@ from factdrift.evaluation.layouts.rows import (
     Record,
     Row,
     closed,
-    held,
-    object_of,
     opened,
     row_of,
 )
@@ -51,33 +49,30 @@ _SUBJECTS = (
 """Where their sentences name the subject, for edits no test of which asks something else about it."""
 
 
-def write(row: Row, number: int) -> Record | None:
-    """The record of an update, or None if it does not have exactly one new object.
+def write(told: Fields, row: Row) -> Record:
+    """The record of an update with one new object.
 
     It is of their type `recent`, a fact that an unedited model does not know yet. A test has one query for
     each right answer, any of which is enough, because they want all answers of a query.
     """
     if row.get("ripples") is None:
         raise InputError("--ripples: name ripples.parquet, of which the layout rippleedits is made")
-    new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
-    if new is None:
-        return None
-    edit = _fact(row, new)
-    if obsolete is not None:
-        edit["original_fact"] = _fact(row, obsolete)
+    edit = _fact(told, told.new, told.new_id)
+    if told.obsolete:
+        edit["original_fact"] = _fact(told, told.obsolete, told.obsolete_id)
     tests: dict[str, list[Record]] = {name: [] for name in NAMES.values()}
     for probe in row["ripples"]:
         if probe["criterion"] in NAMES:
             tests[NAMES[probe["criterion"]]].append(_test(probe))
-    return {"example_type": "recent", "edit": edit, **tests, OURS: held(row)}
+    return {"example_type": "recent", "edit": edit, **tests}
 
 
-def _fact(row: Row, value: Row) -> Record:
+def _fact(told: Fields, label: str, item: str | None) -> Record:
     return {
-        "prompt": f"{opened(row['update_prompt'])} {value['label']}.",
-        "subject_id": row["subject"]["id"],
-        "relation": _name_of(row["relation"]["id"]),
-        "target_id": value["id"] or value["label"],
+        "prompt": f"{told.prompt} {label}.",
+        "subject_id": told.id,
+        "relation": _name_of(told.relation or ""),
+        "target_id": item or label,
     }
 
 
@@ -117,32 +112,31 @@ def _query(prompt: str, place: Row, answer: Row) -> Record:
     }
 
 
-def read(record: Record, number: int) -> Row:
-    """The row of a record; its subject and its object are found in the sentence of the edit.
+def read(record: Record, number: int) -> Fields:
+    """What a record says; its subject and its object are found in the sentence of the edit.
 
     Raises InputError if they cannot be.
     """
     edit = record["edit"]
     prompt, target = _split(record)
-    original, old = edit.get("original_fact"), None
+    original, old = edit.get("original_fact"), {}
     if original is not None:
         text = original["prompt"].strip().removesuffix(".")
-        old = original["target_id"], text.removeprefix(prompt).strip()
-    fields = Fields(
+        old = {"obsolete_id": original["target_id"], "obsolete": text.removeprefix(prompt).strip()}
+    return Fields(
+        id=f"rippleedits-{number}",
         subject=_subject(record, prompt),
-        relation=_properties().get(edit["relation"], edit["relation"]),
         prompt=prompt,
-        paraphrases=[],
-        new=(str(edit["target_id"]), target),
-        obsolete=old,
-        neighbors=[],
+        new=target,
+        relation=_properties().get(edit["relation"], edit["relation"]),
+        new_id=str(edit["target_id"]),
+        **old,
     )
-    return row_of(record, f"rippleedits-{number}", fields)
 
 
 def probes(record: Record, number: int) -> Iterator[Row]:
     """The probes of a record, with TESTED: one for each query of each test. Raises InputError as `read`."""
-    row = read(record, number)
+    row = row_of(record, read(record, number))
     update = f"{row['subject']['id']}-{row['relation']['id']}"
     for criterion, name in NAMES.items():
         given = record[MISSPELT[name] if name not in record and MISSPELT.get(name) in record else name]

@@ -1,10 +1,11 @@
-"""Rows of wfd_repl.parquet, from which every layout is written and into which it is read."""
+"""Rows of wfd_repl.parquet, and the records of CounterFact, KnowEdit, WikiBigEdit and zsRE made of them."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from factdrift.models.alignment import find_subject
 from factdrift.words.templates import BLANK
 
 Row = dict[str, Any]
@@ -15,6 +16,15 @@ OURS = "factdrift"
 
 EMPTY = "empty"
 """The key under `OURS` for fields of the layout that are empty: field -> reason."""
+
+SUBJECT = "{}"
+"""Placeholder of the subject in a prompt of CounterFact."""
+PROMPTS = 10
+"""Prompts of a kind that a record of CounterFact has at most, as in their file."""
+LOCALITY = ("Relation_Specificity", "Forgetfulness")
+"""Kinds of facts that an edit must not change, in KnowEdit."""
+QUESTION = "nq question: "
+"""The text of zsRE's `loc` begins with it; the loaders of memit and EasyEdit require that."""
 
 _NAMED = pa.struct([("id", pa.string()), ("label", pa.string()), ("description", pa.string())])
 _OBJECT = pa.struct(
@@ -57,12 +67,31 @@ SCHEMA = pa.schema(
 )
 """The columns of wfd_repl.parquet (docs/tables/wikifactdiff.md)."""
 
-_FIELD_OF_NONE = (
+FIELD_OF_NONE = (
     *("subject", "relation", "subject_is_ph_new", "relation_is_temp_func", "subject_popularity"),
     *("neighborhood", "random_neighborhood", "split", "popularity_source", "template_source"),
     "subject_is_ambiguous",
 )
 """Columns that no layout has a field for."""
+
+
+class Fields(NamedTuple):
+    """What the fields of a record say, in every layout."""
+
+    id: str
+    """Identifies a record in its file; becomes the id of the subject, since layouts have none."""
+    subject: str
+    prompt: str
+    new: str
+    """The label; empty unless the update has exactly one new object."""
+    obsolete: str = ""
+    """Likewise; without it the scenario is AddRelation."""
+    paraphrases: Sequence[str] = ()
+    neighbors: Sequence[tuple[str, str]] = ()
+    """(text before the object, object) of facts that must stay as they are."""
+    relation: str | None = None
+    new_id: str | None = None
+    obsolete_id: str | None = None
 
 
 def opened(cloze: str) -> str:
@@ -75,54 +104,38 @@ def closed(text: str) -> str:
     return f"{text.rstrip()} {BLANK}"
 
 
-def object_of(row: Row, decision: str) -> Row | None:
-    """The object with `decision` (`new`, `obsolete`); None unless the update has exactly one."""
-    found = [value for value in row["objects"] if value["decision"] == decision]
-    return found[0] if len(found) == 1 else None
-
-
-def kept(row: Row) -> list[tuple[str, Row]]:
-    """(text before the object, object) of each neighbour fact, which must stay as it is."""
+def fields_of(row: Row) -> Fields:
+    """What a row has for the fields of a record."""
+    found: Row = {}
+    for decision in ("new", "obsolete"):
+        objects = [value for value in row["objects"] if value["decision"] == decision]
+        value = objects[0] if len(objects) == 1 else {"id": None, "label": ""}
+        found |= {decision: value["label"], f"{decision}_id": value["id"]}
     neighbors = [*row["neighborhood"], *row["random_neighborhood"]]
-    return [(opened(fact["prompt"]), fact["object"]) for each in neighbors for fact in each["objects"]]
+    return Fields(
+        id=row["subject"]["id"],
+        subject=row["subject"]["label"],
+        prompt=opened(row["update_prompt"]),
+        paraphrases=[opened(text) for text in row["generalization_prompts"]],
+        neighbors=[
+            (opened(fact["prompt"]), fact["object"]["label"])
+            for each in neighbors
+            for fact in each["objects"]
+        ],
+        relation=row["relation"]["id"],
+        **found,
+    )
 
 
-def held(row: Row) -> Row:
-    """The value of the key `OURS`: columns without a field, all paraphrases, all fields of the objects."""
-    own = {name: row.get(name) for name in _FIELD_OF_NONE}
-    return own | {
-        "paraphrases": [opened(text) for text in row["generalization_prompts"]],
-        "objects": row["objects"],
-    }
-
-
-class Fields(NamedTuple):
-    """What the fields of a record say."""
-
-    subject: str
-    relation: str | None
-    prompt: str
-    paraphrases: Sequence[str]
-    new: tuple[str | None, str]
-    """(id, label)"""
-    obsolete: tuple[str | None, str] | None
-    """(id, label); without it the scenario is AddRelation."""
-    neighbors: Sequence[tuple[str, str]]
-    """(text before the object, object)"""
-
-
-def row_of(record: Record, name: str, fields: Fields) -> Row:
-    """The row of a record; what it leaves out is null.
-
-    `name` identifies the record in its file and becomes the id of the subject, since layouts have none.
-    Values under `OURS` fill in what the fields leave open.
-    """
+def row_of(record: Record, fields: Fields) -> Row:
+    """The row of a record; what it leaves out is null, or what it has under `OURS`."""
     ours = record.get(OURS, {})
-    obsolete = [] if fields.obsolete is None else [_object(fields.obsolete, "obsolete")]
-    objects = [*obsolete, _object(fields.new, "new")]
+    objects = [{"id": fields.new_id, "label": fields.new, "decision": "new"}]
+    if fields.obsolete:
+        objects.insert(0, {"id": fields.obsolete_id, "label": fields.obsolete, "decision": "obsolete"})
     known = {(value["decision"], value["label"]): value for value in ours.get("objects", [])}
     row: Row = {
-        "subject": {"id": name},
+        "subject": {"id": fields.id},
         "relation": {"id": fields.relation},
         "subject_is_ph_new": False,
         "relation_is_temp_func": False,
@@ -135,16 +148,241 @@ def row_of(record: Record, name: str, fields: Fields) -> Row:
             for text, label in fields.neighbors
         ],
         "random_neighborhood": [],
-        **{column: ours[column] for column in _FIELD_OF_NONE if column in ours},
+        **{column: ours[column] for column in FIELD_OF_NONE if column in ours},
         "update_prompt": closed(fields.prompt),
         "generalization_prompts": [closed(text) for text in ours.get("paraphrases", fields.paraphrases)],
-        "is_replace": fields.obsolete is not None,
-        "scenario": "AddRelation" if fields.obsolete is None else "ReplaceObject",
+        "is_replace": bool(fields.obsolete),
+        "scenario": "ReplaceObject" if fields.obsolete else "AddRelation",
         "objects": [known.get((value["decision"], value["label"]), value) for value in objects],
     }
     row["subject"] = row["subject"] | {"label": fields.subject}
     return row
 
 
-def _object(value: tuple[str | None, str], decision: str) -> Row:
-    return {"id": value[0], "label": value[1], "decision": decision}
+def write_counterfact(told: Fields, row: Row) -> Record | None:
+    """The record of CounterFact (arXiv 2202.05262, section 3.3 and appendix D): `counterfact.json` of
+    kmeng01/rome and kmeng01/memit; None if the prompt lacks the subject.
+
+    Their evaluation takes the old object as the answer to every one of `neighborhood_prompts`, and the new
+    object as that to every one of `attribute_prompts`. Only neighbour facts with these objects are written.
+    """
+    place = find_subject(told.prompt, told.subject)
+    if place < 0:
+        return None
+    before, after = told.prompt[:place], told.prompt[place + len(told.subject) :]
+    near = _alike(row, "neighborhood", told.obsolete)
+    attributes = _alike(row, "random_neighborhood", told.new)
+    lacks = {}
+    if not near:
+        lacks["neighborhood_prompts"] = _reason(row, told.obsolete_id)
+    if not attributes:
+        lacks["attribute_prompts"] = _reason(row, told.new_id)
+    return {
+        "case_id": row["number"],
+        "requested_rewrite": {
+            "prompt": before + SUBJECT + after,
+            "relation_id": told.relation,
+            "target_new": {"str": told.new, "id": told.new_id},
+            "target_true": {"str": told.obsolete, "id": told.obsolete_id},
+            "subject": told.subject,
+        },
+        "paraphrase_prompts": told.paraphrases,
+        "neighborhood_prompts": near,
+        "attribute_prompts": attributes,
+        "generation_prompts": told.paraphrases,
+        OURS: {EMPTY: lacks},
+    }
+
+
+def _alike(row: Row, column: str, label: str) -> list[str]:
+    """The texts before the object of at most `PROMPTS` other facts that have the object `label`.
+
+    First those in this column of the table of shared objects, then the update's own neighbours, then what
+    must stay of its own subject (`specific` of the ripples), one of each subject and relation. Neighbours in
+    an imported file have no id, and each is taken.
+    """
+    found: dict[tuple[str, str | None], str] = {}
+    shared = (row.get("shared") or {}).get(column, [])
+    for neighbor in [*shared, *row["neighborhood"], *row["random_neighborhood"]]:
+        for fact in neighbor["objects"]:
+            if fact["object"]["label"] == label:
+                subject = neighbor["subject"]["id"] or fact["prompt"]
+                found.setdefault((subject, neighbor["relation"]["id"]), opened(fact["prompt"]))
+    for probe in row.get("ripples") or []:
+        if probe["criterion"] == "specific" and probe["answers"][0]["label"] == label:
+            found.setdefault((probe["asked_subject"], probe["asked_relation"]), opened(probe["prompt"]))
+    return list(found.values())[:PROMPTS]
+
+
+def _reason(row: Row, item: str | None) -> str:
+    """Why there is no fact of another subject with an object."""
+    if item is None:
+        return "the object is no item: that of others with the same number or text is another one"
+    if row.get("shared") is None:
+        return "no neighbour fact of the update has the object (--shared has those of all subjects)"
+    return "no other subject has the object in this relation at T_old"
+
+
+def read_counterfact(record: Record, number: int) -> Fields:
+    """A record of CounterFact, without the prompts that no metric uses (attribute, generation)."""
+    rewrite = record["requested_rewrite"]
+    new, true = rewrite["target_new"], rewrite["target_true"]
+    return Fields(
+        id=f"counterfact-{record.get('case_id', number)}",
+        subject=rewrite["subject"],
+        prompt=rewrite["prompt"].replace(SUBJECT, rewrite["subject"], 1),
+        new=new["str"].strip(),
+        obsolete=true["str"].strip(),
+        paraphrases=record.get("paraphrase_prompts", []),
+        neighbors=[(text, true["str"].strip()) for text in record.get("neighborhood_prompts", [])],
+        relation=rewrite.get("relation_id"),
+        new_id=new.get("id"),
+        obsolete_id=true.get("id"),
+    )
+
+
+def write_easyedit(told: Fields, row: Row) -> Record:
+    """The record of KnowEdit, as its `KnowEditDataset` reads it (zjunlp/EasyEdit, examples/KnowEdit.md; arXiv
+    2401.01286).
+
+    The paraphrase has two names, since the loaders of KnowEdit and of its part wiki_recent read different
+    ones. Answers are lists of lists of spellings: of a text, two of the loaders would take the first letter.
+    """
+    record: Record = {"subject": told.subject, "prompt": told.prompt, "target_new": told.new}
+    if told.obsolete:
+        record["ground_truth"] = told.obsolete
+    if told.paraphrases:
+        record["rephrase_prompt"] = record["rephrase"] = told.paraphrases[0]
+    probes: dict[str, list[Record]] = {}
+    for probe in row.get("ripples") or []:
+        names = [name for one in probe["answers"] for name in (one["label"], *one["aliases"])]
+        fact = {"prompt": opened(probe["prompt"]), "ground_truth": [names]}
+        probes.setdefault(probe["criterion"], []).append(fact)
+    reasoning = [
+        {"prompt": one["question"], "ground_truth": [[one["answer_label"], *one["answer_aliases"]]]}
+        for one in row.get("related") or []
+    ]
+    specificity = [{"prompt": text, "ground_truth": [[label]]} for text, label in told.neighbors]
+    portability = {
+        "Subject_Aliasing": probes.get("alias"),
+        "Logical_Generalization": probes.get("logical"),
+        "Reasoning": reasoning,
+    }
+    locality = {LOCALITY[0]: specificity, LOCALITY[1]: probes.get("preserve")}
+    # A part without facts is left out: the loaders take the first fact of a part that is there.
+    return record | {
+        "portability": {name: facts for name, facts in portability.items() if facts},
+        "locality": {name: facts for name, facts in locality.items() if facts},
+    }
+
+
+def read_easyedit(record: Record, number: int) -> Fields:
+    """A record of any of KnowEdit's fact files; `portability` is dropped.
+
+    WikiBio names the fields `concept`, `text` and `labels`; wiki_recent has no old answer. The first of
+    several spellings of an answer is taken.
+    """
+    for name, in_wikibio in (("subject", "concept"), ("prompt", "text"), ("target_new", "labels")):
+        if name not in record and in_wikibio in record:
+            record = record | {name: record[in_wikibio]}
+    locality = record.get("locality", {})
+    neighbors = [
+        (_first(fact["prompt"]), _first(fact["ground_truth"]))
+        for kind in LOCALITY
+        for fact in locality.get(kind) or []
+    ]
+    again = record.get("rephrase_prompt") or record.get("rephrase") or []
+    return Fields(
+        id=f"knowedit-{number}",
+        subject=record["subject"],
+        prompt=record["prompt"],
+        new=_first(record["target_new"]),
+        obsolete=_first(record.get("ground_truth") or ""),
+        paraphrases=[again] if isinstance(again, str) else again,
+        neighbors=[(text, answer) for text, answer in neighbors if answer],
+    )
+
+
+def _first(value: Any) -> str:
+    while isinstance(value, list):
+        value = value[0] if value else ""
+    return str(value).strip()
+
+
+def write_wikibigedit(told: Fields, row: Row) -> Record:
+    """The record of ExplainableML/WikiBigEdit, which zjunlp/EasyEdit also reads (arXiv 2503.05683).
+
+    `alt` repeats `ans`: the experiments of the first project read the answer of `personas` there, which is
+    null.
+    """
+    text, answer = told.neighbors[0]
+    related = row.get("related") or [{"question": None, "answer_label": None}]
+    record = {
+        "tag": "update" if told.obsolete else "new",
+        "subject": told.subject,
+        "update": told.prompt,
+        "rephrase": told.paraphrases[0],
+        "personas": None,
+        "ans": told.new,
+        "alt": told.new,
+        "loc": text,
+        "loc_ans": answer,
+        "mhop": related[0]["question"],
+        "mhop_ans": related[0]["answer_label"],
+    }
+    return record | ({"ground_truth": told.obsolete} if told.obsolete else {})
+
+
+def read_wikibigedit(record: Record, number: int) -> Fields:
+    """A record of WikiBigEdit; `mhop` is dropped. `personas` is a further paraphrase."""
+    paraphrases = [record["rephrase"], record.get("personas")]
+    near = [(record["loc"], record["loc_ans"].strip())] if record.get("loc") and record.get("loc_ans") else []
+    return Fields(
+        id=f"wikibigedit-{number}",
+        subject=record["subject"],
+        prompt=record["update"],
+        new=record["ans"].strip(),
+        obsolete=(record.get("ground_truth") or "").strip(),
+        paraphrases=[text for text in paraphrases if text],
+        neighbors=near,
+    )
+
+
+def write_zsre(told: Fields, row: Row) -> Record:
+    """The record of zsRE for editing: `zsre_mend_eval.json` of kmeng01/memit, zjunlp/EasyEdit and
+    eric-mitchell/mend (arXiv 2110.11309).
+
+    Their prompts are questions and ours are clozes; their code handles both alike. `pred`, in zsRE the answer
+    of the unedited model, is the old object here.
+    """
+    text, answer = told.neighbors[0]
+    return {
+        "subject": told.subject,
+        "src": told.prompt,
+        "pred": told.obsolete,
+        "rephrase": told.paraphrases[0],
+        "alt": told.new,
+        "answers": [told.obsolete],
+        "loc": QUESTION + text.removeprefix(QUESTION),
+        "loc_ans": answer,
+        "cond": f"{told.obsolete} >> {told.new} || {told.prompt}",
+    }
+
+
+def read_zsre(record: Record, number: int) -> Fields | None:
+    """A record of zsRE, or None if it has no `alt`; EasyEdit leaves such records out, too.
+
+    The new object is `alt`, as in MEND and EasyEdit. (MEMIT edits towards the first of `answers`, the true
+    one.)
+    """
+    if not record["alt"]:
+        return None
+    return Fields(
+        id=f"zsre-{number}",
+        subject=record["subject"],
+        prompt=record["src"],
+        new=record["alt"].strip(),
+        obsolete=record["answers"][0].strip(),
+        paraphrases=[record["rephrase"]],
+        neighbors=[(record["loc"], record["loc_ans"].strip())],
+    )

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,21 @@ def read_edits(path: Path) -> Benchmark:
     """
     rows = pq.read_table(path).to_pylist()
     stream = bool(rows) and "interval" in rows[0]
+    edits = [
+        Edit(
+            id=row["edit"],
+            prompt=row["prompt"],
+            subject=row["subject_label"],
+            target=row["target"],
+            obsolete=row["obsolete"] or "",
+            replaces=tuple(row.get("replaces") or ()),
+        )
+        for row in rows
+    ]
     return Benchmark(
         "stream" if stream else "updates",
-        [question for row in rows for question in (_of_stream(row) if stream else _questions(row))],
-        list(map(edit_of, rows)),
+        [question for row in rows for question in _questions(row, stream)],
+        edits,
         {row["edit"]: row for row in rows} if stream else {},
     )
 
@@ -64,82 +74,43 @@ def read_klob(tables: Tables) -> Benchmark:
     return Benchmark("klob", questions, read_edits(tables.edits).edits if tables.edits else ())
 
 
-def edit_of(row: dict[str, Any]) -> Edit:
-    """The edit of a row of EDITS."""
-    return Edit(
-        id=row["edit"],
-        prompt=row["prompt"],
-        subject=row["subject_label"],
-        target=row["target"],
-        obsolete=row["obsolete"] or "",
-        replaces=tuple(row.get("replaces") or ()),
-    )
-
-
 def clozes_of(row: dict[str, Any]) -> list[tuple[str, str]]:
     """(role, prompt) of each cloze of an update itself, the update cloze first."""
     own = ((probe["role"], probe["prompt"]) for probe in row["probes"] if probe["role"] in OWN)
     return list(dict.fromkeys(own))
 
 
-def _probes(row: dict[str, Any]) -> Iterator[Question]:
-    """A question for each probe; those of the first neighbours are asked in writing, too."""
-    edit, context = row["edit"], f"{row['prompt']} {row['target']}. "
-    asked = dict.fromkeys(NEIGHBORS, 0)
-    for number, probe in enumerate(row["probes"]):
-        question = Question(
-            probe_id(edit, number),
-            edit,
-            probe["role"],
-            prompt=probe["prompt"],
-            context=context,
-            targets=(probe["target"],),
-        )
-        if asked.get(probe["role"], WRITTEN_NEIGHBORS) < WRITTEN_NEIGHBORS:
-            asked[probe["role"]] += 1
-            others = _named(row, row["new"]) if row["new"] != probe["target"] else ()
-            question = _written(question, _named(row, probe["target"]), others=others)
-        yield question
+def _questions(row: dict[str, Any], stream: bool) -> Iterator[Question]:
+    """A question for each probe; but of a stream, then one for each cloze of the update itself, in writing.
 
-
-def _written(question: Question, accepted: tuple[str, ...], **given: Any) -> Question:
-    """The probe as it is asked in writing, too."""
-    return replace(question, accepted=accepted, ways=("loglik", "written"), **given)
-
-
-def _named(row: dict[str, Any], *labels: str | None) -> tuple[str, ...]:
-    """These objects by their labels, then by their aliases, each once."""
-    names = {each["label"]: each["aliases"] for each in row.get("names") or ()}
-    given = [label for label in labels if label]
-    return tuple(dict.fromkeys((*given, *(name for label in given for name in names.get(label, ())))))
-
-
-def _of_stream(row: dict[str, Any]) -> Iterator[Question]:
-    """The probes of an edit of a stream; in writing, too, those of its new object and of later ones."""
+    Asked in writing, too, are probes of the first neighbours; of a stream those of its new object and of
+    later ones.
+    """
+    edit, relation = row["edit"], row["relation"] or ""
+    context = f"{row['prompt']} {row['target']}. "
+    words = question_about(relation, row["subject_label"])
+    several: dict[str, Any] = {"several": row["kind"] == "add", "relation": relation}
     later = {probe["place"]: probe["target"] for probe in row["probes"] if probe["role"] == "later"}
-    for question, probe in zip(_probes(row), row["probes"], strict=True):
-        given: dict[str, Any] = {"several": row["kind"] == "add", "relation": row["relation"] or ""}
-        if probe["role"] == "update":
-            given["words"] = question_about(row["relation"] or "", row["subject_label"])
-        if probe["role"] in OWN and probe["object"] == "new":
-            stale = _named(row, row["obsolete"])
-            yield _written(question, _named(row, row["new"]), stale=stale, **given)
-        elif probe["role"] == "later":
+    left = dict.fromkeys(NEIGHBORS, WRITTEN_NEIGHBORS)
+    for number, probe in enumerate(row["probes"]):
+        role, target = probe["role"], probe["target"]
+        given: dict[str, Any] = {}
+        if left.get(role):
+            left[role] -= 1
+            given["others"] = _named(row, row["new"]) if row["new"] != target else ()
+        elif stream and role in OWN and probe["object"] == "new":
+            given = {**several, "stale": _named(row, row["obsolete"])}
+            given["words"] = words if role == "update" else ""
+        elif role == "later":
             ended = (row["new"], *(label for link, label in later.items() if link < probe["place"]))
-            after = _named(row, *(label for link, label in later.items() if link > probe["place"]))
-            stale = _named(row, *(label for label in ended if label != probe["target"]))
-            accepted = _named(row, probe["target"])
-            yield _written(question, accepted, stale=stale, others=after, **given)
-        else:
-            yield question
-
-
-def _questions(row: dict[str, Any]) -> Iterator[Question]:
-    edit, context = row["edit"], f"{row['prompt']} {row['target']}. "
-    yield from _probes(row)
-    words = question_about(row["relation"] or "", row["subject_label"])
+            given = {**several, "stale": _named(row, *(label for label in ended if label != target))}
+            given["others"] = _named(row, *(label for link, label in later.items() if link > probe["place"]))
+        if given:
+            given |= {"accepted": _named(row, target), "ways": ("loglik", "written")}
+        name, prompt = probe_id(edit, number), probe["prompt"]
+        yield Question(name, edit, role, prompt=prompt, context=context, targets=(target,), **given)
     objects = tuple(dict.fromkeys(probe["target"] for probe in row["probes"] if probe["role"] in OWN))
-    for place, (role, prompt) in enumerate(clozes_of(row), start=1):
+    for place, (role, prompt) in enumerate(() if stream else clozes_of(row), start=1):
         yield Question(
             probe_id(edit, f"c{place}"),
             edit,
@@ -150,11 +121,17 @@ def _questions(row: dict[str, Any]) -> Iterator[Question]:
             targets=objects,
             accepted=_named(row, row["new"]),
             stale=_named(row, row["obsolete"]) if row["new"] else (),
-            several=row["kind"] == "add",
-            relation=row["relation"] or "",
             ways=("written",),
             long=row["fluency"] and place > 1,
+            **several,
         )
+
+
+def _named(row: dict[str, Any], *labels: str | None) -> tuple[str, ...]:
+    """These objects by their labels, then by their aliases, each once."""
+    names = {each["label"]: each["aliases"] for each in row.get("names") or ()}
+    given = [label for label in labels if label]
+    return tuple(dict.fromkeys((*given, *(name for label in given for name in names.get(label, ())))))
 
 
 def question_about(relation: str, subject: str) -> str:

@@ -116,7 +116,7 @@ def edits_of(items: Sequence[Row], facts: Path) -> list[Edit]:
 
 def read_tempripple(tables: Tables) -> Benchmark:
     """TempRIPPLE's items; with the table of facts, the new fact of each timeline as an edit."""
-    items = _items(tables)
+    items = read_items(tables.questions[0], tables.limit, tables.seed, tables.open_)
     edits = edits_of(items, tables.facts) if tables.facts else []
     return Benchmark("tempripple", questions_of(items), edits)
 
@@ -126,7 +126,7 @@ def read_asof(tables: Tables) -> Benchmark:
 
     Questions of chains without an edit are left out then.
     """
-    items = _items(tables)
+    items = read_items(tables.questions[0], tables.limit, tables.seed, tables.open_)
     questions = questions_of(items)
     if tables.edits is None:
         return Benchmark("asof", questions)
@@ -139,7 +139,3 @@ def read_asof(tables: Tables) -> Benchmark:
     ]
     about = {question.edit for question in asked}
     return Benchmark("asof", asked, [edit for edit in stream.edits if edit.id in about])
-
-
-def _items(tables: Tables) -> list[Row]:
-    return read_items(tables.questions[0], tables.limit, tables.seed, tables.open_)

@@ -43,15 +43,11 @@ def filled(prompt: str, question: Question, context: str = "") -> str:
             case "cloze":
                 return question.prompt or cloze_of(question.words)
             case "options":
-                return listed(question.targets)
+                pairs = zip(LETTERS, question.targets, strict=True)
+                return "\n".join(f"{letter}. {option}" for letter, option in pairs)
         return slot[0]
 
     return _SLOT.sub(value, prompt)
-
-
-def listed(options: Sequence[str]) -> str:
-    """The options, one a line, each with its letter."""
-    return "\n".join(f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=True))
 
 
 def cloze_of(question: str) -> str:

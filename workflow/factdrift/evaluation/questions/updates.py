@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import check_columns, write_parquet
 from factdrift.words.dates import as_of, month_text
 from factdrift.words.templates import before_blank
 
@@ -124,15 +124,11 @@ def read_updates(path: Path, columns: Sequence[str], choice: Choice) -> list[Row
     if not path.is_file():
         raise InputError(f"{path}: no such file; build it with `snakemake --cores all {path}`")
     try:
-        names = pq.read_schema(path).names
+        check_columns(path, columns, "; give wfd_repl.parquet, a stream's stream.parquet, or one like them")
     except pa.ArrowInvalid as error:
         raise InputError(f"{path}: no Parquet file: {error}; name a table of updates") from None
-    if lacking := [name for name in columns if name not in names]:
-        raise InputError(
-            f"{path}: lacks {', '.join(lacking)}; give wfd_repl.parquet, of a stream stream.parquet, or a "
-            "table with their columns"
-        )
-    found = [name for name in (*columns, "split", "subject_popularity") if name in names]
+    known = pq.read_schema(path).names
+    found = [name for name in (*columns, "split", "subject_popularity") if name in known]
     wanted = {SCENARIOS[name] for name in choice.scenarios}
     rows: list[Row] = pq.read_table(path, columns=found).to_pylist()
     return [row for row in rows if row["scenario"] in wanted and choice.split in ("all", row.get("split"))]

@@ -1,91 +1,98 @@
-"""Asks a model a few questions of a benchmark, before and after it is told something, and shows the answers.
+"""Small cells of what the workflow asks, without Snakemake: a few questions, and edits made elsewhere.
 
-A small cell of what the workflow asks, without Snakemake. Imports torch.
+Imports torch.
 """
 
 import dataclasses
 import math
-import tempfile
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.screen import grid
+from factdrift.core.owned import claim, scratch
+from factdrift.core.tables import check_columns, write_parquet
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, title_of
-from factdrift.evaluation.questions.question import Benchmark, Question, Tables
-from factdrift.evaluation.questions.record import read, record_of
-from factdrift.evaluation.questions.updates import Choice, draw, write_edits
+from factdrift.evaluation.questions import updates
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables, read, record_of
 from factdrift.evaluation.run import Files, Run, evaluate
+from factdrift.evaluation.scores.costs import write_costs
+from factdrift.evaluation.scores.grid import lines, write_grid
+from factdrift.evaluation.scores.metrics import Runs, write_scores
+from factdrift.evaluation.scores.table import unaligned_lines, write_tables
+from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.telling import Telling
-from factdrift.evaluation.tools.attempt import find_artefacts
-from factdrift.evaluation.tools.jobs import Ask
+from factdrift.evaluation.tables import TABLES
+from factdrift.evaluation.tools.attempt import find_artefacts, newest
+from factdrift.evaluation.tools.jobs import Ask, Probe
 from factdrift.models.loaded import Loaded
+from factdrift.models.loading import base_of
+from factdrift.models.names import split_name
+from factdrift.models.running import loaded
 
 SHOWN = 5
 """Answers that are printed in full."""
+EDITS = "results/{pair}/edit/edits.parquet"
+"""Questions that are also made of a dataset, if no edits have been made of any."""
 
 Row = dict[str, Any]
 
 
 def cell(job: Ask) -> Iterator[str]:
     """Asks, and yields the lines to print. Raises InputError if the questions have not been built."""
-    with job.loaded() as model, tempfile.TemporaryDirectory(prefix="factdrift-") as folder:
-        benchmark = _drawn(job, _read(job, Path(folder)), model)
-        tables = {"none": _ask(job, model, benchmark, "none", Path(folder))}
-        if job.state != "none":
-            tables[job.state] = _ask(job, model, benchmark, job.state, Path(folder))
+    with job.loaded() as model, scratch() as folder:
+        benchmark = _drawn(job, _read(job, folder), model)
+        files = [_ask(job, model, benchmark, state, folder) for state in dict.fromkeys(("none", job.state))]
         title = title_of(job.state)
         yield f"{model.name}, {job.benchmark}: {len(benchmark.questions):,} questions, {title}"
         yield ""
-        yield from _table(benchmark, tables)
+        answers, made = [each.answers for each in files], [each.edits for each in files]
+        yield from lines(write_grid(answers, made, folder / "grid.parquet"), [], [])
+        told: dict[str, list[Row]] = {}
+        for row in (row for path in answers for row in pq.read_table(path).to_pylist()):
+            told.setdefault(row["question"], []).append(row)
         for question in benchmark.questions[:SHOWN]:
             yield ""
-            yield from _shown(question, tables)
+            yield from _shown(question, told[question.id])
 
 
 def _read(job: Ask, folder: Path) -> Benchmark:
     """All questions of the benchmark, from the newest build under `job.results`."""
     record = record_of(job.benchmark)
-    first, *others = record.questions
-    found = _newest(job, first)
-    if found is None and record.of_updates and not record.edits and job.dataset.is_file():
-        path = folder / "edits.parquet"
-        write_edits(job.dataset, path, Choice())
-        return read(job.benchmark, Tables([path]))
-    if found is None:
+    first, *others = (newest(job, _pattern(each)) for each in record.questions)
+    if first is None and record.questions == [EDITS] and job.dataset.is_file():
+        first = folder / "edits.parquet"
+        updates.write_edits(job.dataset, first, updates.Choice())
+    if first is None:
         raise InputError(
-            f"--benchmark: {job.benchmark}: no {_pattern(job, first)}; build it with `snakemake --cores all "
-            f"{record.target}`, or name the folder with --results"
+            f"--benchmark: {job.benchmark}: no {job.results}/{_pattern(record.questions[0])}; build it with "
+            f"`snakemake --cores all {record.target}`, or name the folder with --results"
         )
     edits = None
     if record.edits and job.state not in UNEDITED:
-        edits = _newest(job, record.edits)
+        edits = newest(job, _pattern(record.edits))
         if edits is None:
             target = record_of("stream" if record.of_stream else "updates").target
             raise InputError(
-                f"--state: {job.state}: no {_pattern(job, record.edits)}; make it with `snakemake --cores "
-                f"all {target}`"
+                f"--state: {job.state}: no {job.results}/{_pattern(record.edits)}; make it with `snakemake "
+                f"--cores all {target}`"
             )
-    facts = _newest(job, record.facts) if record.facts else None
-    more = [path for path in (_newest(job, each) for each in others) if path]
-    return read(job.benchmark, Tables([found, *more], edits, facts, open_=job.way == "written"))
+    facts = newest(job, _pattern(record.facts)) if record.facts else None
+    return read(
+        job.benchmark, Tables([first, *filter(None, others)], edits, facts, open_=job.way == "written")
+    )
 
 
-def _pattern(job: Ask, path: str) -> str:
+def _pattern(path: str) -> str:
     """Where a file of the workflow is in some build."""
-    return path.format(pair="*", stream="results/streams/*").replace("results/", f"{job.results}/", 1)
-
-
-def _newest(job: Ask, path: str) -> Path | None:
-    pattern = _pattern(job, path).removeprefix(f"{job.results}/")
-    return max(job.results.glob(pattern), key=lambda each: each.stat().st_mtime, default=None)
+    return path.format(pair="*", stream="results/streams/*").removeprefix("results/")
 
 
 def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
@@ -94,7 +101,7 @@ def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
     asked = [each for each in benchmark.questions if job.way in each.ways]
     if not asked:
         raise InputError(f"--way: {job.way}: no question of {job.benchmark} can be asked so")
-    asked = sorted(asked, key=lambda each: draw("ask", job.seed, each.id))[: job.limit or None]
+    asked = sorted(asked, key=lambda each: updates.draw("ask", job.seed, each.id))[: job.limit or None]
     about = {each.edit for each in asked}
     edits = [each for each in benchmark.edits if each.id in about]
     if not edits:  # the questions are about none: they are asked after some others
@@ -102,8 +109,8 @@ def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
     return dataclasses.replace(benchmark, questions=asked, edits=edits)
 
 
-def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path) -> dict[str, Row]:
-    """Question -> its answer in a state."""
+def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path) -> Files:
+    """Asks in a state; the answers have what a question is for (`role`) as their `kind`, too."""
     if state in UNEDITED:
         prepared = Prepared(Hyper(state, model.name, "", {}))
     else:
@@ -113,54 +120,72 @@ def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path
     run = Run.of(Session(model, job.settings), benchmark, [telling], job.seed)
     files = Files.under(folder, state if state in UNEDITED else "edited")
     evaluate(dataclasses.replace(run, ways=[job.way]), files)
-    return {row["question"]: row for row in pq.read_table(files.answers).to_pylist()}
+    table = pq.read_table(files.answers)
+    place = table.schema.get_field_index("kind")
+    pq.write_table(table.set_column(place, "kind", table["role"]), files.answers)
+    return files
 
 
-def _right(question: Question, row: Row) -> bool | None:
-    """Whether an answer is right; of a cloze test, whether its object is what the model would write."""
-    if row["reason"] not in (None, "not_finite"):
-        return None
-    if question.answer is None and row["way"] == "loglik":
-        return bool(row["exact"] and row["exact"][0])
-    right: bool | None = row["correct"]
-    return right
-
-
-def _table(benchmark: Benchmark, tables: dict[str, dict[str, Row]]) -> Iterator[str]:
-    """A row for each role: how many were asked, and the share that is right in each state."""
-    roles: dict[str, list[Question]] = {}
-    for question in benchmark.questions:
-        roles.setdefault(question.role, []).append(question)
-    cells = []
-    for role, questions in roles.items():
-        shares = []
-        for rows in tables.values():
-            known = [right for each in questions if (right := _right(each, rows[each.id])) is not None]
-            shares.append(f"{sum(known) / len(known):.3f} ({sum(known)}/{len(known)})" if known else "-")
-        cells.append([role, str(len(questions)), *shares])
-    yield from grid(["", "asked", *map(title_of, tables)], cells)
-    for state, rows in tables.items():
-        for reason, number in Counter(row["reason"] for row in rows.values() if row["reason"]).items():
-            yield f"{title_of(state)}: {number:,} without an answer: {reason}"
-
-
-def _shown(question: Question, tables: dict[str, dict[str, Row]]) -> Iterator[str]:
+def _shown(question: Question, rows: Sequence[Row]) -> Iterator[str]:
     """A question with its answers in full."""
     yield question.prompt + " ..." if question.prompt else question.words
-    if question.context and CONTEXT in tables:
+    if question.context and any(row["method"] == CONTEXT for row in rows):
         yield f"  before it: {question.context}"
-    for state, row in ((state, rows[question.id]) for state, rows in tables.items()):
-        yield f"  {title_of(state)}: {_answer(question, row)}"
+    for row in rows:
+        said = repr(row["output"])
+        if row["reason"]:
+            said = f"no answer: {row['reason']}"
+        elif row["way"] == "loglik":
+            pairs = zip(question.targets, row["logprobs"], strict=True)
+            said = ", ".join(f"{target} {math.exp(value):.2%}" for target, value in pairs)
+        yield f"  {title_of(row['method'])}: {said}"
     if question.answer is not None:
         yield f"  right: {question.targets[question.answer]}"
     elif question.accepted:
         yield f"  right: {question.accepted[0]}"
 
 
-def _answer(question: Question, row: Row) -> str:
-    if row["reason"]:
-        return f"no answer: {row['reason']}"
-    if row["way"] != "loglik":
-        return repr(row["output"])
-    pairs = zip(question.targets, row["logprobs"], strict=True)
-    return ", ".join(f"{target} {math.exp(value):.2%}" for target, value in pairs)
+def probe(job: Probe) -> None:
+    """Scores the checkpoint of a job; writes and prints the tables."""
+    named = base_of(Path(job.model))  # which an adapter must say even if another one is given
+    base = job.base or named
+    if not base:
+        raise InputError("--base: name the model from which the checkpoint was made")
+    name = job.name or Path(job.model).resolve().name
+    if name == "none":
+        raise InputError("--name: `none` is the model without edits; give another name")
+    if not job.edits.is_file():
+        raise InputError(f"{job.edits}: no such file; make it with `factdrift edit dataset`")
+    check_columns(job.edits, updates.EDITS.names, "; give a table of `edit dataset`")
+    table = pq.read_table(job.edits, schema=updates.EDITS)
+    known = table["edit"].to_pylist()
+    if unknown := [edit for edit in job.only if edit not in known]:
+        raise InputError(f"--only: {job.edits} has no edit {unknown[0]}; its edits are {known[0]}, ...")
+    settings = msgspec.structs.replace(job.settings, regime="independent")
+    tables = [f"{state}/0-of-1.{table}" for state in (name, "none") for table in TABLES]
+    tables += ["edits", "edit_scores", "probes"]
+    claim(job.output, [*(f"{table}.parquet" for table in tables), "costs.json"])
+    edits = job.output / "edits.parquet"
+    write_parquet(table.filter([edit in job.only for edit in known]) if job.only else table, edits)
+    benchmark = read_edits(edits)
+
+    def ask(model: Loaded, telling: Telling) -> Files:
+        files = Files.under(job.output / telling.method, "0-of-1")
+        evaluate(Run.of(Session(model, settings), benchmark, [telling], 0), files)
+        return files
+
+    # The checkpoint first, since it may be none that can be loaded.
+    with loaded(job, settings, job.threads, base) as model:
+        prepared = Prepared(Hyper(name, model.name, "made elsewhere", {}))
+        edited = ask(model, Telling(prepared, "checkpoint", about={"group": len(benchmark.edits)}))
+    with loaded(dataclasses.replace(job, model=base), settings, job.threads) as model:
+        none = ask(model, Telling(Prepared(Hyper("none", base, "", {})), settings.regime))
+    answers, made, states = zip(*(each[1:4] for each in (none, edited)), strict=True)
+    runs = Runs(edits, answers, made, states, models=[split_name(base)[0]], methods=["none", name])
+    scores, costs = job.output / "edit_scores.parquet", job.output / "costs.json"
+    write_scores(runs, scores, job.output / "probes.parquet")
+    written = job.output / "written.parquet"
+    write_parquet(written_table(answers, [edits]), written)
+    # Nothing is known of what the edits cost where they were made.
+    write_costs([], costs)
+    write_tables(scores, written, costs, list(unaligned_lines([none.answers], [none.edits])), job.output)

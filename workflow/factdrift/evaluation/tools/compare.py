@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 
@@ -101,29 +101,36 @@ def _values(db: duckdb.DuckDBPyConnection, rival: str, scores: Path, answers: Se
     model, _, method = rival.rpartition(":")
     chosen = f"method = {sql(method)}" + (f" AND model = {sql(model)}" if model else "")
     named = "''" if model else "model"
-    found: Values = {}
-    for metric in METRICS:
-        rows = db.sql(
-            f"""SELECT {named}, edit, kind, state, {metric} FROM read_parquet({sql(scores)})
-            WHERE {chosen} AND failed IS NULL AND {metric} IS NOT NULL AND isfinite({metric})
-            ORDER BY ALL"""
-        ).fetchall()
-        for name, edit, kind, state, value in rows:
-            found[f"updates ({kind})", metric, f"{name} {edit}"] = f"{name} {state}", value
+    queries = [
+        f"""SELECT {named}, 'updates (' || kind || ')', '{metric}', edit, state, {metric}
+        FROM read_parquet({sql(scores)})
+        WHERE {chosen} AND failed IS NULL AND {metric} IS NOT NULL AND isfinite({metric})"""
+        for metric in METRICS
+    ]
     if answers:
-        rows = db.sql(
-            f"""SELECT {named}, benchmark, way, concat_ws(' ', question, kind, interval), state,
-                CASE WHEN way = 'loglik' AND correct IS NULL AND len(exact) = 1 THEN exact[1]
-                    ELSE correct END AS r
+        queries.append(
+            f"""SELECT {named}, benchmark || ' (' || way || ')', 'right',
+                concat_ws(' ', question, kind, interval), state,
+                (CASE WHEN way = 'loglik' AND correct IS NULL AND len(exact) = 1 THEN exact[1]
+                    ELSE correct END)::DOUBLE AS r
             FROM read_parquet({sql(list(answers))}, union_by_name = true)
-            WHERE {chosen} AND benchmark <> 'updates' AND r IS NOT NULL ORDER BY ALL"""
-        ).fetchall()
-        for name, benchmark, way, question, state, right in rows:
-            found[f"{benchmark} ({way})", "right", f"{name} {question}"] = f"{name} {state}", float(right)
-    return found
+            WHERE {chosen} AND benchmark <> 'updates' AND r IS NOT NULL"""
+        )
+    return {
+        (benchmark, metric, f"{name} {asked}"): (f"{name} {state}", value)
+        for query in queries
+        for name, benchmark, metric, asked, state, value in db.sql(f"{query} ORDER BY ALL").fetchall()
+    }
 
 
 def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterator[Difference]:
+    """The differences over what both were asked, with intervals by Student's t.
+
+    Differences of one edited model are one cluster. Where no share changed at all, the sample has no
+    spread, and the width is that of a Wilson interval of none among as many.
+    """
+    from scipy import stats
+
     groups: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
     for key, (state, after) in theirs.items():
         if key in ours:
@@ -131,41 +138,25 @@ def _differences(first: str, ours: Values, rival: str, theirs: Values) -> Iterat
     for (benchmark, metric), pairs in groups.items():
         states = [state for state, _, _ in pairs]
         changes = [100 * (other - one) for _, one, other in pairs]
-        share = metric in ("efficacy_s", "generalization_s", "right")
-        half, middle = _half(changes, states, share), fmean(changes)
+        middle, count, clusters = fmean(changes), len(changes), len(set(states))
+        found = interval(changes, states)
+        half = found.half if found else math.nan
+        if metric in ("efficacy_s", "generalization_s", "right") and not any(changes):
+            half = 100 * _Z2 / (clusters + _Z2)
+        elif count > 1 and not 1 < clusters < count:
+            half *= float(stats.t.ppf(0.975, count - 1)) / 1.96
         yield Difference(
             benchmark,
             metric,
             rival,
             first,
-            len(pairs),
+            count,
             mean=100 * fmean(other for _, _, other in pairs),
             first_mean=100 * fmean(one for _, one, _ in pairs),
             difference=middle,
             low=middle - half,
             high=middle + half,
         )
-
-
-def _half(changes: Sequence[float], states: Sequence[str], shares: bool) -> float:
-    """Half the 95 % interval of a mean of paired differences, by Student's t; NaN for a single one.
-
-    Differences of one edited model are one cluster. Where no share changed at all, the sample has no
-    spread, and the width is that of a Wilson interval of none among as many.
-    """
-    from scipy import stats
-
-    clusters = len(set(states))
-    if shares and not any(changes):
-        return 100 * _Z2 / (clusters + _Z2)
-    if 1 < clusters < len(changes):
-        found = interval(changes, states)
-        return found.half if found is not None else math.nan
-    if len(changes) < 2:
-        return math.nan
-    found = interval(changes)
-    assert found is not None
-    return found.half * float(stats.t.ppf(0.975, len(changes) - 1)) / 1.96
 
 
 def lines(found: Sequence[Difference]) -> Iterator[str]:
@@ -219,46 +210,39 @@ def write(found: Sequence[Difference], folder: Path) -> list[Path]:
 
 def draw(found: Sequence[Difference], paths: Sequence[Path]) -> None:
     """A panel for each benchmark and metric: differences from the first rival, with their intervals."""
-    panels = list(dict.fromkeys((each.benchmark, each.metric) for each in found))
+    panels: dict[tuple[str, str], list[Difference]] = {}
+    for each in found:
+        panels.setdefault((each.benchmark, each.metric), []).append(each)
     rivals = list(dict.fromkeys(each.rival for each in found))
-    figure, axes = subplots(
-        len(panels),
-        1,
-        figsize=(6.4, 0.75 + len(panels) * (0.62 + 0.24 * len(rivals))),
-        squeeze=False,
-        sharex=True,
-    )
-    for axis, panel in zip(axes[:, 0], panels, strict=True):
-        _panel(axis, [each for each in found if (each.benchmark, each.metric) == panel], rivals)
-        axis.set_title(f"{panel[0]}: {METRICS.get(panel[1], 'answers right')}", fontsize="small", loc="left")
+    height = 0.75 + len(panels) * (0.62 + 0.24 * len(rivals))
+    figure, axes = subplots(len(panels), 1, figsize=(6.4, height), squeeze=False, sharex=True)
+    for axis, ((benchmark, metric), rows) in zip(axes[:, 0], panels.items(), strict=True):
+        axis.axvline(0, color=SOFT, linewidth=1)
+        for each in rows:
+            place = len(rivals) - rivals.index(each.rival)
+            colour = KEPT if each.clear else SOFT
+            if not math.isnan(each.low):
+                axis.plot([each.low, each.high], [place, place], color=colour, linewidth=2)
+            axis.plot([each.difference], [place], "o", color=colour)
+            axis.annotate(
+                f"{each.difference:+.1f}",
+                (each.difference, place),
+                xytext=(0, 5),
+                textcoords="offset points",
+                ha="center",
+                fontsize="x-small",
+            )
+        axis.set_yticks(range(len(rivals), 0, -1), rivals, fontsize="small")
+        axis.set_ylim(0.4, len(rivals) + 0.9)
+        axis.tick_params(axis="x", labelsize="x-small")
+        for side in ("top", "right", "left"):
+            axis.spines[side].set_visible(False)
+        axis.set_title(f"{benchmark}: {METRICS.get(metric, 'answers right')}", fontsize="small", loc="left")
     first = found[0].first
-    clear = [each for each in found if each.clear]
-    said = f"{len(clear)} of {len(found)} differences from {first} are larger than chance explains"
+    clear = sum(each.clear for each in found)
+    said = f"{clear} of {len(found)} differences from {first} are larger than chance explains"
     figure.suptitle(said, fontsize="medium", x=0.01, ha="left")
     axes[-1, 0].set_xlabel(
         f"points more than {first}, over the same edits (bar: 95 % interval)", fontsize="small"
     )
     save(figure, *paths)
-
-
-def _panel(axis: Any, rows: Sequence[Difference], rivals: Sequence[str]) -> None:
-    axis.axvline(0, color=SOFT, linewidth=1)
-    for each in rows:
-        place = len(rivals) - rivals.index(each.rival)
-        colour = KEPT if each.clear else SOFT
-        if not math.isnan(each.low):
-            axis.plot([each.low, each.high], [place, place], color=colour, linewidth=2)
-        axis.plot([each.difference], [place], "o", color=colour)
-        axis.annotate(
-            f"{each.difference:+.1f}",
-            (each.difference, place),
-            xytext=(0, 5),
-            textcoords="offset points",
-            ha="center",
-            fontsize="x-small",
-        )
-    axis.set_yticks(range(len(rivals), 0, -1), rivals, fontsize="small")
-    axis.set_ylim(0.4, len(rivals) + 0.9)
-    axis.tick_params(axis="x", labelsize="x-small")
-    for side in ("top", "right", "left"):
-        axis.spines[side].set_visible(False)

@@ -1,11 +1,11 @@
-"""The memory of a GPU that a model needs to be asked, and to be edited by each method, by arithmetic.
+"""Tables of models and methods: the memory of a GPU that each needs, by arithmetic, and who edits whom.
 
 Weights, changes and second moments are counted from the shapes of a model without weights. What a pass
 through the blocks needs is what `models/scoring.py`, `methods/optimise.py` and `states/edited.py` estimate.
 Imports torch.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,14 +19,15 @@ from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
 from factdrift.evaluation.methods.optimise import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
 from factdrift.evaluation.methods.plan import needs
-from factdrift.evaluation.methods.record import records
+from factdrift.evaluation.methods.record import records, refusal
 from factdrift.evaluation.methods.shared import named
 from factdrift.evaluation.states.edited import check_able, matrix_bytes
-from factdrift.models.families import ModelSpec, shape_of
+from factdrift.models.families import ModelSpec, read_families, shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import stored_bytes, without_weights
 from factdrift.models.quantized import bits_of, is_quantized
 from factdrift.models.scoring import token_bytes
+from factdrift.models.tiny import tiny_model
 
 GPUS = (12, 16, 24, 48, 80)
 """Sizes of GPUs in GiB, as they are sold."""
@@ -46,11 +47,6 @@ ADAPTED = 2
 """Inputs in float32 that a matrix with an adapter keeps for each token until the backward pass."""
 COMBINED = 8
 """Matrices in float32 that are held at a time while an adapter is combined with others as a full matrix."""
-PACKED = {
-    4: {"quant_method": "bitsandbytes", "load_in_4bit": True},
-    8: {"quant_method": "bitsandbytes", "load_in_8bit": True},
-}
-"""Bits -> the `quantization_config` of a model."""
 VARIANTS = {
     **{"gpt2-xl": (16,), "gpt-j-6b": (16,), "llama-2-7b": (16, 8, 4), "llama-3-8b": (16, 8, 4)},
     **{"qwen3-4b": (16, 4), "qwen3-8b": (16, 4)},
@@ -67,18 +63,12 @@ class Needs(NamedTuple):
     """For each edit that is made at a time."""
 
 
-def shapes() -> Mapping[str, Mapping[str, Any]]:
-    """Name -> configuration of the models in config/models/shapes.yaml."""
-    found: Mapping[str, Mapping[str, Any]] = read_yaml(SHAPES)
-    return found
-
-
 def shaped(name: str, bits: int = 16) -> Loaded:
     """A model of shapes.yaml without weights, in bfloat16 or quantized as bitsandbytes does."""
-    sizes = dict(shapes()[name])
+    sizes = dict(read_yaml(SHAPES)[name])
     config = AutoConfig.for_model(sizes.pop("model_type"), **sizes)
-    if bits in PACKED:
-        config.quantization_config = PACKED[bits]
+    if bits < 16:
+        config.quantization_config = {"quant_method": "bitsandbytes", f"load_in_{bits}bit": True}
     return _loaded(*without_weights(config, name), name)
 
 
@@ -107,13 +97,6 @@ def _matrices(loaded: Loaded) -> Iterator[tuple[int, int]]:
         weight = getattr(module, "weight", None)
         if isinstance(weight, torch.Tensor) and weight.ndim == 2:
             yield weight.shape[0], weight.shape[1]
-
-
-def unpacked_bytes(loaded: Loaded) -> int:
-    """Bytes of the largest matrix of a quantized model as it is while it is multiplied; 0 for others."""
-    if not is_quantized(loaded.model.config):
-        return 0
-    return max(out * into for out, into in _matrices(loaded)) * loaded.dtype.itemsize
 
 
 def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
@@ -151,33 +134,26 @@ def edit_needs(loaded: Loaded, hyper: Hyper) -> Needs:
     return Needs(kept, matrix_bytes(loaded, hyper) + run)
 
 
-class Row(NamedTuple):
-    """A model and what it needs in bytes."""
+def needed(loaded: Loaded, source: str = "") -> tuple[int, dict[str, int | None]]:
+    """Bytes of the weights, and in all: `asked`, and of each method with one edit at a time.
 
-    name: str
-    weights: int
-    asked: int
-    methods: Mapping[str, int | None]
-    """Method -> with one edit at a time; None if it cannot edit the model."""
-
-
-def row_of(loaded: Loaded, title: str, source: str = "") -> Row:
-    """What a model needs, with the hyper-parameters that each method has for it."""
+    Hyper-parameters are those that a method has for the model; None if it cannot edit the model.
+    """
     weights = weight_bytes(loaded, source)
-    beside = weights + unpacked_bytes(loaded)
+    beside = weights
+    if is_quantized(loaded.model.config):  # the largest matrix, as it is while it is multiplied
+        beside += max(out * into for out, into in _matrices(loaded)) * loaded.dtype.itemsize
     asked = beside + ASKED * token_bytes(loaded)
-    methods: dict[str, int | None] = {}
+    found: dict[str, int | None] = {"asked": asked}
     for name, record in records().items():
         if record.changes in ("text", "nothing"):
             continue
         try:
-            hyper = read_hyper(name, loaded.name, sizes=lambda: loaded.spec)
-            found = edit_needs(loaded, hyper)
+            need = edit_needs(loaded, read_hyper(name, loaded.name, sizes=lambda: loaded.spec))
+            found[name] = max(asked, beside + need.kept + need.each)
         except InputError:
-            methods[name] = None
-        else:
-            methods[name] = max(asked, beside + found.kept + found.each)
-    return Row(title, weights, asked, methods)
+            found[name] = None
+    return weights, found
 
 
 def smallest(need: int | None) -> str:
@@ -193,36 +169,47 @@ def usable(size: int) -> int:
     return int(USABLE * size * 2**30) - CONTEXT
 
 
-def table(rows: Sequence[Row], said: Callable[[int | None], str] = smallest) -> str:
-    """Rows as Markdown: weights in GB, then the smallest GPU on which the model is asked, and edited."""
-    methods = list(rows[0].methods)
-    header = ["model", "weights, GB", "asked", *methods]
-    lines = [header, ["---"] * len(header)]
-    for row in rows:
-        cells = [said(row.asked), *(said(row.methods[name]) for name in methods)]
-        lines.append([row.name, f"{row.weights / 1e9:.1f}", *cells])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def fitting_table() -> str:
+    """Markdown: of each of VARIANTS the weights in GB, and the smallest GPU for asking and each method."""
+    rows: list[list[str]] = []
+    in_all: dict[str, int | None] = {}
+    for name, variants in VARIANTS.items():
+        for bits in variants:
+            weights, in_all = needed(shaped(name, bits))
+            title = name if bits == 16 else f"{name}, {bits} bits"
+            rows.append([title, f"{weights / 1e9:.1f}", *map(smallest, in_all.values())])
+    return _markdown(["model", "weights, GB", *in_all], rows)
 
 
-def known_rows() -> list[Row]:
-    """The rows of VARIANTS."""
-    return [
-        row_of(shaped(name, bits), name if bits == 16 else f"{name}, {bits} bits")
-        for name, variants in VARIANTS.items()
-        for bits in variants
-    ]
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *rows))
 
 
 def lines_of(model: Any, spec: ModelSpec, name: str, source: str) -> Iterator[tuple[str, str]]:
     """The lines of `models describe` about the memory of a GPU; `model` has no weights."""
-    row = row_of(_loaded(model, spec, name), name, source)
+    weights, in_all = needed(_loaded(model, spec, name), source)
     form = "quantized" if is_quantized(model.config) else "in bfloat16"
-    yield "weights on a GPU", f"{_size(row.weights)}, {form}"
-    told = [f"asked {_size(row.asked)}"]
-    told += [f"{method} {_size(need)}" for method, need in row.methods.items() if need is not None]
+    yield "weights on a GPU", f"{_size(weights)}, {form}"
+    told = [f"{what} {_size(need)}" for what, need in in_all.items() if need is not None]
     yield "with one edit", f"{', '.join(told)} (by estimate)"
 
 
 def _size(count: int) -> str:
     """Bytes in words."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+
+
+def family_table() -> str:
+    """Markdown: a row for each family of families.yaml, a column for each method that changes something."""
+    methods = [name for name, record in records().items() if record.changes != "nothing"]
+    rows = []
+    for family, entry in read_families().items():
+        spec = tiny_model(family).spec
+        able = ["yes" if editable(spec, method) else "no" for method in methods]
+        rows.append([f"{entry['title']} (`{family}`)", *able])
+    return _markdown(["family", *methods], rows)
+
+
+def editable(spec: ModelSpec, method: str) -> list[int]:
+    """The blocks of a model that a method can edit."""
+    return [layer for layer in range(spec.layers) if refusal(spec, method, layer) is None]

@@ -10,21 +10,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
-from factdrift.core.tables import check_columns, write_parquet
+from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.prompts import filled
-from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.tools.written_questions import COLUMNS, Written, kind_of
-from factdrift.tempripple.score import CONDITIONS
+from factdrift.evaluation.tools.written_questions import Written
 
 Row = dict[str, Any]
-
-TAG = "factdrift"
-"""`--tasks` with this name runs all of them."""
 
 QUESTIONS = pa.schema(
     [
@@ -91,40 +85,23 @@ class Task(NamedTuple):
     """How a document is asked, as the harness's file says it."""
 
 
-def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
-    """Tasks from a table of questions with options, asked as by `evaluate` in the way `loglik`.
+def question_tasks(asked: Iterable[Written], prompt: str) -> Iterator[Task]:
+    """Tasks of questions with options, asked as by `evaluate` in the way `loglik`.
 
-    `prompt`: the configuration's `answer.prompts.loglik`. The table has the columns item_id, question,
-    options and answer_index; questions without options are left out. With a column `context` there is a
-    group for each condition, else one; with TempRIPPLE's column `task` a task for each of its four, else one.
-    Raises InputError if a column is missing or no question has options.
+    `prompt`: the configuration's `answer.prompts.loglik`.
     """
-    check_columns(path, COLUMNS, "; give a table such as tempripple.parquet")
-    schema = pq.read_schema(path)
-    columns = [*COLUMNS, *(column for column in ("context", "task") if column in schema.names)]
-    rows: list[Row] = pq.read_table(path, columns=columns).to_pylist()
-    rows = sorted((row for row in rows if row["options"]), key=lambda row: str(row["item_id"]))
-    if not rows:
-        raise InputError(f"{path}: no question has options, so there is nothing to choose from")
-    kinds: dict[str, list[Row]] = {}
-    for row in rows:
-        kinds.setdefault(kind_of(row), []).append(row)
-    for condition in CONDITIONS if "context" in columns else ("",):
-        group = f"{name}_{condition}" if condition else name
-        for kind, chosen in kinds.items():
-            docs = [
-                {
-                    "id": row["item_id"],
-                    "prompt": filled(
-                        prompt,
-                        Question(row["item_id"], words=row["question"], targets=tuple(row["options"])),
-                        row["context"] if condition == "with" else "",
-                    ),
-                    "choices": row["options"],
-                    "answer": row["answer_index"],
-                }
-                for row in chosen
-            ]
+    for group, kind, questions, *_ in asked:
+        docs = [
+            {
+                "id": each.id,
+                "prompt": filled(prompt, each, each.context),
+                "choices": each.targets,
+                "answer": each.answer,
+            }
+            for each in questions
+            if each.answer is not None
+        ]
+        if docs:
             yield Task(f"{group}{kind}", group, pa.Table.from_pylist(docs, schema=QUESTIONS), _CHOSEN)
 
 
@@ -211,7 +188,7 @@ def write_tasks(tasks: Sequence[Task], output: Path) -> None:
             write_parquet(task.table, folder / f"{task.name}.parquet")
             described = {
                 "task": task.name,
-                "tag": [TAG],
+                "tag": ["factdrift"],  # `--tasks factdrift` runs all of them
                 "dataset_kwargs": {"table": task.name},
                 "test_split": "test",
                 "num_fewshot": 0,

@@ -12,7 +12,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.probing import Adjusted, RunsMethod
 from factdrift.evaluation.questions.question import Way
-from factdrift.evaluation.settings import Settings
+from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.alignment import find_subject
 from factdrift.models.running import RunsModel, Template
 
@@ -28,6 +28,7 @@ class TriesMethod(RunsMethod):
     """A command that makes edits with files of the workflow."""
 
     template: Template
+    settings: Annotated[Settings, Key("edit")]
     results: Annotated[Path, "results of the workflow", Flag("FOLDER")] = Path("results")
 
 
@@ -52,12 +53,11 @@ class Try(TriesMethod, command="edit try"):
     subject: Annotated[str, "as written in the prompt"]
     dataset: Annotated[Path, "for old object and neighbours", Flag("PARQUET")] = DATASET
 
-    def run(self) -> None:
+    def run(self) -> str:
         check_given("try", self.prompt, self.new_object, self.subject)
         from factdrift.evaluation.tools.attempt import attempt
 
-        for line in attempt(self):
-            print(line)
+        return "\n".join(attempt(self))
 
 
 class Ask(TriesMethod, command="ask"):
@@ -75,15 +75,12 @@ class Ask(TriesMethod, command="ask"):
     limit: Annotated[int, "questions, drawn with the seed; 0 for all"] = 20
     seed: Annotated[int, Key("seed")]
     dataset: Annotated[Path, "of updates, if no edits have been made of any", Flag("PARQUET")] = DATASET
-    settings: Annotated[Settings, Key("edit")]
 
-    def run(self) -> None:
-        from factdrift.evaluation.settings import check_regime
+    def run(self) -> str:
         from factdrift.evaluation.tools.cell import cell
 
         check_regime(self.settings.regime)
-        for line in cell(self):
-            print(line)
+        return "\n".join(cell(self))
 
 
 class ExportAdapter(TriesMethod, command="edit export-adapter"):
@@ -123,17 +120,12 @@ class Probe(RunsModel, command="edit probe"):
     base: Annotated[str, "the model without edits (default: the one that an adapter names)"] = ""
     name: Annotated[str, "of the method, in tables (default: the folder's)"] = ""
     only: Annotated[tuple[str, ...], "the edits that were made (default: all)", Flag("EDIT")] = ()
-    baseline: Annotated[
-        Path | None,
-        "results/OLD_NEW/evaluation/MODEL/updates/none, instead of running the model without edits",
-        Flag("FOLDER"),
-    ] = None
     template: Template
     settings: Annotated[Settings, Key("edit")]
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> None:
-        from factdrift.evaluation.tools.elsewhere import probe
+        from factdrift.evaluation.tools.cell import probe
 
         probe(self)
 
@@ -164,10 +156,10 @@ class Families(Job, command="edit families"):
     def run(self) -> str:
         import torch
 
-        from factdrift.evaluation.tools.family_table import table
+        from factdrift.evaluation.tools.fitting import family_table
 
         torch.set_num_threads(1)
-        return table()
+        return family_table()
 
 
 class Describe(Job, command="models describe"):
@@ -185,13 +177,13 @@ class Describe(Job, command="models describe"):
 
     def run(self) -> str:
         from factdrift.evaluation.methods.record import anywhere, refused, role
-        from factdrift.evaluation.tools.fitting import known_rows, lines_of, table
+        from factdrift.evaluation.tools.fitting import fitting_table, lines_of
         from factdrift.models.describe import describe
 
         if self.fits == bool(self.model):
             raise InputError("models describe: name either a model, or --fits for the table of known ones")
         if self.fits:
-            return table(known_rows())
+            return fitting_table()
         name = self.model or ""
 
         def more(model: Any, spec: ModelSpec, source: str) -> Lines:
@@ -215,29 +207,24 @@ class _Exported(Job):
     instruction: Annotated[str, Key("written.instruction")]
     output: Annotated[Output, Flag("FOLDER")]
 
-    def named(self) -> dict[str, Path]:
-        """Name of the tasks -> its table. Raises InputError."""
+    def written(self) -> Iterator[Written]:
+        """The questions of all tables. Raises InputError."""
         from factdrift.evaluation.questions.prompts import check_prompt
+        from factdrift.evaluation.tools.written_questions import written_items, written_updates
 
         try:
             check_prompt("loglik", self.prompt)
         except ValueError as error:
             raise InputError(f"--prompt: {error}") from None
-        found = {}
+        names = set()
         for given in self.questions:
             name, _, path = given.partition("=")
             if not re.fullmatch(r"[^\W\d]\w*", name) or not path:
                 raise InputError(f"--questions: {given!r} is not of the form tempripple=FILE.parquet")
-            if name in found:
+            if name in names:
                 raise InputError(f"--questions: {name} names two tables; give one of them another name")
-            found[name] = Path(path)
-        return found
-
-    def written(self) -> Iterator[Written]:
-        from factdrift.evaluation.tools.written_questions import written_items, written_updates
-
-        for name, path in self.named().items():
-            yield from written_items(name, path, self.prompt, self.instruction)
+            names.add(name)
+            yield from written_items(name, Path(path), self.prompt, self.instruction)
         if self.edits is not None:
             yield from written_updates(self.edits, self.prompt, self.instruction)
 
@@ -254,14 +241,13 @@ class LmEval(_Exported, command="answer lm-eval", beside="questions"):
         from factdrift.evaluation.scores.clozes import cloze_tests
         from factdrift.evaluation.tools import harness
 
-        tasks: list[harness.Task] = []
-        for name, path in self.named().items():
-            tasks += harness.question_tasks(name, path, self.prompt)
+        written = list(self.written())
+        tasks = list(harness.question_tasks(written, self.prompt))
         if self.edits is not None:
             tasks += harness.cloze_tasks(row for _, row in cloze_tests([], self.edits))
         if self.chains is not None:
             tasks += harness.chain_tasks(read_chains(self.chains))
-        tasks += harness.written_tasks(self.written(), self.tokens)
+        tasks += harness.written_tasks(written, self.tokens)
         harness.write_tasks(tasks, self.output)
         return "\n".join(f"{task.name}: {len(task.table):,}" for task in tasks)
 
@@ -311,9 +297,7 @@ class TaughtRipples(Job, command="answer taught-ripples"):
 class Compare(Job, command="compare"):
     """Compare methods on the same updates and questions: paired differences from the first one.
 
-    Prints one sentence a benchmark and a table; writes both, and a figure as SVG and PDF.
-
-    For example: factdrift compare rome memit ft
+    Prints and writes one sentence a benchmark and a table, and draws them: factdrift compare rome memit ft
     """
 
     methods: Annotated[tuple[str, ...], "as in the configuration", Flag("[MODEL:]METHOD", by_place=True)]

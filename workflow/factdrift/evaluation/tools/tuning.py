@@ -98,14 +98,9 @@ class Bench:
         artefacts = Artefacts(prefixes=self.prefixes, moments=moments)
         files = [Files.under(self.folder, "none"), self.ask(Prepared(hyper, artefacts), "trial")]
         scores, joined = (self.folder / f"{name}.parquet" for name in ("scores", "joined"))
-        runs = Runs(
-            edits=self.folder / "edits.parquet",
-            answers=[each.answers for each in files],
-            made=[each.edits for each in files],
-            states=[each.states for each in files],
-            models=[self.model.name],
-            methods=[hyper.method],
-        )
+        answers, made, states = zip(*(each[1:4] for each in files), strict=True)
+        edits = self.folder / "edits.parquet"
+        runs = Runs(edits, answers, made, states, models=[self.model.name], methods=[hyper.method])
         write_scores(runs, scores, joined)
         return judged(hyper, pq.read_table(scores).to_pylist(), pq.read_table(joined).to_pylist())
 
@@ -200,7 +195,14 @@ def tune(job: Tune) -> None:
         raise InputError("edit.regime: hyper-parameters are tuned on independent edits; leave the key out")
     with job.loaded() as model, scratch() as folder:
         start = job.hyper_of(model, job.method)
-        bench = Bench(job, model, _updates(job, model, folder), folder, ("",))
+        edits = folder / "edits.parquet"
+        choice = Choice(split="train", limit=job.edits, seed=job.seed, fluency_sample=0)
+        write_edits(job.dataset, edits, choice)
+        benchmark = read_edits(edits)
+        updates = benchmark.without(excluded(model, benchmark))
+        if not updates.edits:
+            raise InputError(f"{job.dataset}: no update can be aligned with the tokens of {model.name}")
+        bench = Bench(job, model, updates, folder, ("",))
         if "prefixes" in needs(start):
             bench.prefixes = draw_prefixes(model, start, job.seed)
         key = "layer" if "layer" in start else "layers"
@@ -232,17 +234,6 @@ def _row(trial: Trial, shown: Sequence[str]) -> str:
     cells = [" ".join(map(str, value)) if isinstance(value, list) else f"{value:g}" for value in values]
     cells += [f"{getattr(trial, name):.4f}" for name in _SCORES]
     return "".join(f"{cell:>18}" for cell in cells)
-
-
-def _updates(job: Tune, model: Loaded, folder: Path) -> Benchmark:
-    """Updates of the split `train` whose tokens show the borders; also written into the folder."""
-    edits = folder / "edits.parquet"
-    write_edits(job.dataset, edits, Choice(split="train", limit=job.edits, seed=job.seed, fluency_sample=0))
-    benchmark = read_edits(edits)
-    updates = benchmark.without(excluded(model, benchmark))
-    if not updates.edits:
-        raise InputError(f"{job.dataset}: no update can be aligned with the tokens of {model.name}")
-    return updates
 
 
 def _write(job: Tune, model: str, best: Trial, about: str) -> None:

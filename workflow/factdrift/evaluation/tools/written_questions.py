@@ -3,7 +3,8 @@
 A document has what a model reads, a text to be gone on with or a user's turn, and what the verdict needs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
+from factdrift.core.tables import check_columns
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.items import add_stale, is_dated, questions_of
 from factdrift.evaluation.questions.prompts import filled, turn_of
@@ -41,6 +43,8 @@ class Written(NamedTuple):
     """Such as `tempripple_with`."""
     kind: str
     """Such as `_new_related`; empty if the group has one kind."""
+    questions: Sequence[Question]
+    """Without their context if they are asked without it."""
     continued: pa.Table
     """WRITTEN: texts that a model goes on with."""
     turns: pa.Table
@@ -49,14 +53,19 @@ class Written(NamedTuple):
 
 def written_items(name: str, path: Path, prompt: str, instruction: str) -> Iterator[Written]:
     """TempRIPPLE's items and those with a date, open ones among them, or a table of COLUMNS; with a column
-    `context`, also without it. `prompt`, `instruction`: as in the configuration.
+    `context`, also without it. With TempRIPPLE's column `task` there is a kind for each of its four.
+
+    `prompt`, `instruction`: as in the configuration. Raises InputError if a column is missing, or an answer
+    is not known.
     """
+    check_columns(path, COLUMNS, "; give a table such as tempripple.parquet")
     kinds: dict[str, list[Question]] = {}
     rows = pq.read_table(path).to_pylist()
     if rows and "open_only" in rows[0] and not is_dated(path):
         add_stale(rows)
     for row in sorted(rows, key=lambda row: str(row["item_id"])):
-        kinds.setdefault(kind_of(row), []).append(_question(row, path))
+        kind = f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
+        kinds.setdefault(kind, []).append(_question(row, path))
     conditions = CONDITIONS if any(each.context for own in kinds.values() for each in own) else ("",)
     for condition in conditions:
         for kind, questions in kinds.items():
@@ -74,11 +83,6 @@ def written_updates(path: Path, prompt: str, instruction: str) -> Iterator[Writt
         yield _written("wikifactdiff", f"_{role}", questions, False, prompt, instruction)
 
 
-def kind_of(row: Row) -> str:
-    """The kind of a row with TempRIPPLE's column `task`, such as `_new_related`; empty for other tables."""
-    return f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
-
-
 def _question(row: Row, path: Path) -> Question:
     """The question of a row; InputError that names it in the table `path` if no answer of it is known."""
     if "open_only" in row:
@@ -90,17 +94,23 @@ def _question(row: Row, path: Path) -> Question:
             f"{path}: answer_index of the question {row['item_id']!r} is {index}, which is the place of none "
             f"of its {len(options)} options, so no answer of it is known; correct it, or leave the row out"
         )
-    answer = options[index]
-    others = tuple(option for option in options if option != answer)
-    return Question(row["item_id"], words=row["question"], accepted=(answer,), others=others)
+    return Question(
+        row["item_id"],
+        words=row["question"],
+        context=row.get("context") or "",
+        targets=tuple(options),
+        answer=index,
+        accepted=(options[index],),
+        others=tuple(option for option in options if option != options[index]),
+    )
 
 
 def _written(
     group: str, kind: str, questions: Iterable[Question], told: bool, prompt: str, instruction: str
 ) -> Written:
     continued, turns = [], []
-    for each in questions:
-        context = each.context if told else ""
+    asked = [each if told else replace(each, context="") for each in questions]
+    for each in asked:
         named = {
             "id": each.id,
             "target": each.accepted[0],
@@ -109,9 +119,10 @@ def _written(
             "others": each.others,
             "several": each.several,
         }
-        cloze = f"{context} {each.prompt}".lstrip() if each.prompt else filled(prompt, each, context)
+        cloze = each.prompt or filled(prompt, each, each.context)
         continued.append({**named, "prompt": cloze, "question": each.prompt or filled("{cloze}", each)})
         if each.words:
-            turn = turn_of(each, context, instruction)
+            turn = turn_of(each, each.context, instruction)
             turns.append({**named, "prompt": turn, "question": each.words})
-    return Written(group, kind, *(pa.Table.from_pylist(rows, schema=WRITTEN) for rows in (continued, turns)))
+    tables = (pa.Table.from_pylist(rows, schema=WRITTEN) for rows in (continued, turns))
+    return Written(group, kind, asked, *tables)

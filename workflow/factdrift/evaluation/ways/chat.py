@@ -22,21 +22,21 @@ from factdrift.evaluation.questions.question import Benchmark, Question, Way
 from factdrift.evaluation.tables import ANSWERS, run_id
 from factdrift.evaluation.ways.asked import Asked, Row, judged, verdict
 
-SHAPING = ("model", "temperature", "answer_tokens", "limit_param", "extra")
-"""Settings of the chat model on which its answers depend."""
 
+def asked_of_chat(benchmark: Benchmark) -> Iterator[tuple[str, str, Question, Way]]:
+    """(request, state, question, way): for a letter the questions with options, others in writing.
 
-def asked_of_chat(benchmark: Benchmark) -> Iterator[tuple[Question, Way]]:
-    """The questions that a chat model is asked: for a letter those with options, others in writing.
-
-    It gives no likelihoods. Of an update's own clozes, which ask for several objects, each is asked once.
+    A chat model gives no likelihoods. Of an update's own clozes, which ask for several objects, each is asked
+    once.
     """
-    for question in benchmark.questions:
-        if "letter" in question.ways:
-            yield question, "letter"
-        elif "written" in question.ways or question.role not in OWN:
-            accepted = question.accepted or question.targets
-            yield replace(question, accepted=accepted), "written"
+    for state in UNEDITED:
+        for question in benchmark.questions:
+            request = f"{state} {question.id}"
+            if "letter" in question.ways:
+                yield request, state, question, "letter"
+            elif "written" in question.ways or question.role not in OWN:
+                accepted = question.accepted or question.targets
+                yield request, state, replace(question, accepted=accepted), "written"
 
 
 def write_requests(benchmark: Benchmark, prompts: Mapping[Way, str], chat: Chat, output: Path) -> int:
@@ -45,10 +45,9 @@ def write_requests(benchmark: Benchmark, prompts: Mapping[Way, str], chat: Chat,
     `prompts`: what the model reads, for a letter and to write an object.
     """
     texts = []
-    for state in UNEDITED:
-        for question, way in asked_of_chat(benchmark):
-            context = question.context.strip() if state == CONTEXT else ""
-            texts.append((f"{state} {question.id}", filled(prompts[way], question, context)))
+    for request, state, question, way in asked_of_chat(benchmark):
+        context = question.context.strip() if state == CONTEXT else ""
+        texts.append((request, filled(prompts[way], question, context)))
     return write_texts(texts, chat, output)
 
 
@@ -60,20 +59,17 @@ def read_answers(
     A refusal is an answer without a letter, or one that names no object. A request that failed is a question
     that was not answered. Raises InputError if the answers are to other requests.
     """
-    asked = {
-        f"{state} {question.id}": (state, question, way)
-        for state in UNEDITED
-        for question, way in asked_of_chat(benchmark)
-    }
+    asked = list(asked_of_chat(benchmark))
     written = {row["request"]: row for row in pq.read_table(answers, schema=WRITTEN).to_pylist()}
-    if asked.keys() != written.keys():
+    if {request for request, *_ in asked} != written.keys():
         raise InputError(f"{answers}: these are no answers to the questions about these items; ask again")
     settings = msgspec.to_builtins(chat)
-    described = {key: settings[key] for key in SHAPING}
+    shaping = ("model", "temperature", "answer_tokens", "limit_param", "extra")
+    described = {key: settings[key] for key in shaping}
     described |= {f"answer_prompts_{name}": prompt for name, prompt in prompts.items()}
     described["served"] = sorted({row["model"] for row in written.values() if row["model"]})
     rows: list[Row] = []
-    for request, (state, question, way) in asked.items():
+    for request, state, question, way in asked:
         answer = written[request]
         found: Row = {"reason": "failed"}
         if answer["status"] == ANSWERED:

@@ -8,6 +8,7 @@ import numpy as np
 from factdrift.evaluation.questions.prompts import filled, parsed
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.ways.asked import Asked, Row, judged
+from factdrift.evaluation.ways.written import cloze
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence
 from factdrift.models.deltas import Changes
 from factdrift.models.scoring import score
@@ -24,8 +25,9 @@ def likelihoods(session: Session, asked: Sequence[Asked], changes: Changes) -> I
     owners: list[int] = []
     reasons: dict[int, str] = {}
     for place, each in enumerate(asked):
+        prompt, before = cloze(session, each)
         try:
-            aligned = _sentences(session, each)
+            aligned = [session.sentence(prompt, target, before) for target in each.question.targets]
         except AlignmentError as error:
             reasons[place] = error.reason
             continue
@@ -52,31 +54,19 @@ def likelihoods(session: Session, asked: Sequence[Asked], changes: Changes) -> I
         yield judged(each, "loglik", logprobs=logprobs, tokens=tokens, exact=exact, parsed=likeliest)
 
 
-def _sentences(session: Session, asked: Asked) -> list[Sentence]:
-    """The tokens of the prompt with each target; raises AlignmentError."""
-    question = asked.question
-    if question.prompt:
-        return [session.sentence(question.prompt, target, asked.before) for target in question.targets]
-    prompt = filled(session.settings.answer_prompts_loglik, question, asked.before.strip())
-    return [session.sentence(prompt, target) for target in question.targets]
-
-
 def letters(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
     """What the model writes greedily after the prompt; the first stand-alone letter is the answer."""
     tokens = session.settings.answer_tokens
-    begun: list[Begun] = []
-    too_long: set[int] = set()
+    begun: dict[int, Begun] = {}
     for place, each in enumerate(asked):
         prompt = filled(session.settings.answer_prompts_letter, each.question, each.before.strip())
         ids = session.turn(prompt) or session.sentence(prompt).ids
-        if len(ids) + tokens > session.loaded.spec.positions:
-            too_long.add(place)
-        else:
-            begun.append(Begun(ids, tokens, each.owner, session.ends))
-    written = iter(session.written(begun, changes))
+        if len(ids) + tokens <= session.loaded.spec.positions:
+            begun[place] = Begun(ids, tokens, each.owner, session.ends)
+    written = dict(zip(begun, session.written(list(begun.values()), changes), strict=True))
     for place, each in enumerate(asked):
-        if place in too_long:
-            yield judged(each, "letter", reason="too_long")
-        else:
-            output = session.text(next(written))
+        if place in written:
+            output = session.text(written[place])
             yield judged(each, "letter", output=output, parsed=parsed(output, each.question.targets))
+        else:
+            yield judged(each, "letter", reason="too_long")

@@ -87,11 +87,11 @@ def _prompt(session: Session, asked: Asked) -> _Prompt:
     if settings.written_shots and question.words:
         text = shots_before(question) + filled(SHOT, question, asked.before.strip())
         return _Prompt(list(session.sentence(text).ids), question.words, True)
-    cloze, before = _cloze(session, asked)
-    return _Prompt(list(session.sentence(cloze, context=before).ids), cloze, True)
+    text, before = cloze(session, asked)
+    return _Prompt(list(session.sentence(text, context=before).ids), text, True)
 
 
-def _cloze(session: Session, asked: Asked) -> tuple[str, str]:
+def cloze(session: Session, asked: Asked) -> tuple[str, str]:
     """The text that the model continues, and what stands before it as it is."""
     question = asked.question
     if question.prompt:
@@ -101,30 +101,30 @@ def _cloze(session: Session, asked: Asked) -> tuple[str, str]:
 
 def _long(session: Session, asked: Sequence[Asked]) -> dict[int, Begun]:
     """The continuations whose fluency is measured, by the places of their questions."""
-    clozes = {place: _cloze(session, each) for place, each in enumerate(asked) if each.question.long}
+    clozes = {place: cloze(session, each) for place, each in enumerate(asked) if each.question.long}
     longest: dict[str, int] = {}
     for each in asked if clozes else ():
         about = each.question.edit or each.question.id
-        longest[about] = max(longest.get(about, 0), _longest(session, each, _cloze(session, each)[0]))
+        longest[about] = max(longest.get(about, 0), _longest(session, each, cloze(session, each)[0]))
     return {
         place: Begun(
-            session.sentence(cloze, context=before).ids,
+            session.sentence(text, context=before).ids,
             max(
-                session.room(cloze),
+                session.room(text),
                 longest[asked[place].question.edit or asked[place].question.id] + SHOWN,
             ),
             asked[place].owner,
         )
-        for place, (cloze, before) in clozes.items()
+        for place, (text, before) in clozes.items()
     }
 
 
-def _longest(session: Session, asked: Asked, cloze: str) -> int:
+def _longest(session: Session, asked: Asked, text: str) -> int:
     """Number of tokens of the longest object that is asked about; 0 if none can be aligned."""
     lengths = [0]
     for target in asked.question.targets or asked.question.accepted:
         try:
-            sentence = session.sentence(cloze, target)
+            sentence = session.sentence(text, target)
         except AlignmentError:
             continue
         lengths.append(len(sentence.ids) - sentence.target)
