@@ -17,12 +17,11 @@ from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.adapters import factors_of  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import Hyper, Plan, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.evaluation.methods.lora import Batch, Drops, lora, target_names  # noqa: E402
 from factdrift.evaluation.methods.lora import together as one_adapter  # noqa: E402
 from factdrift.evaluation.methods.merge import weights_of  # noqa: E402
-from factdrift.evaluation.methods.plan import Plan  # noqa: E402
 from factdrift.evaluation.methods.replay import replayed  # noqa: E402
 from factdrift.evaluation.methods.shared import aligned  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402

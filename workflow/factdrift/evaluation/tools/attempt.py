@@ -22,9 +22,8 @@ from factdrift.core.keys import read_settings
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import SHIPPED_MODELS
 from factdrift.evaluation.adapters import about, write_adapter, write_model
-from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.hyperparameters import Hyper, needs
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.plan import needs
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.methods.shared import write_prefixes
 from factdrift.evaluation.questions.clozes import read_edits
