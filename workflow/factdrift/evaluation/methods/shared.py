@@ -115,24 +115,18 @@ def checked(given: str, loaded: Loaded, edits: int, made: Any) -> Edited:
             raise wrong(f"{loaded.name} has no module {name} with a weight")
         if module.weight.ndim != 2:
             raise wrong(f"the weight of {name} is no matrix")
-        out, into = shape_of(module)
-        if isinstance(delta, LowRank):
-            rank = delta.read.shape[-1]
-            parts: dict[str, tuple[Tensor, tuple[int, ...]]]
-            parts = {"read": (delta.read, (into, rank)), "write": (delta.write, (out, rank))}
-        elif isinstance(delta, Dense):
-            parts = {"weight": (delta.weight, (out, into))}
-            if delta.bias is not None:
-                if getattr(module, "bias", None) is None:
-                    raise wrong(f"{name} has no bias to change")
-                parts["bias"] = (delta.bias, (out,))
-        else:
+        if not isinstance(delta, LowRank | Dense):
             raise wrong(f"the change of {name} is {type(delta).__name__}, neither LowRank nor Dense")
-        for what, (tensor, shape) in parts.items():
-            if tuple(tensor.shape) != (len(delta), *shape):
-                raise wrong(
-                    f"{what} of {name} has shape {tuple(tensor.shape)}; {(len(delta), *shape)} is expected"
-                )
+        parts: dict[str, Tensor] = {what: part for what, part in vars(delta).items() if part is not None}
+        if "bias" in parts and getattr(module, "bias", None) is None:
+            raise wrong(f"{name} has no bias to change")
+        out, into = shape_of(module)
+        rank = delta.read.shape[-1] if isinstance(delta, LowRank) else 0
+        shapes = {"read": (into, rank), "write": (out, rank), "weight": (out, into), "bias": (out,)}
+        for what, tensor in parts.items():
+            shape = (len(delta), *shapes[what])
+            if tuple(tensor.shape) != shape:
+                raise wrong(f"{what} of {name} has shape {tuple(tensor.shape)}; {shape} is expected")
             if tensor.device != loaded.device or tensor.dtype != loaded.change_dtype:
                 raise wrong(
                     f"{what} of {name} is {tensor.dtype} on {tensor.device}; {loaded.change_dtype} on "
