@@ -128,8 +128,9 @@ def read_hyper(
     values = {**default_values(given, folder), **own, **made, **users}
     lacking = [key for key in file["keys"] if key not in values]
     if lacking:
+        where = method.described[0] if method.described else method.path
         raise CannotEdit(
-            f"{method.files()[-1]}: nothing is known of the model {model}: {', '.join(lacking)} must be "
+            f"{where}: nothing is known of the model {model}: {', '.join(lacking)} must be "
             f"given; add an entry to the file, or set it in the configuration, such as "
             f"{above}{method.name}: {{{lacking[0]}: ...}}"
         )
