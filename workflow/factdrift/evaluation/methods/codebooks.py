@@ -14,6 +14,7 @@ What the papers leave open is as in the released codes, Thartvigsen/GRACE and zj
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from peft.utils.merge_utils import ties
@@ -231,22 +232,13 @@ class Side:
     """The number of edits in it."""
 
 
-def wise(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """A side memory for each edit."""
-    return _sides(loaded, edits, hyper, artefacts, alone=True)
-
-
-def wise_together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """The side memories of all edits so far, trained one after another.
+def wise(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts, *, alone: bool = True
+) -> Edited:
+    """A side memory for each edit or, if they are not `alone`, those of all edits so far, trained in turn.
 
     `memory`: the side memories, the one that is trained last.
     """
-    return _sides(loaded, edits, hyper, artefacts, alone=False)
-
-
-def _sides(
-    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts, *, alone: bool
-) -> Edited:
     name = loaded.spec.module(hyper["layer"], loaded.spec.down)
     shape = shape_of(loaded.model.get_submodule(name))
     others = texts(loaded, hyper, artefacts)
@@ -290,6 +282,9 @@ def _sides(
     )
     memory = None if alone else sides
     return Edited(codebooks={name: memories}, failed=failed, steps=steps, losses=losses, memory=memory)
+
+
+wise_together = partial(wise, alone=False)
 
 
 def texts(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> list[tuple[int, ...]]:
