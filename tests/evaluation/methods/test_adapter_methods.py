@@ -17,17 +17,17 @@ from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.adapters import factors_of  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, Plan, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.evaluation.methods.lora import (  # noqa: E402
-    Drops,
-    lora,
-    replayed,
-    target_names,
-    weights_of,
+from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
+    Hyper,
+    Plan,
+    read_hyper,
 )
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
+from factdrift.evaluation.methods.lora import Batch, Drops, lora, target_names  # noqa: E402
 from factdrift.evaluation.methods.lora import together as one_adapter  # noqa: E402
-from factdrift.evaluation.methods.shared import Targets, aligned  # noqa: E402
+from factdrift.evaluation.methods.merge import weights_of  # noqa: E402
+from factdrift.evaluation.methods.replay import replayed  # noqa: E402
+from factdrift.evaluation.methods.shared import aligned  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*checkpointing.*:FutureWarning")
@@ -96,15 +96,15 @@ def test_together_as_alone_and_in_any_order() -> None:
 def test_numbers_drawn_at_once_are_those_of_matrix_after_matrix() -> None:
     loaded, owners, kind = tiny_model("llama"), [1, 0, 1], torch.float32
     sentences, _ = aligned(loaded, EDITS[:3])
-    targets = Targets(loaded, list(sentences.values()))
+    batch = Batch(loaded, list(zip(owners, sentences.values(), strict=True)))
     noise, drawing = ([torch.Generator().manual_seed(seed) for seed in (1, 2)] for _ in range(2))
-    drops = Drops(targets, torch.tensor(owners), 0.1, noise, 24 + 56 + 24, kind)
-    most = max(map(len, targets.rows))
+    drops = Drops(batch, 0.1, noise, 24 + 56 + 24, kind)
+    most = max(map(len, batch.targets.rows))
     for width in (24, 56, 24):
         taken = torch.rand(3, most, width, dtype=kind)
         kept = torch.ones_like(taken)
         for row, owner in enumerate(owners):
-            length = len(targets.rows[row])
+            length = len(batch.targets.rows[row])
             drawn = torch.rand(length, width, generator=drawing[owner], dtype=kind)
             kept[row, :length] = (drawn >= 0.1).to(kind) / 0.9
         assert torch.equal(drops.of(taken), taken * kept)

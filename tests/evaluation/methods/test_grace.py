@@ -12,7 +12,7 @@ from support.tiny_edits import EDITS  # noqa: E402
 from support.tiny_models import rounding, tiny_model  # noqa: E402
 
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
-from factdrift.evaluation.methods.codebooks import wrapped  # noqa: E402
+from factdrift.evaluation.methods.grace import wrapped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.evaluation.methods.shared import generator  # noqa: E402

@@ -15,12 +15,11 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
 from factdrift.evaluation.methods.mend import Statistics, gradients
+from factdrift.evaluation.methods.ultraedit import EPSILON
 from factdrift.evaluation.states.edited import edited
 from factdrift.models.alignment import align
 from factdrift.models.deltas import Deltas, written
 from factdrift.models.loaded import Loaded
-
-EPSILON = torch.finfo(torch.float32).eps
 
 
 def hyper_of(**values: Any) -> Hyper:

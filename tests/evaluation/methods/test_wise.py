@@ -12,9 +12,9 @@ from support.tiny_models import rounding, tiny_model, tiny_tokenizer  # noqa: E4
 from support.writing import continued  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
-from factdrift.evaluation.methods.codebooks import Side, mask, merged, texts, train  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
+from factdrift.evaluation.methods.wise import Side, mask, merged, texts, train  # noqa: E402
 from factdrift.evaluation.states.edited import edited, matrix_bytes  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import (  # noqa: E402

@@ -1,22 +1,14 @@
-"""LoRA, its merges, and replay: a change of low rank of several matrices is trained on facts, as an adapter.
+"""LoRA (Hu et al. 2022, arXiv 2106.09685): a change of low rank of several matrices is trained on facts.
 
-LoRA (Hu et al. 2022, arXiv 2106.09685, section 4.1): h = W x + (alpha / r) B A x, with A [r, d_in] random and
-B [d_out, r] zero at first; A and B are trained, W is not. The loop is that of zjunlp/EasyEdit
-(`easyeditor/models/lora`). Changes are trained in parallel, each with factors of its own.
-
-Merging makes adapters that were each trained on the unedited model one change: a weighted sum, TIES (Yadav et
-al. 2023, arXiv 2306.01708, section 3) or DARE (Yu et al. 2024, arXiv 2311.03099, section 3.2), by peft's
-functions, on whole changes B A and not on the factors. Replay trains one adapter on all updates so far, with
-texts that the model wrote itself before any edit (Huang et al. 2024, arXiv 2403.01244); those that name the
-subject of an update are left out, because they may state what it replaces. docs/methods-beside.md tells how.
-Imports torch.
+Section 4.1: h = W x + (alpha / r) B A x, with A [r, d_in] random and B [d_out, r] zero at first; A and B are
+trained, W is not. The loop is that of zjunlp/EasyEdit (`easyeditor/models/lora`). Changes are trained in
+parallel, each with factors of its own. Imports torch.
 """
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -27,31 +19,32 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.mend import final_hidden
 from factdrift.evaluation.methods.shared import Targets, aligned, generator
-from factdrift.models.alignment import Sentence, untemplated
-from factdrift.models.deltas import Deltas, Dense, LowRank
+from factdrift.models.alignment import Sentence
+from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.families import shape_of
 from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 
 SEPARATE = ("q_proj", "v_proj")
 """The matrices of queries and values, where attention has one each; all families call them so."""
-END = ". "
-"""What follows each text where it is kept (`shared.py`)."""
+
 
 Group = tuple[Sequence[Sentence], Sequence[Sentence]]
 """What one change is trained on: updates, and texts that are replayed with them, in their order."""
-Kept = tuple[str, str, str, str]
-"""Id, prompt, subject and target of an update."""
 
 
 def lora(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """Changes of low rank, one for each edit; by replay, if the method has a key `replayed`."""
+    """Changes of low rank, one for each edit."""
+    return alone(loaded, edits, hyper, lambda edit: [])
+
+
+def alone(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, texts: Callable[[Edit], list[Sentence]]
+) -> Edited:
+    """Changes of low rank, one for each edit; `texts`: what is replayed with one."""
     sentences, failed = aligned(loaded, edits)
     training = Training(loaded, hyper, [edit.id for edit in edits])
-    groups: dict[int, Group] = {}
-    for place, sentence in sentences.items():
-        texts = replayed(loaded, [edits[place]], hyper, artefacts) if "replayed" in hyper else []
-        groups[place] = [sentence], texts
+    groups = {place: ([one], texts(edits[place])) for place, one in sentences.items()}
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
     steps = torch.zeros(len(edits), dtype=torch.long)
     for place, loss in training.run(groups).items():
@@ -85,113 +78,6 @@ def one_change(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, group: Group
     losses = training.run({0: group})[0]
     lasting = training.finite().all() and losses.isfinite().all()
     return training.deltas() if lasting else {}, losses
-
-
-def replay(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """One change for all edits so far, without those that these replace, trained from the unedited model.
-
-    `memory`: the updates so far (`Kept`). If the training diverges, all stays as it was.
-    """
-    sentences, failed = aligned(loaded, edits)
-    gone = {name for edit in edits for name in edit.replaces}
-    earlier: list[Kept] = list(artefacts.memory or ())
-    kept = [one for one in earlier if one[0] not in gone]
-    fresh = [edits[place] for place in sentences]
-    kept += [(edit.id, edit.prompt, edit.subject, edit.target) for edit in fresh]
-    losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
-    made = Edited(artefacts.before, failed=failed, losses=losses, memory=earlier)
-    if sentences:
-        so_far = [Edit(*one) for one in kept]
-        group = [*aligned(loaded, so_far)[0].values()], replayed(loaded, so_far, hyper, artefacts)
-        deltas, found = one_change(loaded, so_far, hyper, group)
-        losses[list(sentences)] = found[-len(sentences) :].to(losses)
-        if deltas:
-            made.deltas, made.memory = deltas, kept
-        else:
-            failed |= dict.fromkeys(sentences, "diverged")
-    return made
-
-
-def replayed(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> list[Sentence]:
-    """The texts that name no subject of these edits, in an order that depends on the seed and the edits' ids.
-
-    All tokens but the first are targets. Raises CannotEdit if there is no such text.
-    """
-    tokenizer = untemplated(loaded.tokenizer)
-    subjects = {edit.subject for edit in edits}
-    texts = [text.removesuffix(END) for text in artefacts.prefixes if text]
-    left = [text for text in texts if not any(subject in text for subject in subjects)]
-    rows = [tuple(tokenizer(text)["input_ids"][: loaded.spec.positions]) for text in left]
-    rows = [row for row in rows if len(row) > 1]
-    if not rows:
-        raise CannotEdit(
-            f"{hyper.method} on {loaded.name}: of {len(texts)} texts that the model wrote, none is without "
-            f"the subjects of {len(edits)} updates; ask for more of them ({hyper.method}.prefixes)"
-        )
-    draw = generator(f"{hyper['seed']}/replay " + "\n".join(edit.id for edit in edits))
-    return [Sentence(rows[place], None, 1) for place in torch.randperm(len(rows), generator=draw).tolist()]
-
-
-def merge(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """The merge of all adapters so far: `turn` edits make one, or all edits if that is 0.
-
-    `memory`: the adapters, in the order of their training.
-    """
-    size = hyper["turn"] or max(len(edits), 1)
-    starts = range(0, len(edits), size)
-    made = [together(loaded, edits[start : start + size], hyper, Artefacts()) for start in starts]
-    adapters: list[Deltas] = [*(artefacts.memory or ()), *(one.deltas for one in made if one.deltas)]
-    return Edited(
-        _merged(adapters, hyper),
-        failed={
-            start + place: reason
-            for start, one in zip(starts, made, strict=True)
-            for place, reason in one.failed.items()
-        },
-        steps=torch.cat([one.steps for one in made if one.steps is not None]),
-        losses=torch.cat([one.losses for one in made if one.losses is not None]),
-        memory=adapters,
-    )
-
-
-def _merged(adapters: Sequence[Deltas], hyper: Hyper) -> Deltas:
-    """One change of each matrix, with the weights of `weights_of`; none without adapters.
-
-    A weighted sum has the factors of all adapters. The other combinations are full matrices.
-    """
-    found: Deltas = {}
-    weights = weights_of(len(adapters), hyper)
-    for name in adapters[0] if adapters else ():
-        parts = [part for adapter in adapters if isinstance(part := adapter[name], LowRank)]  # all are
-        if hyper["combination"] == "linear":
-            write = [weight * part.write for weight, part in zip(weights, parts, strict=True)]
-            found[name] = LowRank(torch.cat([part.read for part in parts], 2), torch.cat(write, 2))
-        else:
-            found[name] = Dense(_combined([part.dense(0)[0] for part in parts], weights, name, hyper)[None])
-    return found
-
-
-def weights_of(count: int, hyper: Hyper) -> list[float]:
-    """The weight of each adapter: `weight`, times `decay` for each one after it; divided by their number with
-    `mean`."""
-    share = hyper["weight"] / (count if hyper["mean"] and count else 1)
-    return [share * hyper["decay"] ** later for later in reversed(range(count))]
-
-
-def _combined(changes: Sequence[Tensor], weights: Sequence[float], name: str, hyper: Hyper) -> Tensor:
-    """The combination [d_out, d_in] of the changes of one matrix.
-
-    The entries that DARE keeps of an adapter depend on the seed, the matrix and the adapter's place only.
-    """
-    from peft.utils import merge_utils
-
-    function: Any = getattr(merge_utils, hyper["combination"])
-    first = changes[0]
-    devices = [first.device] if first.device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(generator(f"{hyper['seed']}/{name}").initial_seed())
-        found: Tensor = function(list(changes), first.new_tensor(weights), hyper["density"])
-    return found
 
 
 def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
@@ -232,6 +118,20 @@ def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
     return names
 
 
+class Batch:
+    """Sentences that are run together, and which change each of them trains."""
+
+    def __init__(self, loaded: Loaded, rows: Sequence[tuple[int, Sentence]], weight: float = 1.0):
+        """`rows`: numbers of changes, and sentences. `weight`: of these beside other batches of a step."""
+        sentences = [sentence for _, sentence in rows]
+        self.targets = Targets(loaded, sentences)
+        self.owner = torch.tensor([number for number, _ in rows], device=loaded.device)
+        counts = torch.tensor([len(one.ids) - one.target for one in sentences], device=loaded.device)
+        # A change is trained on the mean over all target tokens of its sentences.
+        whole = ((self.owner[:, None] == self.owner) * counts).sum(1)
+        self.weights = weight * counts / whole
+
+
 class Drops:
     """Which inputs of A are set to zero in one step; drawn at once for each change, by its generator.
 
@@ -240,17 +140,14 @@ class Drops:
     """
 
     def __init__(
-        self,
-        targets: Targets,
-        owner: Tensor,
-        share: float,
-        noise: Sequence[torch.Generator],
-        width: int,
-        kind: torch.dtype,
+        self, batch: Batch, share: float, noise: Sequence[torch.Generator], width: int, kind: torch.dtype
     ):
-        """`owner` [sentences]: the change of each. `share`: of the inputs. `kind`: of the random numbers."""
+        """`share`: of the inputs, set to zero. `kind`: the type in which random numbers are drawn."""
         self._share, self._done = share, 0
-        self._length = torch.tensor([len(row) for row in targets.rows], device=owner.device)
+        if not share:
+            return
+        owner = batch.owner
+        self._length = torch.tensor([len(row) for row in batch.targets.rows], device=owner.device)
         own = (owner[:, None] == owner) * self._length
         # Of each sentence: the tokens of its change, those before its own, and where its change begins.
         self._tokens, self._before = own.sum(1), own.tril(-1).sum(1)
@@ -264,6 +161,8 @@ class Drops:
 
     def of(self, taken: Tensor) -> Tensor:
         """Inputs [rows, tokens, d_in] of the next matrix, a share of them set to zero."""
+        if not self._share:
+            return taken
         _, most, width = taken.shape
         start = self._begin + self._tokens * self._done + self._before * width
         self._done += width
@@ -309,6 +208,7 @@ class Training:
         hyper, turns = self._hyper, dict.fromkeys(groups, 0)
         most, size = max((len(updates) for updates, _ in groups.values()), default=0), hyper["batch"]
         found: dict[int, list[Tensor]] = {}
+        batches: dict[int, Batch] = {}  # of updates, which are the same in each round
         for _ in range(hyper["steps"]):
             found = {number: [] for number in groups}
             for at in range(0, most, size):
@@ -322,38 +222,32 @@ class Training:
                         texts.append((number, pool[turns[number] % len(pool)]))
                         turns[number] += 1
                 self._adam.zero_grad()
-                losses = self._backward(rows, 1.0)
+                if at not in batches:
+                    batches[at] = Batch(self._loaded, rows)
+                losses = self._backward(batches[at])
                 if texts:
-                    self._backward(texts, hyper["weight"])
+                    self._backward(Batch(self._loaded, texts, hyper["weight"]))
                 self._adam.step()
                 for (number, _), loss in zip(rows, losses, strict=True):
                     found[number].append(loss)
         return {number: torch.stack(losses) for number, losses in found.items()}
 
-    def _backward(self, rows: Sequence[tuple[int, Sentence]], weight: float) -> Tensor:
-        """Adds the gradients of sentences, each with the number of its change; returns their losses."""
-        loaded, share = self._loaded, self._hyper["dropout"]
-        sentences = [one for _, one in rows]
-        targets = Targets(loaded, sentences)
-        owner = torch.tensor([number for number, _ in rows], device=loaded.device)
-        counts = torch.tensor([len(one.ids) - one.target for one in sentences], device=loaded.device)
-        # A change is trained on the mean over all target tokens of its sentences.
-        weights = weight * counts / ((owner[:, None] == owner) * counts).sum(1)
+    def _backward(self, batch: Batch) -> Tensor:
+        """Adds the gradients of a batch; returns the losses of its sentences."""
         width = sum(a.shape[2] for a in self.a.values())
-        drops = Drops(targets, owner, share, self._noise, width, loaded.change_dtype) if share else None
+        drops = Drops(batch, self._hyper["dropout"], self._noise, width, self._loaded.change_dtype)
 
         def add(name: str, taken: Tensor, given: Tensor) -> Tensor:
-            a, b = self.a[name][owner], self.b[name][owner]
-            entered = taken.to(a.dtype).flatten(1, -2)
-            entered = drops.of(entered) if drops else entered
+            a, b = self.a[name][batch.owner], self.b[name][batch.owner]
+            entered = drops.of(taken.to(a.dtype).flatten(1, -2))
             change = entered @ a.transpose(1, 2) @ b.transpose(1, 2)
             out: Tensor = (given.to(a.dtype) + self._scale * change.view(given.shape)).to(given.dtype)
             return out
 
         hooks = {name: partial(add, name) for name in self.a}
-        with torch.enable_grad(), hooked(loaded.model, hooks):
-            losses = targets.losses(final_hidden(loaded, targets.rows))
-            (losses * weights).sum().backward()  # type: ignore[no-untyped-call]
+        with torch.enable_grad(), hooked(self._loaded.model, hooks):
+            losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
+            (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
         return losses.detach()
 
     @torch.no_grad()

@@ -1,17 +1,11 @@
-"""MEND and UltraEdit, which make the gradient of the loss of an edit into a change, without a search.
+"""MEND (Mitchell et al., 2022, arXiv 2110.11309): a trained network makes one gradient into an edit.
 
 The gradient of a loss by a matrix W is the sum over tokens of delta u^T, where u is the input of W and delta
-is dL/d(output). In MEND (Mitchell et al., 2022, arXiv 2110.11309) a small trained network maps (u, delta) to
-(u~, delta~), and the change of W is the sum of delta~ u~^T. Equation numbers refer to the paper; statistics
-and learned rates follow its code. `mend_training.py` trains the networks, or imports them.
-
-UltraEdit (Gu et al., 2025, arXiv 2505.14679) normalises both at the target tokens by mean and deviation over
-all edits so far (lifelong normalisation), and the change is the ridge regression that maps u to
--lr |u^|^2 delta^, where u^ and delta^ are the normalised ones. Statistics are shared by the matrices of one
-shape, as in the released code. Imports torch.
+is dL/d(output). A small network maps (u, delta) to (u~, delta~), and the change of W is the sum of
+delta~ u~^T. Equation numbers refer to the paper; statistics and learned rates follow its code.
+`mend_training.py` trains the networks, or imports them. Imports torch.
 """
 
-import copy
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -29,11 +23,10 @@ from factdrift.evaluation.methods.shared import (
     Targets,
     aligned,
     factors_of,
-    mlp_matrix,
     spread,
 )
 from factdrift.models.alignment import Sentence
-from factdrift.models.deltas import Deltas, LowRank, matrix
+from factdrift.models.deltas import LowRank, matrix
 from factdrift.models.fork import backbone
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import read_tensors, write_tensors
@@ -41,8 +34,6 @@ from factdrift.models.padding import padded
 
 Shape = tuple[int, int]
 """(d_in, d_out) of a matrix."""
-Memory = dict[Shape, tuple["Statistics", "Statistics"]]
-"""Shape of matrices -> statistics of their inputs, and of the gradients by their outputs."""
 
 LAYERS = 2
 EPSILON = 1e-7
@@ -245,104 +236,3 @@ def read_hypernet(path: Path, loaded: Loaded) -> HyperNet:
 def _real(u: Tensor, delta: Tensor) -> Tensor:
     """[edits, tokens]: True for tokens with a gradient."""
     return (u != 0).any(2) & (delta != 0).any(2)
-
-
-def ultraedit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """One change of each matrix that writes all facts: one edit in `deltas`, of rank <= target tokens.
-
-    The statistics in `artefacts.memory` are those of earlier edits; those with these edits are returned.
-    """
-    names = _named_matrices(loaded, hyper)
-    sentences, failed = aligned(loaded, edits)
-    places, losses, tokens = _tokens(loaded, names, sentences, hyper["batch"])
-    lost = {place for place, loss in losses.items() if not loss.isfinite()}
-    for factors in tokens.values():
-        for values in factors:
-            lost |= {*places[~values.isfinite().all(1)].tolist()}
-    failed |= dict.fromkeys(sorted(lost), "diverged")
-    if len(failed) == len(edits):
-        return Edited(failed=failed)
-    kept = torch.tensor([place not in lost for place in places.tolist()], device=loaded.device)
-    tokens = {name: (keys[kept], grads[kept]) for name, (keys, grads) in tokens.items()}
-    # Statistics first see the tokens of all matrices; then each is normalised.
-    smallest = torch.finfo(torch.float32).eps  # added to deviations, as in the released code
-    memory: Memory = copy.deepcopy(artefacts.memory or {})
-    for keys, grads in tokens.values():
-        shape = (keys.shape[1], grads.shape[1])
-        if shape not in memory:
-            into, out = (Statistics(width, smallest, hyper["variance"] == "released") for width in shape)
-            memory[shape] = (into.to(keys), out.to(grads))
-        for statistics, values in zip(memory[shape], (keys, grads), strict=True):
-            statistics.see(values)
-    deltas: Deltas = {}
-    finite = True
-    for name, (keys, grads) in tokens.items():
-        hidden, gradient = memory[keys.shape[1], grads.shape[1]]
-        values = -hyper["lr"] * (hidden(keys) ** 2).sum(1, keepdim=True) * gradient(grads)
-        # |H X - V|^2 + ridge |X|^2, with the rows of H the keys, is least for X = (H^T H + ridge I)^-1 H^T V
-        # = H^T (H H^T + ridge I)^-1 V, a system of the number of tokens. The change is X^T = write read^T.
-        inputs = keys.double()
-        gram = inputs @ inputs.T
-        gram = gram + hyper["ridge"] * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
-        factors = torch.linalg.solve(gram, inputs), values.double()
-        read, write = (factor.T[None].to(loaded.change_dtype) for factor in factors)
-        finite &= bool(write.isfinite().all())
-        deltas[name] = LowRank(read, write)
-    if not finite:
-        failed |= dict.fromkeys(range(len(edits)), "diverged")
-        return Edited(failed=failed, memory=artefacts.memory)
-    return Edited(deltas, failed=failed, memory=memory)
-
-
-def _named_matrices(loaded: Loaded, hyper: Hyper) -> list[str]:
-    """Full names of the down projections of `layers`, and of the matrices that `others` names.
-
-    Raises InputError if there is none, or the model does not have one of them.
-    """
-    spec = loaded.spec
-    names = [spec.module(layer, spec.down) for layer in hyper["layers"]]
-    for other, layers in hyper["others"].items():
-        part = mlp_matrix(loaded, f"{hyper.method}.others", other)
-        for layer in layers:
-            if layer >= spec.layers:
-                raise InputError(
-                    f"{hyper.method}.others: {loaded.name} has no block {layer}, but blocks 0 to "
-                    f"{spec.layers - 1}"
-                )
-            names.append(spec.module(layer, part))
-    if not names:
-        raise InputError(f"{hyper.method}: neither `layers` nor `others` names a matrix of {loaded.name}")
-    return list(dict.fromkeys(names))
-
-
-def _tokens(
-    loaded: Loaded, names: Sequence[str], sentences: dict[int, Sentence], batch: int
-) -> tuple[Tensor, dict[int, Tensor], dict[str, Factors]]:
-    """The edit of each target token [tokens], edit -> loss, and matrix -> (h, gradient), [tokens, width].
-
-    The loss is the mean over the target tokens of `batch` edits, longest first, as in the released code. So
-    all tokens of a batch weigh the same.
-    """
-    order = sorted(sentences, key=lambda place: -len(sentences[place].ids))
-    losses: dict[int, Tensor] = {}
-    places: list[int] = []
-    parts: dict[str, list[Factors]] = {name: [] for name in names}
-    for start in range(0, len(order), batch):
-        some = order[start : start + batch]
-        rows = [sentences[place] for place in some]
-        counts = [len(row.ids) - row.target for row in rows]
-        found, factors = gradients(loaded, names, rows)
-        losses |= dict(zip(some, found, strict=True))
-        for row, (place, sentence) in enumerate(zip(some, rows, strict=True)):
-            places += [place] * counts[row]
-            # Each token is predicted at the one before it.
-            at = slice(sentence.target - 1, len(sentence.ids) - 1)
-            weight = counts[row] / sum(counts)
-            for name, (entering, leaving) in factors.items():
-                parts[name].append((entering[row, at], leaving[row, at] * weight))
-    tokens = {
-        name: (torch.cat([keys for keys, _ in pairs]), torch.cat([grads for _, grads in pairs]))
-        for name, pairs in parts.items()
-        if pairs
-    }
-    return torch.tensor(places, dtype=torch.long, device=loaded.device), losses, tokens

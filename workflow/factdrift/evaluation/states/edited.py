@@ -16,12 +16,13 @@ from torch import Tensor, nn
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.owned import atomic_path
-from factdrift.evaluation.methods.codebooks import Entry, Side
+from factdrift.evaluation.methods.grace import Entry
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
 from factdrift.evaluation.methods.mend import Statistics
 from factdrift.evaluation.methods.record import Record, records, refusal
 from factdrift.evaluation.methods.shared import method_of, named
+from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.placed import Placed, State
 from factdrift.evaluation.states.plain import InPlace
