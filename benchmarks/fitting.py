@@ -19,9 +19,8 @@ from editing import ARCHITECTURES, build, device_name, make_facts, make_hypernet
 from record import add_record, record
 
 from factdrift.core.errors import CannotEdit
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit
-from factdrift.evaluation.methods.plan import needs
 from factdrift.evaluation.methods.record import records
 from factdrift.evaluation.states.edited import at_a_time, edited
 from factdrift.evaluation.tools.fitting import ASKED, edit_needs, weight_bytes

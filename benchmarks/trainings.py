@@ -25,7 +25,7 @@ from record import add_record, record
 from factdrift import cli
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import CONFIG
-from factdrift.evaluation.methods.plan import Plan
+from factdrift.evaluation.methods.hyperparameters import Plan
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.scores.table import COLUMNS
 

@@ -4,8 +4,7 @@ from functools import partial
 
 from factdrift.core.paths import METHODS
 from factdrift.core.fingerprint import of_module
-from factdrift.evaluation.methods.hyperparameters import hyper_at
-from factdrift.evaluation.methods.plan import Plan, needs
+from factdrift.evaluation.methods.hyperparameters import Plan, hyper_at, needs
 from factdrift.evaluation.methods.record import record_of
 from factdrift.models.names import models_by_folder, read_sizes
 

@@ -16,7 +16,7 @@ from support.own_methods import write_examples  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_given  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, record_of, records  # noqa: E402
 from factdrift.evaluation.questions.question import WAYS, Benchmark  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
@@ -51,7 +51,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 def hyper_of(world: World, method: str) -> Hyper:
     if method in OWN:
-        return read_given(f"{world.folder}/{method}", "tiny", OWN[method])
+        return read_hyper(f"{world.folder}/{method}", "tiny", OWN[method])
     return Hyper(method, "tiny", "", {}) if method == CONTEXT else hyper_in(world.loaded, method, 1)
 
 

@@ -16,7 +16,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits, update  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
@@ -55,7 +55,7 @@ def made(
     **options: Any,
 ) -> Told:
     """What a method gives in double precision; `options`: see `ask`."""
-    given = read_given(method, "tiny-llama", values)
+    given = read_hyper(method, "tiny-llama", values)
     updates = read_edits(world / "edits.parquet")
     return ask(loaded or tiny_model("llama"), updates, out, given, **{"written_tokens": 4} | options)
 
@@ -191,7 +191,7 @@ def test_an_edit_that_raises_leaves_what_earlier_ones_changed_below_a_wrapper(tm
     loaded = tiny_model("llama")
     norm = loaded.model.model.norm.weight
     start = norm.detach().clone()
-    hyper = read_given(code(tmp_path, WRAPPED, name="wrapped"), "tiny")
+    hyper = read_hyper(code(tmp_path, WRAPPED, name="wrapped"), "tiny")
     edits = [Edit(name, "A is", "A", new) for name, new in (("a", "sea"), ("b", "Joe Biden"), ("c", "sea"))]
     with InPlace(loaded, hyper).put(edits) as placed:
         assert placed.made.failed == {1: "ValueError: no way"}
@@ -336,7 +336,7 @@ def test_what_a_batched_method_returns_is_checked(
 def test_what_an_edit_that_fails_has_remembered_is_forgotten(tmp_path: Path) -> None:
     line = "memory = [*(artefacts.memory or []), edits[0].id]"
     returned = "Edited(failed={0: 'no'} if edits[0].id == 'b' else {}, memory=memory)"
-    hyper = read_given(batched(tmp_path, line, returned), "tiny")
+    hyper = read_hyper(batched(tmp_path, line, returned), "tiny")
     edits = [Edit(name, "A is", "A", "sea") for name in "abc"]
     assert edited(tiny_model("llama"), edits, hyper, Artefacts(), "sequential").memory == ["a", "c"]
 

@@ -22,7 +22,7 @@ from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.evaluation import plan  # noqa: E402
 from factdrift.evaluation.ability.measure import make_ability  # noqa: E402
 from factdrift.evaluation.ability.record import AbilitySettings  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.items import read_tempripple  # noqa: E402
@@ -97,7 +97,7 @@ def run(state: State, folder: Path, out: Path) -> Told:
     else:
         own = f"{folder}/{state.method}" if "." in state.method else state.method
         values = state.values or ({"layer": 1, "lr": 0.01, "steps": 2} if "." in own else {})
-        given = Prepared(read_given(own, "tiny", values), Artefacts(PREFIXES))
+        given = Prepared(read_hyper(own, "tiny", values), Artefacts(PREFIXES))
     keys = {"answer_tokens": 2, "written_tokens": 2, **state.settings}
     return ask(loaded, asked, out, given, stream=state.benchmark == "stream", **keys)
 

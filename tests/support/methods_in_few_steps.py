@@ -6,10 +6,9 @@ from typing import Any
 
 import torch
 
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
 from factdrift.evaluation.methods.interface import Artefacts
 from factdrift.evaluation.methods.mend import HyperNet, edited_matrices, gradients
-from factdrift.evaluation.methods.plan import needs
 from factdrift.evaluation.methods.shared import aligned
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import count_moments

@@ -17,12 +17,15 @@ from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.adapters import factors_of  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
+    Hyper,
+    Plan,
+    read_hyper,
+)
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.evaluation.methods.lora import Batch, Drops, lora, target_names  # noqa: E402
 from factdrift.evaluation.methods.lora import together as one_adapter  # noqa: E402
 from factdrift.evaluation.methods.merge import weights_of  # noqa: E402
-from factdrift.evaluation.methods.plan import Plan  # noqa: E402
 from factdrift.evaluation.methods.replay import replayed  # noqa: E402
 from factdrift.evaluation.methods.shared import aligned  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
@@ -93,7 +96,7 @@ def test_together_as_alone_and_in_any_order() -> None:
 def test_numbers_drawn_at_once_are_those_of_matrix_after_matrix() -> None:
     loaded, owners, kind = tiny_model("llama"), [1, 0, 1], torch.float32
     sentences, _ = aligned(loaded, EDITS[:3])
-    batch = Batch(loaded, list(sentences.values()), owners)
+    batch = Batch(loaded, list(zip(owners, sentences.values(), strict=True)))
     noise, drawing = ([torch.Generator().manual_seed(seed) for seed in (1, 2)] for _ in range(2))
     drops = Drops(batch, 0.1, noise, 24 + 56 + 24, kind)
     most = max(map(len, batch.targets.rows))

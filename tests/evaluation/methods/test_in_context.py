@@ -23,10 +23,9 @@ from tokenizers.processors import TemplateProcessing  # noqa: E402
 from transformers import AutoConfig, AutoModel  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import Hyper, Plan, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.in_context import ranked  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.evaluation.methods.plan import Plan  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402

@@ -10,9 +10,8 @@ from support.configured import configured
 from support.own_methods import write_examples
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.hyperparameters import read_given
+from factdrift.evaluation.methods.hyperparameters import needs, read_hyper
 from factdrift.evaluation.methods.own import entries, entry
-from factdrift.evaluation.methods.plan import needs
 from factdrift.models.names import Sizes
 
 
@@ -33,17 +32,17 @@ def test_methods_are_named_after_their_files(tmp_path: Path) -> None:
     assert (other.name, other.plain) == ("mine.other", False)
     assert (entry("rome").name, entry("rome").path) == ("rome", None)
     assert entry(given).code != found.code
-    assert read_given(given, "tiny").digest() != read_given(f"{tmp_path}/mine.py:other", "tiny").digest()
+    assert read_hyper(given, "tiny").digest() != read_hyper(f"{tmp_path}/mine.py:other", "tiny").digest()
 
 
 def test_parameters_of_a_plain_method_are_its_keys(tmp_path: Path) -> None:
     parameters = "lr=0.1, steps=5, deep=False, blocks=(1, 2), *, tag='a', size: int"
     given = own(tmp_path, f"def edit(model, tokenizer, update, {parameters}): ...\n")
     values = {"steps": "7", "deep": "true", "size": "3", "blocks": ["4"], "lr": 2}
-    assert dict(read_given(given, "tiny", values)) == {
+    assert dict(read_hyper(given, "tiny", values)) == {
         **{"lr": 2, "steps": 7, "deep": True, "blocks": [4], "tag": "a", "size": 3}
     }
-    assert read_given(given, "tiny", {"size": 1})["blocks"] == [1, 2]
+    assert read_hyper(given, "tiny", {"size": 1})["blocks"] == [1, 2]
     for wrong, said in (
         ({}, "size must be given"),
         ({"size": 1, "color": 2}, "configuration: mine.color: no such key; there are lr, steps"),
@@ -51,32 +50,32 @@ def test_parameters_of_a_plain_method_are_its_keys(tmp_path: Path) -> None:
         ({"size": 1, "deep": "maybe"}, "mine.deep: 'maybe' is not of type 'boolean'"),
     ):
         with pytest.raises(InputError, match=said):
-            read_given(given, "tiny", wrong)
+            read_hyper(given, "tiny", wrong)
 
 
 def test_a_yaml_file_beside_the_code_describes_the_keys(tmp_path: Path) -> None:
     folder = write_examples(tmp_path / "examples")
     given = f"{folder}/batched.py:edit"
-    hyper = read_given(given, "meta/Llama-2-7b-hf")
+    hyper = read_hyper(given, "meta/Llama-2-7b-hf")
     assert (dict(hyper), hyper.source) == ({"layer": 20, "scale": 10}, "my notes")
     assert entry(given).files() == [folder / "batched.py", folder / "batched.yaml"]
     assert entry(f"{folder}/mine.py:edit").files() == [folder / "mine.py"]
     with pytest.raises(InputError, match=r"batched\.yaml: nothing is known of the model tiny: layer must be"):
-        read_given(given, "tiny")
+        read_hyper(given, "tiny")
     with pytest.raises(InputError, match=r"batched\.layer: -1 is less than the minimum"):
-        read_given(given, "tiny", {"layer": -1})
+        read_hyper(given, "tiny", {"layer": -1})
 
 
 def test_a_key_may_have_several_types(tmp_path: Path) -> None:
     yaml = "keys: {size: {type: [integer, 'null'], default: null}, tag: {type: [number, string], default: 1}}"
     given = own(tmp_path, "def edit(model, tokenizer, update, **more): ...\n", yaml)
-    assert dict(read_given(given, "tiny", {"size": "3", "tag": "4"})) == {"size": 3, "tag": "4"}
-    assert dict(read_given(given, "tiny")) == {"size": None, "tag": 1}
+    assert dict(read_hyper(given, "tiny", {"size": "3", "tag": "4"})) == {"size": 3, "tag": "4"}
+    assert dict(read_hyper(given, "tiny")) == {"size": None, "tag": 1}
     with pytest.raises(InputError, match=r"mine\.size: 'many' is not of type 'integer', 'null'"):
-        read_given(given, "tiny", {"size": "many"})
+        read_hyper(given, "tiny", {"size": "many"})
     batched = own(tmp_path, "def edit(loaded, edits, hyper, artefacts): ...\n", name="batched")
     with pytest.raises(InputError, match=r"batched\.scale: no such key; there are none"):
-        read_given(batched, "tiny", {"scale": 1})
+        read_hyper(batched, "tiny", {"scale": 1})
 
 
 def test_rules_give_values_for_models_that_no_entry_names(tmp_path: Path) -> None:
@@ -91,11 +90,11 @@ def test_rules_give_values_for_models_that_no_entry_names(tmp_path: Path) -> Non
     """
     code = "def edit(model, tokenizer, update, layer, layers, rate, steps=3): ..."
     given = own(tmp_path, code, textwrap.dedent(described))
-    hyper = read_given(given, "tiny", sizes=lambda: Sizes(8, 100))
+    hyper = read_hyper(given, "tiny", sizes=lambda: Sizes(8, 100))
     assert dict(hyper) == {"layer": 7, "layers": [3, 4], "rate": 1, "steps": 3}
     assert hyper.derived == ("layer", "layers", "rate")
     assert hyper.source.startswith("derived, not tuned: layer 7 of 8")
-    assert read_given(given, "known", sizes=lambda: Sizes(8, 100)).derived == ()
+    assert read_hyper(given, "known", sizes=lambda: Sizes(8, 100)).derived == ()
 
 
 @pytest.mark.parametrize(
@@ -153,10 +152,10 @@ def test_only_batched_methods_get_what_the_workflow_computes(tmp_path: Path) -> 
     plain = own(
         tmp_path, "def edit(model, tokenizer, update, covariance=True, prefixes=3, layers=None): ...\n"
     )
-    assert needs(read_given(plain, "tiny")) == {}
-    assert read_given(plain, "tiny").layers == []
+    assert needs(read_hyper(plain, "tiny")) == {}
+    assert read_hyper(plain, "tiny").layers == []
     batched = "def edit(loaded, edits, hyper, artefacts): ...\n"
     yaml = "keys: {covariance: {default: true}, layers: {default: [1, 2]}, prefixes: {default: []}}"
-    hyper = read_given(own(tmp_path, batched, yaml, "own_rome"), "tiny")
+    hyper = read_hyper(own(tmp_path, batched, yaml, "own_rome"), "tiny")
     assert needs(hyper) == {"prefixes": "prefixes.own_rome.json", "moments": "moments"}
     assert hyper.layers == [1, 2]

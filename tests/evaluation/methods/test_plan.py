@@ -13,8 +13,7 @@ from support.own_methods import write_examples
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.paths import PACKAGE
 from factdrift.evaluation.locators import plan as locators
-from factdrift.evaluation.methods.hyperparameters import read_hyper
-from factdrift.evaluation.methods.plan import Plan, needs
+from factdrift.evaluation.methods.hyperparameters import Plan, needs, read_hyper
 from factdrift.evaluation.methods.record import OWN, record_of, records, title_of
 
 CONFIG: dict[str, Any] = {"models": ["sample", "gpt2-xl@main"], "methods": ["none", "rome", "memit", "mend"]}

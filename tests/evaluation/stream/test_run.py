@@ -14,7 +14,7 @@ from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_given, read_hyper  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.methods.memit import shortened, solve  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
@@ -103,7 +103,7 @@ def test_what_is_in_place_after_all_intervals_is_one_sequence(
 
 def test_a_plain_method_stays_in_the_model(world: Benchmark, tmp_path: Path) -> None:
     given = f"{write_examples(tmp_path)}/mine.py:edit"
-    found = made(world, tmp_path, read_given(given, "tiny", {"layer": 1, "lr": 0.01, "steps": 2}))
+    found = made(world, tmp_path, read_hyper(given, "tiny", {"layer": 1, "lr": 0.01, "steps": 2}))
     assert {row["state_bytes"] for row in found.states} == {None}
     # It is fine-tuning, which changes what the model says interval by interval.
     again = [row for row in found.of_way("loglik") if row["kind"] == "retention"]
@@ -192,7 +192,7 @@ def test_texts_and_a_memory_that_no_file_can_hold_are_not_for_a_stream(tmp_path:
     (tmp_path / "texts.py").write_text(f"{head}    return Edited(contexts=['' for _ in edits])\n")
     (tmp_path / "keeps.py").write_text(f"{head}    return Edited(memory=lambda: 1)\n")
     loaded = tiny_model("llama")
-    texts, keeps = (read_given(f"{tmp_path}/{name}.py:edit", "tiny", {}) for name in ("texts", "keeps"))
+    texts, keeps = (read_hyper(f"{tmp_path}/{name}.py:edit", "tiny", {}) for name in ("texts", "keeps"))
     for regime in ("sequential", "stream"):
         with pytest.raises(CannotEdit, match=f"{regime}: texts puts texts before prompts"):
             edited(loaded, EDITS, texts, Artefacts(), regime)

@@ -60,6 +60,7 @@ def write_adapter(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about
     and if peft would put the factors elsewhere.
     """
     from peft import LoraConfig
+    from peft.utils.transformers_weight_conversion import convert_peft_config_for_transformers
 
     factors = factors_of(deltas, edit)
     ranks = {name: len(a) for name, (a, _) in factors.items()}
@@ -79,7 +80,17 @@ def write_adapter(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about
         target_modules="|".join(map(re.escape, ranks)),
         fan_in_fan_out=any(transposed(loaded.model.get_submodule(name)) for name in ranks),
     )
-    _check_loadable(loaded, config)
+    converted = deepcopy(config)
+    try:
+        convert_peft_config_for_transformers(converted, loaded.model, None)
+        same = converted.target_modules == config.target_modules
+    except ValueError:
+        same = False
+    if not same:  # in some mixtures of experts
+        raise InputError(
+            f"peft cannot load an adapter of single matrices into {loaded.name}: it renames the matrices of "
+            f"mixtures of experts of the family {loaded.spec.family}; write the whole model (--full)"
+        )
     tensors = {}
     for name, (a, b) in factors.items():
         tensors[f"{PREFIX}{name}.lora_A.weight"] = a.detach().cpu().contiguous()
@@ -88,23 +99,6 @@ def write_adapter(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about
     config.save_pretrained(str(folder))
     save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
     _write_about(folder, {**about, "precision": "float32"})
-
-
-def _check_loadable(loaded: Loaded, config: Any) -> None:
-    """Raises InputError if peft changes which matrices the adapter names, as in some mixtures of experts."""
-    from peft.utils.transformers_weight_conversion import convert_peft_config_for_transformers
-
-    converted = deepcopy(config)
-    try:
-        convert_peft_config_for_transformers(converted, loaded.model, None)
-        same = converted.target_modules == config.target_modules
-    except ValueError:
-        same = False
-    if not same:
-        raise InputError(
-            f"peft cannot load an adapter of single matrices into {loaded.name}: it renames the matrices of "
-            f"mixtures of experts of the family {loaded.spec.family}; write the whole model (--full)"
-        )
 
 
 def write_model(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about: Mapping[str, Any]) -> None:

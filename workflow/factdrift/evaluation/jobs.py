@@ -69,7 +69,8 @@ class Prefixes(RunsModel, Adjusted, command="edit prefixes"):
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.evaluation.methods.shared import write_no_prefixes, write_prefixes
+        from factdrift.core.files import write_json
+        from factdrift.evaluation.methods.shared import write_prefixes
 
         try:
             with self.loaded() as model:
@@ -79,7 +80,7 @@ class Prefixes(RunsModel, Adjusted, command="edit prefixes"):
                 write_prefixes(self.output, model, hyper, self.seed)
         except Unsupported as error:
             print(f"{self.output}: skipped: {error}")
-            write_no_prefixes(self.output, str(error))
+            write_json({"skipped": str(error)}, self.output)
 
 
 class Ability(RunsModel, command="edit ability", beside="files"):
@@ -136,8 +137,8 @@ class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
     output: Annotated[Output, Flag("SAFETENSORS")]
 
     def run(self) -> None:
-        from factdrift.evaluation.methods.mend import write_reason
         from factdrift.evaluation.methods.mend_training import Split, read_split, train
+        from factdrift.models.moments import write_tensors
 
         try:
             with self.loaded() as model:
@@ -149,7 +150,7 @@ class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
         except CannotEdit as error:
             print(f"mend on {self.name}: skipped: {error}")
             Split((), (), {}).write(self.out_split)
-            write_reason(self.output, str(error))
+            write_tensors(self.output, {}, {"skipped": str(error)})
 
 
 class MendImport(RunsModel, Adjusted, command="edit mend-import"):

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Paths, Place, Role
 from factdrift.core.paths import METHODS
-from factdrift.evaluation.methods.plan import needs
+from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
 from factdrift.models.running import RunsModel
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.methods.hyperparameters import Hyper
     from factdrift.evaluation.methods.interface import Artefacts
     from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.questions.updates import Choice
@@ -75,9 +74,7 @@ class Adjusted(Job, beside="values"):
 
     def hyper_of(self, model: Loaded, method: str) -> Hyper:
         """The hyper-parameters of a method for a model."""
-        from factdrift.evaluation.methods.hyperparameters import read_given
-
-        return read_given(method, model.name, self.set, self.methods, sizes=lambda: model.spec)
+        return read_hyper(method, model.name, self.set, self.methods, sizes=lambda: model.spec)
 
 
 class RunsMethod(RunsModel, Adjusted):

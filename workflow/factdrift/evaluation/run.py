@@ -26,7 +26,6 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation import plan
 from factdrift.evaluation.ability.measure import measured
 from factdrift.evaluation.adapters import keep_adapters, move_adapters
-from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.plan import Asking, Step
 from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, record_of, ways_of
@@ -35,7 +34,7 @@ from factdrift.evaluation.states.edited import at_a_time
 from factdrift.evaluation.states.placed import Placed, State
 from factdrift.evaluation.states.plain import Repeated
 from factdrift.evaluation.states.telling import Telling
-from factdrift.evaluation.tables import TABLES, run_id
+from factdrift.evaluation.tables import TABLES, Parts, run_id
 from factdrift.evaluation.ways import options, written
 from factdrift.evaluation.ways.asked import Asked, Row, judged
 from factdrift.models.devices import in_batches

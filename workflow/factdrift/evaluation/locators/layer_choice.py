@@ -8,7 +8,7 @@ from torch import Tensor
 from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.interface import Context
 from factdrift.evaluation.locators.sentences import Sentence
-from factdrift.evaluation.methods.hyperparameters import read_given
+from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.models.loaded import Loaded
 
 
@@ -22,7 +22,7 @@ def edited_layer(
     given = context.hyper["layer"]
     layers = [given]
     if given < 0:
-        layers = read_given(context.hyper["method"], loaded.name, sizes=lambda: loaded.spec).layers
+        layers = read_hyper(context.hyper["method"], loaded.name, sizes=lambda: loaded.spec).layers
     scores = torch.zeros(len(sentences), loaded.spec.layers)
     if not all(layer < loaded.spec.layers for layer in layers):
         raise InputError(

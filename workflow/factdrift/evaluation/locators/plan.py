@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from factdrift.core.errors import InputError
-from factdrift.core.files import read_yaml
 from factdrift.core.functions import check_names, code_files, named_function, split_function
 from factdrift.core.paths import LOCATORS
-from factdrift.evaluation.methods.hyperparameters import check_values, default_values, files_of, read_hyper
+from factdrift.evaluation.methods import own
+from factdrift.evaluation.methods.hyperparameters import check_values, default_values, read_hyper
 from factdrift.models.names import split_name
 
 if TYPE_CHECKING:
@@ -43,12 +43,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 @cache
 def records() -> dict[str, Record]:
     """Name -> record of each locator of factdrift; what one that is like another leaves out is as there."""
-    found = {}
-    for name in sorted(path.stem for path in LOCATORS.glob("*.yaml")):
-        files = [read_yaml(path) for path in reversed(files_of(name, LOCATORS))]
-        said = {key: value for file in files for key, value in file["record"].items()}
-        found[name] = msgspec.convert(said, Record)
-    return found
+    names = sorted(path.stem for path in LOCATORS.glob("*.yaml"))
+    return {name: msgspec.convert(own.entry(name, LOCATORS).file["record"], Record) for name in names}
 
 
 def locator_of(name: str) -> Locator:
@@ -78,7 +74,7 @@ class Entry:
         """What its scores depend on besides the model and the configuration; none for a folder of scores."""
         if self.function:
             return code_files(self.function[0])
-        return files_of(self.name, LOCATORS) if self.record else []
+        return own.entry(self.name, LOCATORS).files() if self.record else []
 
     def modules(self) -> list[str]:
         """The module of the package that has its function, if it is one of factdrift's."""

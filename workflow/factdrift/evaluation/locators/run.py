@@ -21,7 +21,6 @@ from factdrift.core.functions import code_digest, read_function
 from factdrift.core.paths import LOCATORS as FOLDER
 from factdrift.core.progress import Progress
 from factdrift.core.tables import parquet_writer
-from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.locators.gather import LOCATED
 from factdrift.evaluation.locators.interface import (
     DOCUMENT,
@@ -36,6 +35,7 @@ from factdrift.evaluation.locators.plan import HYPER, Entry, locator_of
 from factdrift.evaluation.locators.sentences import Sentence, cut, grouped, tokenized
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.evaluation.session import peak_mb
+from factdrift.evaluation.tables import Parts
 from factdrift.klob.scoring.selection import how_many
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.devices import in_batches

@@ -7,17 +7,15 @@ its own change of the weights, kept beside the model. Blocks below the edited on
 import math
 import warnings
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 from torch import Tensor
 
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
-from factdrift.evaluation.methods.shared import Targets, aligned
+from factdrift.evaluation.methods.shared import Factors, Targets, aligned, factors_of
 from factdrift.models.deltas import Deltas, Dense, matrix
 from factdrift.models.fork import Fork
-from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 
 
@@ -54,8 +52,12 @@ def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts
     # `prompt_last`: the last prompt token predicts all tokens of the target, as in the reference.
     targets = Targets(loaded, list(sentences.values()), at_prompt_end=hyper["loss"] == "prompt_last")
     fork = Fork(loaded, targets.rows, [0] * len(sentences), min(hyper["layers"]))
+
+    def changed(name: str, taken: Tensor) -> Tensor:
+        return torch.stack([one.output(name, row) for one, row in zip(training, taken, strict=True)])
+
     for _ in range(hyper["steps"]):
-        found, gradients = _gradients(loaded, targets, fork, training)
+        found, gradients = factors_of(loaded, deltas, lambda: targets.losses(fork.run(fork.hidden)), changed)
         losses[going] = found.to(losses.device)
         # Waits for the device, which a step keeps busy for longer than the next one takes to be launched.
         known = found.tolist()
@@ -73,31 +75,6 @@ def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts
             targets.keep(rows)
             fork.keep(rows)
     return edited
-
-
-def _gradients(
-    loaded: Loaded, targets: Targets, fork: Fork, training: Sequence["_Training"]
-) -> tuple[Tensor, dict[str, tuple[Tensor, Tensor]]]:
-    """The losses [edits], and dL/dW = given^T taken of each matrix and edit in factors.
-
-    These are the input of the matrix [edits, tokens, d_in], and dL/d(output) [edits, tokens, d_out].
-    """
-    taken: dict[str, Tensor] = {}
-    zeros: dict[str, Tensor] = {}
-
-    def add(name: str, into: Tensor, given: Tensor) -> Tensor:
-        entered = into.to(loaded.change_dtype)
-        change = torch.stack([one.output(name, row) for one, row in zip(training, entered, strict=True)])
-        # A zero tensor added to the output: its gradient is dL/d(output).
-        zero = torch.zeros_like(change, requires_grad=True)
-        taken[name], zeros[name] = entered.detach(), zero
-        return (given.to(change.dtype) + change + zero).to(given.dtype)
-
-    with hooked(loaded.model, {name: partial(add, name) for name in training[0].parts}):
-        losses = targets.losses(fork.run(fork.hidden))
-    found = torch.autograd.grad(losses.sum(), list(zeros.values()))
-    given = dict(zip(zeros, found, strict=True))
-    return losses.detach(), {name: (taken[name], given[name]) for name in taken}
 
 
 class _Training:
@@ -137,7 +114,7 @@ class _Training:
         return out + bias[0][1] if bias else out
 
     @torch.no_grad()
-    def step(self, gradients: dict[str, tuple[Tensor, Tensor]]) -> None:
+    def step(self, gradients: dict[str, Factors]) -> None:
         for name, (taken, given) in gradients.items():
             slopes = given.T @ taken, given.sum(0)
             for (start, change, value), slope in zip(self.parts[name], slopes, strict=False):

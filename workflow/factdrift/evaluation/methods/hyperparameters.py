@@ -1,11 +1,12 @@
-"""Hyper-parameters and switches of a method on a model: `config/methods/METHOD.yaml`, and the user's own.
+"""Hyper-parameters of a method on a model, and what the workflow must make before its first edit. No torch.
+
+They are in `config/methods/METHOD.yaml`, and those of the user's own methods beside these (`own.py`).
 
 Such a file has `keys`, a JSON Schema for each hyper-parameter with its default, and `models`: entries with
 `names` (patterns of model names), `source`, and values that differ from the defaults. The first entry that
 matches counts. A model without entry gets the values that the rules in `derived` give. A key without default
 needs a value from an entry, a rule or the user. `like` names a method whose keys and entries come after the
-file's own; of a key that both have, the file may say the new default alone. Where functions take a `folder`,
-it may also be one such file, or `PATH.py:FUNCTION`, whose parameters are the keys (`own.py`).
+file's own; of a key that both have, the file may say the new default alone.
 
 A rule is one of
 `share: S`: the block floor(S x number of blocks), or the list of it where the key is a list;
@@ -19,20 +20,20 @@ import fnmatch
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.files import read_yaml
 from factdrift.core.keys import validator
-from factdrift.core.paths import LOCATORS, METHODS
+from factdrift.core.paths import METHODS
 from factdrift.core.settings import read_value
-from factdrift.evaluation.methods.own import Entry, entry, read_description
-from factdrift.evaluation.methods.record import OWN, Record, record_of, records
-from factdrift.models.names import HasSizes
+from factdrift.evaluation.methods.own import Entry, entries, entry
+from factdrift.evaluation.methods.record import CONTEXT, OWN, UNEDITED, Record, Skipped, record_of, records
+from factdrift.models.names import HasSizes, model_files, read_sizes, split_name
 
 MARK = "derived, not tuned"
 """Begins the source of hyper-parameters of which at least one was derived."""
@@ -88,33 +89,34 @@ class Hyper(Mapping[str, Any]):
 
 
 def read_hyper(
-    method: str,
+    given: str,
     model: str,
     overrides: Mapping[str, Any] | None = None,
     folder: Path = METHODS,
     above: str = "",
     sizes: SizesOf | None = None,
 ) -> Hyper:
-    """The values for `model`, a name as it was given to `load`; `overrides` that are None do not count.
+    """The values of a method, as the user names it, for `model`, a name as it was given to `load`.
 
-    `above`: the part of the key before the method's name, for messages. `sizes`: finds the sizes
-    of the model, without which only rules that hold for every model give values.
+    `overrides`: those that are None do not count. `folder`: of the files of factdrift's methods or locators.
+    `above`: the part of the key before the method's name, for messages. `sizes`: finds the sizes of the
+    model, without which only rules that hold for every model give values.
 
-    Raises InputError if the method has no file or a value is not valid, and CannotEdit if the method has no
+    Raises InputError if there is no such method or a value is not valid, and CannotEdit if the method has no
     values for the model.
     """
-    file = _file(method, folder)
+    method = entry(given, folder)
+    file = method.file
     name = model.lower().rstrip("/")
-    entry: dict[str, Any] = {}
+    known: dict[str, Any] = {}
     for each in reversed(file.get("models", [])):
         patterns = [pattern.lower() for pattern in each["names"]]
         if any(fnmatch.filter((name, name.rsplit("/", 1)[-1]), pattern) for pattern in patterns):
-            entry = each
-    own = {key: value for key, value in entry.items() if key not in ("names", "source")}
-    given = check_values(method, overrides or {}, folder, above)
-    defaults = default_values(method, folder)
-    rules = {} if entry else file.get("derived", {}).get("rules", {})
-    rules = {key: rule for key, rule in rules.items() if key not in given}
+            known = each
+    own = {key: value for key, value in known.items() if key not in ("names", "source")}
+    users = check_values(given, overrides or {}, folder, above)
+    rules = {} if known else file.get("derived", {}).get("rules", {})
+    rules = {key: rule for key, rule in rules.items() if key not in users}
     found = sizes() if sizes and any("value" not in rule for rule in rules.values()) else None
     made: dict[str, Any] = {}
     said: list[str] = []
@@ -123,35 +125,19 @@ def read_hyper(
             made[key], why = derive(rule, found, file["keys"][key].get("type") == "array")
             shown = ", ".join(map(str, made[key])) if isinstance(made[key], list) else f"{made[key]:g}"
             said.append(f"{key} {shown}{why}")
-    values = {**defaults, **own, **made, **given}
+    values = {**default_values(given, folder), **own, **made, **users}
     lacking = [key for key in file["keys"] if key not in values]
     if lacking:
-        where = folder / f"{method}.yaml" if folder.is_dir() else folder
+        where = method.described[0] if method.described else method.path
         raise CannotEdit(
             f"{where}: nothing is known of the model {model}: {', '.join(lacking)} must be "
             f"given; add an entry to the file, or set it in the configuration, such as "
-            f"{above}{method}: {{{lacking[0]}: ...}}"
+            f"{above}{method.name}: {{{lacking[0]}: ...}}"
         )
-    source = entry.get("source", f"{MARK}: {'; '.join(said)}" if made else "defaults")
-    source += " and the configuration" if given else ""
-    return Hyper(method, model, source, {key: values[key] for key in file["keys"]}, tuple(made))
-
-
-def read_given(
-    given: str,
-    model: str,
-    overrides: Mapping[str, Any] | None = None,
-    folder: Path = METHODS,
-    *,
-    sizes: SizesOf | None = None,
-) -> Hyper:
-    """`read_hyper` of a method as the user names it: one of factdrift's, `PATH.py:FUNCTION`, an entry point.
-
-    `folder`: of the files of factdrift's methods.
-    """
-    found = entry(given, folder)
-    hyper = read_hyper(found.name, model, overrides, found.values, sizes=sizes)
-    return replace(hyper, own=found if found.path else None)
+    source = known.get("source", f"{MARK}: {'; '.join(said)}" if made else "defaults")
+    source += " and the configuration" if users else ""
+    settings = {key: values[key] for key in file["keys"]}
+    return Hyper(method.name, model, source, settings, tuple(made), method if method.path else None)
 
 
 def at_block(method: str, layer: int) -> str:
@@ -172,75 +158,51 @@ def hyper_at(
     return read_hyper(method, model, {**values, key: layer if key == "layer" else [layer]}, sizes=sizes)
 
 
-def default_values(method: str, folder: Path = METHODS) -> dict[str, Any]:
-    """The defaults of the keys, for every model without a value of its own."""
-    keys = _file(method, folder)["keys"]
+def default_values(given: str, folder: Path = METHODS) -> dict[str, Any]:
+    """The defaults of a method's keys, for every model without a value of its own."""
+    keys = entry(given, folder).file["keys"]
     return {key: schema["default"] for key, schema in keys.items() if "default" in schema}
 
 
-def read_search(method: str, folder: Path = METHODS) -> dict[str, Any]:
+def read_search(given: str, folder: Path = METHODS) -> dict[str, Any]:
     """What `edit tune` tries: `shares` of the blocks, and `factors` of other hyper-parameters.
 
-    Raises InputError if the method has no file, or its file does not say what to try.
+    Raises InputError if the method's file does not say what to try.
     """
-    found: dict[str, Any] | None = _file(method, folder).get("tune")
-    if found is None:
-        files = sorted(METHODS.glob("*.yaml") if not folder.is_dir() else folder.glob("*.yaml"))
-        known = ", ".join(path.stem for path in files if "tune" in read_yaml(path))
+    method = entry(given, folder)
+    if "tune" not in method.file:
+        known = ", ".join(path.stem for path in sorted(folder.glob("*.yaml")) if "tune" in read_yaml(path))
         raise InputError(
-            f"edit tune: {method}: its file does not say what to try; methods that can be tuned: "
+            f"edit tune: {method.name}: its file does not say what to try; methods that can be tuned: "
             f"{known}, and yours with `tune` in a YAML file"
         )
-    return {"shares": [], "factors": {}, **found}
+    return {"shares": [], "factors": {}, **method.file["tune"]}
 
 
 def check_values(
-    method: str, given: Mapping[str, Any], folder: Path = METHODS, above: str = ""
+    given: str, users: Mapping[str, Any], folder: Path = METHODS, above: str = ""
 ) -> dict[str, Any]:
     """The user's values of a method without those that are None, numbers and truth values parsed from text.
 
     Raises InputError that names the key if the method does not know it or its value is not valid.
     """
-    keys = _file(method, folder)["keys"]
+    method = entry(given, folder)
+    keys = method.file["keys"]
     values: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in users.items():
         if value is None:
             continue
         if key not in keys:
             raise InputError(
-                f"configuration: {above}{method}.{key}: no such key; there are {', '.join(keys) or 'none'}"
+                f"configuration: {above}{method.name}.{key}: no such key; there are "
+                f"{', '.join(keys) or 'none'}"
             )
         values[key] = read_value(value, keys[key])
         for fault in validator()(keys[key]).iter_errors(values[key]):
-            where = above + ".".join(map(str, (method, key, *fault.absolute_path)))
+            where = above + ".".join(map(str, (method.name, key, *fault.absolute_path)))
             hint = f" ({' '.join(keys[key]['description'].split())})"
             raise InputError(f"configuration: {where}: {fault.message}{hint}")
     return {key: value for key, value in values.items() if value is not None}
-
-
-@cache
-def _file(method: str, folder: Path) -> dict[str, Any]:
-    if not folder.is_dir():
-        return read_description(folder)
-    path = folder / f"{method}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
-        kind = "locators" if folder == LOCATORS else "methods"
-        raise InputError(f"{kind}: {method}: no such {kind[:-1]}; there are {known} (files in {folder})")
-    file = read_yaml(path)
-    if "like" not in file:
-        return file
-    other = _file(file["like"], folder)
-    keys = {key: other["keys"].get(key, {}) | schema for key, schema in file.get("keys", {}).items()}
-    models = [*file.get("models", []), *other.get("models", [])]
-    return {**other, **file, "keys": other["keys"] | keys, "models": models}
-
-
-def files_of(method: str, folder: Path = METHODS) -> list[Path]:
-    """The files with the hyper-parameters of one of factdrift's methods or locators."""
-    path = folder / f"{method}.yaml"
-    other = read_yaml(path).get("like")
-    return [path, *(files_of(other, folder) if other else ())]
 
 
 def derive(rule: Mapping[str, Any], sizes: HasSizes | None, listed: bool) -> tuple[Any, str]:
@@ -264,3 +226,112 @@ def derive(rule: Mapping[str, Any], sizes: HasSizes | None, listed: bool) -> tup
 def block_at(share: float, layers: int) -> int:
     """The block before which `share` of the blocks lie, from 0 to `layers` - 1."""
     return min(math.floor(share * layers), layers - 1)
+
+
+def needs(hyper: Hyper) -> dict[str, str]:
+    """What a method needs that is computed once a model: option of `edit run` -> name in the model's folder.
+
+    `prefixes`: texts before prompts. `moments`: second moments, a folder with a file for each of
+    `hyper.layers`. `mend`: MEND's trained editor.
+    """
+    found: dict[str, str] = {}
+    if hyper.own and hyper.own.plain:
+        return found  # it is called with its hyper-parameters only, whatever they are called
+    if "prefixes" in hyper:
+        found["prefixes"] = f"prefixes.{hyper.method}.json"
+    if hyper.get("covariance"):
+        found["moments"] = "moments"
+    return found | hyper.record.needs
+
+
+def check_kept(hyper: Hyper) -> None:
+    """Raises InputError if no adapter holds what the method changes; for `edit.keep`."""
+    full = hyper.get("combination", "linear") != "linear" or hyper.get("precision") == "weights"
+    if hyper.own and hyper.own.plain:
+        why = "changes a model in place, of which no adapter can be made; leave it out of methods"
+    elif hyper.record.edits == "trained" or full:
+        why = "changes full matrices, which no adapter of low rank holds; leave it out of methods "
+        why += "(precision: float32, combination: linear for the others)"
+    else:
+        return
+    raise InputError(f"edit.keep: adapters: {hyper.method} on {hyper.model} {why}, or keep none")
+
+
+class Plan:
+    """The methods and models of a configuration, and what each method needs."""
+
+    def __init__(self, config: Mapping[str, Any], folder: Path = METHODS):
+        """Raises InputError if a hyper-parameter is not valid, or follows from the sizes of a model that
+        cannot be read; and CannotEdit for the first method that cannot run, if the configuration is strict.
+
+        The hyper-parameters of methods that are not configured are checked, too, so that a misspelt one is
+        never ignored.
+        """
+        self._folder = folder
+        self._entries = {each.name: each for each in entries(config["methods"], folder)}
+        for name in dict.fromkeys([*(path.stem for path in sorted(folder.glob("*.yaml"))), *self._entries]):
+            check_values(self.given(name), config.get(name, {}), folder)
+        self._hypers: dict[tuple[str, str], Hyper] = {}
+        self.skipped: list[Skipped] = []
+        """The methods that cannot run, as far as is known without loading a model."""
+        for model, revision in map(split_name, config["models"]):
+            sizes = partial(read_sizes, model, revision)
+            for method, each in self._entries.items():
+                try:
+                    hyper = read_hyper(each.given, model, config.get(method), folder, sizes=sizes)
+                except CannotEdit as error:
+                    if config.get("strict"):
+                        raise
+                    self.skipped.append(Skipped(model, method, str(error)))
+                else:
+                    if hyper.get("index") == "dense" and not hyper["encoder"]:
+                        raise InputError(
+                            "rag.encoder: none is given, which `index: dense` needs; name a sentence "
+                            "encoder, or take tfidf"
+                        )
+                    if config.get("edit", {}).get("keep") == "adapters":
+                        check_kept(hyper)
+                    self._hypers[model, method] = hyper
+
+    def names(self) -> list[str]:
+        """The configured methods as paths and tables name them, in their order."""
+        return list(self._entries)
+
+    def given(self, method: str) -> str:
+        """A method as the user named it; of one that is not configured, its name."""
+        return self._entries[method].given if method in self._entries else method
+
+    def files(self, method: str) -> list[str]:
+        """The files that a method depends on: hyper-parameters, the user's own code, models that it loads."""
+        if method == CONTEXT:
+            return []
+        loaded = [path for model in self.loads(method) for path in model_files(model)]
+        return [str(path) for path in (*entry(self.given(method), self._folder).files(), *loaded)]
+
+    def loads(self, method: str) -> list[str]:
+        """The models that a method loads besides the edited one: RAG's encoder."""
+        hypers = [hyper for (_, name), hyper in self._hypers.items() if name == method]
+        return sorted({hyper["encoder"] for hyper in hypers if hyper.get("encoder")})
+
+    def methods(self, model: str) -> Sequence[str]:
+        """The configured methods that run on a model, in the order of the configuration."""
+        return [method for method in self._entries if (model, method) in self._hypers]
+
+    def needs(self, method: str, model: str) -> dict[str, str]:
+        """`needs` of a configured method on a model, and of none.
+
+        Raises CannotEdit if it is skipped, and InputError if it is not configured.
+        """
+        if method in UNEDITED:
+            return {}
+        for each in self.skipped:
+            if (each.model, each.method) == (model, method):
+                raise CannotEdit(each.skipped)
+        if (model, method) not in self._hypers:
+            raise InputError(f"methods: {method} is not among them; name it there")
+        return needs(self._hypers[model, method])
+
+    def layers(self, model: str) -> Sequence[int]:
+        """The blocks of a model whose second moments the configured methods need, ascending."""
+        hypers = [self._hypers[model, method] for method in self.methods(model)]
+        return sorted({layer for hyper in hypers if "moments" in needs(hyper) for layer in hyper.layers})

@@ -121,12 +121,11 @@ def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
 class Batch:
     """Sentences that are run together, and which change each of them trains."""
 
-    def __init__(
-        self, loaded: Loaded, sentences: Sequence[Sentence], owners: Sequence[int], weight: float = 1.0
-    ):
-        """`weight`: of these sentences beside other batches of a step."""
+    def __init__(self, loaded: Loaded, rows: Sequence[tuple[int, Sentence]], weight: float = 1.0):
+        """`rows`: numbers of changes, and sentences. `weight`: of these beside other batches of a step."""
+        sentences = [sentence for _, sentence in rows]
         self.targets = Targets(loaded, sentences)
-        self.owner = torch.tensor(owners, device=loaded.device)
+        self.owner = torch.tensor([number for number, _ in rows], device=loaded.device)
         counts = torch.tensor([len(one.ids) - one.target for one in sentences], device=loaded.device)
         # A change is trained on the mean over all target tokens of its sentences.
         whole = ((self.owner[:, None] == self.owner) * counts).sum(1)
@@ -209,6 +208,7 @@ class Training:
         hyper, turns = self._hyper, dict.fromkeys(groups, 0)
         most, size = max((len(updates) for updates, _ in groups.values()), default=0), hyper["batch"]
         found: dict[int, list[Tensor]] = {}
+        batches: dict[int, Batch] = {}  # of updates, which are the same in each round
         for _ in range(hyper["steps"]):
             found = {number: [] for number in groups}
             for at in range(0, most, size):
@@ -222,17 +222,18 @@ class Training:
                         texts.append((number, pool[turns[number] % len(pool)]))
                         turns[number] += 1
                 self._adam.zero_grad()
-                losses = self._backward(rows, 1.0)
+                if at not in batches:
+                    batches[at] = Batch(self._loaded, rows)
+                losses = self._backward(batches[at])
                 if texts:
-                    self._backward(texts, hyper["weight"])
+                    self._backward(Batch(self._loaded, texts, hyper["weight"]))
                 self._adam.step()
                 for (number, _), loss in zip(rows, losses, strict=True):
                     found[number].append(loss)
         return {number: torch.stack(losses) for number, losses in found.items()}
 
-    def _backward(self, rows: Sequence[tuple[int, Sentence]], weight: float) -> Tensor:
-        """Adds the gradients of sentences, each with the number of its change; returns their losses."""
-        batch = Batch(self._loaded, [one for _, one in rows], [number for number, _ in rows], weight)
+    def _backward(self, batch: Batch) -> Tensor:
+        """Adds the gradients of a batch; returns the losses of its sentences."""
         width = sum(a.shape[2] for a in self.a.values())
         drops = Drops(batch, self._hyper["dropout"], self._noise, width, self._loaded.change_dtype)
 

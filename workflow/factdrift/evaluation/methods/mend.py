@@ -8,7 +8,6 @@ delta~ u~^T. Equation numbers refer to the paper; statistics and learned rates f
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,20 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.record import refusal
-from factdrift.evaluation.methods.shared import Targets, aligned, spread
+from factdrift.evaluation.methods.shared import (
+    Factors,
+    Targets,
+    aligned,
+    factors_of,
+    spread,
+)
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import LowRank, matrix
 from factdrift.models.fork import backbone
-from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import read_tensors, write_tensors
 from factdrift.models.padding import padded
 
-Factors = tuple[Tensor, Tensor]
-"""Input u of a matrix [edits, tokens, d_in], and delta = dL/d(output) [edits, tokens, d_out]."""
 Shape = tuple[int, int]
 """(d_in, d_out) of a matrix."""
 
@@ -59,23 +61,8 @@ def gradients(
     loaded: Loaded, names: Iterable[str], sentences: Sequence[Sentence]
 ) -> tuple[Tensor, dict[str, Factors]]:
     """Losses -log p(target | prompt) [edits], and their gradients by each matrix in factors (section 3.1)."""
-    kind = loaded.change_dtype
-    entering: dict[str, Tensor] = {}
-    zeros: dict[str, Tensor] = {}
-
-    def keep(name: str, taken: Tensor, given: Tensor) -> Tensor:
-        # A zero tensor added to the output: its gradient is dL/d(output).
-        zero = torch.zeros_like(given, requires_grad=True)
-        entering[name], zeros[name] = taken.detach().to(kind), zero
-        return given + zero
-
     targets = Targets(loaded, sentences)
-    with torch.enable_grad(), hooked(loaded.model, {name: partial(keep, name) for name in names}):
-        losses = targets.losses(final_hidden(loaded, targets.rows))
-        # The gradient of the sum is that of each loss, since rows are independent.
-        found = torch.autograd.grad(losses.sum(), list(zeros.values()))
-    leaving = dict(zip(zeros, found, strict=True))
-    return losses.detach(), {name: (entering[name], leaving[name].to(kind)) for name in entering}
+    return factors_of(loaded, names, lambda: targets.losses(final_hidden(loaded, targets.rows)))
 
 
 def final_hidden(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
@@ -227,15 +214,10 @@ class HyperNet(nn.Module):
         write_tensors(path, self.state_dict(), description)
 
 
-def write_reason(path: Path, reason: str) -> None:
-    """Writes, in the place of an editor, why there is none."""
-    write_tensors(path, {}, {"skipped": reason})
-
-
 def read_hypernet(path: Path, loaded: Loaded) -> HyperNet:
     """Reads a file of `HyperNet.write` onto the model's device.
 
-    Raises CannotEdit if the file holds the reason why there is none, and InputError if it is missing,
+    Raises CannotEdit if it holds the reason why there is none, `skipped`, and InputError if it is missing,
     damaged, or of another model or template.
     """
     tensors, about = read_tensors(path, "factdrift edit mend-train", str(loaded.device))

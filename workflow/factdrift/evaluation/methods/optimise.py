@@ -257,36 +257,38 @@ class _Batch:
         self.loaded, self.hyper = loaded, hyper
         rows: list[Sequence[int]] = []
         starts: list[int] = []
+        for one in contexts:
+            # The last token of the target is not run.
+            rows += [*(sentence.ids[:-1] for sentence in one.prompts), one.essence.ids]
+            starts += [sentence.subject_last or 0 for sentence in (*one.prompts, one.essence)]
+        self.fork = Fork(loaded, rows, starts, layer)
+        self.before: Tensor | None = None
+        self._read(contexts)
+
+    def _read(self, contexts: Sequence[Contexts]) -> None:
+        """Sets where the losses of these edits are read in the rows that are run."""
+        self.contexts = contexts
         owner: list[int] = []
         read: list[tuple[int, int, int, int, float]] = []  # edit, row, place, token, its weight in the loss
         essence: list[tuple[int, int]] = []  # row, place
         for edit, one in enumerate(contexts):
             for sentence in one.prompts:
-                begin = sentence.subject_last or 0
                 target = range(sentence.target, len(sentence.ids))
+                # A token is predicted at the token before it.
+                begin = (sentence.subject_last or 0) + 1
                 weight = 1 / (len(target) * len(one.prompts))
-                # A token is predicted at the token before it; the last token of the target is not run.
-                read += [
-                    (edit, len(rows), token - 1 - begin, sentence.ids[token], weight) for token in target
-                ]
-                rows.append(sentence.ids[:-1])
-                starts.append(begin)
-            begin = one.essence.subject_last or 0
-            last = len(one.essence.ids) - 1 - begin
-            essence.append((len(rows), last if hyper["kl_at"] == "last" else 0))
-            rows.append(one.essence.ids)
-            starts.append(begin)
-            owner += [edit] * (len(rows) - len(owner))
-        self.fork = Fork(loaded, rows, starts, layer)
-        device = loaded.device
+                read += [(edit, len(owner), token - begin, sentence.ids[token], weight) for token in target]
+                owner.append(edit)
+            last = len(one.essence.ids) - 1 - (one.essence.subject_last or 0)
+            essence.append((len(owner), last if self.hyper["kl_at"] == "last" else 0))
+            owner.append(edit)
+        device, kind = self.loaded.device, self.loaded.change_dtype
         self.owner = torch.tensor(owner, device=device)
         self.edit, self.row, self.place, self.token = (
             torch.tensor([one[column] for one in read], device=device) for column in range(4)
         )
-        kind = loaded.change_dtype
         self.weight = torch.tensor([one[4] for one in read], dtype=kind, device=device)
         self.essence = torch.tensor(essence, device=device)
-        self.before: Tensor | None = None
 
     def losses(self, delta: Tensor, down: str | None) -> Tensor:
         """[E] negative log-likelihood of the target plus weighted KL on the essence prompt.
@@ -321,13 +323,6 @@ class _Batch:
     def keep(self, edits: Tensor) -> None:
         """Drops all edits but these (indices, ascending)."""
         assert self.before is not None
-        going = torch.zeros(len(self.essence), dtype=torch.bool, device=edits.device)
-        going[edits] = True
-        rows, kept = going[self.owner], going[self.edit]
-        new_edit, new_row = going.cumsum(0) - 1, rows.cumsum(0) - 1
-        self.fork.keep(rows.nonzero()[:, 0])
-        self.owner = new_edit[self.owner[rows]]
-        self.edit, self.row = new_edit[self.edit[kept]], new_row[self.row[kept]]
-        self.place, self.token, self.weight = self.place[kept], self.token[kept], self.weight[kept]
-        self.essence = torch.stack([new_row[self.essence[edits, 0]], self.essence[edits, 1]], 1)
         self.before = self.before[edits]
+        self.fork.keep(torch.isin(self.owner, edits).nonzero()[:, 0])
+        self._read([self.contexts[edit] for edit in edits.tolist()])

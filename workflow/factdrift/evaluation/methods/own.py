@@ -9,8 +9,9 @@ import ast
 import importlib.metadata
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
 from factdrift.core.functions import check_names, code_digest, code_files, split_function
 from factdrift.core.keys import validator
-from factdrift.core.paths import CONFIG, METHODS
+from factdrift.core.paths import CONFIG, LOCATORS, METHODS
 
 GROUP = "factdrift.methods"
 """The group of entry points."""
@@ -32,16 +33,18 @@ GIVEN = {"plain": ("model", "tokenizer", "update"), "batched": ("loaded", "edits
 
 @dataclass(frozen=True)
 class Entry:
-    """One method of a configuration."""
+    """One method of a configuration, or one of factdrift's locators."""
 
     name: str
     """In tables, paths and the configuration: the method's, the file's (`mine`, or `mine.other` for another
     function than `edit`) or the entry point's."""
     given: str
     """As the user named it."""
-    values: Path
-    """Where `read_hyper` finds its hyper-parameters: the folder of factdrift's methods; of the user's own
-    NAME.yaml beside the code, else the function itself."""
+    file: Mapping[str, Any] = field(compare=False)
+    """What is known of it, as in config/methods/*.yaml; of the user's own in NAME.yaml beside the code, or
+    from the parameters of the function."""
+    described: tuple[Path, ...]
+    """The files with that."""
     path: Path | None = None
     """The file with the user's function; None for a method of factdrift."""
     function: str = ""
@@ -52,10 +55,8 @@ class Entry:
     """`code_digest` of the file and of what it imports from beside it."""
 
     def files(self) -> list[Path]:
-        """What its results depend on besides the configuration."""
-        assert self.path is not None
-        values = [self.values] if self.values.suffix == ".yaml" else []
-        return [*code_files(self.path, self.module), *values]
+        """What its results depend on besides the configuration and the package."""
+        return [*(code_files(self.path, self.module) if self.path else ()), *self.described]
 
 
 def entries(given: Sequence[str], folder: Path = METHODS) -> list[Entry]:
@@ -77,12 +78,17 @@ def keys_of_methods(given: Sequence[str]) -> dict[str, str]:
 def entry(given: str, folder: Path = METHODS) -> Entry:
     """What the user means by a method.
 
-    `folder`: of the files of factdrift's methods. Raises InputError if there is no such method, or its
-    parameters or its YAML file are not as they must be.
+    `folder`: of the files of factdrift's methods or locators. Raises InputError if there is no such one, or
+    the parameters of a method or its YAML file are not as they must be.
     """
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if given in known:
-        return Entry(given, given, folder)
+        file, described = _file(given, folder)
+        return Entry(given, given, file, described)
+    if folder == LOCATORS:
+        raise InputError(
+            f"locators: {given}: no such locator; there are {', '.join(known)} (files in {folder})"
+        )
     named = split_function(given, "methods")
     if named is None:
         path, function, module = _entry_point(given, known, folder)
@@ -96,34 +102,34 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
         )
     arguments = _arguments(path, function)
     plain = _is_plain(given, arguments)
+    taken = {each.arg: (each, default) for each, default in _own(arguments)} if plain else {}
     beside = path.parent / f"{name}.yaml"
-    values = beside if beside.is_file() else path.parent / f"{path.name}:{function}"
-    keys = read_description(values)["keys"]
-    if plain and values is beside:
-        taken = {each.arg: default for each, default in _own(arguments)}
-        for key in keys if arguments.kwarg is None else ():
+    if beside.is_file():
+        file, described = _checked(beside), (beside,)
+        for key in file["keys"] if plain and arguments.kwarg is None else ():
             if key not in taken:
                 raise InputError(f"methods: {beside}: {function} has no parameter {key}")
-        for key, default in taken.items():
-            if default is None and key not in keys:
+        for key, (_, default) in taken.items():
+            if default is None and key not in file["keys"]:
                 raise InputError(f"methods: {beside}: the parameter {key} of {function} is no key")
-    return Entry(name, given, values, path, function, module, plain, code_digest(code_files(path, module)))
+    else:
+        file, described = {"keys": {key: _schema(path, *each) for key, each in taken.items()}}, ()
+    code = code_digest(code_files(path, module))
+    return Entry(name, given, file, described, path, function, module, plain, code)
 
 
-def read_description(path: Path) -> dict[str, Any]:
-    """A method's YAML file, with `keys` and `models`; or keys from the parameters of `PATH.py:FUNCTION`.
-
-    Parameters of a plain method after the first three are keys, with the values and types of their defaults.
-    Raises InputError if the file is not in the form of config/methods/*.yaml.
-    """
-    if path.suffix == ".yaml":
-        return _checked(path)
-    name, _, function = path.name.rpartition(":")
-    code = path.parent / name
-    arguments = _arguments(code, function)
-    if not _is_plain(str(path), arguments):
-        return {"keys": {}}
-    return {"keys": {each.arg: _schema(path, each, default) for each, default in _own(arguments)}}
+@cache
+def _file(method: str, folder: Path) -> tuple[dict[str, Any], tuple[Path, ...]]:
+    """What is known of one of factdrift's methods, also from that which it is `like`; and the files."""
+    path = folder / f"{method}.yaml"
+    file = read_yaml(path)
+    if "like" not in file:
+        return file, (path,)
+    other, paths = _file(file["like"], folder)
+    keys = {key: other["keys"].get(key, {}) | schema for key, schema in file.get("keys", {}).items()}
+    models = [*file.get("models", []), *other.get("models", [])]
+    joined = {"keys": other["keys"] | keys, "models": models, "record": other["record"] | file["record"]}
+    return {**other, **file, **joined}, (path, *paths)
 
 
 def _entry_point(given: str, known: Sequence[str], folder: Path) -> tuple[Path, str, str]:

@@ -7,7 +7,7 @@ a model, and which cannot because of its architecture, follows from it, too. Doe
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -140,16 +140,17 @@ def anywhere() -> list[tuple[str, str]]:
 
 def role(spec: ModelSpec, layer: int, part: str) -> str:
     """Which methods edit a matrix of block `layer`; `part` is its usual name, as in `ModelSpec.module`."""
-    edits = {name: record.edits for name, record in records().items()}
+    able = {name: record.edits for name, record in records().items() if not refusal(spec, name, layer)}
+
+    def that_edit(*what: str) -> str:
+        *most, last = (name for name, edits in able.items() if edits in what)
+        return f"{', '.join(most)} and {last}" if most else last
+
     if part == spec.attention_out:
-        return f"edited by {_listed(name for name, what in edits.items() if what == 'trained')}"
-    able = [method for method in edits if refusal(spec, method, layer) is None]
-    usual = ("trained", *DOWN, "output") if part == spec.down else ("all",)
-    by_use = [method for method in able if edits[method] in usual]
-    # These take other matrices of an MLP if their hyper-parameters name them.
-    by_name = ("named", "others", "output")
-    named = [method for method in able if edits[method] in by_name and method not in by_use]
-    return f"edited by {_listed(by_use)}; if named, by {_listed(named)}"
+        return f"edited by {that_edit('trained')}"
+    if part == spec.down:
+        return f"edited by {that_edit('trained', *DOWN, 'output')}; if named, by {that_edit('others')}"
+    return f"edited by {that_edit('all')}; if named, by {that_edit('named', 'others', 'output')}"
 
 
 def refused(spec: ModelSpec) -> Iterator[str]:
@@ -166,8 +167,3 @@ def refused(spec: ModelSpec) -> Iterator[str]:
                 lines.setdefault((where, next(iter(reasons.values()))), []).append(method)
     for (where, reason), methods in lines.items():
         yield f"{', '.join(methods)} in {where}: {reason}"
-
-
-def _listed(methods: Iterable[str]) -> str:
-    *most, last = methods
-    return f"{', '.join(most)} and {last}" if most else last

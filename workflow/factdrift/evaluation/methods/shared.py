@@ -10,10 +10,10 @@ import contextlib
 import hashlib
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,14 @@ from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.deltas import Deltas, Dense, LowRank
 from factdrift.models.families import shape_of
 from factdrift.models.fork import unembedded
+from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
 from factdrift.models.snapshot import leaving_alone
 from factdrift.models.texts import sampled
+
+Factors = tuple[Tensor, Tensor]
+"""Input u of a matrix [edits, tokens, d_in], and delta = dL/d(output) [edits, tokens, d_out]."""
 
 
 def named(function: str) -> Callable[..., Any]:
@@ -111,24 +115,18 @@ def checked(given: str, loaded: Loaded, edits: int, made: Any) -> Edited:
             raise wrong(f"{loaded.name} has no module {name} with a weight")
         if module.weight.ndim != 2:
             raise wrong(f"the weight of {name} is no matrix")
-        out, into = shape_of(module)
-        if isinstance(delta, LowRank):
-            rank = delta.read.shape[-1]
-            parts: dict[str, tuple[Tensor, tuple[int, ...]]]
-            parts = {"read": (delta.read, (into, rank)), "write": (delta.write, (out, rank))}
-        elif isinstance(delta, Dense):
-            parts = {"weight": (delta.weight, (out, into))}
-            if delta.bias is not None:
-                if getattr(module, "bias", None) is None:
-                    raise wrong(f"{name} has no bias to change")
-                parts["bias"] = (delta.bias, (out,))
-        else:
+        if not isinstance(delta, LowRank | Dense):
             raise wrong(f"the change of {name} is {type(delta).__name__}, neither LowRank nor Dense")
-        for what, (tensor, shape) in parts.items():
-            if tuple(tensor.shape) != (len(delta), *shape):
-                raise wrong(
-                    f"{what} of {name} has shape {tuple(tensor.shape)}; {(len(delta), *shape)} is expected"
-                )
+        parts: dict[str, Tensor] = {what: part for what, part in vars(delta).items() if part is not None}
+        if "bias" in parts and getattr(module, "bias", None) is None:
+            raise wrong(f"{name} has no bias to change")
+        out, into = shape_of(module)
+        rank = delta.read.shape[-1] if isinstance(delta, LowRank) else 0
+        shapes = {"read": (into, rank), "write": (out, rank), "weight": (out, into), "bias": (out,)}
+        for what, tensor in parts.items():
+            shape = (len(delta), *shapes[what])
+            if tuple(tensor.shape) != shape:
+                raise wrong(f"{what} of {name} has shape {tuple(tensor.shape)}; {shape} is expected")
             if tensor.device != loaded.device or tensor.dtype != loaded.change_dtype:
                 raise wrong(
                     f"{what} of {name} is {tensor.dtype} on {tensor.device}; {loaded.change_dtype} on "
@@ -241,6 +239,34 @@ class Targets:
         )
 
 
+def factors_of(
+    loaded: Loaded,
+    names: Iterable[str],
+    losses: Callable[[], Tensor],
+    change: Callable[[str, Tensor], Tensor | int] = lambda name, taken: 0,
+) -> tuple[Tensor, dict[str, Factors]]:
+    """Runs the model by `losses`; returns these [edits], and dL/dW = delta^T u of each matrix in factors.
+
+    `change`: what is added to the output of a matrix for its input.
+    """
+    kind = loaded.change_dtype
+    entering: dict[str, Tensor] = {}
+    zeros: dict[str, Tensor] = {}
+
+    def add(name: str, taken: Tensor, given: Tensor) -> Tensor:
+        taken = taken.to(kind)
+        # A zero tensor added to the output: its gradient is dL/d(output).
+        zero = torch.zeros_like(given, dtype=kind, requires_grad=True)
+        entering[name], zeros[name] = taken.detach(), zero
+        return (given.to(kind) + change(name, taken) + zero).to(given.dtype)
+
+    with torch.enable_grad(), hooked(loaded.model, {name: partial(add, name) for name in names}):
+        found = losses()
+        # The gradient of the sum is that of each loss, since rows are independent.
+        leaving = torch.autograd.grad(found.sum(), list(zeros.values()))
+    return found.detach(), {name: (entering[name], delta) for name, delta in zip(zeros, leaving, strict=True)}
+
+
 def generator(text: str, device: torch.device | str = "cpu") -> torch.Generator:
     """A generator seeded by a text, such as a seed and the id of an edit."""
     digest = hashlib.sha256(text.encode()).digest()
@@ -281,15 +307,10 @@ def write_prefixes(path: Path, loaded: Loaded, hyper: Hyper, seed: int) -> None:
     write_json({**about, "prefixes": texts}, path)
 
 
-def write_no_prefixes(path: Path, reason: str) -> None:
-    """Writes in the place of prefixes why there are none."""
-    write_json({"skipped": reason}, path)
-
-
 def read_prefixes(path: Path, loaded: Loaded) -> tuple[str, ...]:
     """Reads a file of `write_prefixes`; raises InputError if it is missing, damaged or of another model.
 
-    Raises CannotEdit with the reason if it has one.
+    Raises CannotEdit if the file has the reason why there are none, `skipped`.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; make it with `factdrift edit prefixes`")

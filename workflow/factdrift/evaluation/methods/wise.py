@@ -8,6 +8,7 @@ leaves open is as in the released code, zjunlp/EasyEdit (docs/methods-beside.md)
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from peft.utils.merge_utils import ties
@@ -41,22 +42,13 @@ class Side:
     """The number of edits in it."""
 
 
-def wise(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """A side memory for each edit."""
-    return _edited(loaded, edits, hyper, artefacts, alone=True)
-
-
-def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """The side memories of all edits so far, trained one after another.
+def wise(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts, *, alone: bool = True
+) -> Edited:
+    """A side memory for each edit or, if they are not `alone`, those of all edits so far, trained in turn.
 
     `memory`: the side memories, the one that is trained last.
     """
-    return _edited(loaded, edits, hyper, artefacts, alone=False)
-
-
-def _edited(
-    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts, *, alone: bool
-) -> Edited:
     name = loaded.spec.module(hyper["layer"], loaded.spec.down)
     shape = shape_of(loaded.model.get_submodule(name))
     others = texts(loaded, hyper, artefacts)
@@ -100,6 +92,9 @@ def _edited(
     )
     memory = None if alone else sides
     return Edited(codebooks={name: memories}, failed=failed, steps=steps, losses=losses, memory=memory)
+
+
+together = partial(wise, alone=False)
 
 
 def texts(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> list[tuple[int, ...]]:

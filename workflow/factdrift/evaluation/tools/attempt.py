@@ -19,9 +19,8 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import SHIPPED_MODELS
 from factdrift.evaluation.adapters import about, write_adapter, write_model
-from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.hyperparameters import Hyper, needs
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared
-from factdrift.evaluation.methods.plan import needs
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.methods.shared import write_prefixes
 from factdrift.evaluation.questions.clozes import clozes_of, read_edits

@@ -15,10 +15,9 @@ from transformers import AutoConfig
 from factdrift.core.errors import InputError
 from factdrift.core.files import read_yaml
 from factdrift.core.paths import SHAPES
-from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.hyperparameters import Hyper, needs, read_hyper
 from factdrift.evaluation.methods.mend import HyperNet, edited_matrices
 from factdrift.evaluation.methods.optimise import LOGIT_BYTES, VALUES_PER_TOKEN, edit_bytes
-from factdrift.evaluation.methods.plan import needs
 from factdrift.evaluation.methods.record import records, refusal
 from factdrift.evaluation.methods.shared import named
 from factdrift.evaluation.states.edited import check_able, matrix_bytes

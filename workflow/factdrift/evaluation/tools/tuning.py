@@ -21,12 +21,12 @@ from factdrift.evaluation.methods.hyperparameters import (
     block_at,
     check_values,
     default_values,
-    read_given,
+    needs,
+    read_hyper,
     read_search,
 )
 from factdrift.evaluation.methods.interface import Artefacts, Prepared
 from factdrift.evaluation.methods.own import entry
-from factdrift.evaluation.methods.plan import needs
 from factdrift.evaluation.methods.shared import draw_prefixes
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.question import Benchmark
@@ -188,9 +188,8 @@ def tune(job: Tune) -> None:
         raise InputError(
             f"--output: {output} was not written by this command, so it is not replaced; name another file"
         )
-    own = entry(job.method, job.methods)
-    check_values(own.name, job.set, own.values)
-    tried = read_search(own.name, own.values)
+    check_values(job.method, job.set, job.methods)
+    tried = read_search(job.method, job.methods)
     if job.settings.regime != "independent":
         raise InputError("edit.regime: hyper-parameters are tuned on independent edits; leave the key out")
     with job.loaded() as model, scratch() as folder:
@@ -208,19 +207,18 @@ def tune(job: Tune) -> None:
         key = "layer" if "layer" in start else "layers"
         blocks = job.layers or tried["shares"]
         if blocks and not start.layers:
-            raise InputError(f"edit tune: {own.name}: its values name no block to begin with (key {key})")
+            raise InputError(f"edit tune: {start.method}: its values name no block to begin with (key {key})")
         shown = [*([key] if blocks else []), *tried["factors"]]
 
         def trial(values: Mapping[str, Any]) -> Trial:
             given = {**job.set, **values}
-            made = bench.trial(
-                read_given(job.method, model.name, given, job.methods, sizes=lambda: model.spec)
-            )
+            hyper = read_hyper(job.method, model.name, given, job.methods, sizes=lambda: model.spec)
+            made = bench.trial(hyper)
             print(_row(made, shown), flush=True)
             return made
 
         about = f"{len(bench.updates.edits):,} updates of {job.dataset}, split train, seed {job.seed}"
-        print(f"{own.name} on {model.name}, {about}")
+        print(f"{start.method} on {model.name}, {about}")
         print("".join(f"{name:>18}" for name in (*shown, *_SCORES)))
         bench.ask(Prepared(Hyper("none", model.name, "", {})), "none")
         trials = search(start, tried, model.spec.layers, trial, job.layers)
@@ -242,7 +240,7 @@ def _write(job: Tune, model: str, best: Trial, about: str) -> None:
     The values are those that the defaults of the method do not give, so that they are all that is needed.
     """
     own = entry(job.method, job.methods)
-    defaults = default_values(own.name, own.values)
+    defaults = default_values(job.method, job.methods)
     values = {
         key: value
         for key, value in best.hyper.items()
@@ -260,7 +258,7 @@ def _write(job: Tune, model: str, best: Trial, about: str) -> None:
         default_flow_style=True,
         width=10**6,
     )
-    place = own.values if own.path else f"config/methods/{own.name}.yaml"
+    place = own.files()[-1] if own.path else f"config/methods/{own.name}.yaml"
     print(
         f"{job.output}: use it with `snakemake --configfile {job.output}`; or put into `models` of {place}:\n"
         f"  - {shown.strip()[1:-1]}"
