@@ -45,7 +45,7 @@ from factdrift.evaluation.methods.shared import method_of  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
-from factdrift.evaluation.states.telling import Telling  # noqa: E402
+from factdrift.evaluation.states.edited import Telling  # noqa: E402
 from factdrift.klob.scoring.inputs import read_examples, read_scores  # noqa: E402
 from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines  # noqa: E402
 from factdrift.models.deltas import applied  # noqa: E402

@@ -25,7 +25,7 @@ from factdrift.models.running import RunsModel, Template
 if TYPE_CHECKING:
     from factdrift.evaluation.methods.hyperparameters import Hyper
     from factdrift.evaluation.questions.question import Benchmark, Way
-    from factdrift.evaluation.states.telling import Telling
+    from factdrift.evaluation.states.edited import Telling
     from factdrift.models.loaded import Loaded
 
 Layout = Annotated[
@@ -241,7 +241,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
         """What the model is told, one after another; prints where hyper-parameters are from."""
         from factdrift.evaluation.methods.hyperparameters import Hyper, at_block, hyper_at
         from factdrift.evaluation.methods.interface import Prepared
-        from factdrift.evaluation.states.telling import Telling
+        from factdrift.evaluation.states.edited import Telling
 
         regime = "stream" if self.stream else self.settings.regime
         if self.method == CONTEXT:

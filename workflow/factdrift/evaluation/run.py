@@ -32,10 +32,9 @@ from factdrift.evaluation.plan import Asking, Step
 from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, ways_of
 from factdrift.evaluation.questions.record import record_of
 from factdrift.evaluation.session import Session, excluded, peak_mb
-from factdrift.evaluation.states.edited import at_a_time
+from factdrift.evaluation.states.edited import Telling, at_a_time
 from factdrift.evaluation.states.placed import Placed, State
 from factdrift.evaluation.states.plain import Repeated
-from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES, run_id
 from factdrift.evaluation.ways import options, written
 from factdrift.evaluation.ways.asked import Asked, Row, judged

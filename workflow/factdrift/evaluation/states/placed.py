@@ -1,14 +1,11 @@
 """A model with what it has been told, as questions are put to it. Imports torch."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
-from factdrift.evaluation.methods.interface import Edit, Edited
-from factdrift.evaluation.methods.record import UNEDITED
+from factdrift.evaluation.methods.interface import Context, Edit, Edited
 from factdrift.evaluation.questions.question import Question
 from factdrift.models.loaded import Loaded
 
@@ -20,14 +17,22 @@ class Placed:
     loaded: Loaded
     made: Edited = field(default_factory=Edited)
     edits: Sequence[str] = ()
-    """The ids of the edits in `made`, in their order."""
+    """The ids of the edits that were made last, in their order."""
+    told: bool = False
+    """Whether each question has the new fact before it, in the words of the benchmark."""
+    lasting: bool = False
+    """Whether earlier edits are in place, too, all of them by one change."""
+    recalled: Callable[[Sequence[str]], Sequence[Context]] | None = None
+    """The ids of edits -> what stands before questions in the presence of each, if that is remembered."""
     left_out: dict[str, int] = field(default_factory=dict)
     """`texts`: the most texts that did not fit before a prompt so far."""
 
     def owner(self, edit: str) -> int:
         """The index in the changes for questions in the presence of an edit; -1 for none."""
-        if not self.made.changes or edit not in self.edits:
+        if not self.made.changes or not (self.lasting or edit in self.edits):
             return -1
+        if self.lasting:
+            return 0
         place = self.edits.index(edit)
         return self.made.owner[place] if self.made.owner else place
 
@@ -37,10 +42,16 @@ class Placed:
 
     def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
         """The text before each question, in the presence of an edit each."""
+        if self.told:
+            return [question.context for question in questions]
+        if self.recalled:
+            contexts = dict(zip(edits, self.recalled(edits), strict=True))
+        else:
+            contexts = dict(zip(self.edits, self.made.contexts or [""] * len(self.edits), strict=True))
         texts = [""] * len(questions)
         retrieving: dict[int, tuple[Callable[[Sequence[str]], list[str]], list[int]]] = {}
         for place, edit in enumerate(edits):
-            context = self.made.contexts[self.edits.index(edit)] if self.made.contexts else ""
+            context = contexts.get(edit, "")
             if isinstance(context, str):
                 texts[place] = context
             else:
@@ -54,15 +65,20 @@ class Placed:
         return texts
 
 
-class State(ABC):
-    """Tells a model edits."""
+class State:
+    """Tells a model edits. This one changes nothing: no method makes any, or others have made all."""
 
     lasting = False
-    """Whether they stay when it is told more."""
+    """Whether edits stay when the model is told more."""
 
-    @abstractmethod
-    def put(self, edits: Sequence[Edit]) -> AbstractContextManager[Placed]:
+    def __init__(self, loaded: Loaded, told: bool = False):
+        """`told`: each question has the new fact before it."""
+        self._loaded, self._told = loaded, told
+
+    @contextmanager
+    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
         """The model with these edits, until the end of the `with` block."""
+        yield Placed(self._loaded, edits=[edit.id for edit in edits], told=self._told)
 
     def size(self) -> tuple[int | None, int | None]:
         """Bytes of what is kept beside the model, and entries or texts in it; None where there are none."""
@@ -70,33 +86,6 @@ class State(ABC):
 
     def save(self, path: Path) -> None:
         """Writes what `resume` reads."""
-        return
 
     def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
         """Puts the edits of finished steps in place again."""
-        return
-
-
-class _Told(Placed):
-    """A model that has the new fact before each question, in the words of the benchmark."""
-
-    def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
-        return [question.context for question in questions]
-
-
-@dataclass(frozen=True)
-class Unedited(State):
-    """A model in which no method makes edits; also one in which others have made all."""
-
-    loaded: Loaded
-    placed: type[Placed] = Placed
-
-    @contextmanager
-    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
-        yield self.placed(self.loaded, edits=[edit.id for edit in edits])
-
-
-ASKS_UNEDITED: Mapping[str, Callable[[Loaded], State]] = dict(
-    zip(UNEDITED, (Unedited, partial(Unedited, placed=_Told)), strict=True)
-)
-"""State -> what asks a model without any editing method."""

@@ -45,7 +45,8 @@ class InPlace(State):
 
     def __init__(self, loaded: Loaded, hyper: Hyper, lasting: bool = False):
         assert hyper.own is not None
-        self._loaded, self._hyper, self._given, self.lasting = loaded, hyper, hyper.own.given, lasting
+        super().__init__(loaded)
+        self._hyper, self._given, self.lasting = hyper, hyper.own.given, lasting
         self._function = own_function(hyper.own)
         self._tokenizer = copy.deepcopy(untemplated(loaded.tokenizer))
         self._tokens = tokenizer_state(self._tokenizer)

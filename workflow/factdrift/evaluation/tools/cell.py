@@ -23,7 +23,7 @@ from factdrift.evaluation.questions.record import read, record_of
 from factdrift.evaluation.questions.updates import Choice, draw, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.session import Session, excluded
-from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.states.edited import Telling
 from factdrift.evaluation.tools.attempt import find_artefacts
 from factdrift.evaluation.tools.jobs import Ask
 from factdrift.models.loaded import Loaded

@@ -21,7 +21,7 @@ from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.scores.table import unaligned_lines, write_tables
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.states.edited import Telling
 from factdrift.evaluation.tables import TABLES
 from factdrift.evaluation.tools.jobs import Probe
 from factdrift.models.loaded import Loaded
