@@ -2,6 +2,7 @@
 
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,20 @@ from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.core.paths import LOCATORS  # noqa: E402
 from factdrift.core.settings import configure  # noqa: E402
-from factdrift.evaluation.locators.gather import LOCATED, gather, skipped  # noqa: E402
-from factdrift.evaluation.locators.interface import found_of  # noqa: E402
 from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
 from factdrift.evaluation.locators.plan import Entry, Plan, entry, records  # noqa: E402
-from factdrift.evaluation.locators.run import Locating, write_located  # noqa: E402
+from factdrift.evaluation.locators.run import (  # noqa: E402
+    Locating,
+    found_of,
+    write_located,
+)
 from factdrift.evaluation.locators.sentences import (  # noqa: E402
+    LOCATED,
     SENTENCES,
     read_sentences,
     write_examples,
 )
-from factdrift.evaluation.locators.table import SCORES, compare, grouped  # noqa: E402
+from factdrift.evaluation.locators.table import SCORES, compare, gather, grouped, skipped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
     at_block,
     default_values,
@@ -259,9 +263,9 @@ LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1
     ],
 )
 def test_what_is_no_result_is_refused(answer: Any, said: str) -> None:
-    assert np.array(found_of("f", LISTED, 2, 3, lambda units: 1)["top"]).tolist() == [[0], [2]]
+    assert np.array(found_of("f", LISTED, 2, 3, Fraction(1))["top"]).tolist() == [[0], [2]]
     with pytest.raises(InputError, match=said):
-        found_of("f", answer, 2, 3, lambda units: 1)
+        found_of("f", answer, 2, 3, Fraction(1))
 
 
 def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
-from factdrift.core.files import write_text
+from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Places
 from factdrift.evaluation.probing import Recall, read_shard
 from factdrift.evaluation.settings import Positive
+from factdrift.models.names import split_name
 from factdrift.models.running import Computing, OfModel, loaded
 
 Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
@@ -65,8 +66,9 @@ class Run(OfModel, command="locate run", beside="values"):
     out_about: Annotated[Output, Flag("JSON")]
 
     def run(self) -> str | None:
+        from factdrift.core.tables import write_parquet
         from factdrift.evaluation.locators.plan import entry
-        from factdrift.evaluation.locators.sentences import read_sentences
+        from factdrift.evaluation.locators.sentences import LOCATED, read_sentences
 
         locator, shard = entry(self.locator), read_shard(self.shard)
         if not locator.is_run:
@@ -80,9 +82,10 @@ class Run(OfModel, command="locate run", beside="values"):
                 write_located(job, rows, shard, self.parts, self.output, self.out_about, self.threads)
                 return None
         except Unsupported as error:
-            from factdrift.evaluation.locators.gather import write_skipped
-
-            return write_skipped(locator.name, self.model, str(error), self.output, self.out_about)
+            name, _ = split_name(self.model)
+            write_parquet(LOCATED.empty_table(), self.output)
+            write_json({"name": locator.name, "model": name, "skipped": str(error)}, self.out_about)
+            return f"{locator.name} on {name}: skipped: {error}"
 
 
 class Gather(Job, command="locate gather", beside="scores arrays"):
@@ -94,7 +97,7 @@ class Gather(Job, command="locate gather", beside="scores arrays"):
     output: Annotated[Place, Flag("FOLDER")]
 
     def run(self) -> str:
-        from factdrift.evaluation.locators.gather import gather
+        from factdrift.evaluation.locators.table import gather
 
         number = gather(self.sentences, self.shards, self.about, self.output)
         return f"{self.output}: {number:,} sentences"
@@ -119,8 +122,7 @@ class Scores(
 
         from factdrift.core.owned import scratch
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.locators.gather import skipped
-        from factdrift.evaluation.locators.table import compare
+        from factdrift.evaluation.locators.table import compare, skipped
         from factdrift.klob.scoring.inputs import read_examples
         from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines
         from factdrift.models.bundled.taught import recall_lines

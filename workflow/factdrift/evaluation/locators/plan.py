@@ -4,13 +4,11 @@ What is known of a built-in one besides its hyper-parameters is in its file, con
 module contains a locator's name.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -20,9 +18,6 @@ from factdrift.core.functions import check_names, code_files, named_function, sp
 from factdrift.core.paths import LOCATORS
 from factdrift.evaluation.methods.hyperparameters import check_values, default_values, files_of, read_hyper
 from factdrift.models.names import split_name
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.locators.interface import Locator
 
 HYPER = "locate.hyper."
 """Where the user's hyper-parameters are in the configuration."""
@@ -34,7 +29,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     title: str
     """What it measures."""
     function: str
-    """MODULE.FUNCTION of `factdrift.evaluation.locators` (`interface.Locator`)."""
+    """MODULE.FUNCTION of `factdrift.evaluation.locators`."""
     follows: str = ""
     """The key that names an editing method; the block that the user has set for it is the locator's, too."""
     paper: str = ""
@@ -51,8 +46,8 @@ def records() -> dict[str, Record]:
     return found
 
 
-def locator_of(name: str) -> Locator:
-    """The function of one of factdrift's locators."""
+def locator_of(name: str) -> Callable[..., Any]:
+    """The function of one of factdrift's locators, an `interface.Locator`."""
     return named_function(__package__, records()[name].function)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib.metadata
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json
@@ -22,21 +25,13 @@ from factdrift.core.paths import LOCATORS as FOLDER
 from factdrift.core.progress import Progress
 from factdrift.core.tables import parquet_writer
 from factdrift.evaluation.checkpoints import Parts
-from factdrift.evaluation.locators.gather import LOCATED
-from factdrift.evaluation.locators.interface import (
-    DOCUMENT,
-    Columns,
-    Context,
-    found_of,
-    last_logits,
-    of_scores,
-    probability,
-)
+from factdrift.evaluation.locators.interface import Context, last_logits, probability
 from factdrift.evaluation.locators.plan import HYPER, Entry, locator_of
-from factdrift.evaluation.locators.sentences import Sentence, cut, grouped, tokenized
-from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.locators.sentences import LOCATED, Sentence, cut, grouped, tokenized
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.session import peak_mb
-from factdrift.klob.scoring.selection import how_many
+from factdrift.klob.scoring.inputs import GRANULARITIES, check_units
+from factdrift.klob.scoring.selection import best_units, how_many
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.devices import in_batches
 from factdrift.models.loaded import Loaded
@@ -51,41 +46,51 @@ _PART = LOCATED.append(pa.field("granularity", pa.string())).append(pa.field("un
 """Rows of LOCATED with what all results of a locator must agree on."""
 
 
+DOCUMENT = 'docs/locating.md, "Your own locator"'
+_LISTED = ("units", "top", "mean", "sd")
+Columns = dict[str, Any]
+"""What is kept of the scores of S sentences: `granularity`; `units`, their number; `top` [S, K], the best
+units, the best first, and of units with equal scores the lower number first; `mean` and `sd` (divided by the
+number of units) [S] of all units' scores, NaN if one is not finite; `layers` [S], the sums of the scores of
+each block's units, or None if units are not numbered by block."""
+
+
 class Locating:
     """A locator on a loaded model, with the values that the user has set; it locates batches of sentences."""
 
     def __init__(self, loaded: Loaded, entry: Entry, values: dict[str, Any], settings: Settings):
         """Raises InputError if a value is not valid, or `values` are given for a function of the user."""
-        if values and not entry.record:
-            raise InputError(f"--set: {entry.given} is a function of your own, without hyper-parameters")
         self.loaded, self.entry, self.settings = loaded, entry, settings
-        self.hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER) if entry.record else None
-        self.spread = 0.0
-        """The standard deviation of the embeddings of all subjects' tokens."""
-        self._function: Callable[..., Any] = (
-            read_function(*entry.function, "locators") if entry.function else locator_of(entry.name)
-        )
+        if entry.function:
+            if values:
+                raise InputError(f"--set: {entry.given} is a function of your own, without hyper-parameters")
+            self._function = read_function(*entry.function, "locators")
+            hyper = Hyper(entry.name, loaded.name, entry.given, {})
+        else:
+            self._function = locator_of(entry.name)
+            hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER)
+        self.context = Context(hyper, seed=settings.seed, budget=settings.budget)
 
     def about(self) -> dict[str, Any]:
         """What the scores depend on."""
-        loaded, hyper, entry = self.loaded, self.hyper, self.entry
-        own: dict[str, Any] = {}
-        if entry.function:
-            file, *others = entry.files()
-            own = {"code": file.read_text(encoding="utf-8")}
-            own |= {"modules": {path.name: code_digest([path]) for path in others}} if others else {}
+        loaded, hyper, values = self.loaded, self.context.hyper, dict(self.context.hyper)
+        if self.entry.function:
+            file, *others = self.entry.files()
+            values["code"] = file.read_text(encoding="utf-8")
+            if others:
+                values["modules"] = {path.name: code_digest([path]) for path in others}
         return {
-            "name": entry.name,
+            "name": self.entry.name,
             "model": loaded.name,
             "revision": loaded.revision,
             "model_digest": loaded.digest,
-            "hyper": dict(hyper) if hyper else own,
-            "source": hyper.source if hyper else entry.given,
-            "token": hyper.get("token", "") if hyper else "",
+            "hyper": values,
+            "source": hyper.source,
+            "token": hyper.get("token", ""),
             "dtype": str(loaded.dtype).removeprefix("torch."),
             "seed": self.settings.seed,
             **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
-            "subject_spread": self.spread,
+            "subject_spread": self.context.spread,
         }
 
     def locate(self, batch: Sequence[Sentence]) -> list[pa.Table]:
@@ -123,20 +128,15 @@ class Locating:
 
     def _scored(self, sentences: Sequence[Sentence], targets: Sequence[int]) -> Columns:
         """Runs the locator on sentences and the tokens whose probability is explained."""
-        loaded, hyper, layers = self.loaded, self.hyper, self.loaded.spec.layers
-        if hyper is None:
-            given = self.entry.given
+        loaded, given = self.loaded, self.entry.given
+        if self.entry.function:
             with leaving_alone(loaded, f"locators: {given}", f"a locator restores it ({DOCUMENT})"):
                 answer = self._function(loaded, sentences, targets)
-            return found_of(given, answer, len(sentences), layers, self._most)
-        context = Context(hyper, self.spread, self.settings.seed, self.settings.budget)
-        scores = self._function(loaded, sentences, targets, context)
-        array = scores.to(torch.promote_types(scores.dtype, torch.float32)).cpu().numpy()
-        return of_scores(array, hyper["granularity"], layers, self._most(array.shape[1]))
-
-    def _most(self, units: int) -> int:
-        """The number of best units that are kept: as many as the largest k asks for."""
-        return how_many(units, max(Fraction(str(percent)) for percent in self.settings.k))
+        else:
+            scores = self._function(loaded, sentences, targets, self.context)
+            answer = {"granularity": self.context.hyper["granularity"], "scores": scores}
+        percent = max(Fraction(str(percent)) for percent in self.settings.k)
+        return found_of(given, answer, len(sentences), loaded.spec.layers, percent)
 
     def check_repeated(self, first: pa.Table, batch: Sequence[Sentence]) -> None:
         """Raises InputError if a user's locator gives other scores for sentences that it has seen before.
@@ -160,6 +160,76 @@ class Locating:
                 )
 
 
+def found_of(given: str, answer: Any, sentences: int, layers: int, percent: Fraction) -> Columns:
+    """What a locator gives for a batch of sentences, checked.
+
+    `layers`: blocks of the model. `percent`: the share of the best units that are kept. Raises InputError
+    that says what is wrong.
+    """
+
+    def wrong(what: str) -> InputError:
+        return InputError(f"locators: {given}: {what} ({DOCUMENT})")
+
+    def numbers(name: str, kinds: str = "biuf", expected: str = "numbers") -> NDArray[Any]:
+        value = answer[name]
+        if isinstance(value, Tensor):
+            value = value.detach().cpu()
+            # NumPy has no bfloat16.
+            value = value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
+        try:
+            found = np.asarray(value)
+        except (TypeError, ValueError) as error:
+            raise wrong(f"{name} cannot be read as an array: {error}") from None
+        if found.dtype.kind not in kinds:
+            raise wrong(f"{name} has the type {found.dtype}; {expected} are expected")
+        return found
+
+    keys = list(answer) if isinstance(answer, Mapping) else []
+    if "granularity" not in keys or not {*keys} <= {"granularity", "scores", *_LISTED}:
+        returned = f"a dict with {', '.join(map(str, keys))}" if keys else type(answer).__name__
+        raise wrong(
+            "the function must return a dict with granularity and scores, or with granularity, units, top, "
+            f"mean and sd; it returned {returned}"
+        )
+    granularity = answer["granularity"]
+    if granularity not in GRANULARITIES:
+        raise wrong(f"granularity: {granularity!r} is none of {', '.join(GRANULARITIES)}")
+    sums: list[Any] = [None] * sentences
+    if "scores" in answer:
+        scores = numbers("scores")
+        if scores.ndim != 2 or len(scores) != sentences or not scores.shape[1]:
+            raise wrong(f"scores have shape {scores.shape}; {sentences} sentences x units are expected")
+        units = scores.shape[1]
+        most = how_many(units, percent)
+        top = np.tile(np.arange(most, dtype=np.int32), (sentences, 1))
+        mean, sd = np.full(sentences, np.nan), np.full(sentences, np.nan)
+        wide = scores.astype(np.float64)
+        for row in np.flatnonzero(np.isfinite(scores).all(1)):
+            top[row] = best_units(scores[row], most)
+            mean[row], sd[row] = wide[row].mean(), wide[row].std()
+        if not units % layers:
+            sums = list(wide.reshape(sentences, layers, -1).sum(2))
+    else:
+        if lacking := [key for key in _LISTED if key not in answer]:
+            raise wrong(f"{', '.join(lacking)} are missing")
+        units = answer["units"]
+        if not isinstance(units, int | np.integer) or isinstance(units, bool):
+            raise wrong(f"units is {units!r}; the number of units is expected")
+        top = numbers("top", "iu", "numbers of units")
+        mean, sd = (numbers(key).astype(np.float64) for key in ("mean", "sd"))
+        most = how_many(int(units), percent)
+        if top.ndim != 2 or len(top) != sentences or top.shape[1] < most:
+            raise wrong(
+                f"top has shape {top.shape}; {sentences} sentences x at least {most} units are expected"
+            )
+        if mean.shape != (sentences,) or sd.shape != (sentences,):
+            raise wrong(f"mean and sd have shapes {mean.shape} and {sd.shape}; ({sentences},) is expected")
+        top = top[:, :most].astype(np.int32)
+        check_units(f"locators: {given}: top", top, int(units))
+    found = {"top": list(top), "mean": mean, "sd": sd, "layers": sums}
+    return {"granularity": granularity, "units": int(units), **found}
+
+
 def write_located(
     job: Locating,
     rows: Sequence[Row],
@@ -177,7 +247,7 @@ def write_located(
     loaded, settings, entry = job.loaded, job.settings, job.entry
     sentences, lost = aligned(loaded, rows)
     # Each sentence of a batch is run once, and once for each sample of noise.
-    runs = 1 + (job.hyper.get("samples", 0) if job.hyper else 0)
+    runs = 1 + job.context.hyper.get("samples", 0)
     pieces: list[list[list[Sentence]]] = []
     for batch in cut(sentences, max(1, settings.budget // runs)):
         if not pieces or sum(map(len, pieces[-1])) >= settings.batch:
@@ -185,7 +255,7 @@ def write_located(
         pieces[-1].append(batch)
     place, count = shard
     numbers = range(place * len(pieces) // count, (place + 1) * len(pieces) // count)
-    job.spread = spread(loaded, sentences)
+    job.context = replace(job.context, spread=spread(loaded, sentences))
     about = job.about()
     code = [of_module(name) for name in (__name__, *entry.modules())]
     kept = Parts(parts, {"about": about, "settings": settings, "rows": rows, "code": code})
@@ -201,7 +271,7 @@ def write_located(
             kept.write(number, {"located": table}, costs | {"sentences": len(table)})
         progress.advance(sum(map(len, pieces[number])))
     progress.say()
-    if job.hyper is None and numbers:
+    if entry.function and numbers:
         job.check_repeated(kept.table("located", _PART, numbers[:1]), pieces[numbers[0]][0])
     kinds: set[tuple[str, int]] = set()
     with parquet_writer(output, LOCATED) as writer:
