@@ -33,7 +33,7 @@ class Session:
     costs: dict[str, float] = field(default_factory=dict)
     ability: Ability | None = None
     """What is measured on the edited models besides questions."""
-    _sentences: dict[tuple[str, str], Sentence | AlignmentError] = field(default_factory=dict)
+    _sentences: dict[tuple[str, str], Sentence] = field(default_factory=dict)
 
     @cached_property
     def budget(self) -> int:
@@ -62,14 +62,8 @@ class Session:
             return align(self.loaded.tokenizer, prompt, target, context=context)
         key = prompt, target
         if key not in self._sentences:
-            try:
-                self._sentences[key] = align(self.loaded.tokenizer, prompt, target)
-            except AlignmentError as error:
-                self._sentences[key] = error
-        kept = self._sentences[key]
-        if isinstance(kept, AlignmentError):
-            raise AlignmentError(kept.reason, str(kept))
-        return kept
+            self._sentences[key] = align(self.loaded.tokenizer, prompt, target)
+        return self._sentences[key]
 
     def written(self, rows: Sequence[Begun], changes: Changes | None = None) -> list[list[int]]:
         """What the model writes after each text, with the change of its row if one is given."""

@@ -183,7 +183,7 @@ class Repeated:
     """Compares edits with the same ones, made again after others."""
 
     def __init__(self, own: Entry):
-        self._given = own.given
+        self._given, self.plain = own.given, own.plain
         self._function = own_function(own)
         self._start = variables(self._function)
 
