@@ -25,18 +25,16 @@ from factdrift.evaluation.locators.gradients import (  # noqa: E402
     attribution_patching,
     gradient_x_input,
     gradients,
+    integrated_gradients,
+    knowledge_neurons,
+    nodes,
     per_layer,
     projections,
+    refined,
     seen,
     summed,
 )
 from factdrift.evaluation.locators.interface import at, positions  # noqa: E402
-from factdrift.evaluation.locators.knowledge_neurons import (  # noqa: E402
-    integrated_gradients,
-    knowledge_neurons,
-    nodes,
-    refined,
-)
 from factdrift.evaluation.locators.plan import locator_of  # noqa: E402
 from factdrift.evaluation.locators.sentences import Sentence  # noqa: E402
 from factdrift.models.fork import unembedded  # noqa: E402

@@ -32,8 +32,7 @@ from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, ways_o
 from factdrift.evaluation.questions.record import record_of
 from factdrift.evaluation.session import Session, excluded, peak_mb
 from factdrift.evaluation.states.edited import Telling, at_a_time
-from factdrift.evaluation.states.placed import Placed, State
-from factdrift.evaluation.states.plain import Repeated
+from factdrift.evaluation.states.plain import Placed, Repeated, State
 from factdrift.evaluation.tables import TABLES, run_id
 from factdrift.evaluation.ways import options, written
 from factdrift.evaluation.ways.asked import Row, judged

@@ -25,8 +25,7 @@ from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, Record, recor
 from factdrift.evaluation.methods.shared import method_of, named
 from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.states.placed import Placed, State
-from factdrift.evaluation.states.plain import InPlace
+from factdrift.evaluation.states.plain import InPlace, Placed, State
 from factdrift.models.deltas import Codebook, Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, shape_of
