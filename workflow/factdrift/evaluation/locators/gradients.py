@@ -266,12 +266,32 @@ def knowledge_neurons(
     is the integrated gradient of the answer's probability by the neuron's activation at the last token, from
     zero to its value, with all neurons of its block scaled together. As in the port by EleutherAI
     (knowledge-neurons), only the last token's activations are scaled. Here the activation is what enters the
-    MLP's second matrix, behind the nonlinearity.
+    MLP's second matrix, behind the nonlinearity. Scaling the last token changes nothing at other tokens, so
+    each step of each block repeats only the last token from that block on, all of them in one batch.
     """
-    hyper = context.hyper
-    scores = integrated_gradients(
-        loaded, sentences, targets, hyper["steps"], hyper["rule"], context.budget
-    ).flatten(1)
+    spec, device, hyper = loaded.spec, loaded.device, context.hyper
+    per_layer(loaded, "neuron")  # raises if there are none
+    activations: list[Tensor] = []
+    last = torch.tensor([one.last for one in sentences], device=device)
+    each = torch.arange(len(sentences), device=device)
+    names = [spec.module(layer, spec.down) for layer in range(spec.layers)]
+
+    def see(taken: Tensor, given: Tensor) -> None:
+        activations.append(taken[each, last])
+
+    with hooked(loaded.model, dict.fromkeys(names, see)):
+        whole = Whole(loaded, [one.ids for one in sentences])
+    scales = nodes(hyper["steps"], hyper["rule"], torch.float64).to(device)
+    wanted = torch.as_tensor(targets, device=device)
+    found = []
+    # Each step of each block is one token.
+    size = max(1, context.budget // (len(scales) * spec.layers))
+    for start in range(0, len(sentences), size):
+        rows = torch.arange(start, min(start + size, len(sentences)), device=device)
+        mine = [values[rows] for values in activations]
+        slopes = _slopes(loaded, whole, rows, last[rows], wanted[rows], mine, scales)
+        found.append(torch.cat([slope * value for slope, value in zip(slopes, mine, strict=True)], 1))
+    scores = torch.cat(found)
     if not hyper["refine"]:
         return scores
     return refined(scores, [one.group or one.id for one in sentences], hyper["threshold"], hyper["share"])
@@ -287,44 +307,6 @@ def nodes(steps: int, rule: str, kind: torch.dtype) -> Tensor:
         return torch.linspace(0, 1, steps, dtype=kind)
     shift = {"midpoint": 0.5, "paper": 1.0}[rule]
     return (torch.arange(steps, dtype=kind) + shift) / steps
-
-
-def integrated_gradients(
-    loaded: Loaded,
-    sentences: Sequence[Sentence],
-    targets: Sequence[int],
-    steps: int,
-    rule: str = "midpoint",
-    budget: int = 8192,
-) -> Tensor:
-    """[sentences, blocks, inner]: activation times mean gradient over the scaled activations.
-
-    Scaling the last token changes nothing at other tokens, so each step of each block repeats only the last
-    token from that block on, all of them in one batch.
-    """
-    spec, device = loaded.spec, loaded.device
-    per_layer(loaded, "neuron")  # raises if there are none
-    activations: list[Tensor] = []
-    last = torch.tensor([one.last for one in sentences], device=device)
-    each = torch.arange(len(sentences), device=device)
-    names = [spec.module(layer, spec.down) for layer in range(spec.layers)]
-
-    def see(taken: Tensor, given: Tensor) -> None:
-        activations.append(taken[each, last])
-
-    with hooked(loaded.model, dict.fromkeys(names, see)):
-        whole = Whole(loaded, [one.ids for one in sentences])
-    scales = nodes(steps, rule, torch.float64).to(device)
-    wanted = torch.as_tensor(targets, device=device)
-    found = []
-    # Each step of each block is one token.
-    size = max(1, budget // (steps * spec.layers))
-    for start in range(0, len(sentences), size):
-        rows = torch.arange(start, min(start + size, len(sentences)), device=device)
-        mine = [values[rows] for values in activations]
-        slopes = _slopes(loaded, whole, rows, last[rows], wanted[rows], mine, scales)
-        found.append(torch.stack([slope * value for slope, value in zip(slopes, mine, strict=True)], 1))
-    return torch.cat(found)
 
 
 def _slopes(
