@@ -4,15 +4,13 @@ Changes are applied by hooks, and the weights of the model never change. Only a 
 the model in place, which is then restored. Finished steps are kept, so that a killed job continues.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import pyarrow as pa
@@ -60,7 +58,7 @@ class Files(NamedTuple):
     """
 
     @classmethod
-    def under(cls, folder: Path, name: str) -> Files:
+    def under(cls, folder: Path, name: str) -> Self:
         """Files of that name in a folder, and a folder of that name for finished steps."""
         return cls(folder / name, *(folder / f"{name}.{table}.parquet" for table in TABLES))
 
@@ -85,7 +83,7 @@ class Run:
         tellings: Sequence[Telling],
         seed: int,
         told: Benchmark | None = None,
-    ) -> Run:
+    ) -> Self:
         """All questions of a benchmark; of edits whose tokens show no borders only where none is made.
 
         Raises CannotEdit if there is no edit to make, and InputError for a stream of edits that are of none.
@@ -133,11 +131,10 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
     place, count = shard
     total = len(run.steps)
     mine = range(place * total // count, (place + 1) * total // count)
-    metas = [telling.meta(run.session) for telling in run.tellings]
     kept = Parts(
         files.parts,
         {
-            "metas": metas,
+            "metas": [telling.meta(run.session) for telling in run.tellings],
             "settings": run.session.settings,
             "steps": run.steps,
             "ways": run.ways,
@@ -150,9 +147,9 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
     if files.adapters:
         check_folder(files.adapters)  # before any edit, since they are moved there at the end
     done: list[int] = []
-    for order, (telling, meta) in enumerate(zip(run.tellings, metas, strict=True)):
+    for order, telling in enumerate(run.tellings):
         folder = kept.folder("adapters") / (telling.method if len(run.tellings) > 1 else "")
-        loop = _Loop(run, telling, meta, kept, order * total, folder if files.adapters else None)
+        loop = _Loop(run, telling, kept, order * total, folder if files.adapters else None)
         try:
             loop.take(mine)
         except CannotEdit as error:
@@ -176,7 +173,6 @@ class _Loop:
 
     run: Run
     telling: Telling
-    meta: Row
     kept: Parts
     offset: int
     """The number of the run's first step among those that are kept."""
@@ -189,14 +185,18 @@ class _Loop:
         # Without their folder the adapters of finished steps have been moved, and are made again.
         again = self.adapters is not None and not self.adapters.is_dir()
         hyper = telling.prepared.hyper
-        own = hyper.own and not telling.lasting and not telling.unedited and Repeated(hyper.own)
+        own = hyper.own and not telling.lasting and Repeated(hyper.own)
         sizes = {number: len(steps[number].edits) or len(steps[number].asked) for number in numbers}
         unit = "edits" if any(steps[number].edits for number in numbers) else "questions"
         progress = Progress(f"{telling.method} on {loaded.name}", sum(sizes.values()), unit)
         with telling.opened(loaded) as state:
             finished = {number for number in numbers if self.kept.has(self.offset + number)}
             if state.lasting:
-                finished = self._resume(state, numbers, finished)
+                first = list(takewhile(finished.__contains__, numbers))
+                if 0 < len(first) < len(numbers):
+                    earlier = [edit for number in first for edit in steps[number].edits]
+                    state.resume(self._saved(first[-1]), earlier)
+                finished = set(first)
             for number in numbers:
                 if again or number not in finished:
                     self._write(state, number)
@@ -204,14 +204,6 @@ class _Loop:
                     self._check(state, numbers[0], own)
                 progress.advance(sizes[number])
         progress.say()
-
-    def _resume(self, state: State, numbers: Sequence[int], finished: Collection[int]) -> set[int]:
-        """Puts the edits of the first finished steps in place again; returns the numbers of these steps."""
-        done = list(takewhile(lambda number: number in finished, numbers))
-        if 0 < len(done) < len(numbers):
-            earlier = [edit for number in done for edit in self.run.steps[number].edits]
-            state.resume(self._saved(done[-1]), earlier)
-        return set(done)
 
     def _saved(self, number: int) -> Path:
         return self.kept.folder(f"{number:06d}.state.pt")
@@ -221,10 +213,10 @@ class _Loop:
         step, session = self.run.steps[number], self.run.session
         tables = self._tables(state, step, self.adapters)
         if not step.edits:  # the model is one and the same in all steps; the first one has its tables
-            rows = []
+            rows, meta = [], self.telling.meta(session)
             for edit in self.run.benchmark.edits if number == 0 else ():
                 reason = self.run.excluded.get(edit.id)
-                rows.append(self.meta | {"edit": edit.id, "excluded": reason, "state": None if reason else 0})
+                rows.append(meta | {"edit": edit.id, "excluded": reason, "state": None if reason else 0})
             tables["edits"] = pa.Table.from_pylist(rows, schema=TABLES["edits"])
             tables["states"] = tables["states"][: int(number == 0)]
         if state.lasting:
@@ -290,8 +282,9 @@ class _Loop:
     def _made(self, placed: Placed, edits: Sequence[Edit]) -> Iterator[Row]:
         """Rows of MADE without `state`."""
         steps, losses = placed.made.steps, placed.made.losses
+        meta = self.telling.meta(self.run.session)
         for place, edit in enumerate(edits):
-            row = {**self.meta, "edit": edit.id, "failed": placed.failed(edit.id)}
+            row = {**meta, "edit": edit.id, "failed": placed.failed(edit.id)}
             if (trained := self.telling.trained) is not None:
                 row["trained"] = edit.id.partition("-")[0] in trained
             if row["failed"] is None and not self.telling.lasting:

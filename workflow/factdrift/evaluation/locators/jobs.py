@@ -79,7 +79,7 @@ class Run(OfModel, command="locate run", beside="values"):
                 from factdrift.evaluation.locators.run import Locating, write_located
 
                 job = Locating(model, locator, self.set, self.settings)
-                write_located(job, rows, shard, self.parts, self.output, self.out_about, self.threads)
+                write_located(job, rows, shard, self.parts, self.output, self.out_about)
                 return None
         except Unsupported as error:
             name, _ = split_name(self.model)

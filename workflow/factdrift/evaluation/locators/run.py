@@ -48,11 +48,6 @@ _PART = LOCATED.append(pa.field("granularity", pa.string())).append(pa.field("un
 
 DOCUMENT = 'docs/locating.md, "Your own locator"'
 _LISTED = ("units", "top", "mean", "sd")
-Columns = dict[str, Any]
-"""What is kept of the scores of S sentences: `granularity`; `units`, their number; `top` [S, K], the best
-units, the best first, and of units with equal scores the lower number first; `mean` and `sd` (divided by the
-number of units) [S] of all units' scores, NaN if one is not finite; `layers` [S], the sums of the scores of
-each block's units, or None if units are not numbered by block."""
 
 
 class Locating:
@@ -107,7 +102,14 @@ class Locating:
             one.answer[0] if one.answer else top for one, top in zip(sentences, likeliest, strict=True)
         ]
         chances = probability(logits, targets).tolist()
-        found = self._scored(sentences, targets)
+        given = self.entry.given
+        if self.entry.function:
+            with leaving_alone(self.loaded, f"locators: {given}", f"a locator restores it ({DOCUMENT})"):
+                answer = self._function(self.loaded, sentences, targets)
+        else:
+            scores = self._function(self.loaded, sentences, targets, self.context)
+            answer = {"granularity": self.context.hyper["granularity"], "scores": scores}
+        percent = max(Fraction(str(each)) for each in self.settings.k)
         columns = {
             "sentence": [one.id for one in sentences],
             "subtask": [one.subtask for one in sentences],
@@ -120,23 +122,9 @@ class Locating:
                 (math.isfinite(chance) and target == top) if one.answer else None
                 for one, chance, target, top in zip(sentences, chances, targets, likeliest, strict=True)
             ],
-            **found,
-            "granularity": [found["granularity"]] * len(sentences),
-            "units": [found["units"]] * len(sentences),
+            **found_of(given, answer, len(sentences), self.loaded.spec.layers, percent),
         }
-        return pa.table([pa.array(columns[each.name], each.type) for each in _PART], schema=_PART)
-
-    def _scored(self, sentences: Sequence[Sentence], targets: Sequence[int]) -> Columns:
-        """Runs the locator on sentences and the tokens whose probability is explained."""
-        loaded, given = self.loaded, self.entry.given
-        if self.entry.function:
-            with leaving_alone(loaded, f"locators: {given}", f"a locator restores it ({DOCUMENT})"):
-                answer = self._function(loaded, sentences, targets)
-        else:
-            scores = self._function(loaded, sentences, targets, self.context)
-            answer = {"granularity": self.context.hyper["granularity"], "scores": scores}
-        percent = max(Fraction(str(percent)) for percent in self.settings.k)
-        return found_of(given, answer, len(sentences), loaded.spec.layers, percent)
+        return pa.Table.from_pydict(columns, schema=_PART)
 
     def check_repeated(self, first: pa.Table, batch: Sequence[Sentence]) -> None:
         """Raises InputError if a user's locator gives other scores for sentences that it has seen before.
@@ -160,11 +148,13 @@ class Locating:
                 )
 
 
-def found_of(given: str, answer: Any, sentences: int, layers: int, percent: Fraction) -> Columns:
-    """What a locator gives for a batch of sentences, checked.
+def found_of(given: str, answer: Any, sentences: int, layers: int, percent: Fraction) -> dict[str, Any]:
+    """Columns of what a locator gives for a batch of sentences, checked.
 
-    `layers`: blocks of the model. `percent`: the share of the best units that are kept. Raises InputError
-    that says what is wrong.
+    `granularity`; `units`, their number; `top`, the best `percent` of the units, the best first, and of units
+    with equal scores the lower number first; `mean` and `sd` (divided by the number of units) of all units'
+    scores, NaN if one is not finite; `layers`, the sums of the scores of each of the model's `layers` blocks,
+    or None if units are not numbered by block. Raises InputError that says what is wrong.
     """
 
     def wrong(what: str) -> InputError:
@@ -224,20 +214,14 @@ def found_of(given: str, answer: Any, sentences: int, layers: int, percent: Frac
             )
         if mean.shape != (sentences,) or sd.shape != (sentences,):
             raise wrong(f"mean and sd have shapes {mean.shape} and {sd.shape}; ({sentences},) is expected")
-        top = top[:, :most].astype(np.int32)
+        top = top[:, :most]
         check_units(f"locators: {given}: top", top, int(units))
-    found = {"top": list(top), "mean": mean, "sd": sd, "layers": sums}
-    return {"granularity": granularity, "units": int(units), **found}
+    moments = {"mean": mean, "sd": sd, "layers": sums, "top": list(top)}
+    return {"granularity": [granularity] * sentences, "units": [int(units)] * sentences, **moments}
 
 
 def write_located(
-    job: Locating,
-    rows: Sequence[Row],
-    shard: tuple[int, int],
-    parts: Path,
-    output: Path,
-    out_about: Path,
-    threads: int = 1,
+    job: Locating, rows: Sequence[Row], shard: tuple[int, int], parts: Path, output: Path, out_about: Path
 ) -> None:
     """Locates the sentences of shard k of n; writes LOCATED, and what the scores are as JSON.
 
@@ -283,7 +267,7 @@ def write_located(
                 raise InputError(f"locators: {entry.given}: not all sentences have equally many units")
             writer.write_table(table.select(LOCATED.names))
     units = dict(zip(("granularity", "units"), *kinds, strict=True)) if kinds else {}
-    run = {"device": str(loaded.device), "threads": threads, "batches": kept.costs(numbers)}
+    run = {"device": str(loaded.device), "threads": torch.get_num_threads(), "batches": kept.costs(numbers)}
     write_json({**about, **units, **run}, out_about)
     kept.remove()
 
