@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Place
-from factdrift.evaluation.ability.record import AbilitySettings
+from factdrift.evaluation.ability.record import Ability as Measured
+from factdrift.evaluation.ability.record import AbilitySettings, write_ability
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
 from factdrift.evaluation.probing import Adjusted, Asks, Choosing, RunsMethod, Strict, read_shard
 from factdrift.evaluation.settings import Settings, check_regime
@@ -92,9 +93,6 @@ class Ability(RunsModel, command="edit ability", beside="files"):
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.evaluation.ability.record import Ability as Measured
-        from factdrift.evaluation.ability.record import write_ability
-
         settings = self.settings
         try:
             with self.loaded() as model:

@@ -370,7 +370,8 @@ class Telling:
     def opened(self, loaded: Loaded) -> AbstractContextManager[State]:
         """What tells the model edits; raises CannotEdit if the method cannot edit so."""
         if self.unedited:
-            return nullcontext(State(loaded, told=self.method == CONTEXT))
+            told = self.method == CONTEXT and self.regime != "checkpoint"
+            return nullcontext(State(loaded, told))
         hyper = self.prepared.hyper
         artefacts = self.artefacts() if self.artefacts else self.prepared.artefacts
         return opened(loaded, hyper, artefacts, self.regime)
