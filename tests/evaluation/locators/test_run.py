@@ -23,19 +23,9 @@ from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.core.paths import LOCATORS  # noqa: E402
 from factdrift.core.settings import configure  # noqa: E402
-from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
-from factdrift.evaluation.locators.plan import Entry, Plan, entry, records  # noqa: E402
-from factdrift.evaluation.locators.run import (  # noqa: E402
-    Locating,
-    found_of,
-    write_located,
-)
-from factdrift.evaluation.locators.sentences import (  # noqa: E402
-    LOCATED,
-    SENTENCES,
-    read_sentences,
-    write_examples,
-)
+from factdrift.evaluation.locators.plan import Entry, Plan, Settings, entry, records  # noqa: E402
+from factdrift.evaluation.locators.run import Locating, found_of, write_located  # noqa: E402
+from factdrift.evaluation.locators.sentences import LOCATED, SENTENCES, read_sentences, write_examples  # noqa: E402
 from factdrift.evaluation.locators.table import SCORES, compare, gather, grouped, skipped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
     at_block,

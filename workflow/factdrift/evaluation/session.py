@@ -15,8 +15,10 @@ from factdrift.evaluation.questions.question import Benchmark
 from factdrift.evaluation.questions.record import record_of
 from factdrift.evaluation.settings import Settings
 from factdrift.models.alignment import AlignmentError, Sentence, Templated, align, untemplated
+from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import budget_of
+from factdrift.models.writing import Begun, write
 
 SHOWN = 3
 """Tokens of a long continuation beyond the length of the longest object, at least."""
@@ -62,6 +64,10 @@ class Session:
         if key not in self._sentences:
             self._sentences[key] = align(self.loaded.tokenizer, prompt, target)
         return self._sentences[key]
+
+    def written(self, rows: Sequence[Begun], changes: Changes | None = None) -> list[list[int]]:
+        """What the model writes after each text, with the change of its row if one is given."""
+        return write(self.loaded, rows, changes, self.budget)
 
     @cached_property
     def ends(self) -> frozenset[int]:

@@ -2,36 +2,19 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import msgspec
+from typing import Annotated, Any
 
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Places
+from factdrift.evaluation.locators.plan import Settings, entry
 from factdrift.evaluation.probing import Recall, read_shard
-from factdrift.evaluation.settings import Positive
 from factdrift.models.names import split_name
-from factdrift.models.running import Computing, OfModel, loaded
+from factdrift.models.running import OfModel, loaded
 
 Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
 Limit = Annotated[int, "examples of each subtask; 0 for all"]
 Seed = Annotated[int, Key("seed")]
-
-
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a locating job runs: keys of the part `locate`; models are run as in the part `edit`."""
-
-    edit_device: str
-    edit_dtype: Literal["auto", "float32", "bfloat16", "float16", "float64"]
-    budget: Positive
-    batch: Positive
-    k: tuple[Annotated[float, msgspec.Meta(gt=0, le=100)], ...]
-    seed: int
-
-    @property
-    def computing(self) -> Computing:
-        return Computing(device=self.edit_device, gpus=1, dtype=self.edit_dtype)
 
 
 class Sentences(Job, command="locate sentences", beside="examples"):
@@ -67,7 +50,6 @@ class Run(OfModel, command="locate run", beside="values"):
 
     def run(self) -> str | None:
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.locators.plan import entry
         from factdrift.evaluation.locators.sentences import LOCATED, read_sentences
 
         locator, shard = entry(self.locator), read_shard(self.shard)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -17,10 +17,27 @@ from factdrift.core.files import read_yaml
 from factdrift.core.functions import check_names, code_files, named_function, split_function
 from factdrift.core.paths import LOCATORS
 from factdrift.evaluation.methods.hyperparameters import check_values, default_values, files_of, read_hyper
+from factdrift.evaluation.settings import Positive
 from factdrift.models.names import split_name
+from factdrift.models.running import Computing
 
 HYPER = "locate.hyper."
 """Where the user's hyper-parameters are in the configuration."""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a locating job runs: keys of the part `locate`; models are run as in the part `edit`."""
+
+    edit_device: str
+    edit_dtype: Literal["auto", "float32", "bfloat16", "float16", "float64"]
+    budget: Positive
+    batch: Positive
+    k: tuple[Annotated[float, msgspec.Meta(gt=0, le=100)], ...]
+    seed: int
+
+    @property
+    def computing(self) -> Computing:
+        return Computing(device=self.edit_device, gpus=1, dtype=self.edit_dtype)
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

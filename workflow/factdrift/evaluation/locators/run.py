@@ -1,7 +1,5 @@
 """Runs one locator on the sentences of a table, batch by batch and resumable. Imports torch."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import math
 import time
@@ -9,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +24,7 @@ from factdrift.core.progress import Progress
 from factdrift.core.tables import parquet_writer
 from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.locators.interface import Context, last_logits, probability
-from factdrift.evaluation.locators.plan import HYPER, Entry, locator_of
+from factdrift.evaluation.locators.plan import HYPER, Entry, Settings, locator_of
 from factdrift.evaluation.locators.sentences import LOCATED, Sentence, cut, grouped, tokenized
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.session import peak_mb
@@ -36,9 +34,6 @@ from factdrift.models.alignment import AlignmentError
 from factdrift.models.devices import in_batches
 from factdrift.models.loaded import Loaded
 from factdrift.models.snapshot import ROUNDING, leaving_alone
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.locators.jobs import Settings
 
 Row = Mapping[str, Any]
 
@@ -221,7 +216,12 @@ def found_of(given: str, answer: Any, sentences: int, layers: int, percent: Frac
 
 
 def write_located(
-    job: Locating, rows: Sequence[Row], shard: tuple[int, int], parts: Path, output: Path, out_about: Path
+    job: Locating,
+    rows: Sequence[Row],
+    shard: tuple[int, int],
+    parts: Path,
+    output: Path,
+    out_about: Path,
 ) -> None:
     """Locates the sentences of shard k of n; writes LOCATED, and what the scores are as JSON.
 

@@ -74,18 +74,14 @@ def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folde
     return len(order)
 
 
-_PER_JOB = ("batches", "device", "threads")
-"""Keys of a job's description that differ between shards."""
-
-
 def read_about(paths: Sequence[Path]) -> dict[str, Any]:
     """What the shards' descriptions say in common; raises InputError if they contradict each other."""
     found: dict[str, Any] = {}
     for path in paths:
         given = json.loads(path.read_text(encoding="utf-8"))
         for key, value in given.items():
-            # A shard without sentences does not know its units.
-            if key not in _PER_JOB and found.setdefault(key, value) != value:
+            # What is of the job alone differs; and a shard without sentences does not know its units.
+            if key not in ("batches", "device", "threads") and found.setdefault(key, value) != value:
                 raise InputError(
                     f"{path}: {key} is {value!r}, and {found[key]!r} in another shard; run all shards with "
                     "the same model and settings"

@@ -12,7 +12,7 @@ from factdrift.evaluation.ways.asked import Row, judged
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence
 from factdrift.models.deltas import Changes
 from factdrift.models.scoring import score
-from factdrift.models.writing import Begun, write
+from factdrift.models.writing import Begun
 
 
 def likelihoods(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
@@ -74,7 +74,7 @@ def letters(session: Session, asked: Sequence[Asked], changes: Changes) -> Itera
             too_long.add(place)
         else:
             begun.append(Begun(ids, tokens, each.owner, session.ends))
-    written = iter(write(session.loaded, begun, changes, session.budget))
+    written = iter(session.written(begun, changes))
     for place, each in enumerate(asked):
         if place in too_long:
             yield judged(each, "letter", reason="too_long")

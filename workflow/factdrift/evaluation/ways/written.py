@@ -14,7 +14,7 @@ from factdrift.evaluation.session import SHOWN, Session
 from factdrift.evaluation.ways.asked import Row, judged, verdict
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.deltas import Changes
-from factdrift.models.writing import Begun, write
+from factdrift.models.writing import Begun
 
 SHOT = "{context}\nQuestion: {question}\nAnswer:"
 """What a base model reads behind the solved examples."""
@@ -40,7 +40,7 @@ def ask(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[
         for each, prompt, stops in zip(asked, prompts, endings, strict=True)
     ]
     long = _long(session, asked)
-    written = write(session.loaded, [*begun, *long.values()], changes, session.budget)
+    written = session.written([*begun, *long.values()], changes)
     texts = dict(zip(long, written[len(begun) :], strict=True))
     for place, (each, prompt) in enumerate(zip(asked, prompts, strict=True)):
         tokens = written[place]
