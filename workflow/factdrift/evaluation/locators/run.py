@@ -40,7 +40,6 @@ Row = Mapping[str, Any]
 _PART = LOCATED.append(pa.field("granularity", pa.string())).append(pa.field("units", pa.int64()))
 """Rows of LOCATED with what all results of a locator must agree on."""
 
-
 DOCUMENT = 'docs/locating.md, "Your own locator"'
 _LISTED = ("units", "top", "mean", "sd")
 
@@ -216,12 +215,7 @@ def found_of(given: str, answer: Any, sentences: int, layers: int, percent: Frac
 
 
 def write_located(
-    job: Locating,
-    rows: Sequence[Row],
-    shard: tuple[int, int],
-    parts: Path,
-    output: Path,
-    out_about: Path,
+    job: Locating, rows: Sequence[Row], shard: tuple[int, int], parts: Path, output: Path, out_about: Path
 ) -> None:
     """Locates the sentences of shard k of n; writes LOCATED, and what the scores are as JSON.
 
