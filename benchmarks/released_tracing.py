@@ -23,9 +23,12 @@ import torch
 from record import add_record, record
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.locators.causal_tracing import Restored, trace
+from factdrift.core.paths import LOCATORS
+from factdrift.evaluation.locators.causal_tracing import trace
+from factdrift.evaluation.locators.interface import Context
 from factdrift.evaluation.locators.run import aligned, spread
 from factdrift.evaluation.locators.sentences import Sentence, read_sentences
+from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import load
 
@@ -110,8 +113,9 @@ def compared(
     noise = torch.from_numpy(scale * drawn).to(loaded.device, loaded.dtype)
     logits = loaded.model(torch.tensor([one.ids], device=loaded.device)).logits[0, -1]
     begin = time.perf_counter()
-    places, restored = [range(len(one.ids))], Restored(kind, window)
-    ours = trace(loaded, [one], [int(logits.argmax())], [noise], places, restored)
+    hyper = read_hyper("causal_tracing", loaded.name, {"kind": kind, "window": window}, LOCATORS)
+    places = [range(len(one.ids))]
+    ours = trace(loaded, [one], [int(logits.argmax())], [noise], places, Context(hyper))
     end = time.perf_counter()
     effects = theirs["scores"].double() - theirs["low_score"]
     gap = (ours[0].double().cpu() - effects).abs().max() / effects.abs().max()

@@ -35,7 +35,7 @@ NEWER = {
         *rippleedits.py */scores/test_ripples.py */scores/conditions.py
         */audit/*ripple* */workflow/test_ripples.py""",
     "one grid of benchmarks, states and ways": """*/scores/grid.py */test_grid.py
-        */states/placed.py */states/telling.py */tools/cell.py */test_cell.py""",
+        */tools/cell.py */test_cell.py""",
     "more methods, models and tools": """*wise.py *merge.py */methods/*replay.py *quantized.py
         */models/memories.py *fitting.py */tools/compare.py */evaluation/test_compare.py
         */bundled/shipped.py */test_resume.py""",

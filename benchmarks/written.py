@@ -25,12 +25,12 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from factdrift.core.keys import read_settings
+from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.clozes import OWN, read_edits
 from factdrift.evaluation.questions.updates import Choice, write_edits
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.settings import Settings
 from factdrift.evaluation.ways import written
-from factdrift.evaluation.ways.asked import Asked
 from factdrift.evaluation.ways.options import likelihoods
 from factdrift.models.loading import load
 

@@ -25,7 +25,7 @@ from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
 from factdrift.evaluation.session import Session, excluded, process_peak_mb  # noqa: E402
-from factdrift.evaluation.states.telling import Telling  # noqa: E402
+from factdrift.evaluation.states.edited import Telling  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 

@@ -23,7 +23,7 @@ from factdrift.evaluation.questions.question import Benchmark
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.settings import Settings
-from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.states.edited import Telling
 from factdrift.evaluation.tables import TABLES
 from factdrift.models.alignment import align
 from factdrift.models.loaded import Loaded

@@ -21,6 +21,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
+from factdrift.evaluation.plan import Asked  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits, read_klob  # noqa: E402
 from factdrift.evaluation.questions.items import edits_of, read_items, read_tempripple  # noqa: E402
 from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed, shots_before  # noqa: E402
@@ -30,7 +31,6 @@ from factdrift.evaluation.scores.clozes import CLOZES, lines, table_of  # noqa: 
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.ways import options  # noqa: E402
 from factdrift.evaluation.ways import written as in_writing  # noqa: E402
-from factdrift.evaluation.ways.asked import Asked  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402

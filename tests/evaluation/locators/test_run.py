@@ -2,6 +2,7 @@
 
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,10 @@ from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.core.paths import LOCATORS  # noqa: E402
 from factdrift.core.settings import configure  # noqa: E402
-from factdrift.evaluation.locators.gather import LOCATED, gather, skipped  # noqa: E402
-from factdrift.evaluation.locators.interface import found_of  # noqa: E402
-from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
-from factdrift.evaluation.locators.plan import Entry, Plan, entry, records  # noqa: E402
-from factdrift.evaluation.locators.run import Locating, write_located  # noqa: E402
-from factdrift.evaluation.locators.sentences import (  # noqa: E402
-    SENTENCES,
-    read_sentences,
-    write_examples,
-)
-from factdrift.evaluation.locators.table import SCORES, compare, grouped  # noqa: E402
+from factdrift.evaluation.locators.plan import Entry, Plan, Settings, entry, records  # noqa: E402
+from factdrift.evaluation.locators.run import Locating, found_of, write_located  # noqa: E402
+from factdrift.evaluation.locators.sentences import LOCATED, SENTENCES, read_sentences, write_examples  # noqa: E402
+from factdrift.evaluation.locators.table import SCORES, compare, gather, grouped, skipped  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import (  # noqa: E402
     at_block,
     default_values,
@@ -45,7 +39,7 @@ from factdrift.evaluation.methods.shared import method_of  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.run import Files, Run, evaluate  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
-from factdrift.evaluation.states.telling import Telling  # noqa: E402
+from factdrift.evaluation.states.edited import Telling  # noqa: E402
 from factdrift.klob.scoring.inputs import read_examples, read_scores  # noqa: E402
 from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines  # noqa: E402
 from factdrift.models.deltas import applied  # noqa: E402
@@ -259,9 +253,9 @@ LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1
     ],
 )
 def test_what_is_no_result_is_refused(answer: Any, said: str) -> None:
-    assert np.array(found_of("f", LISTED, 2, 3, lambda units: 1)["top"]).tolist() == [[0], [2]]
+    assert np.array(found_of("f", LISTED, 2, 3, Fraction(1))["top"]).tolist() == [[0], [2]]
     with pytest.raises(InputError, match=said):
-        found_of("f", answer, 2, 3, lambda units: 1)
+        found_of("f", answer, 2, 3, Fraction(1))
 
 
 def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:

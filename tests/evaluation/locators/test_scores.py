@@ -1,6 +1,7 @@
 """Causal tracing against a loop of full passes, gradients and integrals against what they estimate, PMET."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,30 +14,27 @@ from torch import Tensor  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.paths import LOCATORS  # noqa: E402
 from factdrift.evaluation.locators.causal_tracing import (  # noqa: E402
-    Restored,
     causal_tracing,
     noise_of,
     trace,
     windows,
 )
 from factdrift.evaluation.locators.gradients import (  # noqa: E402
+    _jaccard,
     activation,
     attribution_patching,
     gradient_x_input,
     gradients,
+    knowledge_neurons,
+    nodes,
     per_layer,
+    projections,
+    refined,
     seen,
     summed,
 )
 from factdrift.evaluation.locators.interface import at, positions  # noqa: E402
-from factdrift.evaluation.locators.knowledge_neurons import (  # noqa: E402
-    integrated_gradients,
-    knowledge_neurons,
-    nodes,
-    refined,
-)
 from factdrift.evaluation.locators.plan import locator_of  # noqa: E402
-from factdrift.evaluation.locators.projections import _jaccard, projections  # noqa: E402
 from factdrift.evaluation.locators.sentences import Sentence  # noqa: E402
 from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
@@ -52,9 +50,10 @@ def noise(loaded: Loaded, of: Sequence[Sentence], scale: float = 1.0, samples: i
 
 
 def traced(loaded: Loaded, of: list[Sentence], mine: list[Tensor], *how: Any, **more: Any) -> list[Tensor]:
-    """Of all tokens; `how` they are `Restored`."""
+    """Of all tokens; `how`: kind and window, if it is not 1."""
     places = [range(len(one.ids)) for one in of]
-    return trace(loaded, of, targets(of), mine, places, Restored(*how, **more))
+    given = context("causal_tracing", **dict(zip(("kind", "window"), how, strict=False)))
+    return trace(loaded, of, targets(of), mine, places, replace(given, **more))
 
 
 def plainly(loaded: Loaded, one: Sentence, mine: Tensor, kind: str, window: int) -> tuple[float, Tensor]:
@@ -235,7 +234,7 @@ def test_units_are_numbered_block_by_block_and_refused_where_not_all_blocks_have
         assert torch.allclose(mine, expected, rtol=1e-6, atol=1e-9)
     if (family, "neuron") in WITHOUT:
         with pytest.raises(InputError, match="mixture of experts"):
-            integrated_gradients(loaded, of, targets(of), 3)
+            knowledge_neurons(loaded, of, targets(of), context("knowledge_neurons"))
 
 
 @pytest.mark.parametrize("granularity", ["neuron", "module"])
@@ -272,7 +271,8 @@ def test_attribution_patching_is_the_first_order_of_causal_tracing(name: str, ki
     for scale in (1e-4, 1e-5):
         given = context(name, noise=scale, samples=2, token="subject_last")
         estimate, noise = attribution_patching(loaded, of, targets(of), given), noise_of(loaded, of, given)
-        found = [trace(loaded, of, targets(of), noise, places, Restored(kind)) for kind in kinds]
+        ways = [context("causal_tracing", kind=kind) for kind in kinds]
+        found = [trace(loaded, of, targets(of), noise, places, way) for way in ways]
         # [sentences, blocks, kinds]
         effects = torch.stack([torch.stack([each[0] for each in one]) for one in found], 2).flatten(1)
         errors.append((estimate - effects).abs().max() / effects.abs().max())
@@ -292,7 +292,8 @@ def test_the_chosen_tokens_are_added_and_the_rules_of_the_integral() -> None:
 @pytest.mark.parametrize("family", ["gpt2", "gptj", "llama", "qwen3_5_text", "qwen2_moe"])
 def test_integrated_gradients_are_those_of_full_passes(family: str) -> None:
     loaded, of = tiny_model(family), sentences()[2:4]
-    found = integrated_gradients(loaded, of, targets(of), 3, budget=9)
+    given = replace(context("knowledge_neurons", steps=3), budget=9)
+    found = knowledge_neurons(loaded, of, targets(of), given).unflatten(1, (loaded.spec.layers, -1))
     for row, one in enumerate(of):
         for layer in range(loaded.spec.layers):
             name = loaded.spec.module(layer, loaded.spec.down)

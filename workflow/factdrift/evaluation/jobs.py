@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Place
-from factdrift.evaluation.ability.record import AbilitySettings
+from factdrift.evaluation.ability.record import Ability as Measured
+from factdrift.evaluation.ability.record import AbilitySettings, write_ability
+from factdrift.evaluation.methods.hyperparameters import Hyper, at_block, hyper_at
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
 from factdrift.evaluation.probing import Adjusted, Asks, Choosing, RunsMethod, Strict, read_shard
 from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.methods.hyperparameters import Hyper
     from factdrift.evaluation.questions.question import Benchmark, Way
-    from factdrift.evaluation.states.telling import Telling
+    from factdrift.evaluation.states.edited import Telling
     from factdrift.models.loaded import Loaded
 
 Layout = Annotated[
@@ -93,9 +94,6 @@ class Ability(RunsModel, command="edit ability", beside="files"):
     output: Annotated[Output, Flag("JSON")]
 
     def run(self) -> None:
-        from factdrift.evaluation.ability.record import Ability as Measured
-        from factdrift.evaluation.ability.record import write_ability
-
         settings = self.settings
         try:
             with self.loaded() as model:
@@ -240,9 +238,8 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
 
     def _tellings(self, model: Loaded) -> list[Telling]:
         """What the model is told, one after another; prints where hyper-parameters are from."""
-        from factdrift.evaluation.methods.hyperparameters import Hyper, at_block, hyper_at
         from factdrift.evaluation.methods.interface import Prepared
-        from factdrift.evaluation.states.telling import Telling
+        from factdrift.evaluation.states.edited import Telling
 
         regime = "stream" if self.stream else self.settings.regime
         if self.method == CONTEXT:

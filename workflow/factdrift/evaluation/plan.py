@@ -15,14 +15,18 @@ CHUNK = 32
 """Questions that an unedited model is asked between two checkpoints, in batches of edits."""
 
 
-class Asking(NamedTuple):
+class Asked(NamedTuple):
     """A question as one state is asked it."""
 
     question: Question
-    edit: str
+    edit: str = ""
     """The edit in whose presence it is asked; empty for none."""
     kind: str = ""
     """Why it is asked, of a stream: one of KINDS, or `after` for other benchmarks."""
+    before: str = ""
+    """The text before the prompt, which the state knows."""
+    owner: int = -1
+    """The index of the change that is applied while it is asked; -1 for none."""
 
 
 class Step(NamedTuple):
@@ -31,7 +35,7 @@ class Step(NamedTuple):
     state: int
     """The number of the edited model; of edits that are alone in a model, that of the first one."""
     edits: Sequence[Edit]
-    asked: Sequence[Asking]
+    asked: Sequence[Asked]
     alone: bool = False
     """Whether each edit is in a model of its own."""
     interval: int | None = None
@@ -41,7 +45,7 @@ def unedited(benchmark: Benchmark, size: int) -> list[Step]:
     """All questions, `size` at a time, with equal texts together, so that each is run once."""
     order = sorted(benchmark.questions, key=lambda each: (each.prompt or each.words, each.targets, each.id))
     return [
-        Step(0, (), [Asking(question, question.edit) for question in order[start : start + size]])
+        Step(0, (), [Asked(question, question.edit) for question in order[start : start + size]])
         for start in range(0, len(order), size)
     ]
 
@@ -53,12 +57,12 @@ def grouped(benchmark: Benchmark, size: int, alone: bool, seed: int) -> list[Ste
     edit of something else does to it. What only an unedited model is asked is left out.
     """
     ids = [edit.id for edit in benchmark.edits]
-    asked: dict[str, list[Asking]] = {edit: [] for edit in ids}
+    asked: dict[str, list[Asked]] = {edit: [] for edit in ids}
     for question in benchmark.questions if ids else ():
         if question.unedited:
             continue
         edit = question.edit if question.edit in asked else ids[draw("state", seed, question.id) % len(ids)]
-        asked[edit].append(Asking(question, edit))
+        asked[edit].append(Asked(question, edit))
     return [
         Step(
             start if alone else group,
@@ -90,13 +94,13 @@ def by_interval(stream: Benchmark, asked: Benchmark, most: int, seed: int) -> li
                 if kind == "staleness" and question.role != "later":
                     # Of a superseded fact only the later object is right in writing.
                     question = replace(question, ways=("loglik",))
-                put.append(Asking(question, edit, kind))
+                put.append(Asked(question, edit, kind))
         else:
             for row in (stream.rows[edit.id] for edit in made):
                 last[f"{row['subject']}-{row['relation']}"] = row["edit"]
             put = [
                 # Of several edits of an update each has a number behind subject and relation.
-                Asking(each, last.get("-".join(each.edit.split("-")[:2]), ""), "after")
+                Asked(each, last.get("-".join(each.edit.split("-")[:2]), ""), "after")
                 for each in asked.questions
                 if not each.unedited
             ]

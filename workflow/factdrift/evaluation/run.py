@@ -4,19 +4,16 @@ Changes are applied by hooks, and the weights of the model never change. Only a 
 the model in place, which is then restored. Finished steps are kept, so that a killed job continues.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import pyarrow as pa
-from torch import Tensor
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.fingerprint import of_module
@@ -27,16 +24,14 @@ from factdrift.evaluation import plan
 from factdrift.evaluation.ability.measure import measured
 from factdrift.evaluation.adapters import keep_adapters, move_adapters
 from factdrift.evaluation.methods.interface import Edit
-from factdrift.evaluation.plan import Asking, Step
+from factdrift.evaluation.plan import Asked, Step
 from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, record_of, ways_of
 from factdrift.evaluation.session import Session, excluded, peak_mb
-from factdrift.evaluation.states.edited import at_a_time
-from factdrift.evaluation.states.placed import Placed, State
-from factdrift.evaluation.states.plain import Repeated
-from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.states.edited import Telling, at_a_time
+from factdrift.evaluation.states.plain import Placed, Repeated, State
 from factdrift.evaluation.tables import TABLES, Parts, run_id
 from factdrift.evaluation.ways import options, written
-from factdrift.evaluation.ways.asked import Asked, Row, judged
+from factdrift.evaluation.ways.asked import Row, judged
 from factdrift.models.devices import in_batches
 
 ASK: Mapping[Way, Callable[[Session, Sequence[Asked], Any], Iterator[Row]]] = {
@@ -61,7 +56,7 @@ class Files(NamedTuple):
     """
 
     @classmethod
-    def under(cls, folder: Path, name: str) -> Files:
+    def under(cls, folder: Path, name: str) -> Self:
         """Files of that name in a folder, and a folder of that name for finished steps."""
         return cls(folder / name, *(folder / f"{name}.{table}.parquet" for table in TABLES))
 
@@ -86,7 +81,7 @@ class Run:
         tellings: Sequence[Telling],
         seed: int,
         told: Benchmark | None = None,
-    ) -> Run:
+    ) -> Self:
         """All questions of a benchmark; of edits whose tokens show no borders only where none is made.
 
         Raises CannotEdit if there is no edit to make, and InputError for a stream of edits that are of none.
@@ -134,11 +129,10 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
     place, count = shard
     total = len(run.steps)
     mine = range(place * total // count, (place + 1) * total // count)
-    metas = [telling.meta(run.session) for telling in run.tellings]
     kept = Parts(
         files.parts,
         {
-            "metas": metas,
+            "metas": [telling.meta(run.session) for telling in run.tellings],
             "settings": run.session.settings,
             "steps": run.steps,
             "ways": run.ways,
@@ -151,9 +145,9 @@ def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[di
     if files.adapters:
         check_folder(files.adapters)  # before any edit, since they are moved there at the end
     done: list[int] = []
-    for order, (telling, meta) in enumerate(zip(run.tellings, metas, strict=True)):
+    for order, telling in enumerate(run.tellings):
         folder = kept.folder("adapters") / (telling.method if len(run.tellings) > 1 else "")
-        loop = _Loop(run, telling, meta, kept, order * total, folder if files.adapters else None)
+        loop = _Loop(run, telling, kept, order * total, folder if files.adapters else None)
         try:
             loop.take(mine)
         except CannotEdit as error:
@@ -177,7 +171,6 @@ class _Loop:
 
     run: Run
     telling: Telling
-    meta: Row
     kept: Parts
     offset: int
     """The number of the run's first step among those that are kept."""
@@ -190,14 +183,18 @@ class _Loop:
         # Without their folder the adapters of finished steps have been moved, and are made again.
         again = self.adapters is not None and not self.adapters.is_dir()
         hyper = telling.prepared.hyper
-        own = hyper.own and not telling.lasting and not telling.unedited and Repeated(hyper.own)
+        own = hyper.own and not telling.lasting and Repeated(hyper.own)
         sizes = {number: len(steps[number].edits) or len(steps[number].asked) for number in numbers}
         unit = "edits" if any(steps[number].edits for number in numbers) else "questions"
         progress = Progress(f"{telling.method} on {loaded.name}", sum(sizes.values()), unit)
         with telling.opened(loaded) as state:
             finished = {number for number in numbers if self.kept.has(self.offset + number)}
             if state.lasting:
-                finished = self._resume(state, numbers, finished)
+                first = list(takewhile(finished.__contains__, numbers))
+                if 0 < len(first) < len(numbers):
+                    earlier = [edit for number in first for edit in steps[number].edits]
+                    state.resume(self._saved(first[-1]), earlier)
+                finished = set(first)
             for number in numbers:
                 if again or number not in finished:
                     self._write(state, number)
@@ -205,14 +202,6 @@ class _Loop:
                     self._check(state, numbers[0], own)
                 progress.advance(sizes[number])
         progress.say()
-
-    def _resume(self, state: State, numbers: Sequence[int], finished: Collection[int]) -> set[int]:
-        """Puts the edits of the first finished steps in place again; returns the numbers of these steps."""
-        done = list(takewhile(lambda number: number in finished, numbers))
-        if 0 < len(done) < len(numbers):
-            earlier = [edit for number in done for edit in self.run.steps[number].edits]
-            state.resume(self._saved(done[-1]), earlier)
-        return set(done)
 
     def _saved(self, number: int) -> Path:
         return self.kept.folder(f"{number:06d}.state.pt")
@@ -222,10 +211,10 @@ class _Loop:
         step, session = self.run.steps[number], self.run.session
         tables = self._tables(state, step, self.adapters)
         if not step.edits:  # the model is one and the same in all steps; the first one has its tables
-            rows = []
+            rows, meta = [], self.telling.meta(session)
             for edit in self.run.benchmark.edits if number == 0 else ():
                 reason = self.run.excluded.get(edit.id)
-                rows.append(self.meta | {"edit": edit.id, "excluded": reason, "state": None if reason else 0})
+                rows.append(meta | {"edit": edit.id, "excluded": reason, "state": None if reason else 0})
             tables["edits"] = pa.Table.from_pylist(rows, schema=TABLES["edits"])
             tables["states"] = tables["states"][: int(number == 0)]
         if state.lasting:
@@ -241,9 +230,7 @@ class _Loop:
     def _check(self, state: State, number: int, own: Repeated) -> None:
         """Makes the first edits again; raises InputError if a user's own method gives other answers."""
         step, loaded = self.run.steps[number], self.run.session.loaded
-        few = step.edits
-        if step.alone:
-            few = few[: at_a_time(loaded, self.telling.prepared.hyper, len(few))]
+        few = step.edits[:1] if step.alone and own.plain else step.edits
         ids = {edit.id for edit in few}
         asked = [each for each in step.asked if each.edit in ids]
         again = self._tables(state, step._replace(edits=few, asked=asked), None)
@@ -292,18 +279,19 @@ class _Loop:
 
     def _made(self, placed: Placed, edits: Sequence[Edit]) -> Iterator[Row]:
         """Rows of MADE without `state`."""
-        steps, losses = _list(placed.made.steps), _list(placed.made.losses)
+        steps, losses = placed.made.steps, placed.made.losses
+        meta = self.telling.meta(self.run.session)
         for place, edit in enumerate(edits):
-            row = {**self.meta, "edit": edit.id, "failed": placed.failed(edit.id)}
+            row = {**meta, "edit": edit.id, "failed": placed.failed(edit.id)}
             if (trained := self.telling.trained) is not None:
                 row["trained"] = edit.id.partition("-")[0] in trained
             if row["failed"] is None and not self.telling.lasting:
-                row["steps"] = int(steps[place]) if steps else None
-                row["loss"] = float(losses[place]) if losses else None
+                row["steps"] = None if steps is None else int(steps[place])
+                row["loss"] = None if losses is None else float(losses[place])
             yield row
 
     def _answers(
-        self, session: Session, placed: Placed, asked: Sequence[Asking], interval: int | None
+        self, session: Session, placed: Placed, asked: Sequence[Asked], interval: int | None
     ) -> Iterator[Row]:
         """Rows of ANSWERS without `state`, by way.
 
@@ -313,19 +301,14 @@ class _Loop:
         wanted = [each for each in asked if self.telling.lasting or placed.failed(each.edit) is None]
         before = placed.before([each.question for each in wanted], [each.edit for each in wanted])
         put = [
-            (each, Asked(each.question, text, placed.owner(each.edit)))
+            each._replace(before=text, owner=placed.owner(each.edit))
             for each, text in zip(wanted, before, strict=True)
         ]
         for way in self.run.ways:
-            mine = [(each, question) for each, question in put if way in each.question.ways]
-            rows = ASK[way](session, [question for _, question in mine], placed.made.changes)
-            answers = [(each, row) for (each, _), row in zip(mine, rows, strict=True)]
-            answers += [
-                (each, judged(Asked(each.question), way, reason="edit_failed"))
-                for each in left
-                if way in each.question.ways
-            ]
-            for each, row in answers:
+            mine, lost = ([each for each in some if way in each.question.ways] for some in (put, left))
+            rows = [*ASK[way](session, mine, placed.made.changes)]
+            rows += [judged(each, way, reason="edit_failed") for each in lost]
+            for each, row in zip((*mine, *lost), rows, strict=True):
                 named = {"benchmark": self.run.benchmark.name, "interval": interval}
                 yield {**named, **row, "edit": each.edit, "kind": each.kind}
 
@@ -333,44 +316,25 @@ class _Loop:
         self, session: Session, state: State, placed: Placed, step: Step, number: Callable[[str], int]
     ) -> Iterator[Row]:
         """Rows of STATES of the edits that are in place; `number`: of the state of an edit that is alone."""
-        row: Row
-        if step.alone:
-            for edit in placed.edits:
-                failed = placed.failed(edit) is not None
-                row = {"state": number(edit), "edits": 1, "failed": int(failed)}
-                ability = session.ability
-                if ability is not None and edit in ability.edits and not failed:
-                    row |= self._measured(session, placed, edit)
-                yield row
-            return
-        lasting = [edit for edit in placed.edits if placed.failed(edit) is None]
-        row = {"state": step.state, "interval": step.interval, "edits": len(placed.edits)}
-        row["failed"] = len(placed.edits) - len(lasting)
-        if state.lasting:
-            first = self.run.benchmark.rows.get(step.edits[0].id, {})
-            row |= {name: first.get(name) for name in ("old_date", "new_date")}
-            row["so_far"] = sum(len(each.edits) for each in self.run.steps[: step.state + 1])
-            row["state_bytes"], row["entries"] = state.size()
-        if lasting or state.lasting:
-            row |= self._measured(session, placed, lasting[0] if lasting else "")
-        elif not step.edits and self.telling.method == "none" and (ability := session.ability):
-            row["perplexity"] = ability.perplexity
-            row["tasks"] = json.dumps(ability.results, sort_keys=True) if ability.results else None
-        yield row
-
-    def _measured(self, session: Session, placed: Placed, edit: str) -> Row:
-        """The columns `perplexity` and `tasks` of a model with an edit.
-
-        Nothing for what only puts a text before a prompt: the model is the unedited one. Of a stream neither
-        for what acts at the end of a prompt.
-        """
         made, ability = placed.made, session.ability
+        # What only puts a text before a prompt leaves the model as it is; of a stream what acts at the end of
+        # a prompt does, too.
         texts_only = made.contexts is not None and not made.deltas
-        if ability is None or texts_only or (self.telling.lasting and made.codebooks):
-            return {}
-        owner = placed.owner(edit) if made.deltas else -1
-        return measured(ability, session.loaded, session.budget, made.deltas, owner)
-
-
-def _list(values: Tensor | None) -> list[float]:
-    return [] if values is None else values.detach().cpu().double().tolist()
+        measures = not texts_only and not (state.lasting and made.codebooks)
+        drawn = set(ability.edits if ability and step.alone else placed.edits)
+        for edits in [[edit] for edit in placed.edits] if step.alone else [placed.edits]:
+            left = [edit for edit in edits if placed.failed(edit) is None]
+            row: Row = {"interval": step.interval, "edits": len(edits), "failed": len(edits) - len(left)}
+            row["state"] = number(edits[0]) if step.alone else step.state
+            if state.lasting:
+                first = self.run.benchmark.rows.get(step.edits[0].id, {})
+                row |= {name: first.get(name) for name in ("old_date", "new_date")}
+                row["so_far"] = sum(len(each.edits) for each in self.run.steps[: step.state + 1])
+                row["state_bytes"], row["entries"] = state.size()
+            if ability and not step.edits and self.telling.method == "none":
+                row["perplexity"] = ability.perplexity
+                row["tasks"] = json.dumps(ability.results, sort_keys=True) if ability.results else None
+            elif ability and measures and (left or state.lasting) and drawn.issuperset(edits):
+                owner = placed.owner(left[0] if left else "") if made.deltas else -1
+                row |= measured(ability, session.loaded, session.budget, made.deltas, owner)
+            yield row

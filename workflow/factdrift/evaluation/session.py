@@ -1,14 +1,12 @@
 """One loaded model that is asked: settings, tokens of sentences, provenance, costs. Imports torch."""
 
-import importlib.metadata
 import resource
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import torch
 
@@ -34,24 +32,7 @@ class Session:
     costs: dict[str, float] = field(default_factory=dict)
     ability: Ability | None = None
     """What is measured on the edited models besides questions."""
-    _sentences: dict[tuple[str, str], Sentence | AlignmentError] = field(default_factory=dict)
-
-    def meta(self, method: str, hyper: str, digests: Mapping[str, str | None], regime: str) -> dict[str, Any]:
-        """Values of the columns META."""
-        loaded = self.loaded
-        return {
-            "model": loaded.name,
-            "revision": loaded.revision,
-            "model_digest": loaded.digest,
-            "method": method,
-            "hyper": hyper,
-            **{name: digests.get(name) for name in ("moments", "prefixes", "mend")},
-            "regime": regime,
-            "group": self.settings.group if regime in ("sequential", "batch") else None,
-            "template": loaded.template,
-            "dtype": str(loaded.dtype).removeprefix("torch."),
-            **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
-        }
+    _sentences: dict[tuple[str, str], Sentence] = field(default_factory=dict)
 
     @cached_property
     def budget(self) -> int:
@@ -80,14 +61,8 @@ class Session:
             return align(self.loaded.tokenizer, prompt, target, context=context)
         key = prompt, target
         if key not in self._sentences:
-            try:
-                self._sentences[key] = align(self.loaded.tokenizer, prompt, target)
-            except AlignmentError as error:
-                self._sentences[key] = error
-        kept = self._sentences[key]
-        if isinstance(kept, AlignmentError):
-            raise AlignmentError(kept.reason, str(kept))
-        return kept
+            self._sentences[key] = align(self.loaded.tokenizer, prompt, target)
+        return self._sentences[key]
 
     def written(self, rows: Sequence[Begun], changes: Changes | None = None) -> list[list[int]]:
         """What the model writes after each text, with the change of its row if one is given."""

@@ -10,7 +10,6 @@ behind the restored place (`models/fork.py`), all places and samples in one batc
 
 import contextlib
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,26 +24,12 @@ from factdrift.models.loaded import Loaded
 from factdrift.models.padding import batches
 
 
-class Restored(NamedTuple):
-    """What is given its value without noise."""
-
-    kind: str = "state"
-    """`state`, a block's output; `mlp` or `attention`, what that module puts out in a window of blocks."""
-    window: int = 1
-    """The number of blocks, from `window // 2` below the traced one."""
-    budget: int = 8192
-    """Tokens of a restored batch, padding included."""
-
-
 def causal_tracing(
     loaded: Loaded, sentences: Sequence[Sentence], targets: Sequence[int], context: Context
 ) -> Tensor:
     """[sentences, blocks]: the indirect effect of each block; the largest one of several tokens."""
-    hyper = context.hyper
-    noise = noise_of(loaded, sentences, context)
-    tokens = positions(sentences, hyper["token"])
-    restored = Restored(hyper["kind"], hyper["window"], context.budget)
-    found = trace(loaded, sentences, targets, noise, tokens, restored)
+    tokens = positions(sentences, context.hyper["token"])
+    found = trace(loaded, sentences, targets, noise_of(loaded, sentences, context), tokens, context)
     return torch.stack([effects.amax(0) for effects in found])
 
 
@@ -79,13 +64,15 @@ def trace(
     targets: Sequence[int],
     noise: Sequence[Tensor],
     tokens: Sequence[Sequence[int]],
-    restored: Restored,
+    context: Context,
 ) -> list[Tensor]:
     """For each sentence [its `tokens`, blocks], the indirect effects.
 
     `noise`: of each sentence [samples, tokens of its subject, hidden], the same number of samples for all.
+    Restored is `kind`: `state`, a block's output; `mlp` or `attention`, what that module puts out in a window
+    of blocks, from `window // 2` below the traced one. A restored batch has at most the context's budget.
     """
-    run = _Run(loaded, sentences, noise, restored.kind)
+    run = _Run(loaded, sentences, noise, context.hyper["kind"], context.hyper["window"])
     logits = run.whole.logits(run.whole.last())
     wanted = torch.as_tensor(targets, device=loaded.device)
     chances = probability(logits, wanted.repeat(1 + run.samples)).reshape(1 + run.samples, -1)
@@ -95,10 +82,10 @@ def trace(
     behind = [run.lengths[row] - token for row, token in sites]
     order = sorted(range(len(sites)), key=lambda place: (behind[place], sites[place]))
     # Of a sweep over the blocks, half of the branches run through a block on average.
-    budget = (2 * restored.budget + 1) // (run.samples * loaded.spec.layers)
+    budget = (2 * context.budget + 1) // (run.samples * loaded.spec.layers)
     for batch in batches([behind[place] for place in order], budget):
         part = [order[each] for each in batch]
-        found = run.restored([sites[place] for place in part], wanted, restored.window)
+        found = run.restored([sites[place] for place in part], wanted)
         # One by one: a mean of many places at once may differ in the last digits.
         for place, mine in zip(part, found.unbind(1), strict=True):  # [samples, blocks]
             gained = mine - noisy[:, sites[place][0], None]
@@ -112,14 +99,16 @@ class _Run:
     The clean ones are the first B rows.
     """
 
-    def __init__(self, loaded: Loaded, sentences: Sequence[Sentence], noise: Sequence[Tensor], kind: str):
+    def __init__(
+        self, loaded: Loaded, sentences: Sequence[Sentence], noise: Sequence[Tensor], kind: str, window: int
+    ):
         if kind == "attention" and loaded.spec.recurrent:
             raise InputError(
                 f"locators: {loaded.name}: some blocks of the family {loaded.spec.family} mix tokens by a "
                 "recurrent state instead of attention, whose output cannot be restored for one token; trace "
                 "states or MLPs"
             )
-        self.loaded, self.kind = loaded, kind
+        self.loaded, self.kind, self.window = loaded, kind, window
         self.samples = len(noise[0])
         self.number = len(sentences)
         self.lengths = [len(one.ids) for one in sentences]
@@ -142,14 +131,14 @@ class _Run:
         self.outputs.append(given[: self.number].clone())
 
     @torch.no_grad()
-    def restored(self, sites: Sequence[tuple[int, int]], targets: Tensor, window: int) -> Tensor:
+    def restored(self, sites: Sequence[tuple[int, int]], targets: Tensor) -> Tensor:
         """[samples, sites, blocks]: probabilities of the targets with one place restored.
 
         NaN where restoring it has no effect.
         """
         device, layers = self.loaded.device, self.loaded.spec.layers
         row, token = torch.tensor(sites, device=device).T
-        low, high = windows(layers, window if self.kind != "state" else 1, device)
+        low, high = windows(layers, self.window if self.kind != "state" else 1, device)
         enter = low if self.kind != "state" else torch.arange(1, layers + 1, device=device)
         # Sorted by the block at which they join, which `low` and `enter` are already.
         shape = (layers, self.samples, len(sites))

@@ -2,35 +2,19 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import msgspec
+from typing import Annotated, Any
 
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
-from factdrift.core.files import write_text
+from factdrift.core.files import write_json, write_text
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Places
+from factdrift.evaluation.locators.plan import Settings, entry
 from factdrift.evaluation.probing import Recall, read_shard
-from factdrift.evaluation.settings import Positive
-from factdrift.models.running import Computing, OfModel, loaded
+from factdrift.models.names import split_name
+from factdrift.models.running import OfModel, loaded
 
 Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
 Limit = Annotated[int, "examples of each subtask; 0 for all"]
 Seed = Annotated[int, Key("seed")]
-
-
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a locating job runs: keys of the part `locate`; models are run as in the part `edit`."""
-
-    edit_device: str
-    edit_dtype: Literal["auto", "float32", "bfloat16", "float16", "float64"]
-    budget: Positive
-    batch: Positive
-    k: tuple[Annotated[float, msgspec.Meta(gt=0, le=100)], ...]
-    seed: int
-
-    @property
-    def computing(self) -> Computing:
-        return Computing(device=self.edit_device, gpus=1, dtype=self.edit_dtype)
 
 
 class Sentences(Job, command="locate sentences", beside="examples"):
@@ -65,8 +49,8 @@ class Run(OfModel, command="locate run", beside="values"):
     out_about: Annotated[Output, Flag("JSON")]
 
     def run(self) -> str | None:
-        from factdrift.evaluation.locators.plan import entry
-        from factdrift.evaluation.locators.sentences import read_sentences
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.locators.sentences import LOCATED, read_sentences
 
         locator, shard = entry(self.locator), read_shard(self.shard)
         if not locator.is_run:
@@ -77,12 +61,13 @@ class Run(OfModel, command="locate run", beside="values"):
                 from factdrift.evaluation.locators.run import Locating, write_located
 
                 job = Locating(model, locator, self.set, self.settings)
-                write_located(job, rows, shard, self.parts, self.output, self.out_about, self.threads)
+                write_located(job, rows, shard, self.parts, self.output, self.out_about)
                 return None
         except Unsupported as error:
-            from factdrift.evaluation.locators.gather import write_skipped
-
-            return write_skipped(locator.name, self.model, str(error), self.output, self.out_about)
+            name, _ = split_name(self.model)
+            write_parquet(LOCATED.empty_table(), self.output)
+            write_json({"name": locator.name, "model": name, "skipped": str(error)}, self.out_about)
+            return f"{locator.name} on {name}: skipped: {error}"
 
 
 class Gather(Job, command="locate gather", beside="scores arrays"):
@@ -94,7 +79,7 @@ class Gather(Job, command="locate gather", beside="scores arrays"):
     output: Annotated[Place, Flag("FOLDER")]
 
     def run(self) -> str:
-        from factdrift.evaluation.locators.gather import gather
+        from factdrift.evaluation.locators.table import gather
 
         number = gather(self.sentences, self.shards, self.about, self.output)
         return f"{self.output}: {number:,} sentences"
@@ -119,8 +104,7 @@ class Scores(
 
         from factdrift.core.owned import scratch
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.locators.gather import skipped
-        from factdrift.evaluation.locators.table import compare
+        from factdrift.evaluation.locators.table import compare, skipped
         from factdrift.klob.scoring.inputs import read_examples
         from factdrift.klob.scoring.report import draw_rsd, draw_rsim, lines
         from factdrift.models.bundled.taught import recall_lines

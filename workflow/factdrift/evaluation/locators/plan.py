@@ -4,13 +4,11 @@ What is known of a built-in one besides its hyper-parameters is in its file, con
 module contains a locator's name.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -19,13 +17,27 @@ from factdrift.core.functions import check_names, code_files, named_function, sp
 from factdrift.core.paths import LOCATORS
 from factdrift.evaluation.methods import own
 from factdrift.evaluation.methods.hyperparameters import check_values, default_values, read_hyper
+from factdrift.evaluation.settings import Positive
 from factdrift.models.names import split_name
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.locators.interface import Locator
+from factdrift.models.running import Computing
 
 HYPER = "locate.hyper."
 """Where the user's hyper-parameters are in the configuration."""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a locating job runs: keys of the part `locate`; models are run as in the part `edit`."""
+
+    edit_device: str
+    edit_dtype: Literal["auto", "float32", "bfloat16", "float16", "float64"]
+    budget: Positive
+    batch: Positive
+    k: tuple[Annotated[float, msgspec.Meta(gt=0, le=100)], ...]
+    seed: int
+
+    @property
+    def computing(self) -> Computing:
+        return Computing(device=self.edit_device, gpus=1, dtype=self.edit_dtype)
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -34,7 +46,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     title: str
     """What it measures."""
     function: str
-    """MODULE.FUNCTION of `factdrift.evaluation.locators` (`interface.Locator`)."""
+    """MODULE.FUNCTION of `factdrift.evaluation.locators`."""
     follows: str = ""
     """The key that names an editing method; the block that the user has set for it is the locator's, too."""
     paper: str = ""
@@ -47,8 +59,8 @@ def records() -> dict[str, Record]:
     return {name: msgspec.convert(own.entry(name, LOCATORS).file["record"], Record) for name in names}
 
 
-def locator_of(name: str) -> Locator:
-    """The function of one of factdrift's locators."""
+def locator_of(name: str) -> Callable[..., Any]:
+    """The function of one of factdrift's locators, an `interface.Locator`."""
     return named_function(__package__, records()[name].function)
 
 

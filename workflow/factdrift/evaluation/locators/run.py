@@ -1,18 +1,19 @@
 """Runs one locator on the sentences of a table, batch by batch and resumable. Imports torch."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import write_json
@@ -21,34 +22,26 @@ from factdrift.core.functions import code_digest, read_function
 from factdrift.core.paths import LOCATORS as FOLDER
 from factdrift.core.progress import Progress
 from factdrift.core.tables import parquet_writer
-from factdrift.evaluation.locators.gather import LOCATED
-from factdrift.evaluation.locators.interface import (
-    DOCUMENT,
-    Columns,
-    Context,
-    found_of,
-    last_logits,
-    of_scores,
-    probability,
-)
-from factdrift.evaluation.locators.plan import HYPER, Entry, locator_of
-from factdrift.evaluation.locators.sentences import Sentence, cut, grouped, tokenized
-from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.locators.interface import Context, last_logits, probability
+from factdrift.evaluation.locators.plan import HYPER, Entry, Settings, locator_of
+from factdrift.evaluation.locators.sentences import LOCATED, Sentence, cut, grouped, tokenized
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.session import peak_mb
 from factdrift.evaluation.tables import Parts
-from factdrift.klob.scoring.selection import how_many
+from factdrift.klob.scoring.inputs import GRANULARITIES, check_units
+from factdrift.klob.scoring.selection import best_units, how_many
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.devices import in_batches
 from factdrift.models.loaded import Loaded
 from factdrift.models.snapshot import ROUNDING, leaving_alone
 
-if TYPE_CHECKING:
-    from factdrift.evaluation.locators.jobs import Settings
-
 Row = Mapping[str, Any]
 
 _PART = LOCATED.append(pa.field("granularity", pa.string())).append(pa.field("units", pa.int64()))
 """Rows of LOCATED with what all results of a locator must agree on."""
+
+DOCUMENT = 'docs/locating.md, "Your own locator"'
+_LISTED = ("units", "top", "mean", "sd")
 
 
 class Locating:
@@ -56,36 +49,37 @@ class Locating:
 
     def __init__(self, loaded: Loaded, entry: Entry, values: dict[str, Any], settings: Settings):
         """Raises InputError if a value is not valid, or `values` are given for a function of the user."""
-        if values and not entry.record:
-            raise InputError(f"--set: {entry.given} is a function of your own, without hyper-parameters")
         self.loaded, self.entry, self.settings = loaded, entry, settings
-        self.hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER) if entry.record else None
-        self.spread = 0.0
-        """The standard deviation of the embeddings of all subjects' tokens."""
-        self._function: Callable[..., Any] = (
-            read_function(*entry.function, "locators") if entry.function else locator_of(entry.name)
-        )
+        if entry.function:
+            if values:
+                raise InputError(f"--set: {entry.given} is a function of your own, without hyper-parameters")
+            self._function = read_function(*entry.function, "locators")
+            hyper = Hyper(entry.name, loaded.name, entry.given, {})
+        else:
+            self._function = locator_of(entry.name)
+            hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER)
+        self.context = Context(hyper, seed=settings.seed, budget=settings.budget)
 
     def about(self) -> dict[str, Any]:
         """What the scores depend on."""
-        loaded, hyper, entry = self.loaded, self.hyper, self.entry
-        own: dict[str, Any] = {}
-        if entry.function:
-            file, *others = entry.files()
-            own = {"code": file.read_text(encoding="utf-8")}
-            own |= {"modules": {path.name: code_digest([path]) for path in others}} if others else {}
+        loaded, hyper, values = self.loaded, self.context.hyper, dict(self.context.hyper)
+        if self.entry.function:
+            file, *others = self.entry.files()
+            values["code"] = file.read_text(encoding="utf-8")
+            if others:
+                values["modules"] = {path.name: code_digest([path]) for path in others}
         return {
-            "name": entry.name,
+            "name": self.entry.name,
             "model": loaded.name,
             "revision": loaded.revision,
             "model_digest": loaded.digest,
-            "hyper": dict(hyper) if hyper else own,
-            "source": hyper.source if hyper else entry.given,
-            "token": hyper.get("token", "") if hyper else "",
+            "hyper": values,
+            "source": hyper.source,
+            "token": hyper.get("token", ""),
             "dtype": str(loaded.dtype).removeprefix("torch."),
             "seed": self.settings.seed,
             **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
-            "subject_spread": self.spread,
+            "subject_spread": self.context.spread,
         }
 
     def locate(self, batch: Sequence[Sentence]) -> list[pa.Table]:
@@ -102,7 +96,14 @@ class Locating:
             one.answer[0] if one.answer else top for one, top in zip(sentences, likeliest, strict=True)
         ]
         chances = probability(logits, targets).tolist()
-        found = self._scored(sentences, targets)
+        given = self.entry.given
+        if self.entry.function:
+            with leaving_alone(self.loaded, f"locators: {given}", f"a locator restores it ({DOCUMENT})"):
+                answer = self._function(self.loaded, sentences, targets)
+        else:
+            scores = self._function(self.loaded, sentences, targets, self.context)
+            answer = {"granularity": self.context.hyper["granularity"], "scores": scores}
+        percent = max(Fraction(str(each)) for each in self.settings.k)
         columns = {
             "sentence": [one.id for one in sentences],
             "subtask": [one.subtask for one in sentences],
@@ -115,28 +116,9 @@ class Locating:
                 (math.isfinite(chance) and target == top) if one.answer else None
                 for one, chance, target, top in zip(sentences, chances, targets, likeliest, strict=True)
             ],
-            **found,
-            "granularity": [found["granularity"]] * len(sentences),
-            "units": [found["units"]] * len(sentences),
+            **found_of(given, answer, len(sentences), self.loaded.spec.layers, percent),
         }
-        return pa.table([pa.array(columns[each.name], each.type) for each in _PART], schema=_PART)
-
-    def _scored(self, sentences: Sequence[Sentence], targets: Sequence[int]) -> Columns:
-        """Runs the locator on sentences and the tokens whose probability is explained."""
-        loaded, hyper, layers = self.loaded, self.hyper, self.loaded.spec.layers
-        if hyper is None:
-            given = self.entry.given
-            with leaving_alone(loaded, f"locators: {given}", f"a locator restores it ({DOCUMENT})"):
-                answer = self._function(loaded, sentences, targets)
-            return found_of(given, answer, len(sentences), layers, self._most)
-        context = Context(hyper, self.spread, self.settings.seed, self.settings.budget)
-        scores = self._function(loaded, sentences, targets, context)
-        array = scores.to(torch.promote_types(scores.dtype, torch.float32)).cpu().numpy()
-        return of_scores(array, hyper["granularity"], layers, self._most(array.shape[1]))
-
-    def _most(self, units: int) -> int:
-        """The number of best units that are kept: as many as the largest k asks for."""
-        return how_many(units, max(Fraction(str(percent)) for percent in self.settings.k))
+        return pa.Table.from_pydict(columns, schema=_PART)
 
     def check_repeated(self, first: pa.Table, batch: Sequence[Sentence]) -> None:
         """Raises InputError if a user's locator gives other scores for sentences that it has seen before.
@@ -160,14 +142,80 @@ class Locating:
                 )
 
 
+def found_of(given: str, answer: Any, sentences: int, layers: int, percent: Fraction) -> dict[str, Any]:
+    """Columns of what a locator gives for a batch of sentences, checked.
+
+    `granularity`; `units`, their number; `top`, the best `percent` of the units, the best first, and of units
+    with equal scores the lower number first; `mean` and `sd` (divided by the number of units) of all units'
+    scores, NaN if one is not finite; `layers`, the sums of the scores of each of the model's `layers` blocks,
+    or None if units are not numbered by block. Raises InputError that says what is wrong.
+    """
+
+    def wrong(what: str) -> InputError:
+        return InputError(f"locators: {given}: {what} ({DOCUMENT})")
+
+    def numbers(name: str, kinds: str = "biuf", expected: str = "numbers") -> NDArray[Any]:
+        value = answer[name]
+        if isinstance(value, Tensor):
+            value = value.detach().cpu()
+            # NumPy has no bfloat16.
+            value = value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
+        try:
+            found = np.asarray(value)
+        except (TypeError, ValueError) as error:
+            raise wrong(f"{name} cannot be read as an array: {error}") from None
+        if found.dtype.kind not in kinds:
+            raise wrong(f"{name} has the type {found.dtype}; {expected} are expected")
+        return found
+
+    keys = list(answer) if isinstance(answer, Mapping) else []
+    if "granularity" not in keys or not {*keys} <= {"granularity", "scores", *_LISTED}:
+        returned = f"a dict with {', '.join(map(str, keys))}" if keys else type(answer).__name__
+        raise wrong(
+            "the function must return a dict with granularity and scores, or with granularity, units, top, "
+            f"mean and sd; it returned {returned}"
+        )
+    granularity = answer["granularity"]
+    if granularity not in GRANULARITIES:
+        raise wrong(f"granularity: {granularity!r} is none of {', '.join(GRANULARITIES)}")
+    sums: list[Any] = [None] * sentences
+    if "scores" in answer:
+        scores = numbers("scores")
+        if scores.ndim != 2 or len(scores) != sentences or not scores.shape[1]:
+            raise wrong(f"scores have shape {scores.shape}; {sentences} sentences x units are expected")
+        units = scores.shape[1]
+        most = how_many(units, percent)
+        top = np.tile(np.arange(most, dtype=np.int32), (sentences, 1))
+        mean, sd = np.full(sentences, np.nan), np.full(sentences, np.nan)
+        wide = scores.astype(np.float64)
+        for row in np.flatnonzero(np.isfinite(scores).all(1)):
+            top[row] = best_units(scores[row], most)
+            mean[row], sd[row] = wide[row].mean(), wide[row].std()
+        if not units % layers:
+            sums = list(wide.reshape(sentences, layers, -1).sum(2))
+    else:
+        if lacking := [key for key in _LISTED if key not in answer]:
+            raise wrong(f"{', '.join(lacking)} are missing")
+        units = answer["units"]
+        if not isinstance(units, int | np.integer) or isinstance(units, bool):
+            raise wrong(f"units is {units!r}; the number of units is expected")
+        top = numbers("top", "iu", "numbers of units")
+        mean, sd = (numbers(key).astype(np.float64) for key in ("mean", "sd"))
+        most = how_many(int(units), percent)
+        if top.ndim != 2 or len(top) != sentences or top.shape[1] < most:
+            raise wrong(
+                f"top has shape {top.shape}; {sentences} sentences x at least {most} units are expected"
+            )
+        if mean.shape != (sentences,) or sd.shape != (sentences,):
+            raise wrong(f"mean and sd have shapes {mean.shape} and {sd.shape}; ({sentences},) is expected")
+        top = top[:, :most]
+        check_units(f"locators: {given}: top", top, int(units))
+    moments = {"mean": mean, "sd": sd, "layers": sums, "top": list(top)}
+    return {"granularity": [granularity] * sentences, "units": [int(units)] * sentences, **moments}
+
+
 def write_located(
-    job: Locating,
-    rows: Sequence[Row],
-    shard: tuple[int, int],
-    parts: Path,
-    output: Path,
-    out_about: Path,
-    threads: int = 1,
+    job: Locating, rows: Sequence[Row], shard: tuple[int, int], parts: Path, output: Path, out_about: Path
 ) -> None:
     """Locates the sentences of shard k of n; writes LOCATED, and what the scores are as JSON.
 
@@ -177,7 +225,7 @@ def write_located(
     loaded, settings, entry = job.loaded, job.settings, job.entry
     sentences, lost = aligned(loaded, rows)
     # Each sentence of a batch is run once, and once for each sample of noise.
-    runs = 1 + (job.hyper.get("samples", 0) if job.hyper else 0)
+    runs = 1 + job.context.hyper.get("samples", 0)
     pieces: list[list[list[Sentence]]] = []
     for batch in cut(sentences, max(1, settings.budget // runs)):
         if not pieces or sum(map(len, pieces[-1])) >= settings.batch:
@@ -185,7 +233,7 @@ def write_located(
         pieces[-1].append(batch)
     place, count = shard
     numbers = range(place * len(pieces) // count, (place + 1) * len(pieces) // count)
-    job.spread = spread(loaded, sentences)
+    job.context = replace(job.context, spread=spread(loaded, sentences))
     about = job.about()
     code = [of_module(name) for name in (__name__, *entry.modules())]
     kept = Parts(parts, {"about": about, "settings": settings, "rows": rows, "code": code})
@@ -201,7 +249,7 @@ def write_located(
             kept.write(number, {"located": table}, costs | {"sentences": len(table)})
         progress.advance(sum(map(len, pieces[number])))
     progress.say()
-    if job.hyper is None and numbers:
+    if entry.function and numbers:
         job.check_repeated(kept.table("located", _PART, numbers[:1]), pieces[numbers[0]][0])
     kinds: set[tuple[str, int]] = set()
     with parquet_writer(output, LOCATED) as writer:
@@ -213,7 +261,7 @@ def write_located(
                 raise InputError(f"locators: {entry.given}: not all sentences have equally many units")
             writer.write_table(table.select(LOCATED.names))
     units = dict(zip(("granularity", "units"), *kinds, strict=True)) if kinds else {}
-    run = {"device": str(loaded.device), "threads": threads, "batches": kept.costs(numbers)}
+    run = {"device": str(loaded.device), "threads": torch.get_num_threads(), "batches": kept.costs(numbers)}
     write_json({**about, **units, **run}, out_about)
     kept.remove()
 

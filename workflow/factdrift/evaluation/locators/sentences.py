@@ -8,9 +8,8 @@ explained.
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,24 @@ SENTENCES = pa.schema(
 """One row for each sentence. `text` ends before the answer. `start`, `end`: characters of the subject in the
 text; null without one. `answer`: null if the sentence has none (KLoB-u). `group`: sentences with the same
 fact in other words have one group. `fact`: the noise of causal tracing depends on it."""
+
+
+LOCATED = pa.schema(
+    [
+        *((name, pa.string()) for name in ("sentence", "subtask", "reason")),
+        ("target", pa.int32()),
+        ("target_text", pa.string()),
+        ("probability", pa.float64()),
+        ("known", pa.bool_()),
+        *((name, pa.float64()) for name in ("mean", "sd")),
+        ("layers", pa.list_(pa.float64())),
+        ("top", pa.list_(pa.int32())),
+    ]
+)
+"""One row for each sentence. `reason`: why it is not scored (docs/models.md); other columns are then null.
+`target`: the token whose probability is explained, with its `probability`; `known`: it is the likeliest one
+(null in KLoB-u, where it is chosen so). `mean`, `sd`: of all units' scores; NaN if one is not finite.
+`layers`: sums of the scores over the units of each block. `top`: the best units, the best first."""
 
 
 @dataclass(frozen=True)
@@ -142,30 +159,47 @@ def write_examples(examples: Path, limit: int, seed: int, folder: Path, output: 
     sentence of the drawn facts and chains, if the table says so. Returns the number of sentences of each
     subtask.
     """
-    rows: dict[str, list[dict[str, Any]]] = {}
-    schemas: dict[str, pa.Schema] = {}
-    for name in SUBTASKS:
-        path = examples / f"klob_{name}.parquet"
-        if not path.is_file():
-            raise InputError(f"{path} is missing; build it (snakemake klob) or import it")
-        table = pq.read_table(path)
-        if lacking := set(SUBTASK.names) - set(table.column_names):
-            raise InputError(f"{path}: no table of KLoB examples; it lacks {', '.join(sorted(lacking))}")
-        rows[name], schemas[name] = table.to_pylist(), table.schema
-    chosen = {name: drawn(rows[name], "example_id", limit, seed) for name in "cr"}
-    sources = [row["sentences"][0]["source_sentence_id"] for row in rows["u"]]
-    if any(sources):
-        known = {one["sentence_id"] for part in chosen.values() for row in part for one in row["sentences"]}
-        rows["u"] = [row for row, source in zip(rows["u"], sources, strict=True) if source in known]
-    chosen["u"] = drawn(rows["u"], "example_id", limit, seed)
-    found = {name: list(_sentences(part, name)) for name, part in chosen.items()}
-    texts = {row["sentence"]: row for name in "cr" for row in found[name]}
-    for row, example in zip(found["u"], chosen["u"], strict=True):
-        row |= _same_words(row["text"], texts.get(example["sentences"][0]["source_sentence_id"]))
-    for name, part in chosen.items():
-        write_parquet(pa.Table.from_pylist(part, schema=schemas[name]), folder / f"klob_{name}.parquet")
-    write_parquet(pa.Table.from_pylist([*chain(*found.values())], schema=SENTENCES), output)
-    return {name: len(part) for name, part in found.items()}
+    tables = {name: _klob(examples, name) for name in SUBTASKS}
+    found: dict[str, dict[str, Any]] = {}
+    rows: list[dict[str, Any]] = []
+    numbers = {}
+    for name, table in tables.items():
+        given = table.to_pylist()
+        if name == "u" and any(row["sentences"][0]["source_sentence_id"] for row in given):
+            given = [row for row in given if row["sentences"][0]["source_sentence_id"] in found]
+        chosen = drawn(given, "example_id", limit, seed)
+        write_parquet(pa.Table.from_pylist(chosen, schema=table.schema), folder / f"klob_{name}.parquet")
+        start = len(rows)
+        for example in chosen:
+            # Published files hold names only.
+            fact = "|".join(
+                str(example[key] or example[label])
+                for key, label in (("s", "s_label"), ("p1", "p1_name"), ("o1", "o1_label"))
+            )
+            for one in example["sentences"]:
+                sentence, text = one["sentence_id"], one["text"]
+                if name == "u":
+                    fact, span = sentence, _same_words(text, found.get(one["source_sentence_id"]))
+                else:
+                    span = subject_characters(text, example["s_label"] or "")
+                # A chain says something else than its single sentences.
+                group = f"{example['example_id']}|{one['role']}"
+                rows.append(_row(sentence, name, group, fact, text, span, one["target_label"]))
+                found[sentence] = rows[-1]
+        numbers[name] = len(rows) - start
+    write_parquet(pa.Table.from_pylist(rows, schema=SENTENCES), output)
+    return numbers
+
+
+def _klob(examples: Path, subtask: str) -> pa.Table:
+    """A table of KLoB; raises InputError if it is missing or no such table."""
+    path = examples / f"klob_{subtask}.parquet"
+    if not path.is_file():
+        raise InputError(f"{path} is missing; build it (snakemake klob) or import it")
+    table = pq.read_table(path)
+    if lacking := set(SUBTASK.names) - set(table.column_names):
+        raise InputError(f"{path}: no table of KLoB examples; it lacks {', '.join(sorted(lacking))}")
+    return table
 
 
 def drawn(rows: Sequence[dict[str, Any]], key: str, limit: int, seed: int) -> list[dict[str, Any]]:
@@ -182,44 +216,24 @@ def drawn(rows: Sequence[dict[str, Any]], key: str, limit: int, seed: int) -> li
     return [row for row in rows if row[key] in names]
 
 
-def _sentences(rows: Sequence[Mapping[str, Any]], subtask: str) -> Iterator[dict[str, Any]]:
-    for example in rows:
-        # Published files hold names only.
-        fact = "|".join(
-            str(example[key] or example[name])
-            for key, name in (("s", "s_label"), ("p1", "p1_name"), ("o1", "o1_label"))
-        )
-        for one in example["sentences"]:
-            yield _sentence(
-                one["sentence_id"],
-                subtask,
-                # A chain says something else than its single sentences.
-                group=f"{example['example_id']}|{one['role']}",
-                fact=one["sentence_id"] if subtask == "u" else fact,
-                text=one["text"],
-                subject=example["s_label"],
-                answer=one["target_label"],
-            )
+def _row(*values: Any) -> dict[str, Any]:
+    """A row of SENTENCES; of `values` the characters of the subject, or None, are one."""
+    *first, span, answer = values
+    return dict(zip(SENTENCES.names, (*first, *(span or (None, None)), answer), strict=True))
 
 
-def _sentence(name: str, subtask: str, *, subject: str | None, **columns: str | None) -> dict[str, Any]:
-    """A row of SENTENCES; `columns`: the other ones, but the characters of the subject."""
-    start, end = subject_characters(columns["text"] or "", subject or "") or (None, None)
-    return {"sentence": name, "subtask": subtask, "start": start, "end": end, **columns}
-
-
-def _same_words(text: str, source: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The characters of the words that are in the places of the source's subject; nulls without one."""
-    inside: list[tuple[int, int]] = []
-    if source is not None and source["start"] is not None:
-        words, own = ([word.span() for word in re.finditer(r"\S+", each)] for each in (source["text"], text))
-        # A random sentence may have fewer words than its source.
-        inside = [
-            mine
-            for (first, behind), mine in zip(words, own, strict=False)
-            if first < source["end"] and behind > source["start"]
-        ]
-    return {"start": inside[0][0], "end": inside[-1][1]} if inside else {"start": None, "end": None}
+def _same_words(text: str, source: Mapping[str, Any] | None) -> tuple[int, int] | None:
+    """The characters of the words that are in the places of the source's subject; None without one."""
+    if source is None or source["start"] is None:
+        return None
+    words, own = ([word.span() for word in re.finditer(r"\S+", each)] for each in (source["text"], text))
+    # A random sentence may have fewer words than its source.
+    inside = [
+        mine
+        for (first, behind), mine in zip(words, own, strict=False)
+        if first < source["end"] and behind > source["start"]
+    ]
+    return (inside[0][0], inside[-1][1]) if inside else None
 
 
 def write_edit_facts(edits: Path, limit: int, seed: int, out_edits: Path, output: Path) -> int:
@@ -235,18 +249,11 @@ def write_edit_facts(edits: Path, limit: int, seed: int, out_edits: Path, output
     # No long continuations: they cost most, and nothing here is about fluency.
     rows = [row | {"fluency": False} for row in rows]
     write_parquet(pa.Table.from_pylist(rows, schema=table.schema), out_edits)
-    sentences = [
-        _sentence(
-            row["edit"],
-            "edits",
-            group=row["edit"],
-            fact=row["edit"],
-            text=row["prompt"],
-            subject=row["subject_label"],
-            answer=row["obsolete"],
-        )
-        for row in rows
-    ]
+    sentences = []
+    for row in rows:
+        edit, text = row["edit"], row["prompt"]
+        span = subject_characters(text, row["subject_label"] or "")
+        sentences.append(_row(edit, "edits", edit, edit, text, span, row["obsolete"]))
     write_parquet(pa.Table.from_pylist(sentences, schema=SENTENCES), output)
     return len(rows)
 
@@ -259,13 +266,13 @@ def write_taught(examples: Path, wikifactdiff: Path, limit: int, seed: int, outp
     Facts that changed between the dumps are left out, with their chains: the models know what held before.
     """
     changed = changed_since(wikifactdiff)
-    rows = {name: pq.read_table(examples / f"klob_{name}.parquet").to_pylist() for name in "cr"}
+    rows = {name: _klob(examples, name).to_pylist() for name in "cr"}
     worded: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for row in (*rows["c"], *rows["r"]):
         for one in row["sentences"]:
             if one["role"] != "chain":
                 worded[row["s"], row["p1"]][one["template_id"]] = one["text"]
-    found: list[dict[str, Any]] = []
+    found: list[tuple[str, ...]] = []
     done: set[tuple[str, str]] = set()
     for row in (row for name in "cr" for row in drawn(rows[name], "example_id", limit, seed)):
         links = [(row["s"], row["p1"], row["s_label"], row["o1_label"])]
@@ -276,22 +283,10 @@ def write_taught(examples: Path, wikifactdiff: Path, limit: int, seed: int, outp
         for subject, relation, label, value in links:
             if (subject, relation) not in done:
                 done.add((subject, relation))
-                said = {"kind": "klob", "fact": f"{subject} {relation}", "subject": label, "object": value}
-                found += [
-                    {**said, "relation": relation, "prompt": text}
-                    for _, text in sorted(worded.get((subject, relation), {}).items())
-                ]
-        found += [
-            {
-                "kind": "klob_chain",
-                "fact": row["example_id"],
-                "subject": row["s_label"],
-                "relation": f"{row['p1']}>{row['p2']}",
-                "object": row["o2_label"],
-                "prompt": one["text"],
-            }
-            for one in row["sentences"]
-            if one["role"] == "chain"
-        ]
-    write_parquet(pa.Table.from_pylist(found, TAUGHT), output)
-    return len({(row["kind"], row["fact"]) for row in found})
+                said = ("klob", f"{subject} {relation}", label, relation, value)
+                found += [(*said, text) for _, text in sorted(worded[subject, relation].items())]
+        said = ("klob_chain", row["example_id"], row["s_label"], f"{row['p1']}>{row['p2']}", row["o2_label"])
+        found += [(*said, one["text"]) for one in row["sentences"] if one["role"] == "chain"]
+    table = [dict(zip(TAUGHT.names, values, strict=True)) for values in found]
+    write_parquet(pa.Table.from_pylist(table, TAUGHT), output)
+    return len({values[:2] for values in found})

@@ -21,7 +21,7 @@ from factdrift.core.figures import KEPT, NEW, parts, save
 from factdrift.core.files import write_text
 from factdrift.core.owned import scratch
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.locators.gather import read_about, skipped
+from factdrift.evaluation.locators.table import read_about, skipped
 from factdrift.evaluation.methods.hyperparameters import at_block
 from factdrift.evaluation.methods.record import title_of
 from factdrift.evaluation.scores.jobs import AgainstEdits

@@ -3,9 +3,10 @@
 What a method has in place after the intervals so far is kept on disk. Imports torch.
 """
 
+import importlib.metadata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields, is_dataclass, replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from pickle import PicklingError, UnpicklingError
@@ -18,14 +19,13 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.owned import atomic_path
 from factdrift.evaluation.methods.grace import Entry
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared
 from factdrift.evaluation.methods.mend import Statistics
-from factdrift.evaluation.methods.record import Record, records, refusal
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, Record, records, refusal
 from factdrift.evaluation.methods.shared import method_of, named
 from factdrift.evaluation.methods.wise import Side
-from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.states.placed import Placed, State
-from factdrift.evaluation.states.plain import InPlace
+from factdrift.evaluation.session import Session
+from factdrift.evaluation.states.plain import InPlace, Placed, State
 from factdrift.models.deltas import Codebook, Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, shape_of
@@ -41,9 +41,6 @@ CPU_BYTES = 1 << 32
 """Memory for them on the CPU."""
 _KEPT = (LowRank, Dense, Codebook, Entry, Statistics, Memories, Side)
 """The classes of what is kept, besides tensors and plain values."""
-
-Recalled = Callable[[Sequence[str]], Sequence[Context]]
-"""The ids of edits -> what stands before questions in the presence of each."""
 
 
 def _listed(wanted: Callable[[Record], bool]) -> str:
@@ -259,28 +256,12 @@ def _dense(delta: LowRank | Dense) -> Dense:
     return Dense(delta.write @ delta.read.transpose(1, 2)) if isinstance(delta, LowRank) else delta
 
 
-@dataclass(frozen=True)
-class _All(Placed):
-    """A model with all edits so far: one change for all, and texts by what the method remembers."""
-
-    contexts: Recalled | None = None
-
-    def owner(self, edit: str) -> int:
-        return 0 if self.made.changes else -1
-
-    def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
-        if self.contexts is None:
-            return [""] * len(questions)
-        found = dict(zip(edits, self.contexts(edits), strict=True))
-        told = Edited(contexts=list(found.values()))
-        return Placed(self.loaded, told, list(found), self.left_out).before(questions, edits)
-
-
 class Beside(State):
     """Changes beside the model; in a stream one sum, one codebook, one index, or a text for each edit."""
 
     def __init__(self, loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str):
-        self._loaded, self._hyper, self._artefacts = loaded, hyper, artefacts
+        super().__init__(loaded)
+        self._hyper, self._artefacts = hyper, artefacts
         self._regime, self.lasting = regime, regime == "stream"
         self._made = Edited()
 
@@ -288,15 +269,13 @@ class Beside(State):
     def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
         now = replace(self._artefacts, before=self._made.deltas, memory=self._made.memory)
         made = edited(self._loaded, edits, self._hyper, now, self._regime)
+        recalled = None
+        if self.lasting:
+            self._made = made
+            if function := self._hyper.record.recalled:
+                recalled = partial(named(function), made.memory, hyper=self._hyper, loaded=self._loaded)
         names = [edit.id for edit in edits]
-        if not self.lasting:
-            yield Placed(self._loaded, made, names)
-            return
-        self._made = made
-        contexts: Recalled | None = None
-        if recalled := self._hyper.record.recalled:
-            contexts = partial(named(recalled), made.memory, hyper=self._hyper, loaded=self._loaded)
-        yield _All(self._loaded, made, names, contexts=contexts)
+        yield Placed(self._loaded, made, names, lasting=self.lasting, recalled=recalled)
 
     def size(self) -> tuple[int | None, int | None]:
         # A codebook is written down twice, as a memory and for the hooks.
@@ -355,5 +334,65 @@ def size_of(value: Any) -> int:
         case list() | tuple():
             return sum(map(size_of, value))
     if is_dataclass(value):
-        return size_of([getattr(value, field.name) for field in fields(value)])
+        return size_of([getattr(value, each.name) for each in fields(value)])
     return 0
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What a model is told, and how: an editing method with its hyper-parameters, or nothing."""
+
+    prepared: Prepared
+    regime: str
+    name: str = ""
+    """As tables have it, if it is not the method's."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Provenance columns that differ from the settings."""
+    artefacts: Callable[[], Artefacts] | None = None
+    """What the method needs besides, where it is only to be read when its turn comes."""
+    trained: frozenset[str] | None = None
+    """The ids of subjects on which the method was trained."""
+
+    @property
+    def method(self) -> str:
+        return self.name or self.prepared.hyper.method
+
+    @property
+    def unedited(self) -> bool:
+        """Whether no method makes edits here."""
+        return self.regime == "checkpoint" or self.method in UNEDITED
+
+    @property
+    def lasting(self) -> bool:
+        """Whether edits stay for the next steps."""
+        return self.regime == "stream" and not self.unedited
+
+    def opened(self, loaded: Loaded) -> AbstractContextManager[State]:
+        """What tells the model edits; raises CannotEdit if the method cannot edit so."""
+        if self.unedited:
+            told = self.method == CONTEXT and self.regime != "checkpoint"
+            return nullcontext(State(loaded, told))
+        hyper = self.prepared.hyper
+        artefacts = self.artefacts() if self.artefacts else self.prepared.artefacts
+        return opened(loaded, hyper, artefacts, self.regime)
+
+    def meta(self, session: Session) -> dict[str, Any]:
+        """Values of the columns META, and `source`."""
+        loaded, hyper, digests = session.loaded, self.prepared.hyper, self.prepared.digests
+        edits = self.method not in UNEDITED
+        regime = self.regime if edits else "independent"
+        return {
+            "model": loaded.name,
+            "revision": loaded.revision,
+            "model_digest": loaded.digest,
+            "method": self.method,
+            "hyper": hyper.digest() if edits else "",
+            **{name: digests.get(name) for name in ("moments", "prefixes", "mend")},
+            "regime": regime,
+            "group": session.settings.group if regime in ("sequential", "batch") else None,
+            "template": loaded.template,
+            "dtype": str(loaded.dtype).removeprefix("torch."),
+            **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
+            "source": hyper.source if edits else None,
+            **self.about,
+        }

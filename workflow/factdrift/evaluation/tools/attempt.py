@@ -27,9 +27,8 @@ from factdrift.evaluation.questions.clozes import clozes_of, read_edits
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.questions.updates import NEEDED, SCENARIOS, Choice, edits_of, read_updates
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.states.edited import check_layers, edited
-from factdrift.evaluation.states.placed import Placed
-from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.states.edited import Telling, check_layers, edited
+from factdrift.evaluation.states.plain import Placed
 from factdrift.evaluation.tools.jobs import ExportAdapter, TriesMethod, Try
 from factdrift.evaluation.ways.asked import Asked
 from factdrift.evaluation.ways.options import likelihoods

@@ -28,7 +28,7 @@ from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.scores.table import unaligned_lines, write_tables
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session, excluded
-from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.states.edited import Telling
 from factdrift.evaluation.tables import TABLES
 from factdrift.evaluation.tools.attempt import find_artefacts, newest
 from factdrift.evaluation.tools.jobs import Ask, Probe

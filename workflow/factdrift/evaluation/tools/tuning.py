@@ -34,8 +34,7 @@ from factdrift.evaluation.questions.updates import Choice, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.session import Session, excluded
-from factdrift.evaluation.states.edited import check_layers
-from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.states.edited import Telling, check_layers
 from factdrift.evaluation.tools.jobs import Tune
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.loaded import Loaded

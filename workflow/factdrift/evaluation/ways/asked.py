@@ -1,23 +1,14 @@
-"""Questions as one state puts them, and the rows of their answers. Imports torch."""
+"""The rows of answers. Imports torch."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.question import Question, Way
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.verdict import judge
 from factdrift.verdict.matching import contains, exact_match
 
 Row = dict[str, Any]
-
-
-class Asked(NamedTuple):
-    """A question with what stands before it, and the change that is applied while it is asked."""
-
-    question: Question
-    before: str = ""
-    """The text before the prompt."""
-    owner: int = -1
-    """The index of the change; -1 for none."""
 
 
 def judged(asked: Asked, way: Way, **answer: Any) -> Row:

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.prompts import filled, parsed
 from factdrift.evaluation.session import Session
-from factdrift.evaluation.ways.asked import Asked, Row, judged
+from factdrift.evaluation.ways.asked import Row, judged
 from factdrift.evaluation.ways.written import cloze
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence
 from factdrift.models.deltas import Changes

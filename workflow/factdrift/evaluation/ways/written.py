@@ -8,9 +8,10 @@ from nltk.probability import entropy as entropy_of
 from nltk.tokenize import RegexpTokenizer
 from nltk.util import ngrams
 
+from factdrift.evaluation.plan import Asked
 from factdrift.evaluation.questions.prompts import filled, shots_before, turn_of
 from factdrift.evaluation.session import SHOWN, Session
-from factdrift.evaluation.ways.asked import Asked, Row, judged, verdict
+from factdrift.evaluation.ways.asked import Row, judged, verdict
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.deltas import Changes
 from factdrift.models.writing import Begun
