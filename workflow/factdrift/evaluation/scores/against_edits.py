@@ -24,9 +24,9 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation.locators.gather import read_about, skipped
 from factdrift.evaluation.methods.hyperparameters import at_block
 from factdrift.evaluation.methods.record import title_of
+from factdrift.evaluation.scores.common import by_text
 from factdrift.evaluation.scores.jobs import AgainstEdits
 from factdrift.evaluation.scores.metrics import Runs, weights_of, write_scores
-from factdrift.evaluation.scores.table import by_text
 from factdrift.models.names import check_same_weights
 
 METRICS = (

@@ -3,9 +3,9 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -13,9 +13,22 @@ from factdrift.core.files import write_csv, write_text
 from factdrift.core.owned import claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import records
-from factdrift.evaluation.methods.record import Skipped, title_of
-from factdrift.evaluation.scores.costs import skipped_among
-from factdrift.evaluation.scores.intervals import Interval, geometric, interval
+from factdrift.evaluation.methods.record import Skipped
+from factdrift.evaluation.scores.common import (
+    Group,
+    Interval,
+    Row,
+    bounds,
+    by_columns,
+    by_text,
+    cost_lines,
+    geometric,
+    interval,
+    read_costs,
+    skipped_among,
+    skipped_lines,
+    unscored_lines,
+)
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import written_lines
 from factdrift.models.alignment import NOT_FINITE
@@ -31,7 +44,7 @@ COLUMNS = {
     "bleedover_nearest": "Bleed. nearest",
     "fluency": "Fluency",
 }
-"""Columns of Table 6, in its order; all but fluency are multiplied by 100."""
+"""Columns of Table 6, in its order."""
 
 ACCURACIES = {
     "exact": "Exact",
@@ -42,9 +55,6 @@ ACCURACIES = {
     "nearest_exact": "Nearest after",
     "fluency_full": "Fluency, full",
 }
-_PLAIN = ("fluency", "fluency_full")
-_SHARES = ("efficacy_s", "generalization_s", *(name for name in ACCURACIES if name not in _PLAIN))
-"""Columns whose values are shares, from 0 to 1."""
 
 WRITTEN_COLUMNS = {
     **{f"written_{name}": ("own wording", name, "answers") for name in VERDICTS},
@@ -55,7 +65,7 @@ WRITTEN_COLUMNS = {
         for name in ("kept", "lost", "gained")
     },
 }
-"""Column of the comma-separated values -> kind of question, and the counts whose ratio it is."""
+"""Column of the comma-separated values -> kind of question, and the counts whose ratio it is, in percent."""
 
 _LAST = ("seconds_per_edit", "peak_mb", "perplexity", "perplexity_ci95", "tasks", "source")
 """Columns of the comma-separated values behind those of the table."""
@@ -81,76 +91,22 @@ UNKNOWN = {
 }
 """Why a table of facts that the model knew has no row, by kind of edit."""
 
-Row = Mapping[str, Any]
-
-
-class Group(NamedTuple):
-    """The scores of one method on one model for one kind of edit."""
-
-    model: str
-    kind: str
-    method: str
-    rows: list[dict[str, Any]]
-    cost: dict[str, Any]
-    written: Sequence[dict[str, Any]] = ()
-    """The rows of WRITTEN about these edits."""
-
-    @property
-    def title(self) -> str:
-        return titled(self.method, self.cost)
-
-    @property
-    def lasting(self) -> list[dict[str, Any]]:
-        """The rows of edits that did not fail."""
-        return [row for row in self.rows if row["failed"] is None]
-
-    @property
-    def failed(self) -> int:
-        return len(self.rows) - len(self.lasting)
-
-    @property
-    def not_finite(self) -> int:
-        """The edits that did not fail, but after which the output for a probe is not finite."""
-        return sum(bool(row.get("not_finite")) for row in self.lasting)
-
-    @property
-    def seconds(self) -> float | None:
-        """Seconds for each edit, without evaluation."""
-        edits = self.cost.get("edits", 0)
-        return self.cost["edit_seconds"] / edits if edits else None
-
-    def value(self, column: str) -> Interval | None:
-        """The interval of a column over the edits that did not fail, which allows for edits in one model."""
-        factor = 1 if column in _PLAIN else 100
-        found = [row for row in self.lasting if row[column] is not None]
-        top = 100 if column in _SHARES else None
-        return interval([factor * row[column] for row in found], [row.get("state") for row in found], top)
-
-
-def titled(method: str, cost: Row) -> str:
-    """The method as tables name it, with an asterisk if values of it were derived and not tuned."""
-    return title_of(method) + ("*" if cost.get("derived") else "")
-
 
 def read_groups(scores: Path, written: Path, costs: Path, known_only: bool = False) -> list[Group]:
     """Scores and what was written, by model, kind of edit and method, in the order of the table.
 
     `known_only`: only edits whose obsolete object the unedited model writes.
     """
-    said: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for row in records(written):
-        said.setdefault((row["model"], row["method"], row["edit"]), []).append(row)
-    spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text(encoding="utf-8"))}
-    groups: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
-    for row in pq.read_table(scores).to_pylist():
-        rows = groups.setdefault((row["model"], row["kind"]), {}).setdefault(row["method"], [])
-        if row["known_before"] or not known_only:
-            rows.append(row)
+    said = by_columns(records(written), "model", "method", "edit")
+    spent = read_costs(costs)
+    groups = by_columns(pq.read_table(scores).to_pylist(), "model", "kind", "method")
+    kinds = list(dict.fromkeys(key[:2] for key in groups))
     found = []
-    for (model, kind), methods in groups.items():
-        for method, rows in methods.items():
-            mine = [each for row in rows for each in said.get((model, method, row["edit"]), ())]
-            found.append(Group(model, kind, method, rows, spent.get((model, method), {}), mine))
+    for key in sorted(groups, key=lambda key: kinds.index(key[:2])):
+        model, kind, method = key
+        rows = [row for row in groups[key] if row["known_before"] or not known_only]
+        mine = [each for row in rows for each in said.get((model, method, row["edit"]), ())]
+        found.append(Group(model, kind, method, rows, spent.get((model, method), {}), mine))
     return found
 
 
@@ -169,74 +125,38 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         said = [row for group in mine for row in group.written]
         yield from written_lines(said, {group.method: group.title for group in mine})
         yield from PAPER
-        yield from grid(["", "n", *COLUMNS.values(), "Seconds"], [_cells(group) for group in mine])
+        papers, others = [], []
+        for group in mine:
+            seconds = _seconds(group)
+            first, second = ([str(group.value(name) or "-") for name in of] for of in (COLUMNS, ACCURACIES))
+            ends = f"{len(group.lasting):,}", "-" if seconds is None else f"{seconds:.3g}"
+            papers.append([group.title, ends[0], *first, ends[1]])
+            others.append([group.title, *second, str(group.failed), str(group.not_finite)])
+        yield from grid(["", "n", *COLUMNS.values(), "Seconds"], papers)
         yield ""
-        yield from grid(
-            ["", *ACCURACIES.values(), "Failed", "Not finite"],
-            [
-                [
-                    group.title,
-                    *_values(group, ACCURACIES),
-                    str(group.failed),
-                    str(group.not_finite),
-                ]
-                for group in mine
-            ],
-        )
+        yield from grid(["", *ACCURACIES.values(), "Failed", "Not finite"], others)
         yield from by_text((_fewer(group), group.title) for group in mine)
         for group in mine:
-            yield from _together(group)
+            models = len({row.get("state") for row in group.lasting})
+            if group.method != "none" and models < len(group.lasting):
+                yield f"{group.title}: " + (
+                    "all edits are in one model, and intervals are over its edits only"
+                    if models == 1
+                    else f"intervals are by edited model, of which there are {models:,}"
+                )
         yield from measured_lines({group.title: group.lasting for group in mine})
         yield from skipped_lines(skipped, model)
         for group in mine:
-            if group.cost.get("derived"):
-                yield f"{group.title} {group.cost['source']}"
-            if group.cost.get("left_out"):
-                yield left_out_line(group.title, group.cost["left_out"])
+            yield from cost_lines([group])
         moments = ((f"second moments over {group.cost.get('moments')}", group) for group in mine)
         yield from by_text((text, group.title) for text, group in moments if group.cost.get("moments"))
     yield from unscored_lines(skipped, {group.model for group in groups})
 
 
-def by_text(named: Iterable[tuple[str, str]], always: bool = True) -> Iterator[str]:
-    """A line for each text (text, name) that is not empty, after the names of all that it is about.
-
-    `always`: also if it is about all names.
-    """
-    names: dict[str, list[str]] = {}
-    for text, name in named:
-        if text:
-            names.setdefault(text, []).append(name)
-    for text, of in names.items():
-        yield f"{', '.join(of)}: {text}" if always or len(names) > 1 else text
-
-
-def left_out_line(title: str, most: int) -> str:
-    """Says that a method had more texts than fit before a prompt."""
-    return f"{title}: up to {most:,} updates, the oldest, did not fit before a prompt and were left out"
-
-
-def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
-    """A line for each reason why methods do not run on a model."""
-    mine = [each for each in skipped if each.model == model]
-    for reason in dict.fromkeys(each.skipped for each in mine):
-        named = [title_of(each.method) for each in mine if each.skipped == reason]
-        yield f"{', '.join(named)} skipped: {reason}"
-
-
-def unscored_lines(skipped: Sequence[Skipped], models: Set[str], said: str = ", no method") -> Iterator[str]:
-    """Why models that are not among those with scores, `models`, have none; `said` follows their names."""
-    for model in dict.fromkeys(each.model for each in skipped if each.model not in models):
-        yield from ("", f"{model}{said}", *skipped_lines(skipped, model))
-
-
-def _values(group: Group, columns: Iterable[str]) -> list[str]:
-    return [str(group.value(column) or "-") for column in columns]
-
-
-def _cells(group: Group) -> list[str]:
-    seconds = "-" if group.seconds is None else f"{group.seconds:.3g}"
-    return [group.title, f"{len(group.lasting):,}", *_values(group, COLUMNS), seconds]
+def _seconds(group: Group) -> float | None:
+    """Seconds for each edit, without evaluation."""
+    edits = group.cost.get("edits", 0)
+    return group.cost["edit_seconds"] / edits if edits else None
 
 
 def _fewer(group: Group) -> str:
@@ -249,64 +169,44 @@ def _fewer(group: Group) -> str:
     return "; ".join(f"{n:,} edits in {', '.join(named)}" for n, named in titles.items())
 
 
-def _together(group: Group) -> Iterator[str]:
-    """What the intervals of edits are that are in one model together."""
-    models = len({row.get("state") for row in group.lasting})
-    if group.method == "none" or models == len(group.lasting) or len(group.lasting) < 2:
-        return
-    if models == 1:
-        yield f"{group.title}: all edits are in one model, and intervals are over its edits only"
-    else:
-        yield f"{group.title}: intervals are by edited model, of which there are {models:,}"
-
-
 def write_table(
     groups: Sequence[Group],
     title: str,
-    text: Path,
-    table: Path,
+    output: Path,
     skipped: Sequence[Skipped] = (),
     below: Sequence[str] = (),
 ) -> list[str]:
     """Writes the table as text, with the lines `below` it, and the same numbers as comma-separated values.
 
-    Returns the lines of the text.
+    `output`: the files without their endings. Returns the lines of the text.
     """
     said = [*lines(groups, title, skipped), *below]
-    write_text("".join(f"{line}\n" for line in said), text)
-    write_csv(_csv_rows(groups, skipped), table)
+    write_text("".join(f"{line}\n" for line in said), output.with_suffix(".txt"))
+    write_csv(_csv_rows(groups, skipped), output.with_suffix(".csv"))
     return said
 
 
 def _csv_rows(groups: Sequence[Group], skipped: Sequence[Skipped]) -> Iterator[list[Any]]:
     columns = [*COLUMNS, *ACCURACIES]
-    bounds = [name for column in columns for name in (column, f"{column}_ci95", f"{column}_n")]
-    numbers = [*WRITTEN_COLUMNS, *bounds, *_LAST]
+    numbers = [*WRITTEN_COLUMNS, *bounds(columns), *_LAST]
     yield ["model", "kind", "method", "edits", "failed", "not_finite", *numbers, "skipped"]
     for group in groups:
         found = [group.value(column) for column in columns]
+        scores = {row["asked"]: row for row in written_scores(group.written)}
+        said = [(scores.get(asked, {}), part, whole) for asked, part, whole in WRITTEN_COLUMNS.values()]
+        seconds = _seconds(group)
         general = measured_values(group.lasting)
         perplexity = general.pop("Perplexity", None)
         tasks = json.dumps({name: each.mean for name, each in general.items()}) if general else ""
         yield [
             *(group.model, group.kind, group.method, len(group.rows), group.failed, group.not_finite),
-            *_said(group),
+            *(f"{100 * row[part] / row[whole]:.6g}" if row.get(whole) else "" for row, part, whole in said),
             *(cell for one in found for cell in ((*one.cells(), one.n) if one else ("", "", 0))),
-            *("" if group.seconds is None else f"{group.seconds:.6g}", group.cost.get("peak_mb", "")),
+            *("" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")),
             *(*(perplexity.cells() if perplexity else ("", "")), tasks, group.cost.get("source", ""), ""),
         ]
     for each in skipped:
         yield [each.model, "", each.method, 0, 0, 0, *[""] * len(numbers), each.skipped]
-
-
-def _said(group: Group) -> list[str]:
-    """The values of WRITTEN_COLUMNS, in percent; empty where there are no answers."""
-    scores = {row["asked"]: row for row in written_scores(group.written)}
-    found = []
-    for asked, part, whole in WRITTEN_COLUMNS.values():
-        row = scores.get(asked, {})
-        found.append(f"{100 * row[part] / row[whole]:.6g}" if row.get(whole) else "")
-    return found
 
 
 def measured_lines(groups: Mapping[str, Sequence[Row]]) -> Iterator[str]:
@@ -387,18 +287,17 @@ def write_tables(
 ) -> None:
     """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them.
 
-    `unaligned`: lines that are printed after them.
-    `bundled`: folders of bundled models, whose recall is printed below the tables.
+    `unaligned`: lines that are printed after them. `bundled`: folders of bundled models, whose recall is
+    printed below the tables.
     """
     claim(output, (f"{name}.{form}" for name in ("table6", "table7") for form in ("txt", "csv")))
-    skipped = skipped_among(json.loads(costs.read_text(encoding="utf-8")))
+    skipped = skipped_among(read_costs(costs).values())
     below = list(recall_lines(bundled))
     for name, title, known in (
         ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
         ("table7", "Edits of facts that the model knew before (Table 7)", True),
     ):
         groups = read_groups(scores, written, costs, known)
-        text, table = output / f"{name}.txt", output / f"{name}.csv"
-        print("\n".join(write_table(groups, title, text, table, skipped, below)), end="\n\n")
+        print("\n".join(write_table(groups, title, output / name, skipped, below)), end="\n\n")
     for line in unaligned:
         print(f"skipped: {line}")

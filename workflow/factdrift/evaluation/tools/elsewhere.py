@@ -16,7 +16,7 @@ from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.run import Files, Run, evaluate
-from factdrift.evaluation.scores.costs import write_costs
+from factdrift.evaluation.scores.common import write_costs
 from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.scores.table import unaligned_lines, write_tables
 from factdrift.evaluation.scores.written import written_table
