@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from factdrift.core.figures import name_ends, parts, save
+from factdrift.core.tables import database, sql
 from factdrift.evaluation.methods.record import style_of, title_of
-from factdrift.models.alignment import NOT_FINITE
+from factdrift.evaluation.scores.metrics import BLEEDOVER
 
 BINS = 8
 """The number of classes of neighbours, which are of about equal size."""
@@ -47,21 +47,16 @@ def neighbors(probes: Path, without_new: bool = False) -> pd.DataFrame:
 
     `without_new`: but those whose answer is the new object, which the tables leave out, too.
     """
-    columns = ["model", "method", "role", "dist", "popularity", "logprob_before", "logprob", "reason"]
-    columns += ["edit", "object", "target"]
-    table = pq.read_table(probes, columns=columns, filters=[("method", "!=", "none")])
-    of_all: Any = table.to_pandas()
-    rows: pd.DataFrame = of_all[of_all["role"].isin(["nearest", "random"])].copy()
-    if without_new:
-        updated = of_all[(of_all["role"] == "update") & (of_all["object"] == "new")]
-        new = updated.groupby("edit")["target"].first()
-        rows = rows[rows["target"] != rows["edit"].map(new)].copy()
-    # As in the tables: with output that is not finite a fact has lost all of its probability.
-    rows.loc[rows["reason"] == NOT_FINITE, "logprob"] = -np.inf
-    rows = rows.dropna(subset=["logprob_before", "logprob"])
-    rows["bleedover"] = np.maximum(np.exp(rows["logprob_before"]) - np.exp(rows["logprob"]), 0)
-    rows["similarity"] = 1 - rows["dist"]
-    return rows
+    with database() as db:
+        found: pd.DataFrame = db.sql(
+            f"""WITH probes AS (SELECT *, row_number() OVER () AS n FROM read_parquet({sql(probes)}))
+            SELECT *, {BLEEDOVER} AS bleedover, 1 - dist AS similarity FROM probes
+            WHERE role IN ('nearest', 'random') AND method <> 'none' AND bleedover IS NOT NULL
+                AND NOT ({without_new} AND (edit, target) IN (
+                    SELECT (edit, target) FROM probes WHERE role = 'update' AND object = 'new'))
+            ORDER BY n"""
+        ).df()
+    return found
 
 
 def draw(probes: Path, paths: Sequence[Path], without_new: bool = False) -> None:

@@ -346,7 +346,7 @@ class Grid(Printed, Skips, command="answer grid", beside="models_"):
         import pyarrow as pa
 
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.scores.grid import lines, skipped_runs, write_grid
+        from factdrift.evaluation.scores.grid import lines, write_grid
         from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
         from factdrift.evaluation.scores.written import written_table
         from factdrift.evaluation.scores.written_lines import written_lines
@@ -354,5 +354,4 @@ class Grid(Printed, Skips, command="answer grid", beside="models_"):
         table = write_grid(self.answers, self.made, self.output)
         written = written_table(self.answers, self.edits, without_new=self.variant == "revised").to_pylist()
         write_parquet(pa.Table.from_pylist(written_scores(written), WRITTEN_SCORES), self.out_written)
-        read = lines(table, skipped_runs(self.runs), self.without_job())
-        return self.printed(*written_lines(written), *read)
+        return self.printed(*written_lines(written), *lines(table, self.runs, self.without_job()))
