@@ -271,9 +271,8 @@ def draw(rows: Sequence[Row], paths: Sequence[Path]) -> None:
     for (axis,), lines_of in zip(found, named, strict=True):
         for place, of in enumerate(lines_of.values()):
             values = [np.nan if row["value"] is None else row["value"] for row in of]
-            low, high = (
-                bound(values) if np.isfinite(values).any() else 0 for bound in (np.nanmin, np.nanmax)
-            )
+            known = [value for value in values if np.isfinite(value)]
+            low, high = min(known, default=0.0), max(known, default=0.0)
             colour = NEW if of[0]["measure"] == "edited" else KEPT
             for block, value in enumerate(values):
                 share = (value - low) / (high - low) if high > low else 0.0
@@ -297,7 +296,8 @@ def _message(model: str, rows: Sequence[Row]) -> str:
     """How many locators rank blocks as the success of edits does."""
     ranks = [row for row in rows if row["measure"] == "rank_of_means" and row["metric"] == SHOWN]
     lows = [row["low"] for row in ranks if row["low"] is not None]
+    agree = sum(low > 0 for low in lows)
     return (
-        f"{model}: {sum(low > 0 for low in lows)} of {len(lows)} locators and methods agree on which blocks are "
-        "best (rank correlation above 0); each line from its least to its best block"
+        f"{model}: {agree} of {len(lows)} locators and methods agree on which blocks are best (rank "
+        "correlation above 0); each line from its least to its best block"
     )
