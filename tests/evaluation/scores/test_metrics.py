@@ -19,9 +19,8 @@ from support.examples import examples
 from support.updates import edits, update
 
 from factdrift.evaluation.scores.common import Group, interval
-from factdrift.evaluation.scores.figures import binned, draw, neighbors
 from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
-from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, lines, read_groups
+from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, binned, draw, lines, neighbors, read_groups
 from factdrift.evaluation.scores.table import write_table as write_scores_table
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.tables import TABLES

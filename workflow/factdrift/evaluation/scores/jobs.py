@@ -110,15 +110,15 @@ class Table(Job, command="edit table", beside="tables"):
     out_figures: Annotated[Outputs, "what was written about updates, by verdict", Flag("SVG|PDF")] = ()
 
     def run(self) -> None:
-        from factdrift.evaluation.scores import figures, written_figure
-        from factdrift.evaluation.scores.table import unaligned_lines, write_tables
+        from factdrift.evaluation.scores import written_figure
+        from factdrift.evaluation.scores.table import draw, write_tables
 
         if self.out_bleedover and self.probes:
-            figures.draw(self.probes, self.out_bleedover, self.variant == "revised")
+            draw(self.probes, self.out_bleedover, self.variant == "revised")
         if self.out_figures:
             written_figure.draw(self.written, self.out_figures)
-        unaligned = list(unaligned_lines(self.answers, self.made))
-        write_tables(self.scores, self.written, self.costs, unaligned, self.output, self.recall)
+        unedited = zip(self.answers, self.made, strict=True)
+        write_tables(self.scores, self.written, self.costs, self.output, unedited, self.recall)
 
 
 class StreamScores(Scoring, command="edit stream-scores"):

@@ -18,7 +18,7 @@ from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.common import write_costs
 from factdrift.evaluation.scores.metrics import Runs, write_scores
-from factdrift.evaluation.scores.table import unaligned_lines, write_tables
+from factdrift.evaluation.scores.table import write_tables
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.telling import Telling
@@ -78,7 +78,7 @@ def probe(job: Probe) -> None:
     write_parquet(written_table(runs.answers, [edits]), written)
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
-    write_tables(scores, written, costs, list(unaligned_lines([none.answers], [none.edits])), job.output)
+    write_tables(scores, written, costs, job.output, [(none.answers, none.edits)])
 
 
 def _chosen(job: Probe) -> pa.Table:
