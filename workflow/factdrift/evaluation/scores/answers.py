@@ -320,16 +320,14 @@ def draw(scores: Path, paths: Sequence[Path]) -> None:
     answered = [row for row in pq.read_table(scores).to_pylist() if row["n"]]
     chosen = [row for row in answered if row["items"] == "discriminating"]
     rows = chosen or [row for row in answered if row["items"] == "all"]
-    groups = list(dict.fromkeys((row["model"], row["scoring"]) for row in rows)) or [("", "")]
+    groups = by_columns(rows, "model", "scoring") or {("", ""): []}
     conditions = list(dict.fromkeys(row["condition"] for row in rows)) or [WITHOUT]
-    owns = [[row for row in rows if (row["model"], row["scoring"]) == group] for group in groups]
     messages = [
-        _message(f"{model}, {WAYS.get(way, way)}", own, bool(chosen))
-        for (model, way), own in zip(groups, owns, strict=True)
+        _message(f"{model}, {WAYS.get(way, way)}", own, bool(chosen)) for (model, way), own in groups.items()
     ]
     columns = min(len(conditions), 4)
     figure, found = parts(messages, [len(conditions)] * len(groups), columns, _SIZE, sharey=True)
-    for axes, own, (_, way) in zip(found, owns, groups, strict=True):
+    for axes, ((_, way), own) in zip(found, groups.items(), strict=True):
         for axis, condition in zip(axes, conditions, strict=True):
             axis.set(title=in_words(condition), xlim=(-0.2, 3.2), ylim=(0, 100), xlabel="hops from the fact")
             axis.set_xticks(range(4))
@@ -366,15 +364,13 @@ def _curve(rows: Sequence[Row], condition: str, line: str) -> list[tuple[int, fl
 def _message(group: str, rows: Sequence[Row], discriminating: bool) -> str:
     """What the part shows, in words: the condition that is best at the new facts, and one hop further."""
     what = "questions that tell old from new" if discriminating else "all questions"
-    told = {
-        condition: {hop: y for hop, y, *_ in _curve(rows, condition, "new")}
-        for condition in dict.fromkeys(row["condition"] for row in rows)
-    }
-    told = {condition: found for condition, found in told.items() if 0 in found}
+    new = [row for row in rows if row["task"] in ("new", "new related")]
+    right = {(row["condition"], row["hop"]): 100 * row["accuracy"] for row in new}
+    told = [condition for condition, hop in right if not hop]
     if not told:
         return f"{group}: {what}"
-    best = max(told, key=lambda condition: told[condition][0])
-    said = f"{group}: {in_words(best)} has {told[best][0]:.0f} % of the new facts right"
-    if 1 in told[best]:
-        said += f", and {told[best][1]:.0f} % of what follows one hop away"
+    best = max(told, key=lambda condition: right[condition, 0])
+    said = f"{group}: {in_words(best)} has {right[best, 0]:.0f} % of the new facts right"
+    if (best, 1) in right:
+        said += f", and {right[best, 1]:.0f} % of what follows one hop away"
     return f"{said} ({what})"

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from factdrift.core.figures import name_ends, parts, save
@@ -212,14 +213,11 @@ def _draw(streams: Streams, paths: Sequence[Path]) -> None:
                 values = enumerate(_value(group, column) for group in groups)
                 if curve := [(x, one) for x, one in values if one and math.isfinite(one.mean)]:
                     style = style_of(method)
-                    x, means = [place for place, _ in curve], [one.mean for _, one in curve]
+                    x, means = [place for place, _ in curve], np.array([one.mean for _, one in curve])
                     axis.plot(x, means, marker="o", markersize=3, **style)
-                    halves = [0.0 if math.isnan(one.half) else one.half for _, one in curve]
-                    below, above = (
-                        [mean + sign * half for mean, half in zip(means, halves, strict=True)]
-                        for sign in (-1, 1)
-                    )
-                    axis.fill_between(x, below, above, alpha=0.1, color=style["color"], linewidth=0)
+                    half = np.nan_to_num([one.half for _, one in curve])
+                    band = {"alpha": 0.1, "color": style["color"], "linewidth": 0}
+                    axis.fill_between(x, means - half, means + half, **band)
                     last.append((groups[0].title, means[-1], style["color"]))
             name_ends(axis, last, _SIZE[1])
     save(figure, *paths)
