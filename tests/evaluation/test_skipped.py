@@ -21,8 +21,8 @@ from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.methods.record import Skipped  # noqa: E402
-from factdrift.evaluation.scores.costs import skipped_among, write_costs  # noqa: E402
-from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, Group, lines, write_table  # noqa: E402
+from factdrift.evaluation.scores.common import Group, skipped_among, write_costs  # noqa: E402
+from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, lines, write_table  # noqa: E402
 from factdrift.models import moments  # noqa: E402
 
 
@@ -83,7 +83,7 @@ def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -
     assert not [line for line in text if line.startswith("FT*")]
     assert text.count("MEMIT skipped: it is post-norm") == 1
     assert text[-3:] == ["two, no method", "ROME skipped: no such matrix", "magic skipped: no values"]
-    write_table(groups, "title", tmp_path / "table.txt", tmp_path / "table.csv", found)
+    write_table(groups, "title", tmp_path / "table", found)
     with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(each["model"], each["method"], each["source"], each["skipped"]) for each in rows] == [

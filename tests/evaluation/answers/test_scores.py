@@ -11,7 +11,7 @@ from support.questions import facts, items, write_asof
 
 from factdrift.cli import main
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.scores.answers import SCORES, by_hop, by_task, draw, p_value, read_scores
+from factdrift.evaluation.scores.answers import SCORES, draw, lines, p_value
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
@@ -57,16 +57,17 @@ class Scored:
         write_rows(asked, TR_ITEMS, folder / "items.parquet")
         write_rows(dated, TR_FACTS, folder / "facts.parquet")
         pq.write_table(pa.Table.from_pylist(rows, schema=ANSWERS), folder / "one.parquet")
+        (folder / "run.json").write_text('{"run_id": "r"}', encoding="utf-8")
         self.scores, self.tests = folder / "scores.parquet", folder / "tests.json"
         assert self.run() == 0
 
     def run(self, *more: str) -> int:
         """The status of the command; `rows` is what it has written."""
         given = {"items": "items.parquet", "facts": "facts.parquet", "answers": "one.parquet"}
-        given |= {"out-predictions": "all.parquet", "out-runs": "runs.json"}
+        given |= {"runs": "run.json", "out-predictions": "all.parquet", "out-runs": "runs.json"}
         given |= {"out-tests": "tests.json", "output": "scores.parquet"}
         line = [f"--{name}={self.folder / file}" for name, file in given.items()]
-        status = main(["answer", "scores", *line, '--runs={"run_id": "r"}', "--draws=200", *more])
+        status = main(["answer", "scores", *line, "--draws=200", *more])
         table = pq.read_table(self.scores)
         assert table.schema.equals(SCORES)
         self.rows = table.to_pylist()
@@ -115,7 +116,7 @@ def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(
         (row,) = found.of(model=model, task=task)
         assert (row["n"], row["beyond_cutoff"], row["unparsed"]) == counts
     assert found.run("--cutoffs", '{"m": "soon"}') == 1
-    assert found.run("--runs", "{}") == 1
+    assert found.run("--runs", str(tmp_path / "run.json")) == 1
     assert "--runs: 2 descriptions for 1 tables of --answers" in capsys.readouterr().err
 
 
@@ -135,30 +136,30 @@ def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> Non
     rows += predicted("m", "rome", items(), lambda item: "edit_failed" if item["hop"] else right(item))
     rows += predicted("n", "with", items(), lambda item: "too_long")
     found = Scored(tmp_path, rows, items(), facts())
-    lines = list(by_task(read_scores(found.scores, found.tests)))
-    assert "w/o ctx: n (items/asked facts): 3/3, 2/2, 3/3, 2/2" in lines
-    assert "ROME: n (items/asked facts): 3/3, 0/0, 3/3, 0/0" in lines
-    assert "ROME: 4 could not be asked and do not count" in lines
+    said = list(lines("table2", found.scores, found.tests, "all"))
+    assert "w/o ctx: n (items/asked facts): 3/3, 2/2, 3/3, 2/2" in said
+    assert "ROME: n (items/asked facts): 3/3, 0/0, 3/3, 0/0" in said
+    assert "ROME: 4 could not be asked and do not count" in said
     # A group without any answer has a row.
     assert {(row["n"], row["accuracy"]) for row in found.rows if row["model"] == "n"} == {(0, None)}
     assert sum(row["unanswered"] for row in found.of(model="n")) == 10
-    assert "w/ ctx: 10 could not be asked and do not count" in lines
-    assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in lines)
+    assert "w/ ctx: 10 could not be asked and do not count" in said
+    assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in said)
     draw(found.scores, [tmp_path / "empty.svg"])
 
 
 def test_the_tables_by_task_and_by_hop(three: Scored) -> None:
     for row in three.of(condition="with"):
         assert (row["wilson_low"], row["wilson_high"]) == wilson(row["n"], row["n"])
-    scores = read_scores(three.scores, three.tests)
-    lines = list(by_task(scores))
-    assert lines[lines.index("m, letter") + 1] == "n (items/asked facts): 3/3, 2/2, 3/3, 2/2"
-    rows = [line.split() for line in lines if line.startswith(("w/", "ROME  "))]
+    said = list(lines("table2", three.scores, three.tests, "all"))
+    assert said[said.index("m, letter") + 1] == "n (items/asked facts): 3/3, 2/2, 3/3, 2/2"
+    rows = [line.split() for line in said if line.startswith(("w/", "ROME  "))]
     assert [row[0] for row in rows[:3]] == ["w/o", "w/", "ROME"]
     assert rows[1][2:] == ["1.000", "[1.00,", "1.00]", ".250", "1.000", "[1.00,", "1.00]", ".500"] * 2
     assert rows[2][1:5] == ["0.000", "[0.00,", "0.00]", "1.000"]
-    assert "ROME: 6 answers have no letter, or no finite likelihood, and count as wrong" in lines
-    rome = next(line for line in by_hop(scores) if line.startswith("ROME"))
+    assert "ROME: 6 answers have no letter, or no finite likelihood, and count as wrong" in said
+    by_hop = lines("table3", three.scores, three.tests, "all")
+    rome = next(line for line in by_hop if line.startswith("ROME"))
     assert rome.split()[:5] == ["ROME", "0.000", "1.000", ".100", "-"]
     assert [p_value(p) for p in (None, 1.0, 0.0421, 0.0009)] == ["-", "1.000", ".042", "<.001"]
 

@@ -89,11 +89,8 @@ class RunsMethod(RunsModel, Adjusted):
         """Digests of the files that the method needs; None for those that it does not."""
         from factdrift.core.files import sha256_of_all
 
-        needed = self._needed(hyper, model)
-        return {
-            option: sha256_of_all(needed[option].values()) if needed.get(option) else None
-            for option in ("moments", "prefixes", "mend")
-        }
+        files = {option: self._files(option, hyper, model) for option in ("moments", "prefixes", "mend")}
+        return {option: sha256_of_all(paths) if paths else None for option, paths in files.items()}
 
     def artefacts(self, hyper: Hyper, model: Loaded) -> Artefacts:
         """What the method needs besides the model, read from its files.
@@ -106,27 +103,28 @@ class RunsMethod(RunsModel, Adjusted):
         from factdrift.evaluation.methods.shared import read_prefixes
         from factdrift.models.moments import read_layers
 
-        needed = self._needed(hyper, model)
+        prefixes, mend, moments = (
+            self._files(option, hyper, model) for option in ("prefixes", "mend", "moments")
+        )
         return Artefacts(
-            prefixes=read_prefixes(needed["prefixes"][0], model) if "prefixes" in needed else ("",),
-            moments=read_layers(needed.get("moments", {}), model),
-            mend=read_hypernet(needed["mend"][0], model) if "mend" in needed else None,
+            prefixes=read_prefixes(prefixes[0], model) if prefixes else ("",),
+            moments=read_layers(dict(zip(hyper.layers, moments, strict=True)) if moments else {}, model),
+            mend=read_hypernet(mend[0], model) if mend else None,
         )
 
-    def _needed(self, hyper: Hyper, model: Loaded) -> dict[str, dict[int, Path]]:
-        """Option -> files that the method needs: of second moments by block. Raises as `artefacts`."""
+    def _files(self, option: str, hyper: Hyper, model: Loaded) -> list[Path]:
+        """What the method needs of an option: second moments of each block. Raises as `artefacts`."""
         from factdrift.models.moments import check_counted
 
-        needed = {}
-        for option in needs(hyper):
-            path: Path | None = getattr(self, option)
-            if path is None:
-                raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
-            needed[option] = {0: path}
-            if option == "moments":
-                check_counted(path, hyper.layers)
-                needed[option] = {layer: path / f"{layer}.safetensors" for layer in hyper.layers}
-        return needed
+        if option not in needs(hyper):
+            return []
+        path: Path | None = getattr(self, option)
+        if path is None:
+            raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
+        if option != "moments":
+            return [path]
+        check_counted(path, hyper.layers)
+        return [path / f"{layer}.safetensors" for layer in hyper.layers]
 
 
 def read_shard(text: str) -> tuple[int, int]:

@@ -6,7 +6,7 @@ means over the facts. Only ranks are compared (Spearman).
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,9 +24,9 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation.locators.table import read_about, skipped
 from factdrift.evaluation.methods.hyperparameters import at_block
 from factdrift.evaluation.methods.record import title_of
+from factdrift.evaluation.scores.common import by_columns, by_text
 from factdrift.evaluation.scores.jobs import AgainstEdits
 from factdrift.evaluation.scores.metrics import Runs, weights_of, write_scores
-from factdrift.evaluation.scores.table import by_text
 from factdrift.models.names import check_same_weights
 
 METRICS = (
@@ -78,8 +78,16 @@ def against_edits(job: AgainstEdits) -> str:
                 raise InputError(f"--folders: {folder / name}: no edits.*.parquet; run `locate run` first")
             if reason := skipped(about[0]):
                 notes.append(reason)
-            elif found := _read_located(tables, about):
-                located.append(found)
+                continue
+            kind, columns = read_about(about), ["sentence", "reason", "layers"]
+            rows_of = (pq.read_table(path, columns=columns).to_pylist() for path in tables)
+            scores = {
+                row["sentence"]: np.array(row["layers"], np.float64)
+                for row in chain.from_iterable(rows_of)
+                if row["reason"] is None and row["layers"] is not None
+            }
+            if scores:
+                located.append(Located(kind["name"], kind["granularity"], scores, kind["model_digest"]))
             else:
                 print(f"{name} on {model}: its units are not numbered block by block; it is left out")
         if not located:
@@ -96,17 +104,6 @@ def against_edits(job: AgainstEdits) -> str:
     write_text(text, job.out_text)
     draw(rows, job.out_figures)
     return f"{text}\n{job.out_table}: {number:,} rows"
-
-
-def _read_located(tables: Sequence[Path], about: Sequence[Path]) -> Located | None:
-    """The scores of one locator and model from its shards; None if its units are not numbered by block."""
-    kind = read_about(about)
-    scores: dict[str, Numbers] = {}
-    for path in tables:
-        for row in pq.read_table(path, columns=["sentence", "reason", "layers"]).to_pylist():
-            if row["reason"] is None and row["layers"] is not None:
-                scores[row["sentence"]] = np.array(row["layers"], np.float64)
-    return Located(kind["name"], kind["granularity"], scores, kind["model_digest"]) if scores else None
 
 
 def _read_edited(runs: Runs, layers: int) -> Edited:
@@ -222,10 +219,9 @@ def write_against(rows: Sequence[Row], notes: Sequence[str], output: Path) -> in
 def lines(rows: Sequence[Row]) -> Iterator[str]:
     """The comparison as text: for each model and method the rank correlations of all locators."""
     yield "Rank correlation between a block's score and the success of edits at that block (95 %)"
-    methods = dict.fromkeys(
+    for model, method in dict.fromkeys(
         (row["model"], row["method"]) for row in rows if row["measure"] == "rank_of_means"
-    )
-    for model, method in methods:
+    ):
         every = [row for row in rows if (row["model"], row.get("method")) == (model, method)]
         mine = [row for row in every if row["metric"] == SHOWN]
         edited = [row for row in mine if row["measure"] == "edited" and row["value"] is not None]
@@ -234,6 +230,7 @@ def lines(rows: Sequence[Row]) -> Iterator[str]:
         names = list(dict.fromkeys(row["locator"] for row in every if row.get("locator")))
         width = max(map(len, names))
         yield f"{'':{width}}  {'blocks, means':>22}  {'blocks, a fact':>22}  {'facts, a block':>16}"
+        counts = []
         for name in names:
             own = [row for row in mine if row.get("locator") == name]
             if not own:
@@ -243,12 +240,9 @@ def lines(rows: Sequence[Row]) -> Iterator[str]:
             at = [row["value"] for row in blocks if row["value"] is not None]
             span = f"{min(at):.2f} to {max(at):.2f}" if at else "-"
             yield f"{name:{width}}  {_cell(means):>22}  {_cell(facts):>22}  {span:>16}"
-        counted = [row for row in mine if row["measure"] == "rank_of_means"]
-        texts = [
-            f"n = {row['n']:,} facts" + (f", {row['left_out']:,} left out" if row["left_out"] else "")
-            for row in counted
-        ]
-        yield from by_text(zip(texts, (row["locator"] for row in counted), strict=True), always=False)
+            lost = f", {means['left_out']:,} left out" if means["left_out"] else ""
+            counts.append((f"n = {means['n']:,} facts{lost}", name))
+        yield from by_text(counts, always=False)
 
 
 def _cell(row: Row) -> str:
@@ -264,17 +258,33 @@ def draw(rows: Sequence[Row], paths: Sequence[Path]) -> None:
     The darker a field, the higher the block's value, from the line's least to its greatest, whose number is
     written into it.
     """
-    models = list(dict.fromkeys(row["model"] for row in rows))
-    lines_of = [_block_lines([row for row in rows if row["model"] == model]) for model in models]
-    messages = [_message(model, rows) for model in models]
-    most = max(map(len, lines_of), default=1)
-    figure, found = parts(messages, [1] * len(models), 1, (8, 0.24 * most + 0.9))
-    for (axis,), named in zip(found, lines_of, strict=True):
-        for place, (values, colour) in enumerate(named.values()):
-            _fields(axis, place, values, colour)
-        blocks = max((len(values) for values, _ in named.values()), default=0)
-        axis.set(xlim=(-0.5, blocks - 0.5), ylim=(len(named) - 0.5, -0.5), xlabel="block")
-        axis.set_yticks(range(len(named)), list(named))
+    of_models = {model: mine for (model,), mine in by_columns(rows, "model").items()}
+    most, named = 1, []
+    for mine in of_models.values():
+        shown = [row for row in mine if row["measure"] == "edited" and row["metric"] == SHOWN]
+        edits = {f"edits by {title_of(name)}": of for (name,), of in by_columns(shown, "method").items()}
+        scores = by_columns((row for row in mine if row["measure"] == "located"), "locator")
+        named.append(edits | {name.replace("_", " "): of for (name,), of in scores.items()})
+        most = max(most, len(named[-1]))
+    messages = [_message(model, mine) for model, mine in of_models.items()]
+    figure, found = parts(messages, [1] * len(messages), 1, (8, 0.24 * most + 0.9))
+    for (axis,), lines_of in zip(found, named, strict=True):
+        for place, of in enumerate(lines_of.values()):
+            values = [np.nan if row["value"] is None else row["value"] for row in of]
+            known = [value for value in values if np.isfinite(value)]
+            low, high = min(known, default=0.0), max(known, default=0.0)
+            colour = NEW if of[0]["measure"] == "edited" else KEPT
+            for block, value in enumerate(values):
+                share = (value - low) / (high - low) if high > low else 0.0
+                bar = {"left": block - 0.48, "height": 0.88, "color": colour, "alpha": 0.06 + 0.94 * share}
+                if np.isfinite(share):
+                    axis.barh(place, 0.96, **bar)
+                if high > low and value == high:
+                    style = {"ha": "center", "va": "center", "color": "white", "fontsize": "small"}
+                    axis.text(block, place, f"{value:.2g}", **style)
+        blocks = max(map(len, lines_of.values()), default=0)
+        axis.set(xlim=(-0.5, blocks - 0.5), ylim=(len(lines_of) - 0.5, -0.5), xlabel="block")
+        axis.set_yticks(range(len(lines_of)), list(lines_of))
         axis.xaxis.get_major_locator().set_params(integer=True)
         axis.grid(visible=False)
         axis.spines[:].set_visible(False)
@@ -282,41 +292,12 @@ def draw(rows: Sequence[Row], paths: Sequence[Path]) -> None:
     save(figure, *paths)
 
 
-def _block_lines(rows: Sequence[Row]) -> dict[str, tuple[list[float], str]]:
-    """Name -> value by block and colour: the editing methods, then the locators."""
-    found: dict[str, tuple[list[float], str]] = {}
-    for row in sorted(rows, key=lambda row: row["measure"]):
-        if row["measure"] == "edited" and row["metric"] == SHOWN:
-            name, colour = f"edits by {title_of(row['method'])}", NEW
-        elif row["measure"] == "located":
-            name, colour = row["locator"].replace("_", " "), KEPT
-        else:
-            continue
-        values, _ = found.setdefault(name, ([], colour))
-        values.append(np.nan if row["value"] is None else row["value"])
-    return found
-
-
-def _fields(axis: Any, place: int, values: Sequence[float], colour: str) -> None:
-    low, high = (bound(values) if np.isfinite(values).any() else 0 for bound in (np.nanmin, np.nanmax))
-    for block, value in enumerate(values):
-        share = (value - low) / (high - low) if high > low else 0.0
-        if np.isfinite(share):
-            axis.barh(place, 0.96, left=block - 0.48, height=0.88, color=colour, alpha=0.06 + 0.94 * share)
-        if high > low and value == high:
-            axis.text(block, place, f"{value:.2g}", ha="center", va="center", color="white", fontsize="small")
-
-
 def _message(model: str, rows: Sequence[Row]) -> str:
     """How many locators rank blocks as the success of edits does."""
-    ranks = [
-        row
-        for row in rows
-        if (row["model"], row["measure"], row.get("metric")) == (model, "rank_of_means", SHOWN)
-        and row["low"] is not None
-    ]
-    agree = sum(row["low"] > 0 for row in ranks)
+    ranks = [row for row in rows if row["measure"] == "rank_of_means" and row["metric"] == SHOWN]
+    lows = [row["low"] for row in ranks if row["low"] is not None]
+    agree = sum(low > 0 for low in lows)
     return (
-        f"{model}: {agree} of {len(ranks)} locators and methods agree on which blocks are best (rank "
+        f"{model}: {agree} of {len(lows)} locators and methods agree on which blocks are best (rank "
         "correlation above 0); each line from its least to its best block"
     )

@@ -4,11 +4,11 @@ They are written in the layout of its paper, by task as its Table 2 and by hop w
 """
 
 import json
-import operator
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,16 +18,20 @@ from factdrift.core.figures import NEW, OBSOLETE, SOFT, mark, name_ends, parts, 
 from factdrift.core.files import write_csv, write_json, write_text
 from factdrift.core.owned import claim
 from factdrift.core.screen import grid
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import UNEDITED, Skipped, record_of
-from factdrift.evaluation.scores.conditions import WAYS, condition_of, in_words
-from factdrift.evaluation.scores.costs import skipped_among
+from factdrift.evaluation.scores.common import (
+    by_columns,
+    by_text,
+    skipped_among,
+    skipped_lines,
+    unscored_lines,
+)
+from factdrift.evaluation.scores.conditions import CONDITION, WAYS, condition_of, in_words
 from factdrift.evaluation.scores.cutoff import cutoffs_of
 from factdrift.evaluation.scores.jobs import AnswerScores, AnswerTable
-from factdrift.evaluation.scores.table import by_text, skipped_lines, unscored_lines
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.scores.written_lines import written_lines
-from factdrift.evaluation.tables import ANSWERS
 from factdrift.models.bundled.taught import recall_lines
 from factdrift.models.names import check_same_weights
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
@@ -45,13 +49,19 @@ PREDICTIONS = pa.schema(
 )
 """One row for each item, condition and way of scoring (docs/tables/answer_predictions.md)."""
 
-_BY = ("items", "scoring", "model", "condition", "task", "hop")
+_BY = ("items", "model", "scoring", "condition", "task", "hop")
+LOST = {
+    "unparsed": "answers have no letter, or no finite likelihood, and count as wrong",
+    "unanswered": "could not be asked and do not count",
+    "beyond_cutoff": "do not count because of the model's cutoff",
+}
+"""Column of SCORES -> what its number is of, where it is not 0."""
 _INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
 SCORES = pa.schema(
     [
-        *((name, pa.string()) for name in ("items", "model", "scoring", "condition", "task")),
+        *((name, pa.string()) for name in _BY[:-1]),
         ("hop", pa.int8()),
-        *((name, pa.int32()) for name in ("n", "right", "unparsed", "unanswered", "beyond_cutoff")),
+        *((name, pa.int32()) for name in ("n", "right", *LOST)),
         ("accuracy", pa.float64()),
         *((f"{name}_{end}", pa.float64()) for name in _INTERVALS for end in ("low", "high")),
         ("asked_facts", pa.int32()),
@@ -60,20 +70,20 @@ SCORES = pa.schema(
 )
 """One row for each selection of items, model, way of scoring, condition, task and hop."""
 
-TASK_COLUMNS = {
-    "new": ("new", 0),
-    "new related": ("new related", 1),
-    "old": ("old", 0),
-    "old related": ("old related", 1),
+TABLES: dict[str, dict[str, tuple[str, int]]] = {
+    "table2": {
+        "new": ("new", 0),
+        "new related": ("new related", 1),
+        "old": ("old", 0),
+        "old related": ("old related", 1),
+    },
+    "table3": {
+        f"{line} hop {hop}": (f"{line} related" if hop else line, hop)
+        for line in ("new", "old")
+        for hop in range(4)
+    },
 }
-"""Column of Table 2 -> task and hop; the paper's related facts are those of hop 1 there."""
-
-HOP_COLUMNS = {
-    f"{line} hop {hop}": (f"{line} related" if hop else line, hop)
-    for line in ("new", "old")
-    for hop in range(4)
-}
-"""Column of the table by hop -> task and hop."""
+"""Table -> column -> task and hop; the related facts of the paper's Table 2 are those of hop 1 there."""
 
 
 def write_scores(job: AnswerScores) -> int:
@@ -82,16 +92,18 @@ def write_scores(job: AnswerScores) -> int:
     The tests are those of `score.report`, by way of scoring. Items without an answer are left out and
     counted.
     """
-    cutoffs = {model: Cutoff(day, day) for model, day in job.last_days().items()}
+    days, runs = job.last_days(), [json.loads(path.read_text(encoding="utf-8")) for path in job.runs]
+    write_runs(runs, job.out_runs, job.without_job(), job.strict)
+    cutoffs = {model: Cutoff(day, day) for model, day in days.items()}
     for path in job.dates:
         cutoffs |= cutoffs_of(path)
-    table = predictions(job.answers, job.described())
+    table = predictions(job.answers, runs)
     write_parquet(table, job.out_predictions)
     asked, dated = read_rows(job.items_, TR_ITEMS), read_rows(job.facts, TR_FACTS)
     by_id = {item["item_id"]: item for item in asked}
     rows = table.select(["scoring", "model", "condition", "item_id", "parsed", "correct"]).to_pylist()
     models = list(dict.fromkeys(row["model"] for row in rows))
-    for model in sorted(job.last_days().keys() - set(models)):
+    for model in sorted(days.keys() - set(models)):
         others = ", ".join(sorted(models))
         print(
             f"answer.model_cutoff: {model} was not asked, so its date says nothing; {others} were",
@@ -100,11 +112,11 @@ def write_scores(job: AnswerScores) -> int:
     tests: dict[str, Any] = {}
     accuracies: dict[tuple[Any, ...], Row] = {}
     kept = set()
-    for scoring in dict.fromkeys(row["scoring"] for row in rows):
+    for (scoring,), mine in by_columns(rows, "scoring").items():
         answered = (
             (row["item_id"], row["condition"], row["correct"], row["model"])
-            for row in rows
-            if row["scoring"] == scoring and row["correct"] is not None
+            for row in mine
+            if row["correct"] is not None
         )
         groups = grouped(answered, asked, f"{job.out_predictions}, row")
         counted = within_cutoff(groups, dated, cutoffs)
@@ -117,7 +129,7 @@ def write_scores(job: AnswerScores) -> int:
                 row[f"{name}_low"], row[f"{name}_high"] = row.pop(name)
             row["scoring"] = scoring
             accuracies[tuple(row[name] for name in _BY)] = row
-    counts: dict[tuple[Any, ...], Row] = {}
+    counts: dict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
     for row in rows:
         item, about = by_id[row["item_id"]], (row["scoring"], row["model"], row["condition"])
         lost = ""
@@ -129,28 +141,23 @@ def write_scores(job: AnswerScores) -> int:
             lost = "unparsed"
         for selection, wanted in SELECTIONS.items():
             if wanted(item):
-                by = (selection, *about, TASKS[item["task"] - 1], item["hop"])
-                found = counts.setdefault(by, {"unparsed": 0, "unanswered": 0, "beyond_cutoff": 0})
-                if lost:
-                    found[lost] += 1
+                by = (row["model"], row["scoring"], row["condition"], TASKS[item["task"] - 1], item["hop"])
+                counts[selection, *by][lost] += 1
+    ways = sorted(tests, key=lambda way: (way != "written", way))
     conditions = list(dict.fromkeys(["without", "with", *(row["condition"] for row in rows)]))
-
-    def place(by: tuple[Any, ...]) -> tuple[Any, ...]:
-        items, scoring, model, condition, task, hop = by
-        way = scoring != "written", scoring
-        at = conditions.index(condition), TASKS.index(task)
-        return list(SELECTIONS).index(items), models.index(model), way, at, hop
-
+    places = (list(SELECTIONS), models, ways, conditions, TASKS, range(4))
     nothing = {"n": 0, "right": 0, "asked_facts": 0}
     scores = [
-        dict(zip(_BY, by, strict=True)) | accuracies.get(by, nothing) | counts[by]
-        for by in sorted(counts, key=place)
+        dict(zip(_BY, by, strict=True))
+        | accuracies.get(by, nothing)
+        | {name: counts[by][name] for name in LOST}
+        for by in sorted(counts, key=lambda by: [of.index(one) for of, one in zip(places, by, strict=True)])
     ]
     write_json(tests, job.out_tests)
     return write_parquet(pa.Table.from_pylist(scores, schema=SCORES), job.output)
 
 
-def predictions(answers: Sequence[Path], runs: Sequence[Mapping[str, Any]]) -> pa.Table:
+def predictions(answers: Sequence[Path], runs: Sequence[Row]) -> pa.Table:
     """PREDICTIONS of runs, in their order; those of an unedited model together.
 
     In each by way of scoring, condition and item. `runs`: the description of each run, whose answers are at
@@ -161,27 +168,31 @@ def predictions(answers: Sequence[Path], runs: Sequence[Mapping[str, Any]]) -> p
             f"--runs: {len(runs)} descriptions for {len(answers)} tables of --answers; give one for each "
             "table, in the same order"
         )
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for path, run in zip(answers, runs, strict=True):
-        for row in pq.read_table(path, schema=ANSWERS).to_pylist():
-            logprobs = row["logprobs"]
-            if logprobs and run["answer_normalise"] == "sum":
-                logprobs = [mean * count for mean, count in zip(logprobs, row["tokens"], strict=True)]
-            group = row["model"], "" if row["method"] in UNEDITED else row["method"]
-            groups.setdefault(group, []).append(
-                {
-                    **{name: row[name] for name in ("model", "output", "parsed", "correct", "reason")},
-                    **{"run_id": run.get("run_id"), "scoring": row["way"], "item_id": row["question"]},
-                    **{"condition": condition_of(row["method"]), "logprobs": logprobs},
-                }
-            )
-    order = operator.itemgetter("scoring", "condition", "item_id")
-    rows = [row for group in groups.values() for row in sorted(group, key=order)]
-    return pa.Table.from_pylist(rows, schema=PREDICTIONS)
+    given = pa.table(
+        {
+            "filename": [str(path) for path in answers],
+            "place": range(len(runs)),
+            "run_id": pa.array([run.get("run_id") for run in runs], pa.string()),
+            "summed": [run.get("answer_normalise") == "sum" for run in runs],
+        }
+    )
+    with database() as db:
+        db.register("runs", given)
+        rows = db.sql(
+            f"""SELECT run_id, model, way AS scoring, {CONDITION} AS condition, question AS item_id, output,
+                parsed, correct, reason, CASE WHEN summed AND logprobs IS NOT NULL
+                    THEN [pair[1] * pair[2] for pair in list_zip(logprobs, tokens)] ELSE logprobs
+                END AS logprobs
+            FROM read_parquet({sql(list(answers))}, filename = true) JOIN runs USING (filename)
+            ORDER BY min(place) OVER (
+                PARTITION BY model, CASE WHEN method IN {sql(UNEDITED)} THEN '' ELSE method END
+            ), scoring, condition, item_id"""
+        )
+        return rows.to_arrow_table().select(PREDICTIONS.names).cast(PREDICTIONS)
 
 
 def write_runs(
-    runs: Sequence[Mapping[str, Any]], output: Path, without: Sequence[Skipped] = (), strict: bool = False
+    runs: Sequence[Row], output: Path, without: Sequence[Skipped] = (), strict: bool = False
 ) -> None:
     """Joins the descriptions of all runs, in their order, in one JSON file.
 
@@ -205,76 +216,62 @@ def title(condition: str) -> str:
     return fixed.get(condition) or record_of(condition.removeprefix("edited-")).title or condition
 
 
-Conditions = dict[str, dict[tuple[str, int], Row]]
-"""Condition -> (task, hop) -> row of SCORES."""
+def lines(name: str, scores: Path, tests: Path, items: str, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
+    """One of TABLES as text, over a selection of items: of each condition accuracies, and p of a test.
 
-
-class Scores(NamedTuple):
-    """The scores and tests of one selection of items."""
-
-    rows: dict[tuple[str, str], Conditions]
-    """(model, scoring) -> its scores, in the order of the table."""
-    tests: dict[tuple[Any, ...], Row]
-    """(scoring, test, model, condition, task, hop) -> its row; McNemar's against the condition `without`."""
-    items: str
-
-
-def read_scores(scores: Path, tests: Path, items: str = "all") -> Scores:
-    """`items`: the selection of items."""
-    rows: dict[tuple[str, str], Conditions] = {}
-    for row in pq.read_table(scores).to_pylist():
-        if row["items"] == items:
-            conditions = rows.setdefault((row["model"], row["scoring"]), {})
-            conditions.setdefault(row["condition"], {})[row["task"], row["hop"]] = row
+    McNemar's is against the condition without context, Fisher's against hop 0 of the same line and condition.
+    """
+    columns, of_hops = TABLES[name], name == "table3"
+    if of_hops:
+        yield f"Accuracy by hop, {items} items"
+        caution = "Items are not independent: p is too small."
+        yield f"p: Fisher's exact test against hop 0 of the same line. {caution}"
+    else:
+        yield f"Accuracy by task, {items} items, hop 1 of related facts (Table 2 of the TempRIPPLE paper)"
+        yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx. Chance: 0.250."
+    test = "fisher" if of_hops else "mcnemar"
     found = {}
     for scoring, tables in json.loads(tests.read_text(encoding="utf-8")).items():
-        for test, of_test in tables.items():
+        for kind, of_test in tables.items():
             for row in of_test:
                 if row["items"] == items and row.get("first", "without") == "without":
                     condition = row.get("condition") or row["second"]
-                    found[scoring, test, row["model"], condition, row["task"], row["hop"]] = row
-    return Scores(rows, found, items)
-
-
-def by_task(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
-    """Table 2: a row for each condition, with McNemar's p against the condition without context."""
-    yield f"Accuracy by task, {scores.items} items, hop 1 of related facts (Table 2 of the TempRIPPLE paper)"
-    yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx. Chance: 0.250."
-    yield from _tables(scores, skipped, TASK_COLUMNS, "mcnemar")
-
-
-def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
-    """Accuracy of each line and hop, with Fisher's p against hop 0 of the same line and condition."""
-    yield f"Accuracy by hop, {scores.items} items"
-    yield "p: Fisher's exact test against hop 0 of the same line. Items are not independent: p is too small."
-    yield from _tables(scores, skipped, HOP_COLUMNS, "fisher")
-
-
-def _tables(
-    scores: Scores, skipped: Sequence[Skipped], columns: Mapping[str, tuple[str, int]], test: str
-) -> Iterator[str]:
-    """A table for each model and way of scoring: of each condition accuracies, and p of a test."""
-    of_hops = test == "fisher"
+                    found[scoring, kind, row["model"], condition, row["task"], row["hop"]] = row
     header = [""]
-    for name, (_, hop) in columns.items():
-        header += [name] if of_hops and not hop else [name, "p"]
-    for (model, scoring), conditions in scores.rows.items():
-        rows = []
-        for condition, own in conditions.items():
+    for column, (_, hop) in columns.items():
+        header += [column] if of_hops and not hop else [column, "p"]
+    rows = [row for row in pq.read_table(scores).to_pylist() if row["items"] == items]
+    for (model, scoring), mine in by_columns(rows, "model", "scoring").items():
+        conditions = by_columns(mine, "condition")
+        body, sizes, said = [], [], []
+        for (condition,), of_condition in conditions.items():
+            own = {(row["task"], row["hop"]): row for row in of_condition}
             cells = [title(condition)]
             for task, hop in columns.values():
                 cells.append(_accuracy(own.get((task, hop)), not of_hops))
                 if hop or not of_hops:
-                    found = scores.tests.get((scoring, test, model, condition, task, hop))
-                    cells.append(p_value(found["p"] if found else None))
-            rows.append(cells)
-        yield from ("", f"{model}, {scoring}", *_sizes(conditions, columns))
-        yield from grid(header, rows)
+                    tested = found.get((scoring, test, model, condition, task, hop))
+                    cells.append(p_value(tested["p"] if tested else None))
+            body.append(cells)
+            counts = (own.get(key) for key in columns.values())
+            numbers = ", ".join(f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in counts)
+            sizes.append((f"n (items/asked facts): {numbers}", title(condition)))
+            for task in ("new", "old"):
+                tested = found.get((scoring, "duration", model, condition, task, 0))
+                if tested and tested["r"] is not None:
+                    bounds = tested["interval"]
+                    interval = f" [{bounds[0]:.2f}, {bounds[1]:.2f}]" if bounds else ""
+                    correlation = f"point-biserial r with duration {tested['r']:.3f}{interval}"
+                    said.append(f"{title(condition)}, {task}: {correlation}")
+        yield from ("", f"{model}, {scoring}", *by_text(sizes, always=False))
+        yield from grid(header, body)
         if not of_hops:
-            yield from _left_out(conditions)
-            yield from _durations(scores, model, scoring)
+            for column, text in LOST.items():
+                sums = {one: sum(row[column] for row in of) for (one,), of in conditions.items()}
+                yield from by_text((f"{sums[one]:,} {text}", title(one)) for one in sums if sums[one])
+            yield from said
         yield from skipped_lines(skipped, model)
-    yield from unscored_lines(skipped, {model for model, _ in scores.rows}, "")
+    yield from unscored_lines(skipped, {row["model"] for row in rows}, "")
 
 
 def _accuracy(row: Row | None, bounds: bool) -> str:
@@ -289,54 +286,16 @@ def p_value(p: float | None) -> str:
     return "-" if p is None else "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
-def _sizes(conditions: Conditions, columns: Mapping[str, tuple[str, int]]) -> Iterator[str]:
-    """A line with the numbers of items and asked facts of each column, for conditions with the same ones."""
-    found = []
-    for condition, rows in conditions.items():
-        own = [rows.get(key) for key in columns.values()]
-        counts = ", ".join(f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in own)
-        found.append((f"n (items/asked facts): {counts}", title(condition)))
-    yield from by_text(found, always=False)
-
-
-def _left_out(conditions: Conditions) -> Iterator[str]:
-    """What is wrong because no letter could be read, and what does not count."""
-    texts = {
-        "unparsed": "answers have no letter, or no finite likelihood, and count as wrong",
-        "unanswered": "could not be asked and do not count",
-        "beyond_cutoff": "do not count because of the model's cutoff",
-    }
-    for column, text in texts.items():
-        numbers = {
-            title(name): sum(row[column] for row in rows.values()) for name, rows in conditions.items()
-        }
-        yield from by_text((f"{number:,} {text}", name) for name, number in numbers.items() if number)
-
-
-def _durations(scores: Scores, model: str, scoring: str) -> Iterator[str]:
-    """The correlation of right answers at hop 0 with the mean duration of the property, of each condition."""
-    for condition in scores.rows[model, scoring]:
-        for task in ("new", "old"):
-            found = scores.tests.get((scoring, "duration", model, condition, task, 0))
-            if found and found["r"] is not None:
-                bounds = found["interval"]
-                said = f" [{bounds[0]:.2f}, {bounds[1]:.2f}]" if bounds else ""
-                yield f"{title(condition)}, {task}: point-biserial r with duration {found['r']:.3f}{said}"
-
-
-def write_tables(job: AnswerTable, runs: Sequence[Row]) -> str:
-    """Writes both tables as text and as the rows of SCORES behind their columns; returns what is printed.
-
-    `runs`: the descriptions of the runs, which say what was skipped.
-    """
-    claim(job.output, (f"{name}.{form}" for name in ("table2", "table3") for form in ("txt", "csv")))
-    selections = [read_scores(job.scores, job.tests, name) for name in SELECTIONS]
+def write_tables(job: AnswerTable) -> str:
+    """Writes both tables as text and as the rows of SCORES behind their columns; returns what is printed."""
+    claim(job.output, (f"{name}.{form}" for name in TABLES for form in ("txt", "csv")))
+    skipped = skipped_among(json.loads(job.runs.read_text(encoding="utf-8")))
     written = list(written_lines(written_table(job.answers).to_pylist())) if job.answers else []
     printed = list(written)
     table = pq.read_table(job.scores)
-    for name, lines, columns in (("table2", by_task, TASK_COLUMNS), ("table3", by_hop, HOP_COLUMNS)):
-        text = [line for scores in selections for line in (*lines(scores, skipped_among(runs)), "")]
-        text += recall_lines(job.recall)
+    for name, columns in TABLES.items():
+        tables = (lines(name, job.scores, job.tests, items, skipped) for items in SELECTIONS)
+        text = [*(line for of_items in tables for line in (*of_items, "")), *recall_lines(job.recall)]
         printed += text
         write_text("".join(f"{line}\n" for line in [*written, *text]), job.output / f"{name}.txt")
         rows = [row for row in table.to_pylist() if (row["task"], row["hop"]) in columns.values()]
@@ -361,16 +320,14 @@ def draw(scores: Path, paths: Sequence[Path]) -> None:
     answered = [row for row in pq.read_table(scores).to_pylist() if row["n"]]
     chosen = [row for row in answered if row["items"] == "discriminating"]
     rows = chosen or [row for row in answered if row["items"] == "all"]
-    groups = list(dict.fromkeys((row["model"], row["scoring"]) for row in rows)) or [("", "")]
+    groups = by_columns(rows, "model", "scoring") or {("", ""): []}
     conditions = list(dict.fromkeys(row["condition"] for row in rows)) or [WITHOUT]
-    owns = [[row for row in rows if (row["model"], row["scoring"]) == group] for group in groups]
     messages = [
-        _message(f"{model}, {WAYS.get(way, way)}", own, bool(chosen))
-        for (model, way), own in zip(groups, owns, strict=True)
+        _message(f"{model}, {WAYS.get(way, way)}", own, bool(chosen)) for (model, way), own in groups.items()
     ]
     columns = min(len(conditions), 4)
     figure, found = parts(messages, [len(conditions)] * len(groups), columns, _SIZE, sharey=True)
-    for axes, own, (_, way) in zip(found, owns, groups, strict=True):
+    for axes, ((_, way), own) in zip(found, groups.items(), strict=True):
         for axis, condition in zip(axes, conditions, strict=True):
             axis.set(title=in_words(condition), xlim=(-0.2, 3.2), ylim=(0, 100), xlabel="hops from the fact")
             axis.set_xticks(range(4))
@@ -407,15 +364,13 @@ def _curve(rows: Sequence[Row], condition: str, line: str) -> list[tuple[int, fl
 def _message(group: str, rows: Sequence[Row], discriminating: bool) -> str:
     """What the part shows, in words: the condition that is best at the new facts, and one hop further."""
     what = "questions that tell old from new" if discriminating else "all questions"
-    told = {
-        condition: {hop: y for hop, y, *_ in _curve(rows, condition, "new")}
-        for condition in dict.fromkeys(row["condition"] for row in rows)
-    }
-    told = {condition: found for condition, found in told.items() if 0 in found}
+    new = [row for row in rows if row["task"] in ("new", "new related")]
+    right = {(row["condition"], row["hop"]): 100 * row["accuracy"] for row in new}
+    told = [condition for condition, hop in right if not hop]
     if not told:
         return f"{group}: {what}"
-    best = max(told, key=lambda condition: told[condition][0])
-    said = f"{group}: {in_words(best)} has {told[best][0]:.0f} % of the new facts right"
-    if 1 in told[best]:
-        said += f", and {told[best][1]:.0f} % of what follows one hop away"
+    best = max(told, key=lambda condition: right[condition, 0])
+    said = f"{group}: {in_words(best)} has {right[best, 0]:.0f} % of the new facts right"
+    if (best, 1) in right:
+        said += f", and {right[best, 1]:.0f} % of what follows one hop away"
     return f"{said} ({what})"

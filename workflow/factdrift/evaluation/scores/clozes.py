@@ -1,6 +1,6 @@
 """Cloze tests of KLoB and WikiFactDiff, put to unedited models: how many they complete."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.clozes import OWN, read_klob
 from factdrift.evaluation.questions.question import Tables, probe_id
+from factdrift.evaluation.scores.common import by_columns
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.tempripple.score import wilson
 
@@ -69,21 +70,15 @@ def lines(table: pa.Table) -> Iterator[str]:
     yield "Cloze tests that an unedited model completes: every token of the object is the most probable one"
     yield "In brackets: 95 % Wilson interval; wordings of a fact are not independent, so it is too narrow."
     yield f"{'model':<16}  {'benchmark':<12}  {'cloze test':<20}  {'asked':>7}  completed"
-    counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
-    columns = (table[name].to_pylist() for name in ("model", "benchmark", "role", "exact", "reason"))
-    for model, benchmark, role, exact, reason in zip(*columns, strict=True):
-        counts[model, benchmark, role].update(
-            asked=exact is not None,
-            completed=bool(exact),
-            left_out=exact is None,
-            not_finite=reason == NOT_FINITE,
-        )
-    for (model, benchmark, role), found in counts.items():
-        said, asked, completed = "-", found["asked"], found["completed"]
-        if asked:
-            low, high = wilson(completed, asked)
-            said = f"{completed / asked:.3f} [{low:.2f}, {high:.2f}]"
-        named = {"left_out": "left out", "not_finite": "not finite, not completed"}
-        notes = ", ".join(f"{found[name]:,} {text}" for name, text in named.items() if found[name])
+    named = ("model", "benchmark", "role")
+    rows = table.select([*named, "exact", "reason"]).to_pylist()
+    for (model, benchmark, role), found in by_columns(rows, *named).items():
+        counts, said = Counter(row["exact"] for row in found), "-"
+        if asked := counts[True] + counts[False]:
+            low, high = wilson(counts[True], asked)
+            said = f"{counts[True] / asked:.3f} [{low:.2f}, {high:.2f}]"
+        lost = sum(row["reason"] == NOT_FINITE for row in found)
+        texts = {"left out": counts[None], "not finite, not completed": lost}
+        notes = ", ".join(f"{number:,} {text}" for text, number in texts.items() if number)
         said += f"  ({notes})" if notes else ""
         yield f"{model:<16}  {benchmark:<12}  {role:<20}  {asked:>7,}  {said}"

@@ -10,6 +10,7 @@ import pyarrow as pa
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import Skipped, skipped_methods, title_of
+from factdrift.evaluation.scores.common import by_columns, skipped_among
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.tempripple.score import wilson
 
@@ -58,48 +59,34 @@ def write_grid(answers: Sequence[Path], made: Sequence[Path], output: Path) -> p
     return table
 
 
-def skipped_runs(runs: Sequence[Path]) -> list[tuple[str, Skipped]]:
-    """(benchmark, method and reason) of the jobs that could not ask, by their descriptions.
+def lines(table: pa.Table, runs: Sequence[Path], without: Sequence[Skipped]) -> Iterator[str]:
+    """The grid as text: a table for each model and benchmark, and below it why methods are not in it.
 
-    The benchmark is the folder of the job.
+    `runs`: the descriptions of the jobs, each in the folder of its benchmark.
     """
-    found = []
-    for path in runs:
-        run: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if "skipped" in run:
-            found.append((path.parents[1].name, Skipped(run["model"], run["method"], run["skipped"])))
-    return found
-
-
-def lines(
-    table: pa.Table, skipped: Sequence[tuple[str, Skipped]], without: Sequence[Skipped]
-) -> Iterator[str]:
-    """The grid as text: a table for each model and benchmark, and below it why methods are not in it."""
     yield "Share of right answers by state and way, with the numbers; of a cloze test: its object is written"
-    rows = table.to_pylist()
-    cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in rows:
-        cells.setdefault((row["model"], row["benchmark"]), []).append(row)
-    for model, benchmark in cells | {(each.model, name): [] for name, each in skipped}:
+    read = [(path.parents[1].name, json.loads(path.read_text(encoding="utf-8"))) for path in runs]
+    skipped = by_columns(
+        ({**run, "benchmark": name} for name, run in read if "skipped" in run), "model", "benchmark"
+    )
+    cells = by_columns(table.to_pylist(), "model", "benchmark")
+    for model, benchmark in cells | skipped:
         mine = cells.get((model, benchmark), [])
         ways = list(dict.fromkeys((row["way"], row["kind"]) for row in mine))
-        states = list(dict.fromkeys(row["method"] for row in mine))
         of = {(row["method"], row["way"], row["kind"]): row for row in mine}
         yield from ("", f"{model}, {benchmark}")
         header = ["", *(way if kind == "all" else f"{way}, {kind}" for way, kind in ways)]
+        states = dict.fromkeys(row["method"] for row in mine)
         body = [[title_of(state), *(_cell(of.get((state, *way))) for way in ways)] for state in states]
         yield from grid(header, body)
         for row in mine:
+            about = f"{title_of(row['method'])}, {row['way']}"
             for reason, number in json.loads(row["reasons"] or "{}").items():
-                yield f"{title_of(row['method'])}, {row['way']}: {number:,} of {row['asked']:,} {reason}"
+                yield f"{about}: {number:,} of {row['asked']:,} {reason}"
             if row["trained"]:
-                yield (
-                    f"{title_of(row['method'])}, {row['way']}: {row['trained']:,} of {row['asked']:,} are "
-                    "about subjects on which the method was trained"
-                )
-        yield from skipped_methods(
-            [each for name, each in skipped if (each.model, name) == (model, benchmark)]
-        )
+                numbers = f"{row['trained']:,} of {row['asked']:,}"
+                yield f"{about}: {numbers} are about subjects on which the method was trained"
+        yield from skipped_methods(skipped_among(skipped.get((model, benchmark), [])))
     yield from skipped_methods(without)
 
 

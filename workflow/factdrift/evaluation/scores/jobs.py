@@ -8,14 +8,13 @@ import msgspec
 
 from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places, Role
+from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places
 from factdrift.core.keys import read_json
 from factdrift.core.switches import Variant
 from factdrift.evaluation.probing import Asks, Recall
 
 Which = Literal["none", "unclear", "all"]
 OR_FILE = "JSON itself, or FILE or @FILE that holds it"
-WithoutJob = Annotated[str, f"[model, method, reason] of methods without a job; {OR_FILE}", Flag("JSON")]
 
 
 def _json(text: str, option: str, form: str) -> Any:
@@ -23,10 +22,15 @@ def _json(text: str, option: str, form: str) -> Any:
     return read_json(text if text[:1] in ("{", "[", "@") else f"@{text}", option, form)
 
 
-def _skipped(text: str) -> list[Any]:
-    from factdrift.evaluation.methods.record import Skipped
+class Skips(Job):
+    """A command about all methods, for some of which there is no job."""
 
-    return [Skipped(*each) for each in _json(text, "--skipped", "[]")]
+    skipped: Annotated[str, f"[model, method, reason] of these; {OR_FILE}", Flag("JSON")] = "[]"
+
+    def without_job(self) -> list[Any]:
+        from factdrift.evaluation.methods.record import Skipped
+
+        return [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]
 
 
 class Printed(Job):
@@ -43,7 +47,7 @@ class Printed(Job):
         return text
 
 
-class Scoring(Job, beside="models_"):
+class Scoring(Skips, beside="models_"):
     """A command that computes scores from the tables of all models and methods."""
 
     edits: Path
@@ -51,7 +55,6 @@ class Scoring(Job, beside="models_"):
     made: Annotated[Paths, "edits of each job"]
     states: Annotated[Paths, "of each job"]
     costs: Annotated[Paths, "of each job", Flag("JSON")] = ()
-    skipped: WithoutJob = "[]"
     strict: Annotated[bool, Key("strict")]
     variant: Annotated[Variant, Key("variant")]
     models: Annotated[tuple[str, ...], "in the order of the tables"]
@@ -62,10 +65,10 @@ class Scoring(Job, beside="models_"):
     def runs(self, ability: Paths = ()) -> Any:
         """What the jobs have written; writes `out_costs` and prints the methods that were skipped."""
         from factdrift.evaluation.methods.record import skipped_methods
-        from factdrift.evaluation.scores.costs import write_costs
+        from factdrift.evaluation.scores.common import write_costs
         from factdrift.evaluation.scores.metrics import Runs
 
-        skipped = write_costs(self.costs, self.out_costs, _skipped(self.skipped), self.strict)
+        skipped = write_costs(self.costs, self.out_costs, self.without_job(), self.strict)
         for line in skipped_methods(skipped):
             print(f"skipped: {line}")
         names = ("edits", "answers", "made", "states", "models", "methods")
@@ -107,15 +110,15 @@ class Table(Job, command="edit table", beside="tables"):
     out_figures: Annotated[Outputs, "what was written about updates, by verdict", Flag("SVG|PDF")] = ()
 
     def run(self) -> None:
-        from factdrift.evaluation.scores import figures, written_figure
-        from factdrift.evaluation.scores.table import unaligned_lines, write_tables
+        from factdrift.evaluation.scores import written_figure
+        from factdrift.evaluation.scores.table import draw, write_tables
 
         if self.out_bleedover and self.probes:
-            figures.draw(self.probes, self.out_bleedover, self.variant == "revised")
+            draw(self.probes, self.out_bleedover, self.variant == "revised")
         if self.out_figures:
             written_figure.draw(self.written, self.out_figures)
-        unaligned = list(unaligned_lines(self.answers, self.made))
-        write_tables(self.scores, self.written, self.costs, unaligned, self.output, self.recall)
+        unedited = zip(self.answers, self.made, strict=True)
+        write_tables(self.scores, self.written, self.costs, self.output, unedited, self.recall)
 
 
 class StreamScores(Scoring, command="edit stream-scores"):
@@ -148,13 +151,9 @@ class StreamReport(Job, command="edit stream-report"):
     out_figures: Annotated[Outputs, Flag("SVG|PDF")]
 
     def run(self) -> str:
-        from factdrift.evaluation.scores.stream_table import draw, read_stream, write_report
-        from factdrift.models.bundled.taught import recall_lines
+        from factdrift.evaluation.scores.stream_table import report
 
-        stream = read_stream(self.scores, self.written, self.intervals, self.costs, self.ability)
-        said = write_report(stream, list(recall_lines(self.recall)), self.out_table, self.out_csv)
-        draw(stream, self.out_figures)
-        return "\n".join([*said, " ".join(map(str, self.out_figures))])
+        return report(self)
 
 
 class AgainstEdits(Job, command="locate against-edits", beside="models_ located"):
@@ -198,18 +197,17 @@ class ClozeTable(Printed, command="answer cloze-table", beside="models_"):
         return self.printed(*lines(table), *recall_lines(self.recall))
 
 
-class AnswerScores(Job, command="answer scores"):
+class AnswerScores(Skips, command="answer scores"):
     """Write accuracies with intervals, and the paper's tests."""
 
     items_: Annotated[Path, "tr_items", Flag("PARQUET")]
     facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
     answers: Annotated[Paths, "of each job, in the order of the tables", Flag("PARQUET")]
-    runs: Annotated[tuple[str, ...], Role("input"), f"of each job; {OR_FILE}", Flag("JSON")]
+    runs: Annotated[Paths, "of each job", Flag("JSON")]
     cutoffs: Annotated[
         str, f"model -> last day of its training data, 2021-01-04; {OR_FILE}", Flag("JSON")
     ] = "{}"
     dates: Annotated[Paths, "of `answer dates`: cutoffs of the models that have a date", Flag("PARQUET")] = ()
-    skipped: WithoutJob = "[]"
     strict: Annotated[bool, Key("strict")]
     draws: Annotated[int, Key("answer.draws")]
     seed: Annotated[int, Key("seed")]
@@ -219,14 +217,9 @@ class AnswerScores(Job, command="answer scores"):
     output: Annotated[Output, "the scores", Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.scores.answers import write_runs, write_scores
+        from factdrift.evaluation.scores.answers import write_scores
 
-        write_runs(self.described(), self.out_runs, _skipped(self.skipped), self.strict)
         return f"{self.output}: {write_scores(self):,} rows"
-
-    def described(self) -> list[dict[str, Any]]:
-        """What was run, of each job."""
-        return [_json(each, "--runs", "what `evaluate` describes") for each in self.runs]
 
     def last_days(self) -> dict[str, datetime.date]:
         """Model -> last day of its training data. Raises InputError if the cutoffs are not such an object."""
@@ -325,7 +318,7 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
     answers: Annotated[Paths, "of each job, whose verdicts come first", Flag("PARQUET")] = ()
     scores: Annotated[Path, Flag("PARQUET")]
     tests: Annotated[Path, Flag("JSON")]
-    runs: Annotated[str, Role("input"), f"of `answer scores`; {OR_FILE}", Flag("JSON")]
+    runs: Annotated[Path, "of `answer scores`", Flag("JSON")]
     recall: Recall = ()
     output: Annotated[Place, Flag("FOLDER")]
     out_figures: Annotated[Outputs, "accuracy against the number of hops", Flag("SVG|PDF")] = ()
@@ -335,17 +328,16 @@ class AnswerTable(Job, command="answer table", beside="table tables"):
 
         if self.out_figures:
             draw(self.scores, self.out_figures)
-        return write_tables(self, _json(self.runs, "--runs", "what `answer scores` wrote"))
+        return write_tables(self)
 
 
-class Grid(Printed, command="answer grid", beside="models_"):
+class Grid(Printed, Skips, command="answer grid", beside="models_"):
     """Print how many questions of each benchmark are answered right in each state and way."""
 
     answers: Annotated[Paths, "of each job"]
     made: Annotated[Paths, "edits, likewise"]
     edits: Annotated[Paths, "tables of the updates, and of the stream, that are asked about"] = ()
     runs: Annotated[Paths, "what each job was", Flag("JSON")]
-    skipped: WithoutJob = "[]"
     variant: Annotated[Variant, Key("variant")]
     out_written: Output
     output: Output
@@ -354,7 +346,7 @@ class Grid(Printed, command="answer grid", beside="models_"):
         import pyarrow as pa
 
         from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.scores.grid import lines, skipped_runs, write_grid
+        from factdrift.evaluation.scores.grid import lines, write_grid
         from factdrift.evaluation.scores.verdicts import WRITTEN_SCORES, written_scores
         from factdrift.evaluation.scores.written import written_table
         from factdrift.evaluation.scores.written_lines import written_lines
@@ -362,5 +354,4 @@ class Grid(Printed, command="answer grid", beside="models_"):
         table = write_grid(self.answers, self.made, self.output)
         written = written_table(self.answers, self.edits, without_new=self.variant == "revised").to_pylist()
         write_parquet(pa.Table.from_pylist(written_scores(written), WRITTEN_SCORES), self.out_written)
-        read = lines(table, skipped_runs(self.runs), _skipped(self.skipped))
-        return self.printed(*written_lines(written), *read)
+        return self.printed(*written_lines(written), *lines(table, self.runs, self.without_job()))

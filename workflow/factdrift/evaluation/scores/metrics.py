@@ -16,10 +16,9 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factdrift.core.tables import database, sql, write_parquet, write_query
+from factdrift.core.tables import database, sql, write_query
 from factdrift.evaluation.ability.record import read_ability
 from factdrift.evaluation.plan import PLAN, plan_table
 from factdrift.evaluation.scores.written import WRITTEN, written_table
@@ -120,7 +119,18 @@ def write_scores(runs: Runs, out_scores: Path, out_probes: Path) -> int:
     """Writes SCORES and PROBES; returns the number of scores."""
     with database(3000) as db:
         read_runs(db, runs)
-        db.register("abilities", _abilities(runs.abilities))
+        abilities = [
+            {
+                "model": found.name,
+                "text": f"{found.text}, {found.tokens:,} tokens" if found.text else None,
+                "perplexity_before": found.perplexity,
+                "tasks_before": json.dumps(found.results, sort_keys=True) if found.results else None,
+            }
+            for found in map(read_ability, runs.abilities)
+        ]
+        columns = ("model", "text", "perplexity_before", "tasks_before")
+        kinds = pa.schema([SCORES.field(name) for name in columns])
+        db.register("abilities", pa.Table.from_pylist(abilities, kinds))
         db.execute(f"{_MADE}; CREATE TEMP TABLE probes AS {_PROBES}")
         order = "ORDER BY m, k, e"
         write_query(db, f"SELECT {typed(PROBES)} FROM probes {order}, number", out_probes)
@@ -145,9 +155,7 @@ def write_stream_scores(
         db.execute(f"CREATE TEMP VIEW scored AS SELECT * FROM read_parquet({sql(out_scores)})")
         db.register("said", written_table(runs.answers, [runs.edits], plan, runs.without_new))
         write_query(db, f"SELECT {typed(WRITTEN)} FROM ({_SAID}) ORDER BY place", out_written)
-    parts = [pq.read_table(path, columns=INTERVALS.names) for path in runs.states]
-    table = pa.concat_tables([INTERVALS.empty_table(), *parts])
-    write_parquet(table.filter(pc.field("interval").is_valid()).combine_chunks(), out_intervals)
+        write_query(db, f"SELECT {typed(INTERVALS)} FROM states WHERE interval IS NOT NULL", out_intervals)
     return rows
 
 
@@ -168,7 +176,7 @@ def _plans(runs: Runs, most: int, seed: int) -> pa.Table:
 def typed(schema: pa.Schema) -> str:
     """SQL: the columns of a schema in their types."""
     kinds = {"string": "VARCHAR", "double": "DOUBLE", "bool": "BOOLEAN"}
-    kinds |= {"int16": "SMALLINT", "int32": "INTEGER"}
+    kinds |= {"int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
     return ", ".join(f'"{field.name}"::{kinds[str(field.type)]} AS "{field.name}"' for field in schema)
 
 
@@ -213,18 +221,6 @@ def weights_of(made: Sequence[Path]) -> Iterator[tuple[str, str, str]]:
                 yield row["model"], row["model_digest"], str(path)
 
 
-def _abilities(paths: Sequence[Path]) -> pa.Table:
-    """One row for each model whose general ability is measured: the text, and the numbers without edits."""
-    columns = ("model", "text", "perplexity_before", "tasks_before")
-    rows = []
-    for found in map(read_ability, paths):
-        tasks = json.dumps(found.results, sort_keys=True) if found.results else None
-        text = f"{found.text}, {found.tokens:,} tokens" if found.text else None
-        numbers = {"perplexity_before": found.perplexity, "tasks_before": tasks}
-        rows.append({"model": found.name, "text": text, **numbers})
-    return pa.Table.from_pylist(rows, pa.schema([SCORES.field(name) for name in columns]))
-
-
 _MADE = """
     CREATE TEMP TABLE made AS SELECT m.place AS m, k.place AS k, r.*, s.perplexity, s.tasks
         FROM run_edits r JOIN models m ON r.model = m.name JOIN methods k ON r.method = k.name
@@ -248,7 +244,7 @@ _PROBES = """
     WHERE failed IS NULL"""
 
 _LOST = f"exp(logprob_before) - CASE reason WHEN '{NOT_FINITE}' THEN 0 ELSE exp(logprob) END"
-_BLEEDOVER = f"CASE WHEN {_LOST} < 0 THEN 0 ELSE {_LOST} END"
+BLEEDOVER = f"CASE WHEN {_LOST} < 0 THEN 0 ELSE {_LOST} END"
 """SQL: what a neighbour's fact has lost of its probability, of a row of probes; null if that is unknown."""
 
 _WITH_NUMBERS = f"""
@@ -293,7 +289,7 @@ _WITH_NUMBERS = f"""
             favg(exact::INTEGER) FILTER (role = 'nearest') AS nearest_exact,
             count(bleedover) FILTER (role = 'random') AS randoms,
             count(bleedover) FILTER (role = 'nearest') AS nearests
-        FROM (SELECT *, {_BLEEDOVER} AS bleedover FROM probes ANTI JOIN left_out USING (edit, number))
+        FROM (SELECT *, {BLEEDOVER} AS bleedover FROM probes ANTI JOIN left_out USING (edit, number))
         WHERE role IN ('nearest', 'random') AND exact IS NOT NULL GROUP BY ALL
     ), lost AS (
         SELECT model, method, interval, edit, probe, count(*) FILTER (reason = '{NOT_FINITE}') AS {NOT_FINITE}
@@ -333,14 +329,7 @@ _SAID = """
             = (said.model, said.method, said.interval, said.kind, said.edit)
     WHERE said.method IN (SELECT name FROM methods)"""
 
-_IN_STREAM = f"""
-    CREATE TEMP TABLE dates AS SELECT DISTINCT interval, old_date, new_date FROM edits;
-    CREATE TEMP TABLE jobs AS
-        SELECT DISTINCT model, method, {", ".join(_FROM)} FROM run_edits
-        WHERE method IN (SELECT name FROM methods);
-    CREATE TEMP TABLE failures AS
-        SELECT model, method, edit, chain, link, failed FROM run_edits JOIN edits USING (edit)
-        WHERE failed IS NOT NULL;
+_IN_STREAM = """
     CREATE TEMP TABLE probes AS
         SELECT r.model, r.method, interval, edit, r.kind AS probe, number, role, place, object,
             base.logprob AS logprob_before, base.exact AS exact_before, r.logprob, r.exact, r.reason
@@ -348,25 +337,25 @@ _IN_STREAM = f"""
             SELECT * FROM after WHERE method <> 'none'
             UNION ALL BY NAME
             SELECT 'none' AS method, * FROM plan LEFT JOIN base USING (model, edit, number)
-            WHERE 'none' IN (SELECT name FROM methods)
-        ) r JOIN asked USING (edit, number) LEFT JOIN base USING (model, edit, number)"""
+        ) r JOIN asked USING (edit, number) LEFT JOIN base USING (model, edit, number)
+        WHERE r.method IN (SELECT name FROM methods)"""
 
 _STREAM_SCORES = f"""
     WITH {_WITH_NUMBERS}, asking AS (
         -- A superseded fact has failed, too, if the edit has failed that should have replaced it.
-        SELECT n.model, n.method, n.interval, n.probe, n.edit, coalesce(f.failed, l.failed) AS failed
-        FROM numbers n JOIN edits USING (edit)
-        LEFT JOIN failures f ON (f.model, f.method, f.edit) = (n.model, n.method, n.edit)
-        LEFT JOIN (SELECT model, method, chain, link, min(failed) AS failed FROM failures GROUP BY ALL) l
-            ON (l.model, l.method, l.chain, l.link) = (n.model, n.method, edits.chain, n.later_link)
+        SELECT n.interval, n.probe, r.* EXCLUDE (failed), coalesce(r.failed, l.failed) AS failed
+        FROM numbers n JOIN run_edits r USING (model, method, edit) JOIN edits USING (edit)
+        LEFT JOIN (
+            SELECT model, method, chain, link, min(failed) AS failed FROM run_edits JOIN edits USING (edit)
+            GROUP BY ALL
+        ) l ON (l.model, l.method, l.chain, l.link) = (n.model, n.method, edits.chain, n.later_link)
     )
-    SELECT m.place AS m, k.place AS k, a.interval, dates.old_date, dates.new_date, a.probe, e, a.edit,
-        a.failed, edits.interval AS made_in,
-        edits.* EXCLUDE (edit, interval, old_date, new_date, e), a.model, a.method,
-        jobs.* EXCLUDE (model, method), n.* EXCLUDE (model, method, interval, edit, probe)
+    SELECT m.place AS m, k.place AS k, dates.old_date, dates.new_date, edits.interval AS made_in, a.*,
+        edits.* EXCLUDE (edit, interval, old_date, new_date),
+        n.* EXCLUDE (model, method, interval, edit, probe)
     FROM asking a JOIN models m ON a.model = m.name JOIN methods k ON a.method = k.name
-    JOIN edits USING (edit) JOIN dates ON dates.interval = a.interval
-    JOIN jobs ON (jobs.model, jobs.method) = (a.model, a.method)
+    JOIN edits USING (edit)
+    JOIN (SELECT DISTINCT interval, old_date, new_date FROM edits) dates ON dates.interval = a.interval
     LEFT JOIN numbers n ON a.failed IS NULL
-        AND (n.model, n.method, n.interval) = (a.model, a.method, a.interval)
-        AND (n.edit, n.probe) = (a.edit, a.probe)"""
+        AND (n.model, n.method, n.interval, n.edit, n.probe)
+            = (a.model, a.method, a.interval, a.edit, a.probe)"""

@@ -1,21 +1,39 @@
-"""Prints what was written, then the WikiFactDiff paper's Table 6, or its Table 7 of facts known before."""
+"""Prints what was written, then the WikiFactDiff paper's Tables 6 and 7, and draws its Figure 2."""
 
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from factdrift.core.figures import name_ends, parts, save
 from factdrift.core.files import write_csv, write_text
 from factdrift.core.owned import claim
 from factdrift.core.screen import grid
-from factdrift.core.tables import records
-from factdrift.evaluation.methods.record import Skipped, title_of
-from factdrift.evaluation.scores.costs import skipped_among
-from factdrift.evaluation.scores.intervals import Interval, geometric, interval
+from factdrift.core.tables import database, records, sql
+from factdrift.evaluation.methods.record import Skipped, style_of, title_of
+from factdrift.evaluation.scores.common import (
+    Group,
+    Interval,
+    Row,
+    bounds,
+    by_columns,
+    by_text,
+    cost_lines,
+    geometric,
+    interval,
+    read_costs,
+    skipped_among,
+    skipped_lines,
+    unscored_lines,
+)
+from factdrift.evaluation.scores.metrics import BLEEDOVER
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import written_lines
 from factdrift.models.alignment import NOT_FINITE
@@ -31,7 +49,7 @@ COLUMNS = {
     "bleedover_nearest": "Bleed. nearest",
     "fluency": "Fluency",
 }
-"""Columns of Table 6, in its order; all but fluency are multiplied by 100."""
+"""Columns of Table 6, in its order."""
 
 ACCURACIES = {
     "exact": "Exact",
@@ -42,9 +60,6 @@ ACCURACIES = {
     "nearest_exact": "Nearest after",
     "fluency_full": "Fluency, full",
 }
-_PLAIN = ("fluency", "fluency_full")
-_SHARES = ("efficacy_s", "generalization_s", *(name for name in ACCURACIES if name not in _PLAIN))
-"""Columns whose values are shares, from 0 to 1."""
 
 WRITTEN_COLUMNS = {
     **{f"written_{name}": ("own wording", name, "answers") for name in VERDICTS},
@@ -55,7 +70,7 @@ WRITTEN_COLUMNS = {
         for name in ("kept", "lost", "gained")
     },
 }
-"""Column of the comma-separated values -> kind of question, and the counts whose ratio it is."""
+"""Column of the comma-separated values -> kind of question, and the counts whose ratio it is, in percent."""
 
 _LAST = ("seconds_per_edit", "peak_mb", "perplexity", "perplexity_ci95", "tasks", "source")
 """Columns of the comma-separated values behind those of the table."""
@@ -73,63 +88,23 @@ PAPER = (
 
 CHAT = "prompts are turns of a user in the model's chat template"
 
-_UNKNOWN = "No edit is in this table: the unedited model writes the obsolete object of none of them."
-UNKNOWN = {
-    "replace": _UNKNOWN,
-    "add": "No edit is in this table: an addition has no obsolete object that the model could know.",
-    "archive": _UNKNOWN,
+UNKNOWN = "No edit is in this table: the unedited model writes the obsolete object of none of them."
+ADDED = "No edit is in this table: an addition has no obsolete object that the model could know."
+
+BINS = 8
+"""The number of classes of neighbours, which are of about equal size."""
+
+PANELS = {
+    "popularity": ("popularity", "popularity of the neighbour"),
+    "dist": ("similarity", "similarity to the subject"),
 }
-"""Why a table of facts that the model knew has no row, by kind of edit."""
+"""Column of the probes -> what is drawn of it, and the label of its axis."""
 
-Row = Mapping[str, Any]
+_FLOOR = 0.01
+"""The least bleedover that is drawn, in points; less is drawn there."""
+_SIZE = (4.6, 3.2)
 
-
-class Group(NamedTuple):
-    """The scores of one method on one model for one kind of edit."""
-
-    model: str
-    kind: str
-    method: str
-    rows: list[dict[str, Any]]
-    cost: dict[str, Any]
-    written: Sequence[dict[str, Any]] = ()
-    """The rows of WRITTEN about these edits."""
-
-    @property
-    def title(self) -> str:
-        return titled(self.method, self.cost)
-
-    @property
-    def lasting(self) -> list[dict[str, Any]]:
-        """The rows of edits that did not fail."""
-        return [row for row in self.rows if row["failed"] is None]
-
-    @property
-    def failed(self) -> int:
-        return len(self.rows) - len(self.lasting)
-
-    @property
-    def not_finite(self) -> int:
-        """The edits that did not fail, but after which the output for a probe is not finite."""
-        return sum(bool(row.get("not_finite")) for row in self.lasting)
-
-    @property
-    def seconds(self) -> float | None:
-        """Seconds for each edit, without evaluation."""
-        edits = self.cost.get("edits", 0)
-        return self.cost["edit_seconds"] / edits if edits else None
-
-    def value(self, column: str) -> Interval | None:
-        """The interval of a column over the edits that did not fail, which allows for edits in one model."""
-        factor = 1 if column in _PLAIN else 100
-        found = [row for row in self.lasting if row[column] is not None]
-        top = 100 if column in _SHARES else None
-        return interval([factor * row[column] for row in found], [row.get("state") for row in found], top)
-
-
-def titled(method: str, cost: Row) -> str:
-    """The method as tables name it, with an asterisk if values of it were derived and not tuned."""
-    return title_of(method) + ("*" if cost.get("derived") else "")
+Numbers = NDArray[np.float64]
 
 
 def read_groups(scores: Path, written: Path, costs: Path, known_only: bool = False) -> list[Group]:
@@ -137,20 +112,16 @@ def read_groups(scores: Path, written: Path, costs: Path, known_only: bool = Fal
 
     `known_only`: only edits whose obsolete object the unedited model writes.
     """
-    said: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for row in records(written):
-        said.setdefault((row["model"], row["method"], row["edit"]), []).append(row)
-    spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text(encoding="utf-8"))}
-    groups: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
-    for row in pq.read_table(scores).to_pylist():
-        rows = groups.setdefault((row["model"], row["kind"]), {}).setdefault(row["method"], [])
-        if row["known_before"] or not known_only:
-            rows.append(row)
+    said = by_columns(records(written), "model", "method", "edit")
+    spent = read_costs(costs)
+    groups = by_columns(pq.read_table(scores).to_pylist(), "model", "kind", "method")
+    kinds = list(dict.fromkeys(key[:2] for key in groups))
     found = []
-    for (model, kind), methods in groups.items():
-        for method, rows in methods.items():
-            mine = [each for row in rows for each in said.get((model, method, row["edit"]), ())]
-            found.append(Group(model, kind, method, rows, spent.get((model, method), {}), mine))
+    for key in sorted(groups, key=lambda key: kinds.index(key[:2])):
+        model, kind, method = key
+        rows = [row for row in groups[key] if row["known_before"] or not known_only]
+        mine = [each for row in rows for each in said.get((model, method, row["edit"]), ())]
+        found.append(Group(model, kind, method, rows, spent.get((model, method), {}), mine))
     return found
 
 
@@ -163,80 +134,44 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         asked = any(row["template"] == "chat" for group in mine for row in group.rows)
         yield from ("", f"{model}, {edits:,} {KINDS[kind]}" + (f"; {CHAT}" if asked else ""))
         if not edits:
-            yield UNKNOWN[kind]
+            yield ADDED if kind == "add" else UNKNOWN
             yield from skipped_lines(skipped, model)
             continue
         said = [row for group in mine for row in group.written]
         yield from written_lines(said, {group.method: group.title for group in mine})
         yield from PAPER
-        yield from grid(["", "n", *COLUMNS.values(), "Seconds"], [_cells(group) for group in mine])
+        papers, others = [], []
+        for group in mine:
+            seconds = _seconds(group)
+            first, second = ([str(group.value(name) or "-") for name in of] for of in (COLUMNS, ACCURACIES))
+            ends = f"{len(group.lasting):,}", "-" if seconds is None else f"{seconds:.3g}"
+            papers.append([group.title, ends[0], *first, ends[1]])
+            others.append([group.title, *second, str(group.failed), str(group.not_finite)])
+        yield from grid(["", "n", *COLUMNS.values(), "Seconds"], papers)
         yield ""
-        yield from grid(
-            ["", *ACCURACIES.values(), "Failed", "Not finite"],
-            [
-                [
-                    group.title,
-                    *_values(group, ACCURACIES),
-                    str(group.failed),
-                    str(group.not_finite),
-                ]
-                for group in mine
-            ],
-        )
+        yield from grid(["", *ACCURACIES.values(), "Failed", "Not finite"], others)
         yield from by_text((_fewer(group), group.title) for group in mine)
         for group in mine:
-            yield from _together(group)
+            models = len({row.get("state") for row in group.lasting})
+            if group.method != "none" and models < len(group.lasting):
+                yield f"{group.title}: " + (
+                    "all edits are in one model, and intervals are over its edits only"
+                    if models == 1
+                    else f"intervals are by edited model, of which there are {models:,}"
+                )
         yield from measured_lines({group.title: group.lasting for group in mine})
         yield from skipped_lines(skipped, model)
         for group in mine:
-            if group.cost.get("derived"):
-                yield f"{group.title} {group.cost['source']}"
-            if group.cost.get("left_out"):
-                yield left_out_line(group.title, group.cost["left_out"])
+            yield from cost_lines([group])
         moments = ((f"second moments over {group.cost.get('moments')}", group) for group in mine)
         yield from by_text((text, group.title) for text, group in moments if group.cost.get("moments"))
     yield from unscored_lines(skipped, {group.model for group in groups})
 
 
-def by_text(named: Iterable[tuple[str, str]], always: bool = True) -> Iterator[str]:
-    """A line for each text (text, name) that is not empty, after the names of all that it is about.
-
-    `always`: also if it is about all names.
-    """
-    names: dict[str, list[str]] = {}
-    for text, name in named:
-        if text:
-            names.setdefault(text, []).append(name)
-    for text, of in names.items():
-        yield f"{', '.join(of)}: {text}" if always or len(names) > 1 else text
-
-
-def left_out_line(title: str, most: int) -> str:
-    """Says that a method had more texts than fit before a prompt."""
-    return f"{title}: up to {most:,} updates, the oldest, did not fit before a prompt and were left out"
-
-
-def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
-    """A line for each reason why methods do not run on a model."""
-    mine = [each for each in skipped if each.model == model]
-    for reason in dict.fromkeys(each.skipped for each in mine):
-        named = [title_of(each.method) for each in mine if each.skipped == reason]
-        yield f"{', '.join(named)} skipped: {reason}"
-
-
-def unscored_lines(skipped: Sequence[Skipped], models: Set[str], said: str = ", no method") -> Iterator[str]:
-    """Why models that are not among those with scores, `models`, have none; `said` follows their names."""
-    for model in dict.fromkeys(each.model for each in skipped if each.model not in models):
-        yield from ("", f"{model}{said}", *skipped_lines(skipped, model))
-
-
-def _values(group: Group, columns: Iterable[str]) -> list[str]:
-    return [str(group.value(column) or "-") for column in columns]
-
-
-def _cells(group: Group) -> list[str]:
-    seconds = "-" if group.seconds is None else f"{group.seconds:.3g}"
-    return [group.title, f"{len(group.lasting):,}", *_values(group, COLUMNS), seconds]
+def _seconds(group: Group) -> float | None:
+    """Seconds for each edit, without evaluation."""
+    edits = group.cost.get("edits", 0)
+    return group.cost["edit_seconds"] / edits if edits else None
 
 
 def _fewer(group: Group) -> str:
@@ -249,64 +184,44 @@ def _fewer(group: Group) -> str:
     return "; ".join(f"{n:,} edits in {', '.join(named)}" for n, named in titles.items())
 
 
-def _together(group: Group) -> Iterator[str]:
-    """What the intervals of edits are that are in one model together."""
-    models = len({row.get("state") for row in group.lasting})
-    if group.method == "none" or models == len(group.lasting) or len(group.lasting) < 2:
-        return
-    if models == 1:
-        yield f"{group.title}: all edits are in one model, and intervals are over its edits only"
-    else:
-        yield f"{group.title}: intervals are by edited model, of which there are {models:,}"
-
-
 def write_table(
     groups: Sequence[Group],
     title: str,
-    text: Path,
-    table: Path,
+    output: Path,
     skipped: Sequence[Skipped] = (),
     below: Sequence[str] = (),
 ) -> list[str]:
     """Writes the table as text, with the lines `below` it, and the same numbers as comma-separated values.
 
-    Returns the lines of the text.
+    `output`: the files without their endings. Returns the lines of the text.
     """
     said = [*lines(groups, title, skipped), *below]
-    write_text("".join(f"{line}\n" for line in said), text)
-    write_csv(_csv_rows(groups, skipped), table)
+    write_text("".join(f"{line}\n" for line in said), output.with_suffix(".txt"))
+    write_csv(_csv_rows(groups, skipped), output.with_suffix(".csv"))
     return said
 
 
 def _csv_rows(groups: Sequence[Group], skipped: Sequence[Skipped]) -> Iterator[list[Any]]:
     columns = [*COLUMNS, *ACCURACIES]
-    bounds = [name for column in columns for name in (column, f"{column}_ci95", f"{column}_n")]
-    numbers = [*WRITTEN_COLUMNS, *bounds, *_LAST]
+    numbers = [*WRITTEN_COLUMNS, *bounds(columns), *_LAST]
     yield ["model", "kind", "method", "edits", "failed", "not_finite", *numbers, "skipped"]
     for group in groups:
         found = [group.value(column) for column in columns]
+        scores = {row["asked"]: row for row in written_scores(group.written)}
+        said = [(scores.get(asked, {}), part, whole) for asked, part, whole in WRITTEN_COLUMNS.values()]
+        seconds = _seconds(group)
         general = measured_values(group.lasting)
         perplexity = general.pop("Perplexity", None)
         tasks = json.dumps({name: each.mean for name, each in general.items()}) if general else ""
         yield [
             *(group.model, group.kind, group.method, len(group.rows), group.failed, group.not_finite),
-            *_said(group),
+            *(f"{100 * row[part] / row[whole]:.6g}" if row.get(whole) else "" for row, part, whole in said),
             *(cell for one in found for cell in ((*one.cells(), one.n) if one else ("", "", 0))),
-            *("" if group.seconds is None else f"{group.seconds:.6g}", group.cost.get("peak_mb", "")),
+            *("" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")),
             *(*(perplexity.cells() if perplexity else ("", "")), tasks, group.cost.get("source", ""), ""),
         ]
     for each in skipped:
         yield [each.model, "", each.method, 0, 0, 0, *[""] * len(numbers), each.skipped]
-
-
-def _said(group: Group) -> list[str]:
-    """The values of WRITTEN_COLUMNS, in percent; empty where there are no answers."""
-    scores = {row["asked"]: row for row in written_scores(group.written)}
-    found = []
-    for asked, part, whole in WRITTEN_COLUMNS.values():
-        row = scores.get(asked, {})
-        found.append(f"{100 * row[part] / row[whole]:.6g}" if row.get(whole) else "")
-    return found
 
 
 def measured_lines(groups: Mapping[str, Sequence[Row]]) -> Iterator[str]:
@@ -358,47 +273,109 @@ def _mean(found: Interval | None) -> str:
     return f"{found.mean:.4g}{half}"
 
 
-def unaligned_lines(answers: Sequence[Path], made: Sequence[Path]) -> Iterator[str]:
-    """Lines with the numbers of unaligned probes by reason, and of edits that were left out.
-
-    `answers`, `made`: tables of the unedited models.
-    """
-    for asked, edits in zip(answers, made, strict=True):
-        rows = pq.read_table(asked, columns=["model", "reason"], filters=[("way", "=", "loglik")]).to_pylist()
-        lost = Counter(row["reason"] for row in rows if row["reason"] not in (None, NOT_FINITE))
-        excluded = pq.read_table(edits, columns=["excluded"])["excluded"]
-        left = len(excluded) - excluded.null_count
-        if lost or left:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
-            named = f" ({reasons})" if lost else ""
-            yield (
-                f"{rows[0]['model']}: {lost.total():,} probes are not aligned{named}; {left:,} edits are "
-                "left out"
-            )
-
-
 def write_tables(
     scores: Path,
     written: Path,
     costs: Path,
-    unaligned: Sequence[str],
     output: Path,
+    unedited: Iterable[tuple[Path, Path]],
     bundled: Sequence[Path] = (),
 ) -> None:
     """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them.
 
-    `unaligned`: lines that are printed after them.
-    `bundled`: folders of bundled models, whose recall is printed below the tables.
+    `unedited`: answers and edits of each unedited model, of which the numbers of unaligned probes by reason
+    and of edits that are left out are printed. `bundled`: folders of bundled models, whose recall is printed
+    below the tables.
     """
     claim(output, (f"{name}.{form}" for name in ("table6", "table7") for form in ("txt", "csv")))
-    skipped = skipped_among(json.loads(costs.read_text(encoding="utf-8")))
+    skipped = skipped_among(read_costs(costs).values())
     below = list(recall_lines(bundled))
     for name, title, known in (
         ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
         ("table7", "Edits of facts that the model knew before (Table 7)", True),
     ):
         groups = read_groups(scores, written, costs, known)
-        text, table = output / f"{name}.txt", output / f"{name}.csv"
-        print("\n".join(write_table(groups, title, text, table, skipped, below)), end="\n\n")
-    for line in unaligned:
-        print(f"skipped: {line}")
+        print("\n".join(write_table(groups, title, output / name, skipped, below)), end="\n\n")
+    for asked, edits in unedited:
+        rows = pq.read_table(asked, columns=["model", "reason"], filters=[("way", "=", "loglik")]).to_pylist()
+        lost = Counter(row["reason"] for row in rows if row["reason"] not in (None, NOT_FINITE))
+        excluded = pq.read_table(edits, columns=["excluded"])["excluded"]
+        left = len(excluded) - excluded.null_count
+        if lost or left:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
+            said = f"{lost.total():,} probes are not aligned" + (f" ({reasons})" if lost else "")
+            print(f"skipped: {rows[0]['model']}: {said}; {left:,} edits are left out")
+
+
+def binned(x: Numbers, y: Numbers, bins: int = BINS) -> tuple[Numbers, Numbers, Numbers]:
+    """Mean x, mean y and half the 95 % interval of y for quantile classes of x; equal x share a class."""
+    edges = np.unique(np.quantile(x, np.linspace(0, 1, bins + 1)))
+    place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, max(len(edges) - 2, 0))
+    found = []
+    for one in np.unique(place):
+        mine = y[place == one]
+        half = 1.96 * mine.std(ddof=1) / np.sqrt(len(mine)) if len(mine) > 1 else 0.0
+        found.append((x[place == one].mean(), mine.mean(), half))
+    columns = np.array(found, dtype=np.float64).reshape(-1, 3)
+    return columns[:, 0], columns[:, 1], columns[:, 2]
+
+
+def neighbors(probes: Path, without_new: bool = False) -> pd.DataFrame:
+    """The probes of neighbours' facts after edits whose `bleedover` is known, with their `similarity`.
+
+    `without_new`: but those whose answer is the new object, which the tables leave out, too.
+    """
+    with database() as db:
+        found: pd.DataFrame = db.sql(
+            f"""WITH probes AS (SELECT *, row_number() OVER () AS n FROM read_parquet({sql(probes)}))
+            SELECT *, {BLEEDOVER} AS bleedover, 1 - dist AS similarity FROM probes
+            WHERE role IN ('nearest', 'random') AND method <> 'none' AND bleedover IS NOT NULL
+                AND NOT ({without_new} AND (edit, target) IN (
+                    SELECT (edit, target) FROM probes WHERE role = 'update' AND object = 'new'))
+            ORDER BY n"""
+        ).df()
+    return found
+
+
+def draw(probes: Path, paths: Sequence[Path], without_new: bool = False) -> None:
+    """Draws a part for each model: the mean bleedover of each method by class of neighbours, in points.
+
+    The scale is logarithmic, so that both the size and the slope of each method are seen. The panel of a
+    column that has no value in any probe says so and is empty. `without_new`: as of `neighbors`.
+    """
+    rows = neighbors(probes, without_new)
+    models = list(dict.fromkeys(rows["model"])) or [""]
+    messages = [_message(model, rows[rows["model"] == model]) for model in models]
+    figure, found = parts(messages, [len(PANELS)] * len(models), len(PANELS), _SIZE, sharey=True)
+    for axes, model in zip(found, models, strict=True):
+        own = rows[rows["model"] == model]
+        for axis, (given, (column, label)) in zip(axes, PANELS.items(), strict=True):
+            axis.set(yscale="log", ylim=(_FLOOR, 100), xlabel=label)
+            if rows[given].isna().all():
+                axis.text(0.5, 0.5, f"no {column} in the data", transform=axis.transAxes, ha="center")
+            ends = []
+            for method in dict.fromkeys(own["method"]):
+                mine: Any = own[(own["method"] == method)].dropna(subset=[column])
+                if len(mine):
+                    style = style_of(method)
+                    x, y, half = binned(mine[column].to_numpy(), 100 * mine["bleedover"].to_numpy())
+                    axis.plot(x, np.maximum(y, _FLOOR), marker="o", markersize=3, **style)
+                    low, high = (np.maximum(y + sign * half, _FLOOR) for sign in (-1, 1))
+                    axis.fill_between(x, low, high, alpha=0.12, color=style["color"], linewidth=0)
+                    ends.append((title_of(method), max(y[-1], _FLOOR), style["color"]))
+            axis.margins(x=0.02)
+            name_ends(axis, ends, _SIZE[1])
+        axes[0].set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
+        axes[0].set_ylabel("points of probability that\na neighbour's fact loses")
+    save(figure, *paths)
+
+
+def _message(model: str, rows: pd.DataFrame) -> str:
+    means = (100 * rows.groupby("method")["bleedover"].mean()).sort_values()
+    if len(means) < 2:
+        return f"{model}: bleedover by neighbour"
+    least, most = means.index[0], means.index[-1]
+    return (
+        f"{model}: other facts lose {means.iloc[-1]:.1f} points by {title_of(most)} and "
+        f"{means.iloc[0]:.1f} by {title_of(least)}"
+    )
