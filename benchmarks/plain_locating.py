@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from factdrift.evaluation.locators.causal_tracing import windows
-from factdrift.evaluation.locators.gradients import nodes
+from factdrift.evaluation.locators.knowledge_neurons import nodes
 from factdrift.evaluation.locators.sentences import Sentence
 from factdrift.models.hooks import After, hooked, hooked_before
 from factdrift.models.loaded import Loaded

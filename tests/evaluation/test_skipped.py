@@ -21,7 +21,8 @@ from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.methods.record import Skipped  # noqa: E402
-from factdrift.evaluation.scores.common import Group, skipped_among, write_costs  # noqa: E402
+from factdrift.evaluation.scores.costs import skipped_among, write_costs  # noqa: E402
+from factdrift.evaluation.scores.groups import Group  # noqa: E402
 from factdrift.evaluation.scores.table import ACCURACIES, COLUMNS, lines, write_table  # noqa: E402
 from factdrift.models import moments  # noqa: E402
 

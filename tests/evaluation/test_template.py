@@ -18,7 +18,7 @@ from factdrift.cli import main  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.questions.prompts import filled  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
-from factdrift.evaluation.scores.common import Group  # noqa: E402
+from factdrift.evaluation.scores.groups import Group  # noqa: E402
 from factdrift.evaluation.scores.table import ACCURACIES, CHAT, COLUMNS, lines  # noqa: E402
 from factdrift.evaluation.session import Session, excluded  # noqa: E402
 from factdrift.evaluation.states.edited import opened  # noqa: E402

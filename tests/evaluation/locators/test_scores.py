@@ -20,21 +20,18 @@ from factdrift.evaluation.locators.causal_tracing import (  # noqa: E402
     windows,
 )
 from factdrift.evaluation.locators.gradients import (  # noqa: E402
-    _jaccard,
     activation,
     attribution_patching,
     gradient_x_input,
     gradients,
-    knowledge_neurons,
-    nodes,
     per_layer,
-    projections,
-    refined,
     seen,
     summed,
 )
 from factdrift.evaluation.locators.interface import at, positions  # noqa: E402
+from factdrift.evaluation.locators.knowledge_neurons import knowledge_neurons, nodes, refined  # noqa: E402
 from factdrift.evaluation.locators.plan import locator_of  # noqa: E402
+from factdrift.evaluation.locators.projections import _jaccard, projections  # noqa: E402
 from factdrift.evaluation.locators.sentences import Sentence  # noqa: E402
 from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402

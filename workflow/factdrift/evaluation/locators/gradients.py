@@ -1,4 +1,4 @@
-"""Values of units and gradients by them, one by one and integrated; and the block that a method edits.
+"""Methods of one forward and at most one backward pass: activation, gradient x input, attribution patching.
 
 Units are numbered block by block: neuron n of block l is unit `l * inner + n`, and likewise heads and
 modules (attention, then MLP). A layer is a whole block. A unit may have many channels (a head, a module, a
@@ -6,7 +6,7 @@ layer); its score is the sum over them. Imports torch.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import reduce
 
 import torch
@@ -16,9 +16,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.locators.causal_tracing import corrupted, noise_of
 from factdrift.evaluation.locators.interface import Context, at, last_logits, positions, probability
 from factdrift.evaluation.locators.sentences import Sentence
-from factdrift.evaluation.methods.hyperparameters import read_hyper
-from factdrift.models.fork import Branches, Whole, unembedded
-from factdrift.models.hooks import After, hooked, hooked_before
+from factdrift.models.hooks import After, hooked
 from factdrift.models.loaded import Loaded
 
 
@@ -71,93 +69,6 @@ def attribution_patching(
         for quiet, value, slope in zip(clean, values, slopes, strict=True)
     ]
     return summed(loaded, granularity, products)
-
-
-def projections(
-    loaded: Loaded, sentences: Sequence[Sentence], targets: Sequence[int], context: Context
-) -> Tensor:
-    """[sentences, modules]: how much each module changes the state of the last token, as PMET looks at it.
-
-    Li et al., 2023, "PMET: Precise Model Editing in a Transformer" (arXiv 2308.08742), compare the hidden
-    state of the last token before and after each module, also projected onto the vocabulary. Here the states
-    are those of the residual stream: before, and with what the module adds to it.
-
-    `signal`: `cosine`, 1 - cosine similarity of the states; `jaccard`, 1 - Jaccard similarity of their `top`
-    likeliest next tokens; `probability`, the target's probability after the module minus that before. Raises
-    InputError for families that normalise what modules put out: the state behind attention is not known.
-    """
-    if loaded.spec.post_norm:
-        raise InputError(
-            f"locators: {context.hyper.method}: {loaded.name} normalises what its modules put out before it "
-            "adds it (post-norm), so that the state between them is not known; leave this locator out"
-        )
-    signal, top = context.hyper["signal"], context.hyper["top"]
-    norm = loaded.model.get_submodule(loaded.spec.final_norm)
-    found = []
-    for before, after in _states(loaded, sentences):
-        if signal == "cosine":
-            similar = torch.nn.functional.cosine_similarity(before.double(), after.double(), dim=1)
-            found.append(1 - similar)
-            continue
-        with torch.no_grad():
-            logits = [unembedded(loaded, norm(state)) for state in (before, after)]
-        if signal == "jaccard":
-            found.append(1 - _jaccard(*(each.topk(min(top, each.shape[1])).indices for each in logits)))
-        else:
-            chances = [probability(each, targets) for each in logits]
-            found.append(chances[1] - chances[0])
-    return torch.stack(found, 1)
-
-
-def _states(loaded: Loaded, sentences: Sequence[Sentence]) -> list[tuple[Tensor, Tensor]]:
-    """For each module [sentences, hidden]: the last token's state before it, and with its output added."""
-    spec = loaded.spec
-    last = torch.tensor([one.last for one in sentences], device=loaded.device)
-    each = torch.arange(len(sentences), device=loaded.device)
-    seen: dict[tuple[int, str], Tensor] = {}
-
-    def keep(layer: int, part: str) -> After:
-        """Of a block what enters it, of its parts what they put out."""
-        return lambda taken, given: seen.__setitem__((layer, part), (given if part else taken)[each, last])
-
-    parts = ("", spec.attention_out, spec.mlp)
-    places = [(layer, part) for layer in range(spec.layers) for part in parts]
-    with torch.no_grad(), hooked(loaded.model, {spec.module(*place): keep(*place) for place in places}):
-        last_logits(loaded, sentences)
-    found = []
-    for layer in range(spec.layers):
-        start = seen[layer, ""]
-        attention, mlp = (seen[layer, part] * spec.residual_factor for part in parts[1:])
-        between = start if spec.parallel else start + attention
-        found += [(start, start + attention), (between, between + mlp)]
-    return found
-
-
-def _jaccard(first: Tensor, second: Tensor) -> Tensor:
-    """[rows]: the Jaccard similarity of two sets of K different tokens [rows, K]."""
-    common = (first[:, :, None] == second[:, None, :]).sum((1, 2)).double()
-    return common / (2 * first.shape[1] - common)
-
-
-def edited_layer(
-    loaded: Loaded, sentences: Sequence[Sentence], targets: Sequence[int], context: Context
-) -> Tensor:
-    """[sentences, blocks]: 1 for each block that the editing method `method` edits, else 0.
-
-    The block is that of config/methods/, unless `layer` names another.
-    """
-    given = context.hyper["layer"]
-    layers = [given]
-    if given < 0:
-        layers = read_hyper(context.hyper["method"], loaded.name, sizes=lambda: loaded.spec).layers
-    scores = torch.zeros(len(sentences), loaded.spec.layers)
-    if not all(layer < loaded.spec.layers for layer in layers):
-        raise InputError(
-            f"locators: {context.hyper.method}: {loaded.name} has {loaded.spec.layers} blocks, and layer "
-            f"{max(layers)} is to be edited; set locate.hyper.{context.hyper.method}.layer"
-        )
-    scores[:, layers] = 1
-    return scores
 
 
 def gradients(
@@ -255,106 +166,3 @@ def summed(loaded: Loaded, granularity: str, values: list[Tensor]) -> Tensor:
         return torch.cat(values, 1)
     shares = per_layer(loaded, granularity) if granularity == "head" else 1
     return torch.cat([value.reshape(len(value), shares, -1).sum(2) for value in values], 1)
-
-
-def knowledge_neurons(
-    loaded: Loaded, sentences: Sequence[Sentence], targets: Sequence[int], context: Context
-) -> Tensor:
-    """[sentences, neurons]: integrated gradients, refined over the wordings of a fact if asked.
-
-    The score of a neuron (Dai et al., 2022, "Knowledge Neurons in Pretrained Transformers", arXiv 2104.08696)
-    is the integrated gradient of the answer's probability by the neuron's activation at the last token, from
-    zero to its value, with all neurons of its block scaled together. As in the port by EleutherAI
-    (knowledge-neurons), only the last token's activations are scaled. Here the activation is what enters the
-    MLP's second matrix, behind the nonlinearity. Scaling the last token changes nothing at other tokens, so
-    each step of each block repeats only the last token from that block on, all of them in one batch.
-    """
-    spec, device, hyper = loaded.spec, loaded.device, context.hyper
-    per_layer(loaded, "neuron")  # raises if there are none
-    activations: list[Tensor] = []
-    last = torch.tensor([one.last for one in sentences], device=device)
-    each = torch.arange(len(sentences), device=device)
-    names = [spec.module(layer, spec.down) for layer in range(spec.layers)]
-
-    def see(taken: Tensor, given: Tensor) -> None:
-        activations.append(taken[each, last])
-
-    with hooked(loaded.model, dict.fromkeys(names, see)):
-        whole = Whole(loaded, [one.ids for one in sentences])
-    scales = nodes(hyper["steps"], hyper["rule"], torch.float64).to(device)
-    wanted = torch.as_tensor(targets, device=device)
-    found = []
-    # Each step of each block is one token.
-    size = max(1, context.budget // (len(scales) * spec.layers))
-    for start in range(0, len(sentences), size):
-        rows = torch.arange(start, min(start + size, len(sentences)), device=device)
-        mine = [values[rows] for values in activations]
-        slopes = _slopes(loaded, whole, rows, last[rows], wanted[rows], mine, scales)
-        found.append(torch.cat([slope * value for slope, value in zip(slopes, mine, strict=True)], 1))
-    scores = torch.cat(found)
-    if not hyper["refine"]:
-        return scores
-    return refined(scores, [one.group or one.id for one in sentences], hyper["threshold"], hyper["share"])
-
-
-def nodes(steps: int, rule: str, kind: torch.dtype) -> Tensor:
-    """[steps]: the scales at which gradients are taken.
-
-    `midpoint`: centres of equal intervals. `paper`: their right ends, k / m. `eleuther`: from 0 to 1 with
-    both ends, as in the port, whose mean over the steps has an error of the order of one step.
-    """
-    if rule == "eleuther":
-        return torch.linspace(0, 1, steps, dtype=kind)
-    shift = {"midpoint": 0.5, "paper": 1.0}[rule]
-    return (torch.arange(steps, dtype=kind) + shift) / steps
-
-
-def _slopes(
-    loaded: Loaded,
-    whole: Whole,
-    rows: Tensor,
-    last: Tensor,
-    targets: Tensor,
-    activations: Sequence[Tensor],
-    scales: Tensor,
-) -> list[Tensor]:
-    """For each block [rows, inner]: the mean gradient by its activations at the last token."""
-    spec, steps = loaded.spec, len(scales)
-    number = len(rows)
-    shape = (spec.layers, steps, number)
-    row, start, target = (value.expand(shape).flatten() for value in (rows, last, targets))
-    layer = torch.arange(spec.layers, device=rows.device)[:, None, None].expand(shape).flatten()
-    branches = Branches(whole, row, start, layer)
-    leaves = [
-        (scales[:, None, None] * value).to(value.dtype).flatten(0, 1).requires_grad_(True)
-        for value in activations
-    ]
-
-    def running(block: int, count: int) -> AbstractContextManager[None]:
-        joined = count - steps * number
-
-        def scale(taken: Tensor) -> Tensor:
-            return torch.cat([taken[:joined], leaves[block][:, None]])
-
-        return hooked_before(loaded.model, {spec.module(block, spec.down): scale})
-
-    with torch.enable_grad():
-        chances = probability(whole.logits(branches.run(running=running)), target)
-        slopes = torch.autograd.grad(chances.sum(), leaves)
-    return [slope.reshape(steps, number, -1).mean(0) for slope in slopes]
-
-
-def refined(scores: Tensor, groups: Sequence[str], threshold: float, share: float) -> Tensor:
-    """[sentences, neurons]: scores of the neurons that the wordings of a fact have in common, else 0.
-
-    A wording has those whose score is above `threshold` times its largest; common are those of more than
-    `share` of the wordings.
-    """
-    strong = (scores > threshold * scores.amax(1, keepdim=True)) & (scores > 0)
-    numbers = {name: place for place, name in enumerate(dict.fromkeys(groups))}
-    group = torch.tensor([numbers[name] for name in groups], device=scores.device)
-    counts = torch.zeros(len(numbers), scores.shape[1], dtype=torch.long, device=scores.device)
-    counts.index_add_(0, group, strong.long())
-    sizes = torch.bincount(group, minlength=len(numbers))
-    common = counts[group] > share * sizes[group, None]
-    return torch.where(common, scores.clamp(min=0), torch.zeros_like(scores))

@@ -24,7 +24,7 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation.locators.table import read_about, skipped
 from factdrift.evaluation.methods.hyperparameters import at_block
 from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.scores.common import by_columns, by_text
+from factdrift.evaluation.scores.groups import by_columns, by_text
 from factdrift.evaluation.scores.jobs import AgainstEdits
 from factdrift.evaluation.scores.metrics import Runs, weights_of, write_scores
 from factdrift.models.names import check_same_weights

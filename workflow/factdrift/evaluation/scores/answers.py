@@ -20,15 +20,10 @@ from factdrift.core.owned import claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import UNEDITED, Skipped, record_of
-from factdrift.evaluation.scores.common import (
-    by_columns,
-    by_text,
-    skipped_among,
-    skipped_lines,
-    unscored_lines,
-)
 from factdrift.evaluation.scores.conditions import CONDITION, WAYS, condition_of, in_words
+from factdrift.evaluation.scores.costs import skipped_among
 from factdrift.evaluation.scores.cutoff import cutoffs_of
+from factdrift.evaluation.scores.groups import by_columns, by_text, skipped_lines, unscored_lines
 from factdrift.evaluation.scores.jobs import AnswerScores, AnswerTable
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.scores.written_lines import written_lines

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.clozes import OWN, read_klob
 from factdrift.evaluation.questions.question import Tables, probe_id
-from factdrift.evaluation.scores.common import by_columns
+from factdrift.evaluation.scores.groups import by_columns
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.tempripple.score import wilson
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import Skipped, skipped_methods, title_of
-from factdrift.evaluation.scores.common import by_columns, skipped_among
+from factdrift.evaluation.scores.costs import skipped_among
+from factdrift.evaluation.scores.groups import by_columns
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.tempripple.score import wilson
 

@@ -65,7 +65,7 @@ class Scoring(Skips, beside="models_"):
     def runs(self, ability: Paths = ()) -> Any:
         """What the jobs have written; writes `out_costs` and prints the methods that were skipped."""
         from factdrift.evaluation.methods.record import skipped_methods
-        from factdrift.evaluation.scores.common import write_costs
+        from factdrift.evaluation.scores.costs import write_costs
         from factdrift.evaluation.scores.metrics import Runs
 
         skipped = write_costs(self.costs, self.out_costs, self.without_job(), self.strict)

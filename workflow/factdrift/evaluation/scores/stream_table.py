@@ -15,17 +15,16 @@ from factdrift.core.screen import grid
 from factdrift.core.tables import records
 from factdrift.evaluation.ability.record import Ability, read_ability
 from factdrift.evaluation.methods.record import Skipped, style_of, title_of
-from factdrift.evaluation.scores.common import (
+from factdrift.evaluation.scores.costs import read_costs, skipped_among
+from factdrift.evaluation.scores.groups import (
     Group,
-    Interval,
     bounds,
     by_columns,
     cost_lines,
-    read_costs,
-    skipped_among,
     skipped_lines,
     unscored_lines,
 )
+from factdrift.evaluation.scores.intervals import Interval
 from factdrift.evaluation.scores.jobs import StreamReport
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import percent, written_lines

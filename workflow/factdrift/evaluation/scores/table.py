@@ -18,21 +18,18 @@ from factdrift.core.owned import claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, records, sql
 from factdrift.evaluation.methods.record import Skipped, style_of, title_of
-from factdrift.evaluation.scores.common import (
+from factdrift.evaluation.scores.costs import read_costs, skipped_among
+from factdrift.evaluation.scores.groups import (
     Group,
-    Interval,
     Row,
     bounds,
     by_columns,
     by_text,
     cost_lines,
-    geometric,
-    interval,
-    read_costs,
-    skipped_among,
     skipped_lines,
     unscored_lines,
 )
+from factdrift.evaluation.scores.intervals import Interval, geometric, interval
 from factdrift.evaluation.scores.metrics import BLEEDOVER
 from factdrift.evaluation.scores.verdicts import written_scores
 from factdrift.evaluation.scores.written_lines import written_lines

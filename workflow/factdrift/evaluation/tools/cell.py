@@ -25,7 +25,7 @@ from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.grid import lines, write_grid
 from factdrift.evaluation.scores.metrics import Runs, write_scores
-from factdrift.evaluation.scores.table import unaligned_lines, write_tables
+from factdrift.evaluation.scores.table import write_tables
 from factdrift.evaluation.scores.written import written_table
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import Telling
@@ -188,4 +188,4 @@ def probe(job: Probe) -> None:
     write_parquet(written_table(answers, [edits]), written)
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
-    write_tables(scores, written, costs, list(unaligned_lines([none.answers], [none.edits])), job.output)
+    write_tables(scores, written, costs, job.output, [(none.answers, none.edits)])

@@ -18,7 +18,7 @@ from factdrift.core.owned import claim
 from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql
 from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.scores.common import interval
+from factdrift.evaluation.scores.intervals import interval
 
 METRICS = {
     "efficacy_s": "says the new object (efficacy S)",
