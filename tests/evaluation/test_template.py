@@ -178,6 +178,3 @@ def test_a_checkpoint_is_probed_in_the_template(
     probes = pq.read_table(tmp_path / "one/probes.parquet").to_pylist()
     probe = next(one for one in probes if one["object"] == "new")
     assert probe["logprob"] == pytest.approx(chance(chatting(), probe["prompt"], probe["target"]), abs=1e-4)
-    again = [*line, "--output", str(tmp_path / "two"), "--baseline", str(tmp_path / "one/none")]
-    assert main(again) == 1
-    assert "template chat, not of model" in capsys.readouterr().err
