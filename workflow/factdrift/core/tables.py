@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
-from factdrift.core.owned import atomic_path, scratch
+from factdrift.core.owned import WRITER, atomic_path, scratch
 from factdrift.core.progress import Progress
 
 ROW_GROUP = 131_072
@@ -112,7 +112,8 @@ def write_parquet(
             progress.advance(batch.num_rows)
             add(batch)
     progress.beside, progress.done_beside = "MB", Path(path).stat().st_size / 1e6
-    progress.say()
+    if not Path(path).with_name(WRITER).exists():  # in a folder of `scratch`: nobody will see the table
+        progress.say()
     return rows
 
 
