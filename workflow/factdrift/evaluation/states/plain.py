@@ -67,14 +67,16 @@ class Placed:
         """The text before each question, in the presence of an edit each."""
         if self.told:
             return [question.context for question in questions]
+        texts = [""] * len(questions)
         if self.recalled:
             contexts = dict(zip(edits, self.recalled(edits), strict=True))
+        elif self.made.contexts:
+            contexts = dict(zip(self.edits, self.made.contexts, strict=True))
         else:
-            contexts = dict(zip(self.edits, self.made.contexts or [""] * len(self.edits), strict=True))
-        texts = [""] * len(questions)
+            return texts
         retrieving: dict[int, tuple[Callable[[Sequence[str]], list[str]], list[int]]] = {}
         for place, edit in enumerate(edits):
-            context = contexts.get(edit, "")
+            context = contexts[edit]
             if isinstance(context, str):
                 texts[place] = context
             else:
