@@ -1,69 +1,97 @@
-"""On a GPU every method, question and continuation is what it is on the CPU, in float64, in all families."""
+"""On a GPU every method, question and continuation is what it is on the CPU, in float64, in all families.
+
+So it is for a model that is spread over two devices. A machine without a GPU pretends that it has one.
+"""
 
 from __future__ import annotations
 
-from copy import deepcopy
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support import pretended  # noqa: E402
 from support.methods_in_few_steps import artefacts, hyper_in  # noqa: E402
-from support.tiny_edits import EDITS  # noqa: E402
-from support.tiny_models import LISTED, tiny_model  # noqa: E402
+from support.tiny_edits import EDITS, SETTINGS  # noqa: E402
+from support.tiny_edits import tiny_artefacts as artefacts_of  # noqa: E402
+from support.tiny_models import LISTED, spread_over, tiny_model  # noqa: E402
+from support.tiny_sentences import context, sentences, targets  # noqa: E402
 from support.writing import continued  # noqa: E402
 
+from factdrift.evaluation.locators.plan import locator_of  # noqa: E402
+from factdrift.evaluation.locators.plan import records as locators  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
 from factdrift.evaluation.methods.record import records  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.evaluation.tools.fitting import editable  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.moments import count_moments  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
 
-GPU = torch.device("cuda:0")
 EDITING = [name for name, record in records().items() if record.changes in ("weights", "codebook")]
 CLOSE = 1e-4
 """The largest relative difference of a change: families that compute parts in float32 round differently."""
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
-
-def on_gpu(loaded: Loaded) -> Loaded:
-    return replace(loaded, model=deepcopy(loaded.model).to(GPU), device=GPU)
+@pytest.fixture
+def gpus() -> Iterator[list[Any]]:
+    """A GPU, or what pretends to be one, and another device: a second GPU, or the CPU."""
+    if torch.cuda.is_available():
+        second = torch.device("cuda:1" if torch.cuda.device_count() > 1 else "cpu")
+        yield [torch.device("cuda:0"), second]
+    else:
+        with pretended.device() as place:
+            yield [place, torch.device("cpu")]
 
 
 @pytest.mark.parametrize("family", LISTED)
-def test_questions_and_continuations(family: str) -> None:
+def test_questions_and_continuations(gpus: list[Any], family: str) -> None:
     here = tiny_model(family)
-    there = on_gpu(here)
     asked = [align(here.tokenizer, edit.prompt, edit.target) for edit in EDITS]
-    found, wanted = score(there, asked), score(here, asked)
-    assert abs(found.logprob - wanted.logprob).max() < CLOSE
-    said = [continued(one, [each.ids for each in asked], [4] * len(asked)) for one in (here, there)]
-    assert said[0] == said[1]
+    for there in (spread_over(here, gpus[0]), spread_over(here, *gpus)):
+        found, wanted = score(there, asked), score(here, asked)
+        assert abs(found.logprob - wanted.logprob).max() < CLOSE
+        said = [continued(one, [each.ids for each in asked], [4] * len(asked)) for one in (here, there)]
+        assert said[0] == said[1]
 
 
 @pytest.mark.filterwarnings("ignore:second moments")
-def test_second_moments() -> None:
+def test_second_moments(gpus: list[Any]) -> None:
     here = tiny_model("gpt2")
     texts = [f"{edit.prompt} {edit.target}" for edit in EDITS]
-    found, wanted = (count_moments(one, [1], texts, ridge=1e-3)[1] for one in (on_gpu(here), here))
+    found, wanted = (
+        count_moments(one, [1], texts, ridge=1e-3)[1] for one in (spread_over(here, gpus[0]), here)
+    )
     key = torch.ones(1, len(wanted.total), dtype=torch.float64)
-    solved = found.solve(key.to(GPU))
-    assert solved.device.type == "cuda"
+    solved = found.solve(key.to(gpus[0]))
+    assert solved.device == gpus[0]
     assert torch.allclose(solved.cpu(), wanted.solve(key), rtol=CLOSE)
 
 
 @pytest.mark.filterwarnings("ignore:second moments", "ignore:.*is trained instead")
 @pytest.mark.parametrize("method", EDITING)
 @pytest.mark.parametrize("family", ["gpt2", "llama", "gemma2", "qwen2_moe"])
-def test_changes(family: str, method: str) -> None:
+def test_changes(gpus: list[Any], family: str, method: str) -> None:
+    changes(gpus[:1], family, method)
+
+
+@pytest.mark.filterwarnings("ignore:second moments")
+@pytest.mark.parametrize(
+    ("family", "method"),
+    [*(("llama", each) for each in EDITING), *(("qwen3_5_text", each) for each in ("rome", "grace"))],
+)
+def test_changes_of_a_model_on_two(gpus: list[Any], family: str, method: str) -> None:
+    changes(gpus, family, method)
+
+
+def changes(places: list[Any], family: str, method: str) -> None:
     here = tiny_model(family)
     blocks = editable(here.spec, method)
     if not blocks:
         pytest.skip(f"{method} refuses all blocks of {family}")
-    there = on_gpu(here)
+    there = spread_over(here, *places)
     # In the middle: behind the last block no later token sees a subject, and a gradient is rounding alone.
     hyper = hyper_in(here, method, blocks[len(blocks) // 2])
     regime = "batch" if hyper.record.not_alone else "independent"
@@ -77,3 +105,62 @@ def test_changes(family: str, method: str) -> None:
     plain = score(here, asked).logprob
     assert abs(logprobs[0] - plain).max() > 10 * CLOSE
     assert abs(logprobs[1] - logprobs[0]).max() < CLOSE * max(1, abs(logprobs[0] - plain).max())
+
+
+@pytest.mark.filterwarnings("ignore:second moments")
+@pytest.mark.parametrize("method", EDITING)
+def test_edits_after_others(gpus: list[Any], method: str) -> None:
+    here = tiny_model("llama")
+    asked = [align(here.tokenizer, edit.prompt, edit.target) for edit in EDITS]
+    logprobs = []
+    for loaded in (here, spread_over(here, *gpus)):
+        hyper = hyper_in(here, method, 1)
+        given = artefacts(loaded, hyper)
+        for interval in (EDITS[:2], EDITS[2:4]):
+            made = edited(loaded, interval, hyper, given, "stream")
+            given = replace(given, before=made.deltas, memory=made.memory)
+        logprobs.append(score(loaded, asked, made.changes, [0] * len(asked)).logprob)
+    assert abs(logprobs[1] - logprobs[0]).max() < CLOSE
+
+
+@pytest.mark.filterwarnings("ignore:second moments")
+@pytest.mark.parametrize("method", ["ft", "rome", "memit"])
+def test_an_edit_that_ends_before_others(gpus: list[Any], method: str) -> None:
+    here = tiny_model("llama")
+    few: dict[str, Any] = {"layers": [1]} if method == "ft" else SETTINGS[method]
+    found = []
+    for loaded in (here, spread_over(here, *gpus)):
+        first = edited(
+            loaded, EDITS, read_hyper(method, "tiny", few | {"steps": 1}), artefacts_of(loaded)
+        ).losses
+        assert first is not None
+        hyper = read_hyper(method, "tiny", few | {"steps": 12, "stop_loss": first.median().item()})
+        made = edited(loaded, EDITS, hyper, artefacts_of(loaded))
+        assert made.steps is not None
+        assert made.losses is not None
+        assert len({*made.steps.tolist()}) > 1
+        found.append((made.steps.tolist(), made.losses.tolist()))
+    (steps, losses), (others, again) = found
+    assert steps == others
+    assert losses == pytest.approx(again, rel=CLOSE)
+
+
+@pytest.mark.parametrize("locator", locators())
+def test_locators(gpus: list[Any], locator: str) -> None:
+    here, of = tiny_model("llama"), sentences()
+    given = {"layer": 1} if "layer" in context(locator, here).hyper else {}
+    found = []
+    for loaded in (here, spread_over(here, gpus[0])):
+        scores = locator_of(locator)(loaded, of, targets(of), context(locator, loaded, **given))
+        found.append(scores.detach().cpu())
+    assert torch.allclose(*found, rtol=CLOSE, atol=CLOSE * found[0].abs().max().item())
+
+
+def test_tensors_of_two_devices_are_refused(gpus: list[Any]) -> None:
+    there = torch.ones(2, device=gpus[0])
+    for mixed in (lambda: there + torch.ones(2), lambda: torch.ones(2)[there.long()]):
+        with pytest.raises(RuntimeError, match="device"):
+            mixed()
+    with pytest.raises(TypeError, match="to"):
+        there.numpy()
+    assert ((there + torch.tensor(1.0))[torch.tensor([1])]).tolist() == [2.0]

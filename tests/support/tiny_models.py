@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import replace
+
 import torch
+from accelerate.hooks import AlignDevicesHook, add_hook_to_module
 
 from factdrift.models.bundled.train import END_TEXT as BEGIN
 from factdrift.models.families import read_families
+from factdrift.models.loaded import Loaded
 from factdrift.models.tiny import TEXT, tiny_model, tiny_tokenizer
 
 __all__ = [
@@ -16,6 +21,7 @@ __all__ = [
     "MIXTURES",
     "TEXT",
     "rounding",
+    "spread_over",
     "tiny_model",
     "tiny_tokenizer",
 ]
@@ -32,6 +38,17 @@ MIXTURES = ("qwen2_moe", "deepseek_v2", "llama4_text")
 FAMILIES = (*DENSE, *MIXTURES)
 IN_FLOAT32 = ("gptj", "gemma2", "qwen3_5_text", "llama4_text", "deepseek_v2", "deepseek_v3")
 """Families of which transformers computes a part in float32 whatever the type of the weights is."""
+
+
+def spread_over(loaded: Loaded, first: torch.device, *others: torch.device) -> Loaded:
+    """The model on a device, or with all blocks but the first on another, with accelerate's hooks between."""
+    model, spec = deepcopy(loaded.model).to(first), loaded.spec
+    for place in others:
+        blocks = {spec.module(layer, ""): place for layer in range(1, spec.layers)}
+        for name, device in {**blocks, spec.final_norm: first, spec.head: first}.items():
+            part = model.get_submodule(name).to(device)
+            add_hook_to_module(part, AlignDevicesHook(execution_device=device))
+    return replace(loaded, model=model, device=first, others=tuple(each for each in others if each != first))
 
 
 def rounding(family: str) -> float:
